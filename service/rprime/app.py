@@ -1,0 +1,189 @@
+"""The composition root: the only place where the parts are put together."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from fastapi import FastAPI
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.staticfiles import StaticFiles
+
+from rprime import __version__, schemas
+from rprime.draining import Draining
+from rprime.keys import Keyring
+from rprime.metrics import Metrics
+from rprime.problems import components
+from rprime.routes import (
+    access,
+    aliases,
+    catalog,
+    compare,
+    compare_page,
+    docs,
+    evaluate,
+    evaluations,
+    figures,
+    history,
+    metrics,
+    model_page,
+    operations,
+    pages,
+    project_pages,
+    projects,
+    samples,
+    sign_in,
+    studies,
+    transfer,
+    trend,
+)
+from rprime.routes.envelope import Envelope
+from rprime.routes.gathering import Gathering
+from rprime.routes.history import History
+from rprime.routes.hosts import Hosts
+from rprime.routes.in_flight import InFlight
+from rprime.routes.large import processes_of, threads_of
+from rprime.routes.page import for_browsers
+from rprime.routes.problems import HANDLERS
+from rprime.routes.sessions import Sessions
+from rprime.settings import Settings
+
+DESCRIPTION = """\
+Post a confusion matrix, label arrays or scores of a multiclass classifier and get back every
+index, overall and for each class, with intervals and warnings, and, with gates, a verdict.
+
+* **A verdict is data.** A failed gate answers 200 or 201 with `gate.verdict: "fail"`; 4xx means
+  the request is wrong, 5xx that the service is.
+* **Undefined values are null, with a reason.** No index is replaced by a number where it does
+  not exist.
+* **Errors are problems of RFC 9457**, and [every kind](docs/problems) says what to do.
+"""
+
+TAGS = [
+    {"name": "Evaluation", "description": "Evidence in, report out."},
+    {"name": "Comparison", "description": "Candidate against baseline; what a gate would do."},
+    {"name": "History", "description": "What is kept: lists, trends, aliases, retention."},
+    {"name": "Studies", "description": "What indices have to do with each other."},
+    {"name": "Catalog", "description": "What every index is: formula, range, source."},
+    {"name": "Operation", "description": "Is the service alive, which version and limits has it."},
+]
+
+
+ROOMS = (
+    evaluate,
+    compare,
+    catalog,
+    evaluations,
+    projects,
+    aliases,
+    trend,
+    figures,
+    transfer,
+    studies,
+    metrics,
+)
+"""The most frequent first: routes are tried in their order."""
+PAGES = (pages, project_pages, compare_page, model_page)
+PUBLIC = (operations.router, docs.router, pages.public, sign_in.public)
+
+
+class Service(FastAPI):
+    """FastAPI, with the evidence, the reports and the problems in its document."""
+
+    def openapi(self) -> dict[str, Any]:
+        """Give the OpenAPI document."""
+        document = super().openapi()
+        document["components"]["schemas"].update(schemas.components() | components())
+        samples.illustrate(document)
+        if self.state.keys is not None:
+            document["components"]["securitySchemes"] = access.SCHEME
+        return document
+
+
+def create_app(settings: Settings) -> FastAPI:
+    """Build the service.
+
+    Parameters
+    ----------
+    settings
+        The only way by which the environment gets in.
+    """
+    in_flight = InFlight(settings.limits)
+    counted = Metrics(__version__)
+    draining = Draining(settings.drain_seconds)
+    app = Service(
+        title="rprime",
+        summary="Evaluation of multiclass classifiers",
+        description=DESCRIPTION,
+        version=__version__,
+        license_info={"name": "Apache 2.0", "identifier": "Apache-2.0"},
+        openapi_tags=TAGS,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        middleware=_middleware(settings, in_flight, counted, draining),
+        exception_handlers=for_browsers(HANDLERS | history.HANDLERS),
+        lifespan=_lifespan,
+    )
+    app.state.history = History(settings.store)
+    app.state.limits = settings.limits
+    app.state.in_flight = in_flight
+    app.state.gathering = Gathering()
+    app.state.threads = threads_of(settings.limits)
+    app.state.processes = processes_of(settings.limits)
+    app.state.drawing = figures.drawing_of(settings.limits)
+    app.state.keys = keys = Keyring(settings.keys_file) if settings.keys_file else None
+    app.state.metrics = counted
+    app.state.draining = draining
+    counted.watch(*metrics.gauges(app.state))
+    app.state.sessions = Sessions(settings.session_secret.get_secret_value())
+    # Not include_router: FastAPI would match every request twice.
+    for room in ROOMS:
+        app.router.routes.extend(access.guarded(room.router.routes, keys))
+    for room in PAGES:
+        app.router.routes.extend(access.guarded_pages(room.router.routes, keys))
+    for public in PUBLIC:
+        app.router.routes.extend(public.routes)
+    app.mount("/static", StaticFiles(directory=docs.STATIC), name="static")
+    return app
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
+    kept: History = app.state.history
+    await kept.open()
+    try:
+        with app.state.draining.watching():
+            # For the connections, which know no application.
+            yield {"metrics": app.state.metrics}
+    finally:
+        await kept.close()
+        app.state.threads.close()
+        app.state.processes.close()
+        app.state.drawing.close()
+
+
+def _middleware(
+    settings: Settings, in_flight: InFlight, counted: Metrics, draining: Draining
+) -> list[Middleware]:
+    surround = [
+        Middleware(
+            Envelope,
+            in_flight=in_flight,
+            hosts=Hosts(settings.known_hosts),
+            metrics=counted,
+            draining=draining,
+            log_requests=settings.log_requests,
+        )
+    ]
+    if settings.cors_origins:
+        surround.append(
+            Middleware(
+                CORSMiddleware,
+                allow_origins=settings.cors_origins,
+                allow_methods=["GET", "POST", "PUT", "DELETE"],
+                allow_headers=["*"],
+                expose_headers=["*"],
+            )
+        )
+    return surround

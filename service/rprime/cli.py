@@ -1,0 +1,68 @@
+"""The command: each of its commands is a function of a module in `rprime.commands`.
+
+To add one, write the function there, typed as typer wants it, and name it below. A module in
+`rprime.commands` imports what is heavy (the application, numpy, a client) inside its function,
+so that every other command starts at once.
+"""
+
+import os
+from typing import Annotated
+
+import typer
+
+from rprime import __version__
+from rprime.commands import (
+    compare,
+    evaluate,
+    gates_schema,
+    history,
+    indices,
+    keys,
+    lint,
+    openapi,
+    plot,
+    reproduce,
+    serve,
+    study,
+    transfer,
+)
+
+app = typer.Typer(name="rprime", no_args_is_help=True, pretty_exceptions_enable=False)
+app.command()(serve.serve)
+app.command()(evaluate.evaluate)
+app.command()(compare.compare)
+app.command()(lint.lint)
+app.command()(gates_schema.gates_schema)
+app.command()(indices.indices)
+app.command()(plot.plot)
+app.command()(reproduce.reproduce)
+app.command()(openapi.openapi)
+app.command()(history.history)
+app.command()(history.promote)
+app.command()(transfer.export)
+app.command("import")(transfer.import_)
+app.command()(transfer.backup)
+app.add_typer(study.app, name="study")
+app.add_typer(keys.app, name="keys")
+
+
+def _print_version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it by position
+    if wanted:
+        typer.echo(f"rprime {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    *,
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Evaluate multiclass classifiers, as a service or here."""
+    # The tables are small: a second thread costs BLAS more than it brings. numpy reads the
+    # variable when it is imported, so it has to stand before any command runs.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

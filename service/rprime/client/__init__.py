@@ -1,0 +1,1 @@
+"""For Python: a service asked over HTTP, or the same engine in-process, with the same reports."""

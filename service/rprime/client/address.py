@@ -1,0 +1,61 @@
+"""Where a service is, and who asks."""
+
+from typing import Any, NamedTuple
+
+import httpx
+
+from rprime import __version__
+from rprime.client.calls import Call
+from rprime.client.exchange import JSON
+
+CONNECT_SECONDS = 5.0
+"""A service that can be reached at all accepts a connection sooner."""
+
+
+class Address(NamedTuple):
+    """The address of a service and the headers of every request to it."""
+
+    url: str
+    headers: dict[str, str]
+
+    def arguments(self, call: Call[Any]) -> dict[str, Any]:
+        """Give what httpx needs to know for one attempt at a call."""
+        return {
+            "method": call.method,
+            "url": f"{self.url}{call.path}",
+            "content": call.content,
+            "headers": {**self.headers, **call.headers},
+        }
+
+
+def address(base_url: str | httpx.URL, key: str | None) -> Address:
+    """Check an address and a key.
+
+    Raises
+    ------
+    ValueError
+        If one of them cannot be right; the key is not repeated.
+    """
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise ValueError(f"{base_url!r} is no address of a service: {error}") from None
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError(f"{str(base_url)!r} is no address such as https://rprime.example")
+    if url.query or url.fragment:
+        raise ValueError(f"{str(base_url)!r} must end with the path, without ? and #")
+    headers = {"Accept": JSON, "User-Agent": f"rprime/{__version__}"}
+    if key is not None:
+        headers["Authorization"] = f"Bearer {_checked(key.strip())}"
+    return Address(str(url).rstrip("/"), headers)
+
+
+def timeouts(seconds: float) -> httpx.Timeout:
+    """Give how long to wait for a connection, and then for each sign of life."""
+    return httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
+
+
+def _checked(key: str) -> str:
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise ValueError("The key is empty or has characters that no key has")
+    return key

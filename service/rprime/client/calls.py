@@ -1,0 +1,162 @@
+"""Every call of the contract: what it sends, and how its answer is read."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Generic, Literal, TypeVar
+from urllib.parse import quote
+from uuid import uuid4
+
+import httpx
+import orjson
+from pydantic import BaseModel
+
+from rprime.client.exchange import JSON, compressed
+from rprime.client.failures import ProblemError
+from rprime.client.report import Comparison, Rehearsal, Report
+from rprime.schemas.report import Catalog, IndexEntry
+
+Result = TypeVar("Result")
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Version(BaseModel):
+    """What runs there, and what a request may cost."""
+
+    name: str
+    version: str
+    engine_version: str
+    limits: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Call(Generic[Result]):
+    """One logical call; its headers are the same in every attempt.
+
+    Parameters
+    ----------
+    method, path
+        The path below the address of the service.
+    read
+        Reads the answer.
+    content
+        The body; None without one.
+    headers
+        Besides those of the client.
+    """
+
+    method: str
+    path: str
+    read: Callable[[httpx.Response], Result]
+    content: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def evaluation(
+    body: bytes, *, table: bool = False, idempotency_key: str | None = None
+) -> Call[Report]:
+    """Evaluate a classifier."""
+    path = "/v1/evaluate?include=table" if table else "/v1/evaluate"
+    return _post(path, body, partial(_received, Report), idempotency_key)
+
+
+def evaluation_of_columns(
+    body: bytes,
+    media_type: str,
+    request: bytes,
+    *,
+    table: bool = False,
+    idempotency_key: str | None = None,
+) -> Call[Report]:
+    """Evaluate a classifier whose items are columns.
+
+    Parameters
+    ----------
+    body, media_type
+        The columns.
+    request
+        The other members of the request, a JSON object.
+    """
+    path = f"/v1/evaluate?{'include=table&' * table}request={quote(request, safe='')}"
+    headers = {"Content-Type": media_type, **_key(idempotency_key)}
+    return Call("POST", path, partial(_received, Report), body, headers)
+
+
+def batch(
+    body: bytes, *, table: bool = False, idempotency_key: str | None = None
+) -> Call[list[Report | ProblemError]]:
+    """Evaluate many classifiers."""
+    path = "/v1/evaluate/batch?include=table" if table else "/v1/evaluate/batch"
+    return _post(path, body, _batch, idempotency_key)
+
+
+def comparison(body: bytes, idempotency_key: str | None = None) -> Call[Comparison]:
+    """Compare a candidate with a baseline."""
+    return _post("/v1/compare", body, partial(_received, Comparison), idempotency_key)
+
+
+def rehearsal(body: bytes, idempotency_key: str | None = None) -> Call[Rehearsal]:
+    """Rehearse a gate on a model that has not changed."""
+    return _post("/v1/gates/lint", body, partial(_received, Rehearsal), idempotency_key)
+
+
+def indices() -> Call[Catalog]:
+    """List the catalog."""
+    return Call("GET", "/v1/indices", partial(_validated, Catalog))
+
+
+def index(scope: Literal["overall", "class"], key: str) -> Call[IndexEntry]:
+    """Describe one index."""
+    path = f"/v1/indices/{quote(scope, safe='')}/{quote(key, safe='')}"
+    return Call("GET", path, partial(_validated, IndexEntry))
+
+
+def version() -> Call[Version]:
+    """Ask which version runs, with which limits."""
+    return Call("GET", "/version", partial(_validated, Version))
+
+
+def ready() -> Call[bool]:
+    """Ask whether requests can be served."""
+    return Call("GET", "/readyz", lambda response: response.is_success)
+
+
+def _post(
+    path: str,
+    body: bytes,
+    read: Callable[[httpx.Response], Result],
+    idempotency_key: str | None,
+) -> Call[Result]:
+    content, encoding = compressed(body)
+    headers = {"Content-Type": JSON, **_key(idempotency_key), **encoding}
+    return Call("POST", path, read, content, headers)
+
+
+def _key(given: str | None) -> dict[str, str]:
+    return {"Idempotency-Key": given or uuid4().hex}
+
+
+Received = TypeVar("Received", Report, Comparison, Rehearsal)
+
+
+def _received(kind: type[Received], response: httpx.Response) -> Received:
+    return kind(response.content, _request_id(response))
+
+
+def _validated(model: type[Model], response: httpx.Response) -> Model:
+    return model.model_validate_json(response.content)
+
+
+def _batch(response: httpx.Response) -> list[Report | ProblemError]:
+    # Written again by the writer that wrote it first, each report has the bytes that it had.
+    return [
+        Report(orjson.dumps(result["report"]), _request_id(response))
+        if "report" in result
+        else ProblemError(result["problem"])
+        for result in orjson.loads(response.content)["results"]
+    ]
+
+
+def _request_id(response: httpx.Response) -> str | None:
+    found: str | None = response.headers.get("x-request-id")
+    return found

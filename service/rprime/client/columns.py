@@ -1,0 +1,218 @@
+"""Columns and tables as plain lists, from whatever library holds them; none is needed here."""
+
+import math
+from collections.abc import Iterable, Mapping
+from collections.abc import Set as AbstractSet
+from importlib.util import find_spec
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+Label = str | int | None
+
+_LISTS = ("to_pylist", "to_list", "tolist")
+"""What gives a list: Arrow, pandas and polars, numpy and all that follow it."""
+_ARROW = ("__arrow_c_array__", "__arrow_c_stream__")
+_MISSING = {"NAType", "NaTType"}
+_BOOLEANS = {"bool", "bool_"}
+
+
+def labels(values: object, name: str) -> list[Label]:
+    """Give class names as strings, integers and, for what is missing, None.
+
+    Parameters
+    ----------
+    values
+        A list, an array of numpy, a series of pandas or polars, an array of Arrow, or anything
+        that can be iterated. NaN, NA and null are missing; 2.0 is the integer 2.
+    name
+        Of the argument, for messages.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If something is neither a string nor an integer, with its place.
+    """
+    items = column(values, name)
+    if not set(map(type, items)) <= {str, int, type(None)}:
+        items = [_label(value, name, place) for place, value in enumerate(items)]
+    return items
+
+
+def weights(values: object, name: str) -> list[float]:
+    """Give numbers.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If something is no finite number, with its place.
+    """
+    items = column(values, name)
+    kinds = set(map(type, items))
+    if kinds <= {int} or (kinds <= {int, float} and all(map(math.isfinite, items))):
+        return items
+    return [_number(value, f"`{name}[{place}]`") for place, value in enumerate(items)]
+
+
+def rows(values: object, name: str) -> list[list[float]]:
+    """Give the numbers of a table, row by row.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no table of finite numbers, with the place.
+    """
+    to_numpy = getattr(values, "to_numpy", None)
+    found = _listed(to_numpy() if _is_frame(values) and callable(to_numpy) else values, name)
+    return [weights(row, f"{name}[{place}]") for place, row in enumerate(found)]
+
+
+def scores(values: object, name: str) -> object:
+    """Give the scores of items: a row for each, or one number for each.
+
+    Returns
+    -------
+    Lists; or, of an array of floating-point numbers, an array, which is written as it is.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If something is no finite number, with its place.
+    """
+    to_numpy = getattr(values, "to_numpy", None)
+    found = to_numpy() if _is_frame(values) and callable(to_numpy) else values
+    if getattr(getattr(found, "dtype", None), "kind", "") == "f" and hasattr(found, "astype"):
+        array = np.ascontiguousarray(found, dtype=np.float64)
+        if np.isfinite(array).all():
+            return array
+    items = _listed(found, name)
+    flat = bool(items) and not isinstance(items[0], Iterable)
+    return weights(items, name) if flat else rows(items, name)
+
+
+def score_labels(values: object, name: str, true: list[Label] | None) -> list[Label] | None:
+    """Give the class names that the columns of a data frame of scores carry; else None.
+
+    Columns that are merely numbered name classes only where the labels are integers.
+    """
+    if not _is_frame(values):
+        return None
+    columns = labels(getattr(values, "columns", ()), f"{name}.columns")
+    numbered = columns == list(range(len(columns)))
+    return None if numbered and any(isinstance(label, str) for label in true or ()) else columns
+
+
+def frame_labels(values: object, name: str) -> list[Label] | None:
+    """Give the class names that a data frame carries; None for everything else.
+
+    Raises
+    ------
+    ValueError
+        If its rows have other names than its columns, or the same in another order.
+    """
+    if not _is_frame(values):
+        return None
+    columns = labels(getattr(values, "columns", ()), f"{name}.columns")
+    index = getattr(values, "index", None)
+    if index is None:
+        return columns
+    named = labels(index, f"{name}.index")
+    if named in (columns, list(range(len(named)))):
+        return columns
+    raise ValueError(
+        f"The rows of `{name}` are not named like its columns, in the same order; "
+        "bring both in line with .reindex(index=names, columns=names, fill_value=0)"
+    )
+
+
+def column(values: object, name: str) -> list[Any]:
+    """Give what is in a column.
+
+    Raises
+    ------
+    TypeError
+        If it is no column.
+    """
+    if _is_frame(values):
+        raise TypeError(f"`{name}` is a whole table; give one of its columns")
+    items = _listed(values, name)
+    if items and isinstance(items[0], list):
+        raise TypeError(f"`{name}` has more than one dimension; it needs one value for each item")
+    return items
+
+
+def _listed(values: object, name: str) -> list[Any]:
+    if isinstance(values, list):
+        return values
+    for method in _LISTS:
+        convert = getattr(values, method, None)
+        if callable(convert):
+            return _checked(convert(), values, name)
+    if any(hasattr(values, method) for method in _ARROW):
+        return _through_arrow(values, name)
+    if isinstance(values, Iterable) and not isinstance(values, str | bytes | Mapping | AbstractSet):
+        return list(values)
+    raise _no_column(values, name)
+
+
+def _checked(found: object, values: object, name: str) -> list[Any]:
+    # An array without dimensions gives a number.
+    if isinstance(found, list):
+        return found
+    raise _no_column(values, name)
+
+
+def _through_arrow(values: object, name: str) -> list[Any]:
+    """Read what offers nothing but the Arrow interface."""
+    if find_spec("pyarrow") is None:
+        raise TypeError(
+            f"`{name}` is a {type(values).__name__}, which only pyarrow can read here: "
+            "pip install pyarrow, or give a list"
+        )
+    import pyarrow as pa  # noqa: PLC0415 - only who hands in Arrow data needs it
+
+    read = pa.array if hasattr(values, "__arrow_c_array__") else pa.chunked_array
+    return _checked(read(values).to_pylist(), values, name)
+
+
+def _is_frame(values: object) -> bool:
+    return hasattr(values, "columns") and hasattr(values, "shape")
+
+
+def _no_column(values: object, name: str) -> TypeError:
+    return TypeError(f"`{name}` is a {type(values).__name__}; it needs one value for each item")
+
+
+def _label(value: object, name: str, place: int) -> Label:
+    kind = type(value)
+    if value is None or kind.__name__ in _MISSING:
+        return None
+    if kind.__name__ in _BOOLEANS:
+        raise TypeError(
+            f"`{name}[{place}]` is a boolean, which names no class: give the integers 0 and 1 "
+            f"({name}.astype(int)), or the names of the two classes"
+        )
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, Integral):
+        return int(value)
+    if isinstance(value, Real):
+        return _whole(float(value), name, place)
+    raise TypeError(f"`{name}[{place}]` is a {kind.__name__}; a label is a string or an integer")
+
+
+def _whole(value: float, name: str, place: int) -> int | None:
+    if math.isnan(value):
+        return None
+    if value.is_integer():
+        return int(value)
+    raise ValueError(f"`{name}[{place}]` is {value}; a label is a string or an integer")
+
+
+def _number(value: object, where: str) -> float:
+    if type(value).__name__ in _BOOLEANS or not isinstance(value, Real):
+        raise TypeError(f"{where} is a {type(value).__name__}; it must be a number")
+    if not math.isfinite(value):
+        raise ValueError(f"{where} is {value}; it must be a finite number")
+    return int(value) if isinstance(value, Integral) else float(value)

@@ -1,0 +1,129 @@
+"""A report at a glance: in a terminal by rich, in a notebook as HTML."""
+
+from collections.abc import Iterable, Iterator
+from html import escape
+from itertools import islice
+from typing import TYPE_CHECKING, Protocol
+
+from rich.box import SIMPLE_HEAD
+from rich.console import ConsoleRenderable, Group
+from rich.table import Table
+from rich.text import Text
+
+from rprime.report.decimals import count, decimal, span
+from rprime.report.measures import CLASS_HEADLINES, OVERALL_HEADLINES
+from rprime.report.names import clipped, isolated, shown
+
+if TYPE_CHECKING:
+    from rprime.client.values import ClassValues, Values
+    from rprime.schemas.report import Counts, Warning  # noqa: A004 (its name)
+
+MOST_CLASSES = 20
+MOST_WARNINGS = 10
+MOST_INSTEAD = 6
+"""Indices that are shown where a request asked for none of the headlines."""
+LONGEST_NAME = 60
+
+Row = list[str]
+
+
+class Shown(Protocol):
+    """What is shown of a report."""
+
+    labels: list[str]
+    counts: "Counts"
+    warnings: "list[Warning]"
+
+    @property
+    def verdict(self) -> str | None:
+        """Of the gate."""
+
+    @property
+    def overall(self) -> "Values":
+        """The overall values."""
+
+    @property
+    def per_class(self) -> "dict[str, ClassValues]":
+        """The values of each class."""
+
+
+def overview(report: Shown) -> ConsoleRenderable:
+    """Give what rich prints: the headlines, the classes, the warnings."""
+    tables = [_table(title, columns, rows) for title, columns, rows in _tables(report)]
+    return Group(Text(title_of(report), style="bold"), *tables, *map(Text, _remarks(report)))
+
+
+def html(report: Shown) -> str:
+    """Give what a notebook shows; every text of others is escaped and cannot reorder its line."""
+    parts = [f"<p><strong>{escape(title_of(report))}</strong></p>"]
+    for title, columns, rows in _tables(report):
+        head = "".join(f"<th>{escape(name)}</th>" for name in columns)
+        body = "".join(f"<tr>{_cells(row)}</tr>" for row in rows)
+        parts.append(
+            f"<table><caption>{escape(title)}</caption>"
+            f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        )
+    remarks = "".join(f"<li>{_text(remark)}</li>" for remark in _remarks(report))
+    return "".join(parts) + (f"<ul>{remarks}</ul>" if remarks else "")
+
+
+def title_of(report: Shown) -> str:
+    """Say how much was evaluated and what a gate found."""
+    classes = len(report.labels)
+    size = f"{classes:,} class{'' if classes == 1 else 'es'}, {count(report.counts.total)} items"
+    return size if report.verdict is None else f"{report.verdict}: {size}"
+
+
+def _tables(report: Shown) -> Iterator[tuple[str, Row, list[Row]]]:
+    keys = _chosen(OVERALL_HEADLINES, report.overall)
+    rows = [[key, *_value(report.overall, key)] for key in keys]
+    yield "Overall", ["index", "value", "interval"], rows
+    classes = list(islice(report.per_class.items(), MOST_CLASSES))
+    keys = _chosen(CLASS_HEADLINES, classes[0][1])
+    rows = [
+        [_name(label), count(found.support), *(decimal(found[key].value) for key in keys)]
+        for label, found in classes
+    ]
+    left = len(report.labels) - len(classes)
+    title = f"Classes, the first {len(classes)} of {len(report.labels):,}" if left else "Classes"
+    yield title, ["class", "support", *keys], rows
+
+
+def _chosen(wanted: Iterable[str], values: "Values") -> list[str]:
+    return [key for key in wanted if key in values] or list(islice(values, MOST_INSTEAD))
+
+
+def _value(values: "Values", key: str) -> tuple[str, str]:
+    found = values[key]
+    low, high = found.interval or (None, None)
+    return decimal(found.value) if found.value is not None else f"{found.reason}", span(low, high)
+
+
+def _remarks(report: Shown) -> Iterator[str]:
+    found = report.warnings
+    for warning in found[:MOST_WARNINGS]:
+        yield shown(f"{warning.code}: {warning.detail}")
+    if len(found) > MOST_WARNINGS:
+        yield f"and {len(found) - MOST_WARNINGS:,} more warnings"
+
+
+def _name(label: str) -> str:
+    return clipped(shown(label), LONGEST_NAME)
+
+
+def _table(title: str, columns: Row, rows: list[Row]) -> Table:
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="right" if place else "left", overflow="ellipsis")
+    for first, *others in rows:
+        table.add_row(Text(isolated(first)), *map(Text, others))
+    return table
+
+
+def _cells(row: Row) -> str:
+    first, *others = row
+    return f"<th>{_text(first)}</th>" + "".join(f"<td>{escape(text)}</td>" for text in others)
+
+
+def _text(text: str) -> str:
+    return f"<bdi>{escape(text)}</bdi>"

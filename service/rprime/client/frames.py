@@ -1,0 +1,101 @@
+"""Values of a report as data frames of pandas or polars, whichever is there."""
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rprime.client.values import ClassValues, Values
+
+    Columns = dict[str, list[Any]]
+    Classes = Mapping[str, ClassValues]
+
+LIBRARIES = ("pandas", "polars")
+
+
+def frame(
+    overall: "Values", per_class: "Classes", library: str | ModuleType | None, of: str
+) -> Any:  # noqa: ANN401
+    """Give values of a report as a data frame.
+
+    Parameters
+    ----------
+    overall, per_class
+        Of the report.
+    library
+        pandas or polars, by name or as module; None: the one in use, else the one installed.
+    of
+        A key of `CONTENTS`.
+    """
+    if of not in CONTENTS:
+        raise ValueError(f"`of` must be one of: {', '.join(CONTENTS)}")
+    module = _library(library)
+    columns = CONTENTS[of](overall, per_class)
+    if module.__name__ == "pandas":
+        columns = {name: _with_nan(values) for name, values in columns.items()}
+    return module.DataFrame(columns)
+
+
+def _library(wanted: str | ModuleType | None) -> ModuleType:
+    if isinstance(wanted, ModuleType):
+        return wanted
+    if wanted not in (None, *LIBRARIES):
+        raise ValueError(f"`library` must be one of: {', '.join(LIBRARIES)}")
+    names = LIBRARIES if wanted is None else (wanted,)
+    for name in sorted(names, key=lambda name: name not in sys.modules):
+        if name in sys.modules or find_spec(name) is not None:
+            return import_module(name)
+    missing = "neither is" if wanted is None else f"{wanted} is not"
+    raise ImportError(
+        f"to_frame makes a data frame of pandas or polars, and {missing} installed: "
+        "pip install pandas, or pip install polars"
+    )
+
+
+def _with_nan(values: list[Any]) -> list[Any]:
+    # Else pandas takes a column of which nothing exists for one of objects.
+    if any(isinstance(value, str) for value in values):
+        return values
+    return [math.nan if value is None else value for value in values]
+
+
+def _per_class(_overall: "Values", per_class: "Classes") -> "Columns":
+    classes = per_class.values()
+    columns: Columns = {"class": list(per_class)}
+    for name in ("support", "predicted", "correct"):
+        columns[name] = [getattr(found, name) for found in classes]
+    for key in next(iter(classes)):
+        columns[key] = [found[key].value for found in classes]
+    return columns
+
+
+def _overall(overall: "Values", _per_class: "Classes") -> "Columns":
+    return _columns(("index", "value", "low", "high", "reason"), _rows(overall))
+
+
+def _values(overall: "Values", per_class: "Classes") -> "Columns":
+    rows = [(None, *row) for row in _rows(overall)]
+    for label, values in per_class.items():
+        rows += [(label, *row) for row in _rows(values)]
+    return _columns(("class", "index", "value", "low", "high", "reason"), rows)
+
+
+def _rows(values: "Values") -> Iterator[tuple[Any, ...]]:
+    for key, found in values.items():
+        low, high = found.interval or (None, None)
+        yield key, found.value, low, high, found.reason
+
+
+def _columns(names: tuple[str, ...], rows: Any) -> "Columns":  # noqa: ANN401 (rows of any values)
+    return {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
+
+
+CONTENTS: Mapping[str, "Callable[[Values, Classes], Columns]"] = {
+    "per_class": _per_class,
+    "overall": _overall,
+    "values": _values,
+}

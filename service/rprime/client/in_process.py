@@ -1,0 +1,122 @@
+"""The engine in this process: the reports of the service, byte for byte, without a service."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Literal, Unpack
+
+from pydantic import BaseModel
+
+from rprime.client.failures import ProblemError
+from rprime.client.report import Comparison, Rehearsal, Report
+from rprime.client.request import Options, Request, Side, body
+from rprime.inquiry import answer_comparison, answer_lint, inquire
+from rprime.problems import Problem
+from rprime.settings import Limits
+
+
+def evaluate(
+    y_true: object = None,
+    y_pred: object = None,
+    *,
+    table: bool = False,
+    **request: Unpack[Request],
+) -> Report:
+    """Evaluate a classifier here, without a service.
+
+    Parameters
+    ----------
+    y_true, y_pred
+        The true and the predicted label of every item, one kind of evidence: lists, arrays of
+        numpy, series of pandas or polars, arrays of Arrow; missing in `y_pred` is unclassified.
+    table
+        Whether the report has the table itself.
+    **request
+        Other evidence, and options, as `rprime.client.request.Request` lists them.
+
+    Raises
+    ------
+    ProblemError
+        As the service would answer.
+
+    Examples
+    --------
+    >>> evaluate(["cat", "dog"], ["cat", "cat"]).overall["accuracy"].value
+    0.5
+    """
+    asked = body(y_true=y_true, y_pred=y_pred, **request)
+    with _problems():
+        inquiry = inquire(asked, Limits())
+        return Report(inquiry.report(inquiry.evaluate(), with_table=table))
+
+
+def compare(
+    candidate: Side,
+    baseline: Side,
+    *,
+    options: Options | None = None,
+    gates: Mapping[str, Any] | BaseModel | None = None,
+) -> Comparison:
+    """Compare a candidate with a baseline here, without a service.
+
+    Parameters
+    ----------
+    candidate, baseline
+        Evidence; the baseline may be other predictions for the same items, `{"y_pred": ...}`.
+
+    Raises
+    ------
+    ProblemError
+        As the service would answer.
+    """
+    asked = body(candidate=candidate, baseline=baseline, options=options, gates=gates)
+    with _problems():
+        return Comparison(answer_comparison(asked, Limits())[0])
+
+
+def lint(
+    gates: Mapping[str, Any] | BaseModel,
+    confusion_matrix: object,
+    *,
+    labels: object = None,
+    pairing: Literal["paired", "unpaired"] | None = None,
+    discordance: float | None = None,
+    replicates: int | None = None,
+    seed: int | None = None,
+) -> Rehearsal:
+    """Ask how often gates would fail a model that has not changed, here, without a service.
+
+    Parameters
+    ----------
+    gates
+        Rules as a mapping.
+    confusion_matrix, labels
+        How the model behaves.
+    pairing, discordance
+        How candidates will be compared, and how often just one of two models is right.
+    replicates, seed
+        Of the simulation.
+
+    Raises
+    ------
+    ProblemError
+        As the service would answer.
+    """
+    asked = body(
+        gates=gates,
+        confusion_matrix=confusion_matrix,
+        labels=labels,
+        pairing=pairing,
+        discordance=discordance,
+        replicates=replicates,
+        seed=seed,
+    )
+    with _problems():
+        return Rehearsal(answer_lint(asked, Limits()))
+
+
+@contextmanager
+def _problems() -> Iterator[None]:
+    try:
+        yield
+    except Problem as problem:
+        raise ProblemError(problem.document()) from None

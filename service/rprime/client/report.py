@@ -1,0 +1,176 @@
+"""Reports: what comes back, as it was sent and with names and types."""
+
+from functools import cached_property
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from rprime.client.values import ClassValues, Values
+from rprime.schemas.report import Report as ReportModel
+from rprime.schemas.review import CompareReport, LintReport
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from rich.console import ConsoleRenderable
+
+    from rprime.schemas.comparison import Comparison as ComparisonModel
+    from rprime.schemas.gate import Gate
+    from rprime.schemas.report import (
+        Confusion,
+        Counts,
+        Note,
+        OptionsUsed,
+        Table,
+        Warning,  # noqa: A004 (its name)
+    )
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+class Answer(Generic[Model]):
+    """An answer as it was sent, validated when it is first looked into.
+
+    Parameters
+    ----------
+    content
+        JSON.
+    request_id
+        Under which the log of the service speaks of it; None in-process.
+    """
+
+    kind: type[Model]
+
+    def __init__(self, content: bytes, request_id: str | None = None) -> None:
+        self.content = content
+        self.request_id = request_id
+
+    @cached_property
+    def model(self) -> Model:
+        """All of it, as the model of the contract."""
+        return self.kind.model_validate_json(self.content)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the plain JSON document."""
+        found: dict[str, Any] = orjson.loads(self.content)
+        return found
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 (each member has its type)
+        if name in self.kind.model_fields:
+            return getattr(self, name)
+        raise KeyError(name)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (each member has its type)
+        if name in type(self).kind.model_fields:
+            return getattr(self.model, name)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self.kind.model_fields})
+
+
+class Judged(Answer[Model]):
+    """An answer that may have a verdict."""
+
+    gate: "Gate | None"
+    warnings: "list[Warning]"
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict of the gate: pass, fail, inconclusive or no_rules; None without a gate."""
+        gate = self.gate
+        return None if gate is None else gate.verdict
+
+
+class Report(Judged[ReportModel]):
+    """A report: `report.overall["r_prime"].value`, `report.per_class["cat"].recall.interval`."""
+
+    kind = ReportModel
+    engine_version: str
+    input_digest: str
+    labels: list[str]
+    counts: "Counts"
+    options: "OptionsUsed"
+    top_confusions: "list[Confusion]"
+    comparison: "ComparisonModel | None"
+    notes: "list[Note]"
+    table: "Table | None"
+    id: str | None
+    created_at: "datetime | None"
+    links: dict[str, str] | None
+
+    @cached_property
+    def overall(self) -> Values:
+        """The overall values by key, averages among them."""
+        return Values(self.model.overall.root)
+
+    @cached_property
+    def per_class(self) -> dict[str, ClassValues]:
+        """The values of each class, in the order of the labels."""
+        return {
+            label: ClassValues(
+                found.model_extra or {},
+                support=found.support,
+                predicted=found.predicted,
+                correct=found.correct,
+            )
+            for label, found in self.model.per_class.items()
+        }
+
+    def to_frame(
+        self,
+        library: Literal["pandas", "polars"] | ModuleType | None = None,
+        *,
+        of: Literal["per_class", "overall", "values"] = "per_class",
+    ) -> Any:  # noqa: ANN401 (a data frame of a library that may not be here)
+        """Give values as a data frame.
+
+        Parameters
+        ----------
+        library
+            Default: what the program uses already, else what is installed, pandas first.
+        of
+            "per_class": a row for each class and a column for each index; "overall": a row for
+            each overall index, with its interval; "values": a row for each value of both.
+
+        Raises
+        ------
+        ImportError
+            If neither pandas nor polars is there.
+        """
+        from rprime.client.frames import frame  # noqa: PLC0415 - few reports become frames
+
+        return frame(self.overall, self.per_class, library, of)
+
+    def __repr__(self) -> str:
+        said = f", {self.verdict}" if self.verdict else ""
+        return f"<Report: {len(self.labels)} classes, {self.counts.total:,.0f} items{said}>"
+
+    def __rich__(self) -> "ConsoleRenderable":
+        from rprime.client.display import overview  # noqa: PLC0415 - rich takes a while
+
+        return overview(self)
+
+    def _repr_html_(self) -> str:
+        from rprime.client.display import html  # noqa: PLC0415 - for notebooks alone
+
+        return html(self)
+
+
+class Comparison(Judged[CompareReport]):
+    """A comparison: `report.comparison.overall["accuracy"].interval`, `report.verdict`."""
+
+    kind = CompareReport
+    engine_version: str
+    comparison: "ComparisonModel"
+
+
+class Rehearsal(Answer[LintReport]):
+    """What a gate would do to a model that has not changed: `rehearsal.false_fail_rate`."""
+
+    kind = LintReport
+    false_fail_rate: float
+    inconclusive_rate: float
+    advice: list[str]

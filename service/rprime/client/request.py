@@ -1,0 +1,212 @@
+"""What is asked, from Python's values to the JSON of the contract."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+import orjson
+from pydantic import BaseModel
+
+from rprime.client.columns import frame_labels, labels, rows, score_labels, scores, weights
+
+Json = dict[str, Any]
+
+
+class Options(TypedDict, total=False):
+    """How evidence is evaluated, named as in the contract; None is the same as left out.
+
+    A column is a list, an array of numpy, a series of pandas or polars, or an array of Arrow; a
+    matrix is an array of numpy, a data frame, or a list of lists.
+    """
+
+    indices: Any
+    beta: float | None
+    undefined: Literal["null", "zero", "one"] | None
+    intervals: bool | None
+    confidence: float | None
+    exact: bool | None
+    sampling: Literal["random", "fixed_rows"] | None
+    cost: Any
+    cell_weights: Any
+    kappa_weights: Any
+    top_k: int | None
+
+
+class Scored(TypedDict, total=False):
+    """Scores of every item for every class, and what is asked of them.
+
+    `y_score` is a matrix with a column for each of the `labels`, a data frame, whose columns are
+    the `labels`, or for two classes a single column, of the second one.
+    """
+
+    y_score: Any
+    reject_below: float | None
+    curves: bool | None
+    reject: Literal["sweep"] | None
+    thresholds: Mapping[str, float] | None
+
+
+class Evidence(TypedDict, total=False):
+    """What is known about a classifier, besides label columns.
+
+    Either `confusion_matrix`, of which a data frame brings the `labels` along, or `cells` with
+    `labels`.
+    """
+
+    confusion_matrix: Any
+    cells: Any
+    labels: Any
+    axis: Literal["rows_are_true", "rows_are_predicted"] | None
+    unclassified: Any
+    spurious: Any
+    weighted: bool | None
+    sample_weight: Any
+    groups: Any
+    test_set: Mapping[str, str] | None
+
+
+class Items(TypedDict, total=False):
+    """Label columns; NaN or None in `y_pred` is an unclassified item."""
+
+    y_true: Any
+    y_pred: Any
+
+
+class Side(Items, Evidence, total=False):
+    """One side of a comparison: evidence, or a stored evaluation by one of its names.
+
+    As a baseline `y_pred` or `y_score` may stand alone: other predictions for the candidate's
+    items. A name is looked up in the project of the candidate; an id, `evaluation`, needs none.
+    """
+
+    y_score: Any
+    reject_below: float | None
+    alias: str
+    version: str
+    branch: str
+    evaluation: str
+
+
+class Request(Options, Evidence, Scored, total=False):
+    """Evidence besides label columns, and any options.
+
+    `gates` are rules as a mapping. `project` and what follows it belong to a stored evaluation.
+    """
+
+    baseline: Side | None
+    gates: Mapping[str, Any] | BaseModel | None
+    project: str | None
+    model: str | None
+    version: str | None
+    branch: str | None
+    commit: str | None
+    tags: Sequence[str] | None
+    source: str | None
+    keep_items: bool | None
+    classes: Mapping[str, Any] | None
+    top_confusions: int | None
+
+
+class BatchRequest(Request, Items, total=False):
+    """One request of a batch: exactly one kind of evidence, and any options."""
+
+
+def document(given: Mapping[str, Any]) -> Json:
+    """Give a request as the object of the contract.
+
+    Parameters
+    ----------
+    given
+        By name; what is None was not given.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If a value is not what its name promises.
+    """
+    content: Json = {}
+    for name, value in given.items():
+        if value is not None:
+            content[name] = _CONVERT.get(name, _same)(value, name)
+    brought = {
+        "confusion_matrix": frame_labels(given.get("confusion_matrix"), "confusion_matrix"),
+        "y_score": score_labels(given.get("y_score"), "y_score", content.get("y_true")),
+    }
+    for name, found in brought.items():
+        if found is not None and content.setdefault("labels", found) != found:
+            raise ValueError(f"`labels` are not the columns of `{name}`; leave them out")
+    return content
+
+
+def body(**given: object) -> bytes:
+    """Give a request as the bytes that are sent.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As `document` and `encode` do.
+    """
+    return encode(document(given))
+
+
+def encode(content: object) -> bytes:
+    """Write JSON.
+
+    Raises
+    ------
+    TypeError
+        If something has no JSON.
+    """
+    return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _same(value: object, _name: str) -> object:
+    return value
+
+
+def _plain(value: object, name: str) -> object:
+    """Take a mapping or a model of Pydantic."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"`{name}` is a {type(value).__name__}; it must be a mapping")
+
+
+def _evidence(value: object, name: str) -> Json:
+    if isinstance(value, Mapping):
+        return document(value)
+    raise TypeError(
+        f'`{name}` is a {type(value).__name__}; it must be a mapping such as {{"y_pred": ...}}'
+    )
+
+
+def _weighting(value: object, name: str) -> object:
+    return value if isinstance(value, str) else rows(value, name)
+
+
+def _keys(value: object, name: str) -> object:
+    return [value] if isinstance(value, str) else labels(value, name)
+
+
+_CONVERT: Mapping[str, Callable[[Any, str], object]] = {
+    "y_true": labels,
+    "y_pred": labels,
+    "y_score": scores,
+    "labels": labels,
+    "groups": labels,
+    "indices": _keys,
+    "sample_weight": weights,
+    "unclassified": weights,
+    "spurious": weights,
+    "confusion_matrix": rows,
+    "cells": rows,
+    "cost": rows,
+    "cell_weights": rows,
+    "kappa_weights": _weighting,
+    "baseline": _evidence,
+    "candidate": _evidence,
+    "options": _evidence,
+    "gates": _plain,
+    "test_set": _plain,
+    "tags": labels,
+}

@@ -1,0 +1,1 @@
+"""The commands of `rprime`, one a file."""

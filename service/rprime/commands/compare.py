@@ -1,0 +1,63 @@
+"""A comparison of two classifiers, here or by a service."""
+
+from typing import Annotated
+
+import typer
+
+from rprime.commands import options
+from rprime.commands.exits import defects
+from rprime.commands.options import OnServiceError, Service
+
+
+def compare(
+    candidate: Annotated[
+        str, typer.Argument(help="The new one: a file as `rprime evaluate` takes it.")
+    ],
+    baseline: Annotated[
+        str,
+        typer.Argument(
+            help="What it is compared with: such a file, or one with other predictions (y_pred) "
+            "for the same items."
+        ),
+    ],
+    *,
+    gates: options.Gates = None,
+    request: options.Request = None,
+    strict: options.Strict = False,
+    server: options.Server = None,
+    key: options.Key = None,
+    timeout: options.Timeout = 60.0,
+    retries: options.Retries = 3,
+    on_service_error: options.OnError = OnServiceError.FAIL,
+    table_only: options.TableOnly = False,
+    as_json: options.AsJson = False,
+    json_file: options.JsonFile = None,
+    markdown: options.Markdown = None,
+    html: options.Html = None,
+    junit: options.Junit = None,
+    annotations: options.Annotations = False,
+) -> None:
+    """Compare a candidate with a baseline; every difference is candidate minus baseline.
+
+    Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
+    """
+    service = server and Service(server, key, timeout, retries, on_service_error)
+    with defects():
+        from rprime.commands.judgement import (  # noqa: PLC0415 - see rprime.cli
+            comparison_question,
+            judge,
+        )
+        from rprime.commands.renderings import conclude, publish  # noqa: PLC0415 - see rprime.cli
+        from rprime.commands.submission import assemble  # noqa: PLC0415 - see rprime.cli
+
+        submission = assemble(candidate, baseline=baseline, gates=gates, request=request)
+        judgement = judge(comparison_question(), submission, service or None, table_only=table_only)
+        files = {"markdown": markdown, "html": html, "junit": junit}
+        publish(
+            judgement,
+            as_json=as_json,
+            annotations=annotations,
+            files=files,
+            json_file=json_file,
+        )
+        conclude(judgement.verdict, strict=strict)

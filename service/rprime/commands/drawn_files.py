@@ -1,0 +1,115 @@
+"""What a figure is drawn of, from a file: evidence, or a report that was written before."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rprime.commands.exits import refuse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rprime.inquiry import Inquiry
+    from rprime.report.subject import Subject
+
+Json = dict[str, Any]
+_KEPT = ("beta", "undefined", "confidence", "exact", "sampling")
+"""Options of a report that shape its intervals and values."""
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """What was read.
+
+    Parameters
+    ----------
+    compared
+        Whether there is a baseline.
+    subject
+        Gives it with these indices.
+    """
+
+    compared: bool
+    subject: "Callable[[tuple[str, ...]], Subject]"
+
+
+def read_drawn(file: str, baseline: str | None) -> Drawn:
+    """Read a file, or end and say what is wrong with it."""
+    report = _report(file)
+    if report is None:
+        return _of_evidence(file, baseline)
+    if baseline is not None:
+        refuse("a report has the baseline that it was made with; leave --baseline out")
+    if "table" not in report:
+        refuse(
+            f"{file}: the report has no table; `rprime evaluate --json --table` and "
+            "`GET /v1/evaluations/{id}?include=table` write one that has"
+        )
+    return _of_report(report)
+
+
+def _report(file: str) -> Json | None:
+    """Give the report that a file is; None where it is none."""
+    import orjson  # noqa: PLC0415 - see rprime.cli
+
+    path = Path(file)
+    if path.suffix.lower() != ".json":
+        return None
+    try:
+        found = orjson.loads(path.read_bytes())
+    except (OSError, orjson.JSONDecodeError):
+        # Who reads it as evidence says what is wrong.
+        return None
+    return found if isinstance(found, dict) and "engine_version" in found else None
+
+
+def _of_evidence(file: str, baseline: str | None) -> Drawn:
+    from rprime.commands.judgement import read, subject_of  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.submission import assemble  # noqa: PLC0415 - see rprime.cli
+
+    submission = assemble(file, baseline=baseline)
+    if "baseline" in submission.kept_there:
+        refuse("a stored baseline needs a stored evaluation: name its id, or give a file")
+    inquiry = read(submission.request, kept_there=True)
+    given = inquiry.given
+
+    def subject(indices: tuple[str, ...]) -> "Subject":
+        found = subject_of(inquiry, _narrowed(inquiry, indices).evaluate(), submission)
+        return replace(found, model=given.model or Path(file).stem, version=given.version)
+
+    review = inquiry.review
+    return Drawn(review is not None and review.comparison is not None, subject)
+
+
+def _of_report(report: Json) -> Drawn:
+    import orjson  # noqa: PLC0415 - see rprime.cli
+
+    from rprime.commands.judgement import read  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.submission import JsonRequest  # noqa: PLC0415 - see rprime.cli
+    from rprime.inquiry.recorded import (  # noqa: PLC0415 - see rprime.cli
+        baseline_name,
+        read_comparison,
+    )
+    from rprime.report.subject import Subject  # noqa: PLC0415 - see rprime.cli
+
+    body: Json = {"labels": report["labels"], **report["table"]}
+    body |= {name: report["options"][name] for name in _KEPT}
+    # Of counts that carry weights there were none.
+    body |= {"intervals": False} if report["counts"]["weighted"] else {}
+    inquiry = read(JsonRequest(orjson.dumps(body)))
+    compared = orjson.dumps(report["comparison"]) if report.get("comparison") else None
+
+    def subject(indices: tuple[str, ...]) -> "Subject":
+        return Subject(
+            evaluation=_narrowed(inquiry, indices).evaluate(),
+            engine_version=report["engine_version"],
+            comparison=None if compared is None else read_comparison(compared),
+            baseline=None if compared is None else baseline_name(compared),
+            **{name: report.get(name) for name in ("project", "model", "version", "id")},
+        )
+
+    return Drawn(compared is not None, subject)
+
+
+def _narrowed(inquiry: "Inquiry", indices: tuple[str, ...]) -> "Inquiry":
+    return replace(inquiry, options=replace(inquiry.options, indices=indices))

@@ -1,0 +1,133 @@
+"""An evaluation, here or by a service, as a CI job needs it."""
+
+from typing import Annotated
+
+import typer
+
+from rprime.commands import options
+from rprime.commands.exits import defects
+from rprime.commands.options import OnServiceError, Service
+
+_ORIGIN = "Where it belongs"
+
+
+def _origin(what: str) -> typer.models.OptionInfo:
+    found: typer.models.OptionInfo = typer.Option(help=what, rich_help_panel=_ORIGIN)
+    return found
+
+
+def evaluate(
+    file: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE",
+            help="CSV, Parquet or Arrow with the columns y_true, y_pred and optionally "
+            "y_pred_baseline, sample_weight, item_id, group, score:<label>; NPZ with arrays of "
+            "these names, or confusion_matrix and labels; or a request of POST /evaluate as JSON, "
+            "which - reads from standard input. With --engine: any number of CSV or Parquet files, "
+            "globs, folders or URIs, quoted.",
+        ),
+    ],
+    *,
+    engine: options.Engine = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE",
+            help="What to compare with: a file as above, or one with other predictions (y_pred) "
+            "for the same items; or a stored evaluation, as alias=NAME, version=, branch=, "
+            "evaluation=.",
+        ),
+    ] = None,
+    gates: options.Gates = None,
+    request: options.Request = None,
+    strict: options.Strict = False,
+    server: options.Server = None,
+    key: options.Key = None,
+    timeout: options.Timeout = 60.0,
+    retries: options.Retries = 3,
+    on_service_error: options.OnError = OnServiceError.FAIL,
+    table_only: options.TableOnly = False,
+    project: Annotated[str | None, _origin("Keep the evaluation in this project.")] = None,
+    model: Annotated[str | None, _origin("Name of the model.")] = None,
+    version: Annotated[str | None, _origin("Version of the model.")] = None,
+    branch: Annotated[str | None, _origin("Branch of the repository.")] = None,
+    commit: Annotated[str | None, _origin("Commit of the repository.")] = None,
+    tag: Annotated[list[str] | None, _origin("A word to find it by; can be repeated.")] = None,
+    source: Annotated[str | None, _origin("Address of the run, for people.")] = None,
+    keep_items: Annotated[
+        bool | None,
+        typer.Option(
+            "--keep-items/--no-keep-items",
+            help="Keep what was predicted for each item, for paired comparison later; default: "
+            "where items are sent.",
+            rich_help_panel=_ORIGIN,
+        ),
+    ] = None,
+    as_json: options.AsJson = False,
+    table: Annotated[
+        bool,
+        typer.Option("--table", help="Add the table to the JSON.", rich_help_panel="Output"),
+    ] = False,
+    json_file: options.JsonFile = None,
+    markdown: options.Markdown = None,
+    html: options.Html = None,
+    csv: options.Csv = None,
+    junit: options.Junit = None,
+    openmetrics: options.Openmetrics = None,
+    annotations: options.Annotations = False,
+) -> None:
+    """Evaluate a classifier: print the report, and end with the verdict of the gate.
+
+    It ends with:
+
+    0 where the gate passes or nothing is demanded, and where it is inconclusive, said loudly
+
+    1 where the gate fails
+
+    2 for bad input or usage
+
+    3 where the gate is inconclusive under --strict
+
+    4 where the service gives no answer
+    """
+    origin = {
+        "project": project,
+        "model": model,
+        "version": version,
+        "branch": branch,
+        "commit": commit,
+        "tags": tag,
+        "source": source,
+        "keep_items": keep_items,
+    }
+    service = server and Service(server, key, timeout, retries, on_service_error)
+    with defects():
+        from rprime.commands.judgement import (  # noqa: PLC0415 - see rprime.cli
+            judge,
+            report_question,
+        )
+        from rprime.commands.renderings import conclude, publish  # noqa: PLC0415 - see rprime.cli
+        from rprime.commands.submission import assemble  # noqa: PLC0415 - see rprime.cli
+
+        submission = assemble(
+            *file, baseline=baseline, gates=gates, request=request, origin=origin, engine=engine
+        )
+        judgement = judge(
+            report_question(table=table), submission, service or None, table_only=table_only
+        )
+        files = {
+            "markdown": markdown,
+            "html": html,
+            "csv": csv,
+            "junit": junit,
+            "openmetrics": openmetrics,
+        }
+        publish(
+            judgement,
+            as_json=as_json,
+            annotations=annotations,
+            files=files,
+            json_file=json_file,
+        )
+        conclude(judgement.verdict, strict=strict)

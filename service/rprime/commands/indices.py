@@ -1,0 +1,74 @@
+"""The catalog in a terminal."""
+
+import math
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rprime.core.index import Index
+
+_WIDTH = 160
+"""Of the table where it is not a terminal that shows it."""
+
+
+def indices(
+    *,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print everything, as GET /v1/indices gives it.")
+    ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the table of the README.")
+    ] = False,
+) -> None:
+    """List every index: key, symbol, range, best value."""
+    if markdown:
+        _print_markdown()
+    elif as_json:
+        from rprime.schemas import catalog  # noqa: PLC0415 - see rprime.cli
+
+        typer.echo(catalog().model_dump_json())
+    else:
+        _print_table()
+
+
+def _print_table() -> None:
+    from rich.console import Console  # noqa: PLC0415 - see rprime.cli
+    from rich.table import Table  # noqa: PLC0415 - see rprime.cli
+
+    from rprime.core.catalog import INDICES  # noqa: PLC0415 - see rprime.cli
+
+    table = Table("scope", "key", "symbol", "range", "best", "name", box=None)
+    table.columns[1].no_wrap = True
+    for index in INDICES:
+        best = "" if index.best is None else _number(index.best)
+        table.add_row(index.scope, index.key, index.symbol, _limits(index), best, index.name)
+    Console(width=None if sys.stdout.isatty() else _WIDTH, markup=False).print(table)
+
+
+def _print_markdown() -> None:
+    """Print what is declared, without the averages, which follow from it."""
+    from rprime.core.catalog import INDICES  # noqa: PLC0415 - see rprime.cli
+
+    typer.echo("| key | name | range | best | interval | source |\n|---|---|---|---|---|---|")
+    for index in INDICES:
+        if index.reads in ("macro", "weighted", "micro") and index.key.startswith(index.reads):
+            continue
+        marks = f"{' µ' if index.micro else ''}{' §' if index.association else ''}"
+        key = f"`{index.key}`{marks}" + (" (class)" if index.scope == "class" else "")
+        best = "" if index.best is None else _number(index.best)
+        cells = [key, index.name, _limits(index), best, index.interval or "", index.source]
+        typer.echo(f"| {' | '.join(cells)} |")
+
+
+def _limits(index: "Index") -> str:
+    low, high = index.range
+    return (
+        f"{'[' if math.isfinite(low) else '('}{_number(low)}, "
+        f"{_number(high)}{']' if math.isfinite(high) else ')'}"
+    )
+
+
+def _number(number: float) -> str:
+    return f"{number:g}"

@@ -1,0 +1,124 @@
+"""The keys of the service: make, list and revoke them."""
+
+import re
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rprime.keys import Key
+
+app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the keys of the service.")
+
+_USAGE = 2
+_UNITS = {"h": "hours", "d": "days", "w": "weeks"}
+_COLUMNS = ("ID", "STATE", "SCOPES", "PROJECT", "EXPIRES", "NAME")
+
+File = Annotated[
+    Path, typer.Option("--file", envvar="RPRIME_KEYS_FILE", help="The file that has the keys.")
+]
+
+
+@app.command()
+def create(
+    *,
+    scope: Annotated[
+        list[str],
+        typer.Option(
+            help="evaluate: send evidence, get reports. read: see what is stored. write: change "
+            "it, and see it. admin: everything. Give it several times for several scopes."
+        ),
+    ],
+    file: File,
+    project: Annotated[
+        str | None, typer.Option(help="The only project of the key; default all.")
+    ] = None,
+    expires: Annotated[
+        str, typer.Option(help="In how many hours, days or weeks (12h, 90d, 4w), or never.")
+    ] = "90d",
+    name: Annotated[str, typer.Option(help="What the key is for.")] = "",
+) -> None:
+    """Make a key and print it: this once, since only its hash is kept."""
+    from rprime import keys  # noqa: PLC0415 - see rprime.cli
+    from rprime.schemas.provenance import Name  # noqa: PLC0415 - see rprime.cli
+
+    lasts = _duration(expires)
+    scopes = [_valid("--scope", keys.Scope, given) for given in scope]
+    _valid("--project", Name | None, project)
+    _valid("--name", keys.Name, name)
+    if "admin" in scopes and project is not None:
+        _refuse("--scope admin is for all projects; leave --project out")
+    try:
+        key, token = keys.create(file, scopes, project=project, lasts=lasts, name=name)
+    except keys.KeyFileError as exc:
+        _refuse(str(exc))
+    typer.echo(token)
+    typer.echo(f"rprime: key {key.id} {_until(key)}; it is not shown again", err=True)
+
+
+@app.command("list")
+def list_keys(*, file: File) -> None:
+    """List the keys, without their secrets."""
+    from rprime import keys  # noqa: PLC0415 - see rprime.cli
+
+    try:
+        found = keys.read(file)
+    except keys.KeyFileError as exc:
+        _refuse(str(exc))
+    rows = [_COLUMNS, *map(_row, found)]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        typer.echo("  ".join(cells).rstrip())
+
+
+@app.command()
+def revoke(
+    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `rprime keys list` shows it.")],
+    *,
+    file: File,
+) -> None:
+    """Revoke a key for good: a service refuses it from its next request on."""
+    from rprime import keys  # noqa: PLC0415 - see rprime.cli
+
+    try:
+        keys.revoke(file, key_id)
+    except keys.KeyFileError as exc:
+        _refuse(str(exc))
+    except keys.UnknownKeyError:
+        _refuse("no key has this id; rprime keys list shows them")
+    typer.echo(f"rprime: key {key_id} is revoked", err=True)
+
+
+def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
+    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - see rprime.cli
+
+    try:
+        return TypeAdapter(kind).validate_python(given)
+    except ValidationError as exc:
+        _refuse(f"{option}: {exc.errors()[0]['msg']}")
+
+
+def _duration(text: str) -> timedelta | None:
+    if text == "never":
+        return None
+    found = re.fullmatch(r"([1-9]\d{0,4})([hdw])", text)
+    if found is None:
+        _refuse("--expires is a number of hours, days or weeks, such as 12h, 90d or 4w; or never")
+    return timedelta(**{_UNITS[found[2]]: int(found[1])})
+
+
+def _row(key: "Key") -> tuple[str, ...]:
+    expires = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M}Z"
+    return key.id, key.state, ",".join(key.scopes), key.project or "*", expires, key.name
+
+
+def _until(key: "Key") -> str:
+    return "never expires" if key.expires is None else f"expires {key.expires:%Y-%m-%d %H:%M}Z"
+
+
+def _refuse(why: str) -> NoReturn:
+    typer.echo(f"rprime: {why}", err=True)
+    raise typer.Exit(_USAGE)

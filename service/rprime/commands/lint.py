@@ -1,0 +1,152 @@
+"""The rehearsal of a gate, here or by a service."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rprime.commands import options
+from rprime.commands.exits import defects, put, refuse
+from rprime.commands.options import OnServiceError, Service
+
+if TYPE_CHECKING:
+    from rprime.client.report import Rehearsal
+    from rprime.inquiry import Inquiry
+
+_MOST_RULES = 20
+_WIDTH = 120
+"""Of the table where it is not a terminal that shows it."""
+
+
+class Pairing(StrEnum):
+    """How the gate will be used."""
+
+    PAIRED = "paired"
+    UNPAIRED = "unpaired"
+
+
+def lint(
+    file: Annotated[
+        str,
+        typer.Argument(help="How the model behaves: a file as `rprime evaluate` takes it."),
+    ],
+    *,
+    gates: Annotated[
+        Path, typer.Option("--gates", metavar="FILE", help="The rules, YAML or JSON.")
+    ],
+    pairing: Annotated[
+        Pairing, typer.Option(help="Whether candidates will be compared item by item.")
+    ] = Pairing.PAIRED,
+    discordance: Annotated[
+        float | None, typer.Option(help="Share of items that just one of two models gets right.")
+    ] = None,
+    replicates: Annotated[int | None, typer.Option(help="Simulated comparisons.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the simulation.")] = None,
+    server: options.Server = None,
+    key: options.Key = None,
+    timeout: options.Timeout = 60.0,
+    retries: options.Retries = 3,
+    on_service_error: options.OnError = OnServiceError.FAIL,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say how often a gate fails a model that has not changed, and which drop it can see."""
+    simulation = {
+        "pairing": pairing.value,
+        "discordance": discordance,
+        "replicates": replicates,
+        "seed": seed,
+    }
+    service = Service(server, key, timeout, retries, on_service_error) if server else None
+    with defects():
+        found = _rehearse(_body(file, gates, simulation), service)
+        if as_json:
+            put(found.content + b"\n")
+        else:
+            _print(found)
+
+
+def _rehearse(body: bytes, service: Service | None) -> "Rehearsal":
+    from rprime.client import calls  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.report import Rehearsal  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.judgement import ask, limits, refuse_here  # noqa: PLC0415 - see rprime.cli
+    from rprime.inquiry import answer_lint  # noqa: PLC0415 - see rprime.cli
+    from rprime.problems import Problem  # noqa: PLC0415 - see rprime.cli
+
+    if service is not None:
+        return ask(calls.rehearsal(body), service)
+    try:
+        return Rehearsal(answer_lint(body, limits()))
+    except Problem as problem:
+        refuse_here(problem)
+
+
+def _body(file: str, gates: Path, simulation: dict[str, Any]) -> bytes:
+    from rprime.client.request import body  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.judgement import read  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.mappings import read_mapping  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.submission import assemble  # noqa: PLC0415 - see rprime.cli
+
+    table = _table(read(assemble(file).request))
+    try:
+        return body(gates=read_mapping(gates, "gates"), **table, **simulation)
+    except TypeError as error:
+        refuse(f"{gates}: a value has no JSON: {error}")
+
+
+def _table(inquiry: "Inquiry") -> dict[str, Any]:
+    from rprime.core.cells import DenseCells  # noqa: PLC0415 - see rprime.cli
+
+    evidence = inquiry.evidence
+    cells = evidence.table.cells
+    if not isinstance(cells, DenseCells):
+        refuse(f"{len(evidence.labels):,} classes are too many for a rehearsal")
+    vectors = {
+        "unclassified": evidence.table.unclassified,
+        "spurious": evidence.table.spurious,
+    }
+    given = {
+        name: vector for name, vector in vectors.items() if vector is not None and vector.any()
+    }
+    return {"confusion_matrix": cells.counts, "labels": evidence.labels, **given}
+
+
+def _print(found: "Rehearsal") -> None:
+    from io import StringIO  # noqa: PLC0415 - see rprime.cli
+
+    from rich.console import Console  # noqa: PLC0415 - see rprime.cli
+
+    shown = _overview(found)
+    if sys.stdout.isatty():
+        Console().print(shown)
+        return
+    stream = StringIO()
+    Console(file=stream, width=_WIDTH, color_system=None).print(shown)
+    put("\n".join(line.rstrip() for line in stream.getvalue().splitlines()).encode() + b"\n")
+
+
+def _overview(found: "Rehearsal") -> Any:  # noqa: ANN401 (what rich prints)
+    from rich.console import Group  # noqa: PLC0415 - see rprime.cli
+    from rich.table import Table  # noqa: PLC0415 - see rprime.cli
+    from rich.text import Text  # noqa: PLC0415 - see rprime.cli
+
+    from rprime.report.decimals import decimal, percent  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.names import clipped, isolated, shown  # noqa: PLC0415 - see rprime.cli
+
+    rules = found.model.rules
+    table = Table("rule", "class", "fails", "inconclusive", "drop it can see", box=None)
+    for rule in rules[:_MOST_RULES]:
+        label = "" if rule.class_ is None else isolated(clipped(shown(rule.class_), 60))
+        rates = map(percent, (rule.false_fail_rate, rule.inconclusive_rate))
+        table.add_row(Text(rule.id), Text(label), *rates, decimal(rule.detectable_drop))
+    more = len(rules) - _MOST_RULES
+    return Group(
+        Text(
+            f"An unchanged model fails this gate in {percent(found.false_fail_rate)} of all runs "
+            f"and leaves it inconclusive in {percent(found.inconclusive_rate)}."
+        ),
+        table,
+        *([Text(f"... and {more:,} more")] if more > 0 else []),
+        *(Text(f"* {shown(line)}") for line in found.advice),
+    )

@@ -1,0 +1,23 @@
+"""The contract as a file."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def openapi(
+    *,
+    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+) -> None:
+    """Print the OpenAPI document of the service."""
+    from rprime.app import create_app  # noqa: PLC0415 - see rprime.cli
+    from rprime.settings import Settings  # noqa: PLC0415 - see rprime.cli
+
+    document = create_app(Settings()).openapi()
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if output is None:
+        typer.echo(text, nl=False)
+    else:
+        output.write_text(text, encoding="utf-8")

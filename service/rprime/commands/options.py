@@ -1,0 +1,145 @@
+"""Options that several commands share."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, NamedTuple
+
+import typer
+
+
+class OnServiceError(StrEnum):
+    """What an outage of the service means for the job."""
+
+    FAIL = "fail"
+    WARN = "warn"
+
+
+class Service(NamedTuple):
+    """The service that is asked, and how patiently."""
+
+    url: str
+    key: str | None
+    timeout: float
+    retries: int
+    on_error: OnServiceError
+
+
+_SERVICE = "Service"
+_OUTPUT = "Output"
+
+Server = Annotated[
+    str | None,
+    typer.Option(
+        "--server",
+        metavar="URL",
+        envvar="RPRIME_SERVER",
+        show_envvar=True,
+        help="Ask this service; default: evaluate here.",
+        rich_help_panel=_SERVICE,
+    ),
+]
+Key = Annotated[
+    str | None,
+    typer.Option(
+        "--key",
+        envvar="RPRIME_KEY",
+        show_envvar=True,
+        help="A key of `rprime keys create`.",
+        rich_help_panel=_SERVICE,
+    ),
+]
+Timeout = Annotated[
+    float,
+    typer.Option(
+        "--timeout",
+        min=0.001,
+        help="Seconds to wait for an answer, each time.",
+        rich_help_panel=_SERVICE,
+    ),
+]
+Retries = Annotated[
+    int,
+    typer.Option(
+        "--retries",
+        min=0,
+        help="How often to ask again where the service is busy or out of reach.",
+        rich_help_panel=_SERVICE,
+    ),
+]
+OnError = Annotated[
+    OnServiceError,
+    typer.Option(
+        "--on-service-error",
+        help="Where the service gives no answer: fail ends with 4, warn says so and ends with 0.",
+        rich_help_panel=_SERVICE,
+    ),
+]
+TableOnly = Annotated[
+    bool,
+    typer.Option(
+        "--table-only",
+        help="Send the table without the items; comparisons are unpaired then.",
+        rich_help_panel=_SERVICE,
+    ),
+]
+Engine = Annotated[
+    str | None,
+    typer.Option(
+        "--engine",
+        help="Count the items where they lie, and evaluate the table: duckdb, "
+        "dask://host:port, spark or spark://host:port.",
+    ),
+]
+Gates = Annotated[
+    Path | None,
+    typer.Option(
+        "--gates", metavar="FILE", help="The rules, YAML or JSON: see `rprime gates-schema`."
+    ),
+]
+Request = Annotated[
+    Path | None,
+    typer.Option(
+        "--request",
+        metavar="FILE",
+        help="Further members of the request, YAML or JSON, such as `indices` or `confidence`.",
+    ),
+]
+Strict = Annotated[
+    bool, typer.Option("--strict", help="End with 3 where the gate is inconclusive.")
+]
+AsJson = Annotated[
+    bool,
+    typer.Option("--json", help="Print the whole answer as JSON.", rich_help_panel=_OUTPUT),
+]
+JsonFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--json-file",
+        metavar="FILE",
+        help="Write the whole answer as JSON to this file.",
+        rich_help_panel=_OUTPUT,
+    ),
+]
+
+
+def rendering(name: str, what: str) -> typer.models.OptionInfo:
+    """Declare an option that names a file to write."""
+    found: typer.models.OptionInfo = typer.Option(
+        name, metavar="FILE", help=f"Write {what} to this file.", rich_help_panel=_OUTPUT
+    )
+    return found
+
+
+Markdown = Annotated[Path | None, rendering("--markdown", "Markdown")]
+Html = Annotated[Path | None, rendering("--html", "one page of HTML")]
+Csv = Annotated[Path | None, rendering("--csv", "a table")]
+Junit = Annotated[Path | None, rendering("--junit", "JUnit XML, a case for each rule and class,")]
+Openmetrics = Annotated[Path | None, rendering("--openmetrics", "OpenMetrics")]
+Annotations = Annotated[
+    bool,
+    typer.Option(
+        "--annotations",
+        help="Print what failed as annotations of GitHub Actions.",
+        rich_help_panel=_OUTPUT,
+    ),
+]

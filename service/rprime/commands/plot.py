@@ -1,0 +1,193 @@
+"""A figure as a file: of evidence, of a report, or of what is stored."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from urllib.parse import quote, urlencode
+
+import typer
+
+from rprime.commands.archive import DEFAULT_STORE, Key, Server, StoreUrl, asked, opened
+from rprime.commands.drawn_files import read_drawn
+from rprime.commands.exits import defects, refuse
+from rprime.commands.images import form_of, write_image
+
+if TYPE_CHECKING:
+    from rprime.inquiry.history_figures import HistoryFigure
+    from rprime.report.figures.sheet import Sheet
+
+_HISTORY = "Of a history"
+
+
+class Figure(StrEnum):
+    """What there is to draw."""
+
+    CONFUSION = "confusion"
+    RADAR = "radar"
+    PER_CLASS = "per_class"
+    TREND = "trend"
+    LINES = "lines"
+    BOXES = "boxes"
+
+
+_OF_HISTORY = (Figure.TREND, Figure.LINES, Figure.BOXES)
+
+
+def _filter(what: str) -> typer.models.OptionInfo:
+    found: typer.models.OptionInfo = typer.Option(help=what, rich_help_panel=_HISTORY)
+    return found
+
+
+class Wanted(NamedTuple):
+    """What is to be drawn, wherever it comes from; no indices: the usual ones."""
+
+    figure: Figure
+    indices: tuple[str, ...]
+    sheet: "Sheet"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kept:
+    """Something stored: an evaluation, or what of a project is not narrowed away."""
+
+    evaluation: str | None = None
+    project: str = ""
+    narrowed: Mapping[str, Any] = field(default_factory=dict)
+
+
+def plot(
+    source: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="FILE|ID",
+            help="Evidence as `rprime evaluate` takes it, a report as JSON with its table, or the "
+            "id of a stored evaluation. For trend, lines and boxes: none, but --project.",
+        ),
+    ] = None,
+    *,
+    figure: Annotated[Figure, typer.Option(help="What to draw.")],
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="The file, .svg or .png; default: FIGURE.svg."),
+    ] = None,
+    index: Annotated[
+        list[str] | None, typer.Option(help="Key of an index to show; can be repeated.")
+    ] = None,
+    baseline: Annotated[
+        str | None,
+        typer.Option(metavar="FILE", help="What evidence is compared with, as a file."),
+    ] = None,
+    width: Annotated[
+        int, typer.Option(min=320, max=1600, help="In pixels of CSS, 96 to an inch.")
+    ] = 800,
+    scale: Annotated[
+        float, typer.Option(min=0.5, max=4, help="Pixels of a PNG for each of these.")
+    ] = 2.0,
+    project: Annotated[str | None, _filter("Whose history.")] = None,
+    model: Annotated[str | None, _filter("Of this model.")] = None,
+    branch: Annotated[str | None, _filter("Of this branch.")] = None,
+    label: Annotated[
+        str | None,
+        typer.Option("--class", help="A trend of this class.", rich_help_panel=_HISTORY),
+    ] = None,
+    limit: Annotated[
+        int,
+        typer.Option(min=1, max=1000, help="The newest so many.", rich_help_panel=_HISTORY),
+    ] = 100,
+    server: Server = None,
+    key: Key = None,
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Draw a figure: of evidence or a report here, of what is stored here or by a service."""
+    output = output or Path(f"{figure}.svg")
+    form = form_of(output)
+    given = {"model": model, "branch": branch, "class": label, "limit": limit}
+    with defects():
+        from rprime.report.figures.sheet import Sheet  # noqa: PLC0415 - see rprime.cli
+
+        wanted = Wanted(figure, tuple(index or ()), Sheet(form, width, scale))
+        if figure in _OF_HISTORY:
+            if project is None or source is not None:
+                refuse(f"{figure} is of a history: name its --project, and no file")
+            kept = Kept(project=project, narrowed={n: v for n, v in given.items() if v is not None})
+        elif source is None:
+            refuse(f"{figure} is of an evaluation: name a file, or its id")
+        elif Path(source).exists():
+            write_image(output, lambda: _of_file(wanted, source, baseline))
+            return
+        else:
+            kept = Kept(evaluation=source)
+        draw = (
+            (lambda: _of_store(wanted, kept, store))
+            if server is None
+            else (lambda: _of_service(wanted, kept, server, key))
+        )
+        write_image(output, draw)
+
+
+def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
+    from rprime.core.catalog import find  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.figures.evaluation import (  # noqa: PLC0415 - see rprime.cli
+        FIGURES,
+        default_indices,
+    )
+
+    for key in wanted.indices:
+        if find("class", key) is None:
+            refuse(f"{key} is no index of a class; `rprime indices` lists them")
+    found = read_drawn(file, baseline)
+    name = wanted.figure.value
+    indices = wanted.indices or default_indices(name, compared=found.compared)
+    return FIGURES[name](found.subject(indices), wanted.sheet)
+
+
+def _of_store(wanted: Wanted, kept: Kept, url: str) -> bytes:
+    """Draw what a store has."""
+    from rprime.commands.judgement import refuse_here  # noqa: PLC0415 - see rprime.cli
+    from rprime.inquiry.figures import figure_of  # noqa: PLC0415 - see rprime.cli
+    from rprime.problems import Problem  # noqa: PLC0415 - see rprime.cli
+    from rprime.store import EvaluationMissingError  # noqa: PLC0415 - see rprime.cli
+
+    name = wanted.figure.value
+    with opened(url, read_only=True) as store:
+        try:
+            if kept.evaluation is None:
+                return _history(wanted, kept).draw(store, wanted.sheet)
+            found = store.get(kept.evaluation)
+            return figure_of(name, found, store, wanted.indices, wanted.sheet)
+        except EvaluationMissingError:
+            refuse("there is no such file, and the store has no such evaluation")
+        except Problem as problem:
+            refuse_here(problem)
+
+
+def _history(wanted: Wanted, kept: Kept) -> "HistoryFigure":
+    from rprime.inquiry.history_figures import HistoryFigure  # noqa: PLC0415 - see rprime.cli
+    from rprime.store import Filters  # noqa: PLC0415 - see rprime.cli
+
+    narrowed = kept.narrowed
+    return HistoryFigure(
+        name=wanted.figure.value,
+        project=kept.project,
+        indices=wanted.indices or ("r_prime",),
+        label=narrowed.get("class"),
+        filters=Filters(model=narrowed.get("model"), branch=narrowed.get("branch")),
+        newest=narrowed["limit"],
+    )
+
+
+def _of_service(wanted: Wanted, kept: Kept, server: str, key: str | None) -> bytes:
+    from rprime.client.calls import Call  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.figures.sheet import MEDIA_TYPES  # noqa: PLC0415 - see rprime.cli
+
+    sheet, whose = wanted.sheet, kept.evaluation
+    place = f"projects/{quote(kept.project, safe='')}"
+    if whose is not None:
+        place = f"evaluations/{quote(whose, safe='')}"
+    query = {"index": wanted.indices, "width": sheet.width, "scale": sheet.scale, **kept.narrowed}
+    path = f"/v1/{place}/figures/{wanted.figure}.{sheet.form}?{urlencode(query, doseq=True)}"
+    with asked(server, key) as client:
+        headers = {"Accept": MEDIA_TYPES[sheet.form]}
+        return client.ask(Call("GET", path, lambda answer: answer.content, headers=headers))

@@ -1,0 +1,127 @@
+"""The outcome, where people and jobs look for it: terminal, files, annotations, job summary."""
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from rprime.commands.exits import Status, put, refuse, say
+
+if TYPE_CHECKING:
+    from rprime.commands.judgement import Judgement
+    from rprime.report.subject import Subject
+
+_LOUD = {
+    "fail": "GATE FAILED.",
+    "inconclusive": "INCONCLUSIVE: the gate neither passed nor failed; this is no pass.",
+    "no_rules": "NO RULES: the gate has none, so nothing was decided; this is no pass.",
+}
+
+
+def publish(
+    judgement: "Judgement",
+    *,
+    as_json: bool,
+    annotations: bool,
+    files: Mapping[str, Path | None],
+    json_file: Path | None = None,
+) -> None:
+    """Print and write what was asked for.
+
+    Parameters
+    ----------
+    judgement
+        What came out.
+    as_json
+        Print JSON in place of what people read.
+    annotations
+        Print annotations, too; beside the JSON on standard error.
+    files
+        By the name of a format, where to write it; None: not asked for.
+    json_file
+        Where to write the JSON, whatever is printed.
+    """
+    from rprime.report.formats import BY_NAME  # noqa: PLC0415 - see rprime.cli
+
+    for name, path in files.items():
+        if path is not None:
+            _write(path, BY_NAME[name].render(judgement.subject))
+    if json_file is not None:
+        _write(json_file, judgement.content + b"\n")
+    _append("GITHUB_STEP_SUMMARY", lambda: BY_NAME["markdown"].render(judgement.subject) + b"\n")
+    _append("GITHUB_OUTPUT", lambda: _outputs(judgement))
+    if as_json:
+        put(judgement.content + b"\n")
+    else:
+        _print(judgement.subject)
+    if annotations:
+        _annotate(judgement.subject, err=as_json)
+
+
+def conclude(verdict: str | None, *, strict: bool) -> NoReturn:
+    """End with the status of a verdict, and say loudly what is no pass."""
+    status = Status.DONE
+    if verdict == "fail":
+        status = Status.FAILED
+    elif verdict in _LOUD and strict:
+        status = Status.INCONCLUSIVE
+    if verdict in _LOUD:
+        strictly = "" if verdict == "fail" or strict else " It ends with 0 without --strict."
+        say(f"{_LOUD[verdict]}{strictly}")
+    raise typer.Exit(status)
+
+
+def _print(subject: "Subject") -> None:
+    from rprime.report.terminal import Terminal, render_terminal  # noqa: PLC0415 - see rprime.cli
+
+    if not sys.stdout.isatty():
+        put(render_terminal(subject).encode())
+        return
+    from rich.console import Console  # noqa: PLC0415 - see rprime.cli
+
+    Console().print(Terminal(subject))
+
+
+def _annotate(subject: "Subject", *, err: bool) -> None:
+    from rprime.report.annotations import render_annotations  # noqa: PLC0415 - see rprime.cli
+
+    if err:
+        typer.echo(render_annotations(subject), err=True, nl=False)
+    else:
+        put(render_annotations(subject).encode())
+
+
+def _append(variable: str, content: Callable[[], bytes]) -> None:
+    """Append to a file of a job of GitHub Actions, where there is one."""
+    path = os.environ.get(variable)
+    if not path:
+        return
+    try:
+        with Path(path).open("ab") as file:
+            file.write(content())
+    except OSError as error:
+        say(f"cannot write to {path}, which {variable} names: {error.strerror}")
+
+
+def _outputs(judgement: "Judgement") -> bytes:
+    """Give what later steps of a job branch on: the verdict, the id and the first figures."""
+    from rprime.report.measures import Measures  # noqa: PLC0415 - see rprime.cli
+
+    subject = judgement.subject
+    figures = {measure.index.key: measure.value for measure in Measures(subject).headlines}
+    found = {"verdict": judgement.verdict, "evaluation": subject.id, **figures}
+    # None of them may bring a line of its own.
+    known = {
+        name: "".join(str(value).split()) for name, value in found.items() if value is not None
+    }
+    return "".join(f"{name}={value}\n" for name, value in known.items()).encode()
+
+
+def _write(path: Path, content: bytes) -> None:
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        refuse(f"cannot write {path}: {error.strerror}")

@@ -1,0 +1,94 @@
+"""The results of the R' paper, computed again."""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rprime.commands.exits import Status, put
+
+if TYPE_CHECKING:
+    from rprime.inquiry.reproduction import Reproduction
+
+
+def reproduce(
+    *,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, numbers in full.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print a document.")] = False,
+) -> None:
+    """Print what the R' paper published against what is computed here, with its errata."""
+    from rprime.inquiry.reproduction import reproduce as run  # noqa: PLC0415 - see rprime.cli
+
+    found = run()
+    if as_json:
+        put(_json(found))
+    else:
+        lines = _document(found) if markdown else _text(found)
+        put("\n".join((*lines, "")).encode())
+    if found.reproduced < len(found.results):
+        raise typer.Exit(Status.DEFECT)
+
+
+def _summary(found: "Reproduction") -> str:
+    return f"{found.reproduced} of {len(found.results)} printed numbers are reproduced."
+
+
+def _rows(found: "Reproduction", table: str) -> Iterator[tuple[str, str, str, str]]:
+    for result in found.results:
+        if result.table == table:
+            mark = "" if result.reproduced else "differs"
+            name = result.index if result.class_ is None else f"{result.index} of {result.class_}"
+            yield name, f"{result.published:.4f}", f"{result.computed:.4f}", mark
+
+
+def _text(found: "Reproduction") -> Iterator[str]:
+    yield from (found.source, "")
+    for table in found.tables:
+        yield f"{table:<66}{'published':>10}{'computed':>10}"
+        for name, published, computed, mark in _rows(found, table):
+            yield f"  {name:<64}{published:>10}{computed:>10}  {mark}".rstrip()
+        yield ""
+    yield from (f"Erratum, {where}: {text}" for where, text in found.errata)
+    yield from ("", _summary(found))
+
+
+def _document(found: "Reproduction") -> Iterator[str]:
+    yield from ("# Published and computed", "")
+    yield from (f"{found.source}.", "")
+    yield from (
+        f"{_summary(found)} This document is what `rprime reproduce --markdown` prints.",
+        "",
+    )
+    for table in found.tables:
+        yield from (f"## {table}", "", "| | published | computed | |", "|---|---|---|---|")
+        for row in _rows(found, table):
+            yield f"| {' | '.join(row)} |"
+        yield ""
+    for heading, entries in (("Errata", found.errata), ("Reading the paper", found.conventions)):
+        yield from (f"## {heading}", "")
+        yield from (f"* {where}: {text}" for where, text in entries)
+        yield ""
+
+
+def _json(found: "Reproduction") -> bytes:
+    import orjson  # noqa: PLC0415 - see rprime.cli
+
+    results = [
+        {
+            "table": result.table,
+            "index": result.index,
+            "class": result.class_,
+            "published": result.published,
+            "computed": result.computed,
+            "reproduced": result.reproduced,
+        }
+        for result in found.results
+    ]
+    document = {
+        "source": found.source,
+        "numbers": len(results),
+        "reproduced": found.reproduced,
+        "results": results,
+        "errata": [{"table": where, "text": text} for where, text in found.errata],
+    }
+    return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"

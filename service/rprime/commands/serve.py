@@ -1,0 +1,188 @@
+"""The service as a process."""
+
+import gc
+import signal
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+
+import typer
+
+if TYPE_CHECKING:
+    import asyncio
+
+    from fastapi import FastAPI
+
+    from rprime.settings import Settings
+
+_USAGE = 2
+_BACKLOG = 2048
+
+
+def serve(
+    *,
+    host: Annotated[str | None, typer.Option(help="Address; default 127.0.0.1.")] = None,
+    port: Annotated[int | None, typer.Option(help="Port, 0 for a free one; default 8000.")] = None,
+    insecure: Annotated[
+        bool | None, typer.Option("--insecure", help="Listen on any address, even without keys.")
+    ] = None,
+    workers: Annotated[int, typer.Option(min=1, help="Number of processes.")] = 1,
+) -> None:
+    """Start the service. Every option has a variable, too: RPRIME_HOST, RPRIME_PORT, ..."""
+    settings = _settings(host=host, port=port, insecure=insecure)
+    _refuse_unsafe(settings, workers)
+    _refuse_damaged(settings.keys_file)
+    from rprime import logs  # noqa: PLC0415 - see rprime.cli
+
+    logs.configure()
+    _refuse_unusable(settings.store)
+    listener = _listen(settings)
+    # uvicorn ends itself by the signal that it has handled: a service that was asked to stop
+    # and did so has not failed.
+    for wanted in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(wanted, lambda *_: sys.exit(0))
+    _announce(settings, listener)
+    _run(settings, listener, workers)
+
+
+def _settings(**options: Any) -> "Settings":  # noqa: ANN401 - Pydantic types them
+    from pydantic import ValidationError  # noqa: PLC0415 - see rprime.cli
+
+    from rprime.settings import Settings  # noqa: PLC0415 - see rprime.cli
+
+    given = {name: value for name, value in options.items() if value is not None}
+    try:
+        return Settings(**given)
+    except ValidationError as exc:
+        for error in exc.errors():
+            name = "_".join(map(str, error["loc"])).upper().removeprefix("RPRIME_")
+            typer.echo(f"rprime: RPRIME_{name}: {error['msg']}", err=True)
+        raise typer.Exit(_USAGE) from None
+
+
+def _refuse_unsafe(settings: "Settings", workers: int) -> None:
+    if not (settings.loopback or settings.insecure or settings.keys_file):
+        _refuse(
+            f"will not listen on {settings.host} for everyone who can reach it; set "
+            "RPRIME_KEYS_FILE to a file of rprime keys create, or RPRIME_INSECURE=1 (--insecure) "
+            "if that is meant"
+        )
+    if workers > 1 and settings.store.startswith("sqlite"):
+        _refuse(
+            "SQLite belongs to one process; for several workers set RPRIME_STORE to a "
+            "PostgreSQL URL, or to none"
+        )
+
+
+def _refuse_damaged(keys_file: Path | None) -> None:
+    from rprime import keys  # noqa: PLC0415 - see rprime.cli
+
+    if keys_file is None:
+        return
+    try:
+        keys.read(keys_file)
+    except keys.MissingKeyFileError:
+        # The first key may be made while the service runs; until then it is closed.
+        pass
+    except keys.KeyFileError as exc:
+        _refuse(str(exc))
+
+
+def _refuse_unusable(url: str) -> None:
+    """Open the store once before anybody is told that the service listens."""
+    from rprime.store import (  # noqa: PLC0415 - see rprime.cli
+        StoreError,
+        StoreUnavailableError,
+        open_store,
+    )
+
+    if url == "none":
+        return
+    try:
+        open_store(url).close()
+    except StoreUnavailableError:
+        # It may come later: until then the service is not ready.
+        pass
+    except StoreError as exc:
+        _refuse(str(exc))
+
+
+def _refuse(why: str) -> NoReturn:
+    typer.echo(f"rprime: {why}", err=True)
+    raise typer.Exit(_USAGE)
+
+
+def _listen(settings: "Settings") -> socket.socket:
+    family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
+    try:
+        listener = socket.create_server(
+            (settings.host, settings.port), family=family, backlog=_BACKLOG
+        )
+    except OSError as exc:
+        _refuse(f"cannot listen on {settings.host}:{settings.port}: {exc.strerror}")
+    listener.set_inheritable(True)
+    return listener
+
+
+def _announce(settings: "Settings", listener: socket.socket) -> None:
+    import structlog  # noqa: PLC0415 - see rprime.cli
+
+    if settings.loopback:
+        structlog.get_logger().info(
+            "loopback_only",
+            detail="Only this machine can reach the service; RPRIME_HOST, with "
+            "RPRIME_KEYS_FILE or RPRIME_INSECURE=1, opens it to others.",
+        )
+    host, port = listener.getsockname()[:2]
+    base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
+    typer.echo(f"rprime listens on {base}, documentation at {base}/docs")
+    sys.stdout.flush()
+
+
+def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
+    import uvicorn  # noqa: PLC0415 - see rprime.cli
+    from uvicorn.supervisors import Multiprocess  # noqa: PLC0415 - see rprime.cli
+
+    from rprime.connections import Connection  # noqa: PLC0415 - see rprime.cli
+
+    # uvicorn calls it as it would call the class itself.
+    protocol = cast(
+        "type[asyncio.Protocol]", partial(Connection, limits=settings.limits, listener=listener)
+    )
+    config = uvicorn.Config(
+        partial(_application, settings),
+        factory=True,
+        workers=workers,
+        http=protocol,
+        lifespan="on",
+        ws="none",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        backlog=_BACKLOG,
+        timeout_keep_alive=settings.limits.keep_alive_seconds,
+        timeout_graceful_shutdown=settings.stop_seconds,
+    )
+    if workers == 1:
+        uvicorn.Server(config).run(sockets=[listener])
+    else:
+        Multiprocess(config, sockets=[listener]).run()
+
+
+def _application(settings: "Settings") -> "FastAPI":
+    # Runs in the process that serves, so that the workers have the log, too.
+    from rprime import logs  # noqa: PLC0415 - see rprime.cli
+    from rprime.app import create_app  # noqa: PLC0415 - see rprime.cli
+
+    logs.configure()
+    app = create_app(settings)
+    if app.state.keys is not None:
+        # Now, so that the log has at the start what is wrong with the file.
+        app.state.keys.refresh()
+    # What is there now stays: looking through all of it again and again for garbage would stop
+    # requests that make many objects, a trend above all, for tens of milliseconds.
+    gc.collect()
+    gc.freeze()
+    return app

@@ -1,0 +1,96 @@
+"""Evidence from an engine: the tables of predictions that are counted where they lie."""
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from rprime.commands.exits import Status, refuse, say
+
+if TYPE_CHECKING:
+    from rprime.tally import Tallies, Tally
+
+Json = dict[str, Any]
+
+_OF_SCORES = ("curves", "reject", "thresholds", "top_k")
+"""Options that read the scores of every item."""
+COUNTED_BY = ("labels", "reject_below")
+"""Members of a request that are spent once the items are counted."""
+
+
+def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]:
+    """Count the items of files.
+
+    Parameters
+    ----------
+    files
+        What the engine can open, of one set of items.
+    engine
+        As `--engine` names it.
+    members
+        Of the request; some of them say how to count.
+
+    Returns
+    -------
+    The table as members of a request, JSON, and that of the column `y_pred_baseline`, if there
+    is one.
+    """
+    asked = next(_of_scores(members), None)
+    if asked is not None:
+        refuse(
+            f"{asked} reads the scores of every item, and an engine gives a table alone: "
+            "leave it out, or evaluate without --engine"
+        )
+    found = _tallies(files, engine, members)
+    if found.baseline is None:
+        return [_json(found.candidate)]
+    say("an engine gives tables, not items: the comparison with y_pred_baseline is unpaired")
+    # Of the same items, so of the same test set where one is declared.
+    shared = {name: members[name] for name in ("test_set",) if name in members}
+    return [_json(found.candidate), _json(found.baseline, **shared)]
+
+
+def _of_scores(members: Json) -> Iterator[str]:
+    """Name what is asked for and needs scores; what is malformed is refused by its reader."""
+    from rprime.core.catalog import SCORE_KEYS  # noqa: PLC0415 - see rprime.cli
+
+    yield from (name for name in _OF_SCORES if members.get(name))
+    gates = members.get("gates")
+    rules = gates.get("rules") if isinstance(gates, dict) else None
+    keys = [rule.get("index") for rule in rules or () if isinstance(rule, dict)]
+    indices = members.get("indices")
+    keys += indices if isinstance(indices, list) else []
+    yield from (key for key in keys if isinstance(key, str) and key in SCORE_KEYS)
+
+
+def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
+    from rprime.tally import (  # noqa: PLC0415 - see rprime.cli
+        Engine,
+        Files,
+        TallyError,
+        UnreachableEngineError,
+        opened,
+        tally,
+    )
+
+    labels, least = (members.get(name) for name in COUNTED_BY)
+    if labels is not None:
+        labels = list(map(str, labels)) if isinstance(labels, list) else refuse("labels: no list")
+    if least is not None and type(least) not in {int, float}:
+        refuse("reject_below: no number")
+    try:
+        source = Files.of(files)
+        with opened(Engine.of(engine), source) as frame:
+            untyped = source.format == "csv"
+            return tally(frame, labels=labels, reject_below=least, untyped=untyped)
+    except UnreachableEngineError as error:
+        say(f"NO VERDICT, the engine gave no answer. {error}")
+        raise typer.Exit(Status.UNREACHABLE) from None
+    except TallyError as error:
+        refuse(str(error))
+
+
+def _json(found: "Tally", **more: object) -> bytes:
+    import orjson  # noqa: PLC0415 - see rprime.cli
+
+    return orjson.dumps(found.evidence() | more, option=orjson.OPT_SERIALIZE_NUMPY)

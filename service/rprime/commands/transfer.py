@@ -1,0 +1,114 @@
+"""A store as a file, and back: for backups, and to move house."""
+
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+from urllib.parse import urlencode
+
+import typer
+
+from rprime.commands import options
+from rprime.commands.archive import DEFAULT_STORE, Key, Server, StoreUrl, asked, opened
+from rprime.commands.exits import put, refuse, say
+
+if TYPE_CHECKING:
+    import httpx
+
+    from rprime.client.blocking import Client
+
+_STANDARD = Path("-")
+_LINES = "application/x-ndjson"
+
+
+def export(
+    *,
+    project: Annotated[str | None, typer.Option(help="This one alone; default all.")] = None,
+    output: Annotated[Path, typer.Option(help="A file; - is standard output.")] = _STANDARD,
+    server: Server = None,
+    key: Key = None,
+    timeout: options.Timeout = 60.0,
+    retries: options.Retries = 3,
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Write the history as lines of JSON, while a service may use it."""
+    if server is None:
+        with opened(store, read_only=True) as found:
+            _write(found.export(project), output)
+    else:
+        from rprime.client.calls import Call  # noqa: PLC0415 - see rprime.cli
+
+        path = "/v1/export" if project is None else f"/v1/export?{urlencode({'project': project})}"
+        lines = Call("GET", path, lambda response: response.content, headers={"Accept": _LINES})
+        with asked(server, key, timeout=timeout, retries=retries) as client:
+            _write([client.ask(lines)], output)
+
+
+def _write(lines: Iterable[bytes], output: Path) -> None:
+    if output == _STANDARD:
+        for line in lines:
+            put(line)
+        return
+    try:
+        with output.open("xb") as file:
+            file.writelines(lines)
+    except OSError as exc:
+        refuse(f"cannot write {output}: {exc.strerror}")
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(help="What `rprime export` wrote; - is standard input.")],
+    *,
+    server: Server = None,
+    key: Key = None,
+    timeout: options.Timeout = 60.0,
+    retries: options.Retries = 3,
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Add an export to the history of a service, or to a store that no service uses."""
+    try:
+        with sys.stdin.buffer if file == _STANDARD else file.open("rb") as lines:
+            if server is None:
+                added = _added_here(store, lines, file)
+            else:
+                with asked(server, key, timeout=timeout, retries=retries) as client:
+                    added = _added_there(client, lines)
+    except OSError as exc:
+        refuse(f"cannot read {file}: {exc.strerror}")
+    say(
+        f"{added['evaluations']} evaluations and {added['aliases']} aliases added, "
+        f"{added['evaluations_present']} and {added['aliases_present']} were there"
+    )
+
+
+def _added_here(store: str, lines: IO[bytes], file: Path) -> dict[str, int]:
+    from dataclasses import asdict  # noqa: PLC0415 - see rprime.cli
+
+    from rprime.store import InvalidExportError  # noqa: PLC0415 - see rprime.cli
+
+    with opened(store, read_only=False) as found:
+        try:
+            return asdict(found.import_lines(lines))
+        except InvalidExportError as exc:
+            refuse(f"{file}: {exc}")
+
+
+def _added_there(client: "Client", lines: IO[bytes]) -> dict[str, int]:
+    from rprime.client.calls import Call  # noqa: PLC0415 - see rprime.cli
+
+    def read(response: "httpx.Response") -> dict[str, int]:
+        found: dict[str, int] = response.json()
+        return found
+
+    headers = {"Content-Type": _LINES}
+    return client.ask(Call("POST", "/v1/import", read, lines.read(), headers))
+
+
+def backup(
+    path: Annotated[Path, typer.Argument(help="The copy; it must not be there yet.")],
+    *,
+    store: StoreUrl = DEFAULT_STORE,
+) -> None:
+    """Copy a SQLite store by SQLite's own means, while a service may use it."""
+    with opened(store, read_only=True) as found:
+        found.backup(path)

@@ -1,0 +1,243 @@
+"""Connections: uvicorn's protocol, with a deadline for every client that keeps it waiting."""
+
+import asyncio
+import secrets
+import socket
+from contextlib import suppress
+from time import monotonic
+from typing import Any, Literal
+
+import orjson
+from uvicorn._types import ASGI3Application
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+
+from rprime.headers import NO_CONTENT_AT_ALL, REQUEST_ID, SECURITY
+from rprime.metrics import Metrics
+from rprime.problems import MEDIA_TYPE, Problem
+from rprime.settings import Limits
+
+COMPLETE = "rprime.complete"
+"""In the scope of a request: when all of it was there, by the monotonic clock."""
+_ACCEPTED_AT_ONCE = 1000
+_TICK = 0.5
+_LINGERING = 2.0
+
+Phase = Literal["idle", "head", "body", "refused"]
+
+
+class Connection(HttpToolsProtocol):
+    """A connection whose client has to send its requests and to take its answers.
+
+    uvicorn waits for ever for a head, for a body and for an answer to be taken. Here a clock runs
+    whenever the client is the one who is waited for, and only then: not while a request is worked
+    on, and not while its body is not read because others go first. It has no timer for each
+    request: twice a second a look at the connection adds to what it has waited.
+
+    Parameters
+    ----------
+    limits
+        How long each may take, and how long a head may be.
+    listener
+        Where others wait who have come at the same time.
+    """
+
+    def __init__(
+        self,
+        *args: Any,  # noqa: ANN401 - uvicorn's
+        limits: Limits,
+        listener: socket.socket | None = None,
+        **more: Any,  # noqa: ANN401 - uvicorn's
+    ) -> None:
+        super().__init__(*args, **more)
+        self._limits = limits
+        self._listener = listener
+        self._phase: Phase = "idle"
+        self._waited = 0.0
+        self._received = 0
+        self._untaken = 0
+        self._stuck = 0.0
+        self._timer: asyncio.TimerHandle | None = None
+
+    # What uvicorn and its parser say
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        if self._listener is not None:
+            self._accept_others(self._listener)
+        self._timer = self.loop.call_later(_TICK, self._look)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        if self._phase == "refused":
+            return
+        super().data_received(data)
+        if self._phase == "head":
+            self._received += len(data)
+            if self._received > self._limits.head_bytes:
+                self._refuse(Problem("head_too_large"), "head")
+
+    def on_message_begin(self) -> None:
+        self._enter("head")
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        self._enter("body")
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._received += len(body)
+        super().on_body(body)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
+        if COMPLETE in cycle.scope:
+            # It waited for the one before it on the same connection, which is nobody's line.
+            cycle.scope[COMPLETE] = monotonic()  # type: ignore[literal-required] # a key of our own
+        super()._start_asgi_task(cycle, app)
+
+    def on_message_complete(self) -> None:
+        self._enter("idle")
+        self.scope[COMPLETE] = monotonic()  # type: ignore[literal-required] # a key of our own
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it is a problem like others
+        self._refuse(Problem("bad_request"), "malformed")
+
+    def _accept_others(self, listener: socket.socket) -> None:
+        """Accept all who wait.
+
+        libuv accepts one for each turn of the loop. Under load a turn is long, and who comes
+        anew, a probe for one, would stand in a line that nobody sees and that nobody ends.
+        """
+        for _ in range(_ACCEPTED_AT_ONCE):
+            try:
+                other, _address = listener.accept()
+            except OSError:
+                return
+            # The server waits for its tasks before it stops.
+            task = self.loop.create_task(self._connected(other))
+            self.tasks.add(task)
+            task.add_done_callback(self.tasks.discard)
+
+    async def _connected(self, other: socket.socket) -> None:
+        with suppress(OSError):
+            await self.loop.connect_accepted_socket(self._sibling, other)
+
+    def _sibling(self) -> "Connection":
+        return Connection(
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.app_state,
+            _loop=self.loop,
+            limits=self._limits,
+        )
+
+    # The clock
+
+    def _enter(self, phase: Phase) -> None:
+        self._phase = phase
+        self._waited = 0.0
+        self._received = 0
+
+    def _look(self) -> None:
+        self._timer = self.loop.call_later(_TICK, self._look)
+        if self._is_stuck():
+            self._abort("answer")
+        elif self._phase == "refused":
+            self._waited += _TICK
+            if self._waited >= _LINGERING:
+                self.transport.abort()
+        elif self._is_waited_for():
+            self._waited += _TICK
+            if self._waited >= self._patience():
+                self._give_up()
+
+    def _is_waited_for(self) -> bool:
+        if self._phase == "body":
+            return not (self.flow.read_paused or self.cycle.waiting_for_100_continue)
+        # Of an idle connection uvicorn's own timer takes care, until something comes.
+        return self._answering is None and self.timeout_keep_alive_task is None
+
+    def _patience(self) -> float:
+        if self._phase != "body":
+            return self._limits.head_seconds
+        return self._limits.body_seconds + self._received / self._limits.body_bytes_per_second
+
+    def _is_stuck(self) -> bool:
+        """Whether the client has taken nothing of what waits for it for too long."""
+        untaken = self.transport.get_write_buffer_size()
+        moved = untaken != self._untaken
+        self._untaken = untaken
+        self._stuck = 0.0 if moved or not untaken else self._stuck + _TICK
+        return self._stuck >= self._limits.answer_seconds
+
+    def resume_writing(self) -> None:
+        # Something was taken, even if as much waits again at the next look.
+        self._untaken = 0
+        super().resume_writing()
+
+    # The end
+
+    def _give_up(self) -> None:
+        phase = self._phase
+        if phase == "idle":
+            # Nothing was asked, so there is nothing to answer.
+            self._abort("idle")
+        elif phase == "body" and self.cycle.response_started:
+            self._abort("body")
+        else:
+            self._refuse(Problem("request_timeout"), phase)
+
+    def _abort(self, reason: str) -> None:
+        self._metrics.closed(reason)
+        self.transport.abort()
+
+    def _refuse(self, problem: Problem, reason: str) -> None:
+        """Answer on our own, as far as nobody else has begun to, and let the client go."""
+        self._metrics.closed(reason)
+        self._enter("refused")
+        if cycle := self._answering:
+            # Who works on it hears that the client has gone, and its answer goes nowhere.
+            cycle.disconnected = True
+            cycle.message_event.set()
+            if cycle.response_started:
+                self.transport.close()
+                return
+        self.transport.write(self._written(problem))
+        # What is on its way already is read and dropped: closing at once would reset the
+        # connection, and the answer would be lost with it.
+        self.flow.resume_reading()
+        self.transport.write_eof()
+
+    def _written(self, problem: Problem) -> bytes:
+        request_id = secrets.token_hex(16)
+        content = orjson.dumps(problem.document(request_id))
+        headers = (
+            *self.server_state.default_headers,
+            (b"content-type", MEDIA_TYPE.encode()),
+            (b"content-length", b"%d" % len(content)),
+            (b"connection", b"close"),
+            NO_CONTENT_AT_ALL,
+            *SECURITY,
+            (REQUEST_ID, request_id.encode()),
+        )
+        lines = (b"%b: %b\r\n" % header for header in headers)
+        return b"".join((STATUS_LINE[problem.status], *lines, b"\r\n", content))
+
+    @property
+    def _answering(self) -> RequestResponseCycle | None:
+        """The request that is worked on."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return None if cycle is None or cycle.response_complete else cycle
+
+    @property
+    def _metrics(self) -> Metrics:
+        found: Metrics = self.app_state["metrics"]
+        return found

@@ -1,0 +1,234 @@
+"""The k x k cells of a stack of confusion tables, dense or sparse, behind one set of operations."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+"""float64, or complex128 where the delta engine perturbs the margins."""
+
+
+@dataclass(frozen=True)
+class DenseCells:
+    """Cells held as full k x k matrices, rows = true classes.
+
+    Parameters
+    ----------
+    counts
+        Shape (..., k, k), float64, non-negative.
+    """
+
+    counts: Array
+
+    @property
+    def k(self) -> int:
+        """Number of declared classes."""
+        return int(self.counts.shape[-1])
+
+    @property
+    def stack_shape(self) -> tuple[int, ...]:
+        """Shape of the stack: () for one table."""
+        return self.counts.shape[:-2]
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """Correct predictions of each class, shape (..., k)."""
+        return np.ascontiguousarray(np.diagonal(self.counts, axis1=-2, axis2=-1))
+
+    @cached_property
+    def row_sums(self) -> Array:
+        """Items of each true class, shape (..., k)."""
+        return self.counts.sum(-1)
+
+    @cached_property
+    def column_sums(self) -> Array:
+        """Items of each predicted class, shape (..., k)."""
+        return self.counts.sum(-2)
+
+    @cached_property
+    def row_max(self) -> Array:
+        """Largest cell of each row, shape (..., k)."""
+        return self.counts.max(-1)
+
+    @cached_property
+    def column_max(self) -> Array:
+        """Largest cell of each column, shape (..., k)."""
+        return self.counts.max(-2)
+
+    def by_row(self, values: Array) -> Array:
+        """Give every cell the value (..., k) of its row, broadcastable to the cells."""
+        return values[..., :, None]
+
+    def by_column(self, values: Array) -> Array:
+        """Give every cell the value (..., k) of its column, broadcastable to the cells."""
+        return values[..., None, :]
+
+    def select(self, matrix: Array) -> Array:
+        """Give every cell its entry of a k x k matrix."""
+        return matrix
+
+    def positions(self) -> tuple[Array, Array]:
+        """Row and column number of every cell, broadcastable to the cells."""
+        numbers = np.arange(self.k, dtype=np.float64)
+        return numbers[:, None], numbers[None, :]
+
+    def total(self, values: Array) -> Array:
+        """Sum values over the cells of each table, shape (...)."""
+        # Along one last axis: the sum of a table must not depend on the stack it stands in.
+        return np.add.reduce(values.reshape(*values.shape[:-2], -1), axis=-1)
+
+    def row_totals(self, values: Array) -> Array:
+        """Sum values over the cells of each row, shape (..., k)."""
+        return np.add.reduce(values, axis=-1)
+
+    def column_totals(self, values: Array) -> Array:
+        """Sum values over the cells of each column, shape (..., k)."""
+        return np.add.reduce(values, axis=-2)
+
+    def outside(self, whole: Array, values: Array) -> Array | float:  # noqa: ARG002 (as sparse)
+        """Part of a whole that belongs to cells not held here: none."""
+        return 0.0
+
+    def scaled(self, factors: Array) -> "DenseCells":
+        """Multiply every cell by its entry of a k x k matrix."""
+        return DenseCells(self.counts * factors)
+
+    def largest_errors(self, limit: int) -> tuple[Array, Array, Array]:
+        """Row, column and count of the largest off-diagonal cells of one table, largest first."""
+        errors = self.counts.flatten()
+        errors[:: self.k + 1] = 0.0
+        # As many rows have a cell of at least their largest ones: a bound without a full sort.
+        order = _largest(errors, limit, errors.reshape(self.k, self.k).max(-1))
+        return order // self.k, order % self.k, errors[order]
+
+    def coordinates(self) -> tuple[Array, Array, Array]:
+        """Row, column and count of the non-empty cells of one table, in row order."""
+        rows, columns = np.nonzero(self.counts)
+        return rows, columns, self.counts[rows, columns]
+
+
+@dataclass(frozen=True)
+class SparseCells:
+    """Cells held as coordinates shared by the whole stack, sorted by row, then column.
+
+    Parameters
+    ----------
+    rows, columns
+        Shape (c,), integer class numbers; no pair twice. A stack of tables with different
+        non-empty cells holds the union of their coordinates.
+    counts
+        Shape (..., c), float64, non-negative.
+    k
+        Number of declared classes.
+    """
+
+    rows: Array
+    columns: Array
+    counts: Array
+    k: int
+
+    @property
+    def stack_shape(self) -> tuple[int, ...]:
+        """Shape of the stack: () for one table."""
+        return self.counts.shape[:-1]
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """Correct predictions of each class, shape (..., k)."""
+        correct = np.zeros((*self.stack_shape, self.k))
+        on = self.rows == self.columns
+        correct[..., self.rows[on]] = self.counts[..., on]
+        return correct
+
+    @cached_property
+    def row_sums(self) -> Array:
+        """Items of each true class, shape (..., k)."""
+        return self.row_totals(self.counts)
+
+    @cached_property
+    def column_sums(self) -> Array:
+        """Items of each predicted class, shape (..., k)."""
+        return self.column_totals(self.counts)
+
+    @cached_property
+    def row_max(self) -> Array:
+        """Largest cell of each row, shape (..., k)."""
+        return self._gather(self.rows, self.counts, np.maximum)
+
+    @cached_property
+    def column_max(self) -> Array:
+        """Largest cell of each column, shape (..., k)."""
+        return self._gather(self.columns, self.counts, np.maximum)
+
+    def by_row(self, values: Array) -> Array:
+        """Give every cell the value (..., k) of its row, shape (..., c)."""
+        return values[..., self.rows]
+
+    def by_column(self, values: Array) -> Array:
+        """Give every cell the value (..., k) of its column, shape (..., c)."""
+        return values[..., self.columns]
+
+    def select(self, matrix: Array) -> Array:
+        """Give every cell its entry of a k x k matrix, shape (c,)."""
+        return matrix[self.rows, self.columns]
+
+    def positions(self) -> tuple[Array, Array]:
+        """Row and column number of every cell, shape (c,)."""
+        return self.rows.astype(np.float64), self.columns.astype(np.float64)
+
+    def total(self, values: Array) -> Array:
+        """Sum values over the cells of each table, shape (...)."""
+        return np.add.reduce(values, axis=-1)
+
+    def row_totals(self, values: Array) -> Array:
+        """Sum values over the cells of each row, shape (..., k)."""
+        return self._gather(self.rows, values, np.add)
+
+    def column_totals(self, values: Array) -> Array:
+        """Sum values over the cells of each column, shape (..., k)."""
+        return self._gather(self.columns, values, np.add)
+
+    def outside(self, whole: Array, values: Array) -> Array | float:
+        """Part of a whole that belongs to cells not held here, the empty ones."""
+        return whole - self.total(values)
+
+    def scaled(self, factors: Array) -> "SparseCells":
+        """Multiply every cell by its entry of a k x k matrix."""
+        return SparseCells(self.rows, self.columns, self.counts * self.select(factors), self.k)
+
+    def largest_errors(self, limit: int) -> tuple[Array, Array, Array]:
+        """Row, column and count of the largest off-diagonal cells of one table, largest first."""
+        errors = np.where(self.rows == self.columns, 0.0, self.counts)
+        order = _largest(errors, limit, errors)
+        return self.rows[order], self.columns[order], errors[order]
+
+    def coordinates(self) -> tuple[Array, Array, Array]:
+        """Row, column and count of the non-empty cells of one table, in row order."""
+        filled = np.nonzero(self.counts)[0]
+        return self.rows[filled], self.columns[filled], self.counts[filled]
+
+    def _gather(self, classes: Array, values: Array, operation: np.ufunc) -> Array:
+        result = np.zeros((self.k, *self.stack_shape), dtype=values.dtype)
+        operation.at(result, classes, np.moveaxis(values, -1, 0))
+        return np.moveaxis(result, 0, -1)
+
+
+Cells = DenseCells | SparseCells
+
+
+def _largest(counts: Array, limit: int, bounding: Array) -> Array:
+    """Positions of the largest positive counts, largest first, ties in table order.
+
+    Parameters
+    ----------
+    bounding
+        Some of the counts: the smallest of their largest ones bounds what can be among the
+        largest of all.
+    """
+    smallest = np.partition(bounding, -limit)[-limit] if bounding.size > limit else 0.0
+    candidates = np.nonzero(counts >= smallest if smallest else counts)[0]
+    order = np.argsort(-counts[candidates], kind="stable")
+    return candidates[order][:limit]

@@ -1,0 +1,1 @@
+"""Comparison: a candidate against a baseline, and where the difference comes from."""

@@ -1,0 +1,171 @@
+"""Alignment: two sides of a comparison on one list of classes, and whether they may be compared."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.cells import Array, DenseCells
+from rprime.core.items import Items
+from rprime.core.scores.scores import Scores
+from rprime.core.table import ConfusionTable
+
+Comparability = Literal["same_items", "same_test_set", "unknown", "different"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Side:
+    """One side of a comparison: evidence and what is known about its test set.
+
+    Parameters
+    ----------
+    labels
+        Names of the k classes.
+    table
+        A single table, stack shape ().
+    items
+        Per-item codes into `labels` in the order of the test set, where they are known. With
+        the very same array `true` on both sides the items are taken to be the same.
+    fingerprint
+        Of the true labels in order; computed wherever there are items.
+    test_set
+        Declared identifier of the test set.
+    scores
+        Of the items, where they were sent.
+    """
+
+    labels: tuple[str, ...]
+    table: ConfusionTable
+    items: Items | None = None
+    fingerprint: str | None = None
+    test_set: str | None = None
+    scores: Scores | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Alignment:
+    """Two sides over the union of their classes: the candidate's in its order, then the rest."""
+
+    candidate: Side
+    baseline: Side
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The union of both lists."""
+        return tuple(dict.fromkeys(self.candidate.labels + self.baseline.labels))
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """Position of each class in the union."""
+        return {name: i for i, name in enumerate(self.labels)}
+
+    @cached_property
+    def same_classes(self) -> bool:
+        """Whether both sides declare the same classes, in whatever order."""
+        return len(self.labels) == len(self.candidate.labels) == len(self.baseline.labels)
+
+    @cached_property
+    def common(self) -> Array:
+        """Union positions of the classes that both sides declare, shape (c,)."""
+        known = set(self.baseline.labels)
+        numbers = [i for i, name in enumerate(self.candidate.labels) if name in known]
+        return np.array(numbers, dtype=np.intp)
+
+    def only(self, side: Side, other: Side) -> tuple[str, ...]:
+        """Classes that one side alone declares."""
+        known = set(other.labels)
+        return tuple(name for name in side.labels if name not in known)
+
+    def places(self, side: Side) -> Array:
+        """Union positions of the classes of a side, shape (k,)."""
+        return np.array([self.number[name] for name in side.labels], dtype=np.intp)
+
+    def onto_union(self, side: Side) -> Side:
+        """Renumber a side's classes; those it does not declare have no items there."""
+        if side.labels == self.labels:
+            return side
+        places, k = self.places(side), len(self.labels)
+        items = side.items
+        if items is not None:
+            items = replace(
+                items,
+                true=_renumbered(items.true, places, k),
+                predicted=_renumbered(items.predicted, places, k),
+            )
+        return replace(
+            side,
+            labels=self.labels,
+            table=_spread(side.table, places, k),
+            items=items,
+            scores=None if side.scores is None else side.scores.over(places, k),
+        )
+
+
+def comparability(candidate: Side, baseline: Side) -> Comparability:
+    """Say how far two sides can be compared.
+
+    Two fingerprints decide; without both, two declared identifiers do. Items are the same only
+    where both sides carry theirs and the true classes agree one by one.
+
+    Parameters
+    ----------
+    candidate, baseline
+        Over one list of classes.
+    """
+    if _shares_items(candidate, baseline):
+        return "same_items"
+    if candidate.fingerprint is not None and baseline.fingerprint is not None:
+        same = candidate.fingerprint == baseline.fingerprint
+    elif candidate.test_set is not None and baseline.test_set is not None:
+        same = candidate.test_set == baseline.test_set
+    else:
+        return "unknown"
+    if not same:
+        return "different"
+    return "same_items" if _same_truth(candidate.items, baseline.items) else "same_test_set"
+
+
+def _shares_items(candidate: Side, baseline: Side) -> bool:
+    ours, theirs = candidate.items, baseline.items
+    if ours is None or theirs is None:
+        return False
+    return ours.true is theirs.true and len(ours.predicted) == len(theirs.predicted)
+
+
+def _same_truth(ours: Items | None, theirs: Items | None) -> bool:
+    if ours is None or theirs is None:
+        return False
+    return ours.true is theirs.true or np.array_equal(ours.true, theirs.true)
+
+
+def _renumbered(codes: Array, places: Array, k: int) -> Array:
+    """Translate codes of a side; unclassified stays the code after the last class."""
+    table = np.append(places, k)
+    return table.astype(np.min_scalar_type(k))[codes]
+
+
+def _spread(table: ConfusionTable, places: Array, k: int) -> ConfusionTable:
+    """Move the counts of a table to the positions of its classes among k."""
+    vectors = [_scattered(v, places, k) for v in (table.unclassified, table.spurious)]
+    cells = table.cells
+    if isinstance(cells, DenseCells) and k <= MOST_DENSE:
+        counts = np.zeros((k, k))
+        counts[np.ix_(places, places)] = cells.counts
+        return ConfusionTable.dense(counts, *vectors, weighted=table.weighted)
+    rows, columns, counts = cells.coordinates()
+    return ConfusionTable.sparse(
+        places[rows], places[columns], counts, k, *vectors, weighted=table.weighted
+    )
+
+
+def _scattered(vector: Array | None, places: Array, k: int) -> Array | None:
+    if vector is None:
+        return None
+    result = np.zeros(k)
+    result[places] = vector
+    return result
+
+
+MOST_DENSE = 2_000
+"""Above so many classes in the union, cells are held sparse."""

@@ -1,0 +1,319 @@
+"""compare: a candidate and a baseline become differences with their evidence."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.comparison.alignment import Alignment, Comparability, Side, comparability
+from rprime.core.comparison.attribution import (
+    HEADLINES,
+    MOST_CLASSES,
+    Attribution,
+    CellChanges,
+    Target,
+    attribute,
+    changes,
+)
+from rprime.core.comparison.contrast import Contrast
+from rprime.core.comparison.difference import Difference
+from rprime.core.comparison.flips import Flips, Shift, flips, shift
+from rprime.core.comparison.influence import Pairs
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.values import Values, compute
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
+
+Pairing = Literal["paired", "unpaired"]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Comparison:
+    """Everything that is known about a candidate against a baseline.
+
+    Parameters
+    ----------
+    comparability
+        same_items: paired item by item; same_test_set: two tables of one test set; unknown:
+        compared as if independent, with a warning; different: not compared.
+    pairing
+        How the evidence was made; None where the sides are not comparable.
+    classes
+        Classes that both sides declare, in the candidate's order.
+    candidate_only, baseline_only
+        Classes that one side alone declares: rules about them are `not_comparable`.
+    overall_keys, per_class_keys
+        The compared indices, averages among the overall ones.
+    overall
+        Shape (overall_keys,).
+    per_class
+        Shape (per_class_keys, classes).
+    confidence
+        Two-sided level of the intervals in a report.
+    flips, shift
+        What changed item by item; None without common items.
+    changes
+        Cells of the table that changed most.
+    attributions
+        Which cells the change of an index comes from, one for each that was asked for.
+    warnings
+        Why a conclusion would be weaker than it looks.
+    """
+
+    comparability: Comparability
+    pairing: Pairing | None
+    classes: tuple[str, ...]
+    candidate_only: tuple[str, ...]
+    baseline_only: tuple[str, ...]
+    overall_keys: tuple[str, ...]
+    per_class_keys: tuple[str, ...]
+    overall: Difference
+    per_class: Difference
+    confidence: float
+    flips: Flips | None
+    shift: Shift | None
+    changes: CellChanges | None
+    attributions: tuple[Attribution, ...]
+    warnings: tuple[Warning, ...]
+
+    def of_overall(self, key: str) -> Difference:
+        """Difference of one overall index, shape ().
+
+        Raises
+        ------
+        ValueError
+            If the index was not compared: the options did not ask for it.
+        """
+        return self.overall[self.overall_keys.index(key)]
+
+    def of_classes(self, key: str, classes: tuple[str, ...] | None = None) -> Difference:
+        """Difference of one per-class index, shape (n,): of these classes, or of all common ones.
+
+        Raises
+        ------
+        ValueError
+            If the index was not compared, or a class is not declared by both sides.
+        """
+        row = self.per_class[self.per_class_keys.index(key)]
+        if classes is None:
+            return row
+        return row[np.array([self.classes.index(name) for name in classes], dtype=np.intp)]
+
+
+def compare(
+    candidate: Side,
+    baseline: Side,
+    options: Options,
+    *,
+    attributed: tuple[Target, ...] | None = None,
+) -> Comparison:
+    """Compare a candidate with a baseline.
+
+    Parameters
+    ----------
+    candidate, baseline
+        Their classes are aligned by name.
+    options
+        Indices, confidence and cell weights; matrices are in the candidate's order of classes.
+        `undefined` is not used: a replaced value must not decide a comparison. Nor is
+        `sampling` where items are paired.
+    attributed
+        Indices, each with a class or None, whose change is attributed to cells; None for the
+        headline indices among those that the options ask for.
+
+    Raises
+    ------
+    KeyError
+        If an index is asked for that the catalog does not have.
+    """
+    aligned = Alignment(candidate, baseline)
+    ours, theirs = aligned.onto_union(candidate), aligned.onto_union(baseline)
+    options = replace(options, undefined="null", indices=_wanted(options, attributed))
+    relation = comparability(ours, theirs)
+    contrast = _contrast(aligned, ours, theirs, options, relation)
+    overall, per_class = contrast.overall(), contrast.per_class()
+    selection = contrast.candidate.selection
+    return Comparison(
+        comparability=relation,
+        pairing=_pairing(relation, contrast),
+        classes=tuple(aligned.labels[i] for i in aligned.common),
+        candidate_only=aligned.only(candidate, baseline),
+        baseline_only=aligned.only(baseline, candidate),
+        overall_keys=tuple(entry.key for entry in selection.overall),
+        per_class_keys=tuple(entry.key for entry in selection.per_class),
+        overall=overall,
+        per_class=per_class,
+        confidence=options.confidence,
+        flips=_flips(contrast, aligned.labels),
+        shift=None if contrast.pairs is None else shift(contrast.pairs.joint),
+        changes=_changes(contrast, aligned.labels),
+        attributions=_attributions(contrast, aligned.labels, overall, attributed),
+        warnings=tuple(_warnings(relation, contrast, aligned)),
+    )
+
+
+def _wanted(options: Options, attributed: tuple[Target, ...] | None) -> tuple[str, ...] | None:
+    """Keys to compute: those asked for and those to attribute."""
+    if options.indices is None or attributed is None:
+        return options.indices
+    return tuple(dict.fromkeys((*options.indices, *(key for key, _ in attributed))))
+
+
+def _contrast(
+    aligned: Alignment, ours: Side, theirs: Side, options: Options, relation: Comparability
+) -> Contrast:
+    """Compute the values of both sides over the union of their classes, and over their own."""
+    united = _onto_union(options, aligned)
+    scored = any(side.scores is not None for side in (ours, theirs))
+    selection = select(united, scored=scored)
+    values = [compute(side.table, united, selection, side.scores) for side in (ours, theirs)]
+    pairs = _pairs(ours, theirs) if relation == "same_items" else None
+    return Contrast(
+        candidate=values[0],
+        baseline=values[1],
+        own=(
+            _own(aligned.candidate, values[0], options),
+            _own(aligned.baseline, values[1], _without_matrices(options, aligned)),
+        ),
+        common=aligned.common,
+        pairs=pairs,
+        groups=(None, None) if pairs is not None else (_groups(theirs), _groups(ours)),
+        comparable=relation != "different",
+        one_test_set=relation in ("same_items", "same_test_set"),
+    )
+
+
+def _own(side: Side, united: Values, options: Options) -> Array:
+    """Overall values of a side over its own classes, in the order of the union's selection."""
+    if side.table.k == united.table.k:
+        return united.overall
+    keys = tuple(entry.key for entry in united.selection.overall)
+    options = replace(options, indices=keys)
+    values = compute(side.table, options, select(options), side.scores)
+    known = {e.key: values.overall[i] for i, e in enumerate(values.selection.overall)}
+    return np.array([known.get(key, np.nan) for key in keys])
+
+
+def _onto_union(options: Options, aligned: Alignment) -> Options:
+    """Extend matrices to classes of the baseline alone; their costs are not known."""
+    k, size = aligned.candidate.table.k, len(aligned.labels)
+    if size == k:
+        return options
+    kappa = options.kappa_weights
+    return replace(
+        options,
+        cost=_extended(options.cost, k, size, np.nan),
+        kappa_weights=kappa if isinstance(kappa, str) else _extended(kappa, k, size, np.nan),
+        cell_weights=_extended(options.cell_weights, k, size, 1.0),
+    )
+
+
+def _extended(matrix: Array | None, k: int, size: int, unknown: float) -> Array | None:
+    if matrix is None:
+        return None
+    result = np.full((size, size + matrix.shape[1] - k), unknown)
+    result[:k, :k] = matrix[:, :k]
+    result[:k, size:] = matrix[:, k:]
+    return result
+
+
+def _without_matrices(options: Options, aligned: Alignment) -> Options:
+    """Drop matrices, which are of the candidate's classes, where the baseline has others."""
+    if aligned.same_classes:
+        return options
+    named = options.kappa_weights if isinstance(options.kappa_weights, str) else None
+    return replace(options, cost=None, kappa_weights=named, cell_weights=None)
+
+
+def _pairs(ours: Side, theirs: Side) -> Pairs | None:
+    """Count the pairs of predictions; None where predictions without items belong to the tables."""
+    new, old = ours.items, theirs.items
+    spurious = ours.table.spurious is not None or theirs.table.spurious is not None
+    if new is None or old is None or spurious:
+        return None
+    return Pairs.of(old, new, ours.table.k)
+
+
+def _groups(side: Side) -> Pairs | None:
+    """Pair the items of a side with themselves where they come in groups, else None."""
+    items = side.items
+    if items is None or items.groups is None or side.table.spurious is not None:
+        return None
+    return Pairs.of(items, items, side.table.k)
+
+
+def _pairing(relation: Comparability, contrast: Contrast) -> Pairing | None:
+    if relation == "different":
+        return None
+    return "unpaired" if contrast.pairs is None else "paired"
+
+
+def _flips(contrast: Contrast, labels: tuple[str, ...]) -> Flips | None:
+    if contrast.pairs is None:
+        return None
+    limit = contrast.candidate.options.top_confusions
+    return flips(contrast.pairs.joint, labels, limit, weighted=contrast.untestable > 0)
+
+
+def _changes(contrast: Contrast, labels: tuple[str, ...]) -> CellChanges | None:
+    if not contrast.comparable:
+        return None
+    limit = contrast.candidate.options.top_confusions
+    return changes(contrast.baseline.table, contrast.candidate.table, labels, limit)
+
+
+def _attributions(
+    contrast: Contrast,
+    labels: tuple[str, ...],
+    overall: Difference,
+    attributed: tuple[Target, ...] | None,
+) -> tuple[Attribution, ...]:
+    """Attribute what was asked for; the default leaves out what has no difference."""
+    if not contrast.comparable:
+        return ()
+    old, new = contrast.baseline.table, contrast.candidate.table
+    if attributed is None:
+        known = {e.key for e in contrast.candidate.selection.overall}
+        few = old.k <= MOST_CLASSES
+        attributed = tuple((key, None) for key in HEADLINES if few and key in known)
+    keys = [entry.key for entry in contrast.candidate.selection.overall]
+    there = tuple(
+        (key, label)
+        for key, label in attributed
+        if label is not None or not np.isnan(overall.value[keys.index(key)])
+    )
+    return attribute(old, new, labels, contrast.candidate.options, there)
+
+
+def _warnings(relation: Comparability, contrast: Contrast, aligned: Alignment) -> Iterator[Warning]:
+    holding = []
+    if relation == "unknown":
+        holding.append("test_set_unknown")
+    if relation == "different":
+        holding.append("different_test_sets")
+    elif contrast.one_test_set and contrast.pairs is None:
+        holding.append("unpaired")
+        ours, theirs = contrast.candidate.table, contrast.baseline.table
+        if not np.array_equal(ours.support, theirs.support):
+            holding.append("supports_differ")
+    if not aligned.same_classes:
+        holding.append("classes_differ")
+    for code in holding:
+        yield Warning(code, "/comparison", TEXTS[code], "STATISTICS, section 2")
+
+
+TEXTS = {
+    "test_set_unknown": "Nothing says that both sides were evaluated on the same test set: they "
+    "are compared as independent samples. Send a fingerprint or an identifier of the test set.",
+    "different_test_sets": "Both sides were evaluated on different test sets, so they are not "
+    "compared.",
+    "unpaired": "Both sides saw the same test set, but item by item predictions are not there "
+    "for both: the standard error of a difference may be up to 2.5 times too large. Per-item "
+    "predictions would sharpen it.",
+    "supports_differ": "Both sides claim the same test set, but their classes do not have the "
+    "same numbers of items.",
+    "classes_differ": "The sides do not declare the same classes: those of one side alone are "
+    "not compared, nor is an index that depends on the list of classes.",
+}

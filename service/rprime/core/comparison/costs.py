@@ -1,0 +1,69 @@
+"""Costs: what indices would gain if the items of a wrong cell had been right."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import Index
+from rprime.core.intervals.delta import class_gradient, overall_gradient
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
+
+TP, FN, FP, TN = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class Costs:
+    """What one item in a cell costs, to first order: the cost of n items is n times as much.
+
+    Parameters
+    ----------
+    overall, per_class
+        The indices, n and m of them.
+    right, wrong
+        Shape (n, k): an item of class i that is predicted as j costs right[i] - wrong[j].
+    silent
+        Shape (n, k): what an unclassified item of a class costs.
+    missed, taken
+        Shape (m, k): what an item of another's prediction costs the index of its true class, and
+        the index of the class that it is predicted as.
+    """
+
+    overall: tuple[Index, ...]
+    per_class: tuple[Index, ...]
+    right: Array
+    wrong: Array
+    silent: Array
+    missed: Array
+    taken: Array
+
+
+def costs(table: ConfusionTable, keys: tuple[str, ...]) -> Costs:
+    """Differentiate smooth indices at a single table.
+
+    Parameters
+    ----------
+    table
+        Cell weights applied.
+    keys
+        Of the indices, in both scopes; default options hold for them.
+    """
+    options = Options(indices=keys)
+    values = compute(table, options, select(options))
+    of_classes = class_gradient(values)
+    gradient = overall_gradient(values, of_classes)
+    right = gradient.column + gradient.diagonal
+    lost = gradient.row if gradient.unclassified is None else gradient.unclassified
+    kinds = of_classes.kinds[:, : values.selection.reported]
+    return Costs(
+        overall=values.selection.overall,
+        per_class=values.selection.per_class,
+        right=right,
+        wrong=gradient.column,
+        silent=gradient.row + right - lost,
+        missed=np.asarray(kinds[TP] - kinds[FN]),
+        taken=np.asarray(kinds[TN] - kinds[FP]),
+    )

@@ -1,0 +1,290 @@
+"""Difference: candidate minus baseline of many indices, and the evidence that it is real."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from rprime.core import index
+from rprime.core.cells import Array
+from rprime.core.comparison.paired import (
+    bracketed_p,
+    discordance_bounds,
+    discordance_psi,
+    minimal_detectable_drop,
+    tango_interval,
+    tango_z,
+)
+from rprime.core.intervals.proportions import one_sided_quantile
+
+REASONS = (
+    *index.REASONS,
+    "excluded_classes_differ",
+    "classes_differ",
+    "different_test_sets",
+    "no_evidence",
+)
+"""Why a difference or its interval does not exist; code 0 means that both do.
+
+excluded_classes_differ: an average leaves out other classes on one side than on the other;
+classes_differ: the index depends on the list of declared classes, which differs; no_evidence:
+nothing varies between the two, so nothing can be concluded. The others as for a single value.
+"""
+CODE = {reason: code for code, reason in enumerate(REASONS)}
+METHODS = ("", "tango", "influence", "unpaired")
+"""tango: paired score test of a proportion; influence: paired, by the delta method per item;
+unpaired: the variances of both sides add up."""
+NO_METHOD, TANGO, INFLUENCE, UNPAIRED = range(len(METHODS))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Difference:
+    """Candidate minus baseline of indices (and classes), with what a test of it needs.
+
+    All arrays have one shape, (indices,) or (indices, classes); `difference[rows, columns]`
+    selects from all of them at once.
+
+    Parameters
+    ----------
+    candidate, baseline
+        The values of both sides, NaN where undefined.
+    value
+        The difference D, NaN where it does not exist.
+    reasons
+        Codes into `REASONS`: why there is no difference or, where there is one, no interval.
+    methods
+        Codes into `METHODS`; 0 without evidence.
+    gains, losses
+        Items that moved for and against the index, NaN but for tango. Under groups both, and
+        `trials`, are divided by the design effect.
+    trials
+        Items that could have moved, NaN but for tango and where `hits` are known.
+    standard_error
+        Of D, positive; NaN for tango and without evidence.
+    baseline_hits, candidate_hits
+        Unpaired proportions on one test set of `trials` items: their numerators, else NaN.
+        They bound what a paired test would say.
+    items
+        Items that the value rests on: of the class for a per-class index, else all.
+    """
+
+    candidate: Array
+    baseline: Array
+    value: Array
+    reasons: Array
+    methods: Array
+    gains: Array
+    losses: Array
+    trials: Array
+    standard_error: Array
+    baseline_hits: Array
+    candidate_hits: Array
+    items: Array
+
+    def __getitem__(self, position: Any) -> "Difference":  # noqa: ANN401 (a numpy index)
+        """Select elements, by any numpy index."""
+        return Difference(
+            **{f.name: np.asarray(getattr(self, f.name)[position]) for f in fields(self)}
+        )
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of every array."""
+        return self.value.shape
+
+    @property
+    def undefined(self) -> Array:
+        """Whether a rule about it is `undefined`: the candidate, or the comparison, lost a value.
+
+        Undefined in the baseline or on both sides is not meant: that is no evidence.
+        """
+        lost = np.isnan(self.candidate) & ~np.isnan(self.baseline)
+        differ = self.reasons == CODE["excluded_classes_differ"]
+        return lost | differ | (self.reasons == CODE["classes_differ"])
+
+    @property
+    def tested(self) -> Array:
+        """Whether there is evidence: limits and p-values are numbers."""
+        return (self.methods != NO_METHOD) & ~np.isnan(self.value)
+
+    @property
+    def paired(self) -> Array:
+        """Whether the evidence pairs the items of both sides."""
+        return (self.methods == TANGO) | (self.methods == INFLUENCE)
+
+    @property
+    def method_names(self) -> Array:
+        """Name from `METHODS` of every element, empty without evidence."""
+        return np.array(METHODS, dtype=object)[self.methods]
+
+    @property
+    def reason_names(self) -> Array:
+        """Name from `REASONS` of every element, empty where nothing is missing."""
+        return np.array(REASONS, dtype=object)[self.reasons]
+
+    def limits(self, level: ArrayLike) -> tuple[Array, Array]:
+        """One-sided limits L and U of D, each at this level.
+
+        Parameters
+        ----------
+        level
+            In (0, .5); (L, U) is the two-sided interval of confidence 1 - 2 level.
+
+        Returns
+        -------
+        Two arrays, NaN without evidence.
+
+        Notes
+        -----
+        D > t is shown at the level where L > t, that is, where `p_above(t)` < level; D < t
+        where U < t, that is, where `p_below(t)` < level.
+        """
+        z = np.broadcast_to(one_sided_quantile(level), self.shape)
+        lower = self.value - z * self.standard_error
+        upper = self.value + z * self.standard_error
+        at = self.methods == TANGO
+        pairs = tango_interval(self.gains[at], self.losses[at], self.trials[at], z[at])
+        lower, upper = _filled(lower, at, pairs[0]), _filled(upper, at, pairs[1])
+        at = self.bracketed
+        ends = [
+            tango_interval(gains, losses, self.trials[at], z[at])
+            for gains, losses in self._extreme_pairings(at)
+        ]
+        lows, highs = (np.sort(side, axis=0) for side in zip(*ends, strict=True))
+        return (
+            _filled(lower, at, _held(lower[at], lows[0], lows[1], otherwise=lows[0])),
+            _filled(upper, at, _held(upper[at], highs[0], highs[1], otherwise=highs[1])),
+        )
+
+    def p_below(self, threshold: ArrayLike) -> Array:
+        """Smallest level at which U < threshold: small speaks for D < threshold.
+
+        Parameters
+        ----------
+        threshold
+            Broadcasts to the elements.
+
+        Returns
+        -------
+        In [0, 1], NaN without evidence.
+        """
+        return self._p(threshold, 1.0)
+
+    def p_above(self, threshold: ArrayLike) -> Array:
+        """Smallest level at which L > threshold: small speaks for D > threshold.
+
+        Parameters
+        ----------
+        threshold
+            Broadcasts to the elements.
+
+        Returns
+        -------
+        In [0, 1], NaN without evidence.
+        """
+        return self._p(threshold, -1.0)
+
+    @property
+    def bracketed(self) -> Array:
+        """Whether two tables of one test set bound the paired p-value."""
+        return ~np.isnan(self.candidate_hits)
+
+    def bracket(self, threshold: ArrayLike) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+        """Smallest and largest paired p-value that two tables of one test set allow.
+
+        Returns
+        -------
+        (low, high) of `p_below` and (low, high) of `p_above`, NaN where not `bracketed`.
+
+        Notes
+        -----
+        The unpaired p-value is held within its bracket. So where both ends fall on one side
+        of a level, the verdict is that of every possible pairing.
+        """
+        return self._bracket(threshold, 1.0), self._bracket(threshold, -1.0)
+
+    def bracket_agrees(self, threshold: ArrayLike, level: float) -> Array:
+        """Whether every pairing behind two tables of one test set leads to the same verdict.
+
+        Parameters
+        ----------
+        threshold
+            That D is held against.
+        level
+            One-sided.
+        """
+        ends = np.stack([end for pair in self.bracket(threshold) for end in pair])
+        shown = ends < level
+        return np.asarray(self.bracketed & (shown[0] == shown[1]) & (shown[2] == shown[3]))
+
+    def detectable_drop(self, level: ArrayLike, margin: ArrayLike, power: float = 0.8) -> Array:
+        """Drop that a test at this level would find with the given power.
+
+        Parameters
+        ----------
+        level
+            One-sided, in (0, 1).
+        margin
+            The largest drop that is accepted, in (0, 1).
+        power
+            In (0, 1).
+
+        Returns
+        -------
+        In units of the index; NaN without evidence.
+        """
+        paired = self.methods == TANGO
+        psi = discordance_psi(self.gains, self.losses, self.trials, margin)
+        variance = np.where(paired, psi, self.standard_error**2)
+        trials = np.where(paired, self.trials, 1.0)
+        return np.where(
+            self.tested, minimal_detectable_drop(level, power, variance, trials), np.nan
+        )
+
+    def _p(self, threshold: ArrayLike, sign: float) -> Array:
+        t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)
+        p = np.asarray(special.ndtr(sign * (self.value - t) / self.standard_error))
+        at = self.methods == TANGO
+        p = _filled(p, at, _tango_p(sign, t[at])(self.gains[at], self.losses[at], self.trials[at]))
+        at = self.bracketed
+        low, high = (end[at] for end in self._bracket(t, sign))
+        return _filled(p, at, _held(p[at], low, high, otherwise=high))
+
+    def _bracket(self, threshold: ArrayLike, sign: float) -> tuple[Array, Array]:
+        at = self.bracketed
+        t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)[at]
+        ends = bracketed_p(
+            self.baseline_hits[at], self.candidate_hits[at], self.trials[at], _tango_p(sign, t)
+        )
+        empty = np.full(self.shape, np.nan)
+        return _filled(empty, at, ends[0]), _filled(empty, at, ends[1])
+
+    def _extreme_pairings(self, at: Array) -> list[tuple[Array, Array]]:
+        """Gains and losses where as few and as many items as possible are discordant."""
+        a, b, n = self.baseline_hits[at], self.candidate_hits[at], self.trials[at]
+        return [((d + b - a) / 2, (d - b + a) / 2) for d in discordance_bounds(a, b, n)]
+
+
+def _tango_p(sign: float, threshold: Array) -> Callable[[Array, Array, Array], Array]:
+    """P-value of gains, losses and trials for D below (sign 1) or above (-1) a threshold."""
+    inside = np.clip(threshold, -1.0, 1.0)  # D itself cannot be outside
+
+    def p(gains: Array, losses: Array, trials: Array) -> Array:
+        return np.asarray(special.ndtr(sign * tango_z(gains, losses, trials, inside)))
+
+    return p
+
+
+def _held(values: Array, low: Array, high: Array, *, otherwise: Array) -> Array:
+    """Keep values within bounds; where there is no value, the cautious bound stands for it."""
+    return np.where(np.isnan(values), otherwise, np.clip(values, low, high))
+
+
+def _filled(values: Array, at: Array, part: Array) -> Array:
+    """Copy with the elements `at` replaced."""
+    result = np.array(values)
+    result[at] = part
+    return result

@@ -1,0 +1,140 @@
+"""Flips: what changed item by item between the predictions of two classifiers."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.comparison.joint import Joint
+from rprime.core.comparison.paired import mcnemar_mid_p, probability_worse
+from rprime.core.comparison.shift import ShiftTest, bowker, stuart_maxwell
+from rprime.core.counts import Row
+
+MOST_MOVING_CLASSES = 1_000
+"""The tests of shift cost the cube of the classes between which items moved."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """Items of one true class whose prediction changed in the same way.
+
+    Parameters
+    ----------
+    true
+        Their class.
+    before, after
+        What the baseline and the candidate predict; None for unclassified.
+    items
+        How many.
+    """
+
+    true: str
+    before: str | None
+    after: str | None
+    items: int
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Flips:
+    """Items that one side got right and the other wrong; each item counts once.
+
+    Parameters
+    ----------
+    labels
+        Names of the classes, candidate's first.
+    right_to_wrong, wrong_to_right
+        Shape (k + 1,): of each true class, then of all.
+    mid_p
+        Shape (k + 1,): one-sided mid-p of McNemar's test, small where the candidate is worse;
+        1/2 where nothing flipped, NaN for weighted items.
+    p_worse
+        Shape (k + 1,): posterior probability that it is worse, for information; NaN as above.
+    moves
+        The most frequent changes of a prediction, most frequent first.
+    moved
+        Items whose prediction changed, right or wrong.
+    """
+
+    labels: tuple[str, ...]
+    right_to_wrong: Array
+    wrong_to_right: Array
+    mid_p: Array
+    p_worse: Array
+    moves: tuple[Move, ...]
+    moved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """Whether the predictions shifted, right or wrong: information, never a verdict.
+
+    Parameters
+    ----------
+    bowker
+        Symmetry of the moves between each two classes.
+    stuart_maxwell
+        Every class is predicted as often as before.
+    """
+
+    bowker: ShiftTest
+    stuart_maxwell: ShiftTest
+
+
+def flips(joint: Joint, labels: tuple[str, ...], limit: int, *, weighted: bool) -> Flips:
+    """Count the flips.
+
+    Parameters
+    ----------
+    joint
+        Old and new predictions.
+    labels
+        Names of its classes.
+    limit
+        Most moves to name.
+    weighted
+        Whether items carry weights: then the tests, which count items, do not apply.
+    """
+    gains, losses = (_with_sum(part) for part in joint.flips(Row.tp, per_class=True))
+    tests = [mcnemar_mid_p(gains, losses), probability_worse(gains, losses)]
+    if weighted:
+        tests = [np.full_like(test, np.nan) for test in tests]
+    return Flips(
+        labels=labels,
+        right_to_wrong=losses,
+        wrong_to_right=gains,
+        mid_p=tests[0],
+        p_worse=tests[1],
+        moves=moves(joint, labels, limit),
+        moved=int(np.add.reduce(joint.items[joint.moved])),
+    )
+
+
+def moves(joint: Joint, labels: tuple[str, ...], limit: int) -> tuple[Move, ...]:
+    """Name the most frequent changes of a prediction, ties in the order of the classes."""
+    candidates = np.flatnonzero(joint.moved)
+    order = candidates[np.argsort(-joint.items[candidates], kind="stable")][:limit]
+    names = (*labels, None)
+    return tuple(
+        Move(labels[joint.true[i]], names[joint.old[i]], names[joint.new[i]], int(joint.items[i]))
+        for i in order
+    )
+
+
+def shift(joint: Joint) -> Shift | None:
+    """Test old-versus-new predictions; None where too many classes exchanged items.
+
+    Unclassified is a prediction like any other. Classes that no item left or entered change
+    nothing and are cut out.
+    """
+    old, new = joint.old[joint.moved], joint.new[joint.moved]
+    classes, places = np.unique(np.concatenate([old, new]), return_inverse=True)
+    size = max(classes.size, 1)
+    if size > MOST_MOVING_CLASSES:
+        return None
+    codes = places[: old.size] * size + places[old.size :]
+    table = np.bincount(codes, joint.items[joint.moved], size * size).reshape(size, size)
+    return Shift(bowker(table), stuart_maxwell(table))
+
+
+def _with_sum(values: Array) -> Array:
+    return np.append(values, np.add.reduce(values))

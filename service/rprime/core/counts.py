@@ -1,0 +1,168 @@
+"""Counts: the one-vs-rest counts of every class as rows of one array, pooled ones beside them."""
+
+from dataclasses import dataclass
+from enum import IntEnum
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.table import ConfusionTable
+
+
+class Row(IntEnum):
+    """The rows of `Counts`; the names are also its attributes."""
+
+    total = 0
+    support = 1
+    predicted = 2
+    tp = 3
+    fn = 4
+    fp = 5
+    tn = 6
+    negatives = 7
+    predicted_negatives = 8
+    union = 9
+    twice_tp = 10
+    support_and_predicted = 11
+    weighted_tp = 12
+    weighted_union = 13
+    not_wrong = 14
+    answered = 15
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """One-vs-rest counts, one row for each `Row`, one column for each class.
+
+    Parameters
+    ----------
+    rows
+        Shape (len(Row), ..., k), or (len(Row), ..., k + 1) where the last column pools the
+        classes: their sums, so that a micro average is the same formula on that column.
+
+    Notes
+    -----
+    TN = (w + all spurious) - m - s + a; the pooled TN is the sum of them. `total` is w in
+    every column. `union` is TP + FP + FN. `weighted_tp` and `weighted_union` are numerator
+    and denominator of F-beta. `not_wrong` is w - FP. Values may be complex: the delta engine
+    perturbs the margins that everything here is computed from.
+    """
+
+    rows: Array
+
+    @classmethod
+    def of(cls, table: ConfusionTable, beta: float = 1.0) -> "Counts":
+        """Count every class of the tables, and the pooled column."""
+        total = table.total[..., None]
+        outcomes = np.repeat(table.outcomes[..., None], table.k + 1, axis=-1)
+        outcomes[..., -1] *= table.k
+        return cls.from_margins(
+            _with_sum(table.correct),
+            _with_sum(table.support),
+            _with_sum(table.predicted),
+            total=total,
+            outcomes=outcomes,
+            answered=_with_sum(table.answered),
+            beta=beta,
+        )
+
+    @classmethod
+    def from_margins(
+        cls,
+        correct: Array,
+        support: Array,
+        predicted: Array,
+        *,
+        total: Array,
+        outcomes: Array,
+        answered: Array,
+        beta: float,
+    ) -> "Counts":
+        """Derive every row from a_i, m_i, s_i, w and the number of all outcomes."""
+        shape = (len(Row), *correct.shape)
+        rows = np.empty(shape, dtype=np.result_type(correct, support, predicted, total))
+        rows[Row.total] = total
+        rows[Row.support] = support
+        rows[Row.predicted] = predicted
+        rows[Row.tp] = correct
+        np.subtract(support, correct, out=rows[Row.fn])
+        fp = np.subtract(predicted, correct, out=rows[Row.fp])
+        negatives = np.subtract(outcomes, support, out=rows[Row.negatives])
+        np.subtract(negatives, fp, out=rows[Row.tn])
+        np.subtract(outcomes, predicted, out=rows[Row.predicted_negatives])
+        np.add(support, fp, out=rows[Row.union])
+        np.add(correct, correct, out=rows[Row.twice_tp])
+        np.add(support, predicted, out=rows[Row.support_and_predicted])
+        weighted = np.multiply(correct, 1.0 + beta * beta, out=rows[Row.weighted_tp])
+        np.add(weighted, beta * beta * rows[Row.fn] + fp, out=rows[Row.weighted_union])
+        np.subtract(rows[Row.total], fp, out=rows[Row.not_wrong])
+        rows[Row.answered] = answered
+        return cls(rows)
+
+    @property
+    def classes(self) -> "Counts":
+        """The columns of the classes, without the pooled one."""
+        return Counts(self.rows[..., :-1])
+
+    @property
+    def pooled(self) -> "Counts":
+        """The pooled column alone, shape (len(Row), ...)."""
+        return Counts(self.rows[..., -1])
+
+    @property
+    def total(self) -> Array:
+        """w, all real items."""
+        return self.rows[Row.total]
+
+    @property
+    def support(self) -> Array:
+        """m_i, real items of the class."""
+        return self.rows[Row.support]
+
+    @property
+    def predicted(self) -> Array:
+        """s_i, predictions of the class."""
+        return self.rows[Row.predicted]
+
+    @property
+    def tp(self) -> Array:
+        """True positives a_i."""
+        return self.rows[Row.tp]
+
+    @property
+    def fn(self) -> Array:
+        """False negatives m_i - a_i, unclassified items among them."""
+        return self.rows[Row.fn]
+
+    @property
+    def fp(self) -> Array:
+        """False positives s_i - a_i, spurious predictions among them."""
+        return self.rows[Row.fp]
+
+    @property
+    def tn(self) -> Array:
+        """True negatives."""
+        return self.rows[Row.tn]
+
+    @property
+    def negatives(self) -> Array:
+        """FP + TN."""
+        return self.rows[Row.negatives]
+
+    @property
+    def predicted_negatives(self) -> Array:
+        """FN + TN."""
+        return self.rows[Row.predicted_negatives]
+
+    @property
+    def union(self) -> Array:
+        """TP + FP + FN."""
+        return self.rows[Row.union]
+
+
+def _with_sum(values: Array) -> Array:
+    """Append the sum over classes as one more column."""
+    extended = np.empty((*values.shape[:-1], values.shape[-1] + 1))
+    extended[..., :-1] = values
+    np.add.reduce(values, axis=-1, out=extended[..., -1])
+    return extended

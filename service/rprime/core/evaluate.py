@@ -1,0 +1,186 @@
+"""evaluate: tables and options become evaluations, whole stacks at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import Index
+from rprime.core.intervals.intervals import Intervals, intervals
+from rprime.core.items import Items
+from rprime.core.options import Options
+from rprime.core.page import Page, ordered, unasked
+from rprime.core.scores.scores import Scores
+from rprime.core.selection import Selection, select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values, compute
+from rprime.core.warnings import Facts, Warning, check_all, phrase  # noqa: A004 (its name)
+
+Labels = tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Everything that is known about one table, or about one table of a stack.
+
+    Parameters
+    ----------
+    labels
+        Names of the k classes.
+    values, intervals
+        Of the whole stack that the table was computed in; intervals None when not asked for.
+    position
+        Which table of that stack: () or (i,).
+    warnings
+        Of this table.
+    """
+
+    labels: tuple[str, ...]
+    values: Values
+    intervals: Intervals | None
+    position: tuple[int, ...]
+    warnings: tuple[Warning, ...]
+
+    @property
+    def options(self) -> Options:
+        """The options it was computed with."""
+        return self.values.options
+
+    @property
+    def selection(self) -> Selection:
+        """Which indices it has."""
+        return self.values.selection
+
+    @property
+    def per_class_indices(self) -> tuple[Index, ...]:
+        """The reported per-class indices, in the order of the catalog."""
+        return self.selection.per_class
+
+    @property
+    def overall_indices(self) -> tuple[Index, ...]:
+        """The reported overall indices, in the order of the catalog."""
+        return self.selection.overall
+
+    @cached_property
+    def table(self) -> ConfusionTable:
+        """The table, cell weights applied."""
+        table = self.values.table
+        return table[self.position[0]] if self.position else table
+
+    def at(self, values: Array) -> Array:
+        """Take this table's part (index, k) or (index,) out of an array of the stack."""
+        return values[:, self.position[0]] if self.position else values
+
+    @cached_property
+    def page(self) -> Page | None:
+        """The classes to show; None: all, in the order of the labels."""
+        paging = self.options.classes or unasked(self.table.k, self.selection.reported)
+        if paging is None:
+            return None
+        start, end = paging.offset, paging.offset + paging.limit
+        return Page(paging, self.table.k, self._order(paging.order_by)[start:end])
+
+    def _order(self, order_by: str) -> Array:
+        if order_by == "labels":
+            return np.arange(self.table.k)
+        if order_by in ("support", "predicted"):
+            return ordered(getattr(self.table, order_by), order_by)
+        found = self.values.lookup("class", order_by)
+        return ordered(found[self.position], order_by)
+
+    @property
+    def per_class(self) -> Array:
+        """Reported per-class values as the averages see them, shape (index, k); NaN: undefined."""
+        return self.at(self.values.averaged[: self.selection.reported])
+
+    @property
+    def overall(self) -> Array:
+        """Overall values, shape (index,); not finite where undefined."""
+        return self.at(self.values.overall)
+
+    @property
+    def per_class_reasons(self) -> Array | None:
+        """Reason codes of the per-class values, None where all exist."""
+        codes = self.values.class_reasons
+        return None if codes is None else self.at(codes[: self.selection.reported])
+
+    @property
+    def overall_reasons(self) -> Array | None:
+        """Reason codes of the overall values, None where all exist."""
+        codes = self.values.overall_reasons
+        return None if codes is None else self.at(codes)
+
+    @classmethod
+    def each(cls, values: Values, known: Intervals | None, labels: Sequence[Labels]) -> list[Self]:
+        """Take a stack apart into one evaluation for each table."""
+        masks = check_all(Facts(values, known))
+        stack = values.table.stack_shape
+        positions = [(i,) for i in range(stack[0])] if stack else [()]
+        return [
+            cls(names, values, known, position, tuple(phrase(masks, names, position)))
+            for names, position in zip(labels, positions, strict=True)
+        ]
+
+
+def evaluate(
+    table: ConfusionTable,
+    labels: Labels,
+    options: Options,
+    items: Items | None = None,
+    *,
+    scores: Scores | None = None,
+) -> Evaluation:
+    """Evaluate one table.
+
+    Parameters
+    ----------
+    table
+        A single table, stack shape ().
+    labels
+        Names of its k classes.
+    options
+        What is asked for.
+    items
+        Per-item codes, read where items belong to groups.
+    scores
+        Of the items, where they were sent.
+
+    Raises
+    ------
+    KeyError
+        If an index is asked for that the catalog does not have.
+    """
+    wanted = options.wants_intervals(table.k)
+    selection = select(options, scored=scores is not None)
+    if scores is not None and wanted and "delong" in selection.intervals:
+        # Asked for first, variances come from the same sorting as the values.
+        scores.ranking(influences=True)
+    values = compute(table, options, selection, scores)
+    known = intervals(values, items) if wanted else None
+    return Evaluation.each(values, known, [labels])[0]
+
+
+def evaluate_stack(
+    table: ConfusionTable, labels: Sequence[Labels], options: Options
+) -> list[Evaluation]:
+    """Evaluate a stack of shape (n,) at once.
+
+    Parameters
+    ----------
+    table
+        n tables over k classes each.
+    labels
+        The class names of each table.
+    options
+        Shared by all.
+
+    Returns
+    -------
+    The n evaluations, each the same as `evaluate` gives for its table alone.
+    """
+    values = compute(table, options, select(options))
+    known = intervals(values) if options.wants_intervals(table.k) else None
+    return Evaluation.each(values, known, labels)

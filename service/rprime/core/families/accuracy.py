@@ -1,0 +1,166 @@
+"""Overall accuracy, its kin, and the averages that have a name of their own."""
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.counts import Row
+from rprime.core.index import SIGNED, overall, overall_ratio
+from rprime.core.intervals.proportions import binomial_tail_p
+from rprime.core.table import ConfusionTable
+
+Rows = tuple[Row, Row]
+
+
+@overall_ratio(
+    symbol="AP, OSR, P_o",
+    name="Accuracy",
+    tex=r"\frac{\sum_i a_i}{w}",
+    source="equation (1) of Zhang, Su, Dou 2021 calls it AP",
+    undefined=("no_samples",),
+)
+def accuracy(row: type[Row]) -> Rows:
+    """Share of all real items that are predicted right; an unclassified item is not."""
+    return row.tp, row.total
+
+
+@overall_ratio(
+    symbol="1 - P_o",
+    name="Error rate",
+    tex=r"1 - \frac{\sum_i a_i}{w}",
+    source="complement of accuracy",
+    best=0.0,
+    undefined=("no_samples",),
+)
+def error_rate(row: type[Row]) -> Rows:
+    """Share of all real items that are not predicted right."""
+    return row.fn, row.total
+
+
+@overall_ratio(
+    symbol="R'",
+    name="R'",
+    tex=r"\frac{\sum_i a_i}{w} + \frac{m - s}{w}",
+    source="Zhang, Su, Dou 2021, eq. 23",
+    range=(-np.inf, 1.0),
+    range_note="from 0 on where there are no spurious items",
+    undefined=("no_samples",),
+)
+def r_prime(row: type[Row]) -> Rows:
+    """One less the wrong and spurious predictions for each real item.
+
+    It is accuracy where every item is classified and none is spurious. Unclassified items
+    count as not wrong, so it must be read with `coverage`.
+    """
+    return row.not_wrong, row.total
+
+
+@overall_ratio(
+    symbol="coverage",
+    name="Coverage",
+    tex=r"\frac{\sum_{ij} n_{ij}}{w}",
+    source="Chow 1970; El-Yaniv, Wiener 2010",
+    undefined=("no_samples",),
+)
+def coverage(row: type[Row]) -> Rows:
+    """Share of the real items that got a prediction at all."""
+    return row.answered, row.total
+
+
+@overall_ratio(
+    symbol="P_o | answered",
+    name="Accuracy on answered items",
+    tex=r"\frac{\sum_i a_i}{\sum_{ij} n_{ij}}",
+    source="Chow 1970; El-Yaniv, Wiener 2010",
+    undefined=("no_samples", "no_predictions"),
+)
+def accuracy_on_answered(row: type[Row]) -> Rows:
+    """Share of the classified items that are predicted right."""
+    return row.tp, row.answered
+
+
+@overall(
+    "macro",
+    of=("recall",),
+    symbol="BA",
+    name="Balanced accuracy",
+    tex=r"\frac{1}{k} \sum_i TPR_i",
+    source="Brodersen et al. 2010; the same value as macro recall",
+    undefined=("no_class_defined",),
+    interval="macro",
+)
+def balanced_accuracy(macro: Array) -> Array:
+    """Mean recall of the classes, each counting the same."""
+    return macro
+
+
+@overall(
+    "means",
+    of=("precision", "recall"),
+    symbol="F-1",
+    name="F1 of macro averages",
+    tex=r"\frac{2 P R}{P + R},\ P = \frac1k\sum_i PPV_i,\ R = \frac1k\sum_i TPR_i",
+    source="the F-1 of Zhang, Su, Dou 2021; not macro F1 (Opitz, Burst 2019)",
+    undefined=("no_class_defined", "not_identifiable"),
+    interval="delta",
+)
+def f1_of_macro_averages(precision: Array, recall: Array) -> Array:
+    """Harmonic mean of macro precision and macro recall; it differs from macro F1."""
+    return 2 * precision * recall / (precision + recall)
+
+
+@overall(
+    "means",
+    of=("recall",),
+    through=np.log,
+    symbol="GMR",
+    name="Geometric mean recall",
+    tex=r"\left(\prod_i TPR_i\right)^{1/k}",
+    source="Sun et al. 2006",
+    undefined=("no_class_defined",),
+    interval="delta",
+)
+def geometric_mean_recall(mean_log_recall: Array) -> Array:
+    """Geometric mean of the recalls: 0 as soon as one class is never found."""
+    return np.exp(mean_log_recall)
+
+
+@overall(
+    "macro",
+    of=("icsi",),
+    symbol="CSI",
+    name="Classification success index",
+    tex=r"\frac{1}{k} \sum_i (TPR_i + PPV_i - 1)",
+    source="Koukoulas, Blackburn 2001; the same value as macro ICSI",
+    range=SIGNED,
+    undefined=("no_class_defined",),
+    interval="macro",
+)
+def csi(macro: Array) -> Array:
+    """Mean of recall plus precision less one over the classes."""
+    return macro
+
+
+def beating_no_information(table: ConfusionTable) -> Array:
+    """Exact one-sided binomial p of at least the observed accuracy at the largest prevalence.
+
+    NaN for fractional or weighted counts: they are no trials.
+    """
+    largest = np.maximum.reduce(table.support, axis=-1)
+    correct = np.add.reduce(table.correct, axis=-1)
+    p = binomial_tail_p(correct, table.total, largest / table.total)
+    return np.where(table.fractional | table.weighted, np.nan, p)
+
+
+@overall(
+    "table",
+    symbol="NIR",
+    name="No-information rate",
+    tex=r"\frac{\max_i m_i}{w}",
+    source="Kuhn 2008",
+    best=None,
+    undefined=("no_samples",),
+    p_value=beating_no_information,
+)
+def no_information_rate(table: ConfusionTable) -> Array:
+    """Accuracy of always predicting the most frequent class, with the exact p of beating it."""
+    return np.maximum.reduce(table.support, axis=-1) / table.total

@@ -1,0 +1,276 @@
+"""Overall agreement corrected for chance."""
+
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.cells import Array, Cells
+from rprime.core.families.moments import Moments
+from rprime.core.index import AT_MOST_ONE, SIGNED, overall
+from rprime.core.table import ConfusionTable
+
+BANDS = (
+    (0.8, "almost perfect"),
+    (0.6, "substantial"),
+    (0.4, "moderate"),
+    (0.2, "fair"),
+    (0.0, "slight"),
+)
+
+
+def landis_koch(kappa: float) -> str:
+    """Name the conventional band of a kappa, lower bounds included.
+
+    References
+    ----------
+    Landis, Koch 1977. Such bands are conventions.
+    """
+    return next((name for bound, name in BANDS if kappa >= bound), "poor")
+
+
+def corrected(observed: Array, chance: Array | float) -> Array:
+    """Agreement beyond chance, as a share of the most that chance leaves."""
+    return (observed - chance) / (1 - chance)
+
+
+@overall(
+    "moments",
+    symbol="CKC",
+    name="Cohen's kappa",
+    tex=r"\frac{P_o - P_e}{1 - P_e},\ P_e = \sum_i \frac{m_i s_i}{w^2}",
+    source="Cohen 1960; bands of Landis, Koch 1977 are conventions",
+    range=SIGNED,
+    universe="classified",
+    undefined=("no_samples", "chance_agreement_is_one"),
+    interval="delta",
+    band=landis_koch,
+)
+def kappa(t: Moments) -> Array:
+    """Agreement beyond what the two margins give by chance."""
+    return corrected(t.observed, t.chance)
+
+
+@overall(
+    "table",
+    symbol=r"\kappa_{max}",
+    name="Largest attainable kappa",
+    tex=r"\frac{\sum_i \min(m_i, s_i)/w - P_e}{1 - P_e}",
+    source="Cohen 1960",
+    range=AT_MOST_ONE,
+    best=None,
+    universe="classified",
+    undefined=("no_samples", "chance_agreement_is_one"),
+)
+def kappa_max(t: ConfusionTable) -> Array:
+    """The kappa of the best table with these margins."""
+    attainable = np.add.reduce(np.minimum(t.support, t.predicted), axis=-1) / t.total
+    return corrected(attainable, Moments.of(t).chance)
+
+
+def weighted_kappa_gradient(
+    table: ConfusionTable,
+    weights: Literal["linear", "quadratic"] | Array,
+    rows: Array,
+    columns: Array,
+) -> Array:
+    """Change of the weighted kappa with one more item in each of the given cells.
+
+    Parameters
+    ----------
+    rows, columns
+        Shape (c,); column k stands for unclassified items, which have no influence.
+
+    Returns
+    -------
+    Shape (..., c).
+    """
+    t, answered = table.classified, columns < table.k
+    inside = np.where(answered, columns, 0)
+    total = t.total[..., None]
+    weight = confusion_weights(rows, inside, weights)
+    observed = t.cells.total(t.cells.counts * disagreement(t.cells, weights))[..., None] / total
+    transposed = weights if isinstance(weights, str) else weights.T
+    by_row = weighted_by_column(t.predicted / total, weights)
+    by_column = weighted_by_column(t.support / total, transposed)
+    expected = np.add.reduce(t.support / total * by_row, axis=-1)[..., None]
+    chance = by_row[..., rows] + by_column[..., inside] - 2 * expected
+    change = observed / expected * chance - (weight - observed)
+    return np.where(answered, change / (expected * total), 0.0)
+
+
+@overall(
+    "table",
+    symbol="K_w",
+    name="Weighted kappa",
+    tex=r"1 - \frac{\sum_{ij} v_{ij} n_{ij} / w}{\sum_{ij} v_{ij} m_i s_j / w^2}",
+    source="Cohen 1968",
+    range=AT_MOST_ONE,
+    range_note="from -1 on with linear or quadratic weights",
+    universe="classified",
+    undefined=("no_samples", "chance_agreement_is_one"),
+    interval="delta",
+    needs="kappa_weights",
+    cell_gradient=weighted_kappa_gradient,
+)
+def weighted_kappa(t: ConfusionTable, weights: Literal["linear", "quadratic"] | Array) -> Array:
+    """Agreement beyond chance where some confusions weigh more than others.
+
+    With `linear` or `quadratic` weights the classes are taken in the order of the labels.
+    """
+    observed = t.cells.total(t.cells.counts * disagreement(t.cells, weights)) / t.total
+    return 1 - observed / expected_disagreement(t, weights)
+
+
+def disagreement(cells: Cells, weights: Literal["linear", "quadratic"] | Array) -> Array:
+    """Weight of the confusion in every cell."""
+    if not isinstance(weights, str):
+        return cells.select(weights)
+    return confusion_weights(*cells.positions(), weights)
+
+
+def confusion_weights(
+    rows: Array, columns: Array, weights: Literal["linear", "quadratic"] | Array
+) -> Array:
+    """Weight of the confusion of a row with a column, elementwise."""
+    if not isinstance(weights, str):
+        return weights[rows, columns]
+    distance = np.abs(np.subtract(rows, columns, dtype=np.float64))
+    return distance if weights == "linear" else distance * distance
+
+
+def expected_disagreement(
+    t: ConfusionTable, weights: Literal["linear", "quadratic"] | Array
+) -> Array:
+    """Mean weight of confusions drawn from the margins, shape (...)."""
+    true, predicted = (margin / t.total[..., None] for margin in (t.support, t.predicted))
+    return np.add.reduce(true * weighted_by_column(predicted, weights), axis=-1)
+
+
+def weighted_by_column(shares: Array, weights: Literal["linear", "quadratic"] | Array) -> Array:
+    """Sum over j of v_ij x_j for every i, without a k x k matrix for the named weights."""
+    if not isinstance(weights, str):
+        return shares @ weights.T
+    numbers = np.arange(shares.shape[-1], dtype=np.float64)
+    sums = [np.add.reduce(shares * numbers**power, axis=-1)[..., None] for power in (0, 1, 2)]
+    if weights == "quadratic":
+        return numbers**2 * sums[0] - 2 * numbers * sums[1] + sums[2]
+    below = np.cumsum(shares, axis=-1)
+    moment = np.cumsum(shares * numbers, axis=-1)
+    return numbers * (2 * below - sums[0]) + sums[1] - 2 * moment
+
+
+@overall(
+    "moments",
+    symbol=r"\pi",
+    name="Scott's pi",
+    tex=r"\frac{P_o - P_e}{1 - P_e},\ P_e = \sum_i \left(\frac{m_i + s_i}{2w}\right)^2",
+    source="Scott 1955",
+    range=SIGNED,
+    universe="classified",
+    undefined=("no_samples", "chance_agreement_is_one"),
+    interval="delta",
+)
+def scott_pi(t: Moments) -> Array:
+    """Agreement beyond chance where truth and prediction share one distribution."""
+    return corrected(t.observed, t.pooled_squares)
+
+
+@overall(
+    "moments",
+    symbol="SPC",
+    name="Scott's pi, true margin",
+    tex=r"\frac{P_o - P_e}{1 - P_e},\ P_e = \sum_i \mu_i^2",
+    source="the form used by Labatut, Cherifi 2011",
+    range=AT_MOST_ONE,
+    universe="classified",
+    undefined=("no_samples", "chance_agreement_is_one"),
+    interval="delta",
+)
+def scott_pi_true_margin(t: Moments) -> Array:
+    """Agreement beyond chance where chance depends on the true classes alone."""
+    return corrected(t.observed, t.support_squares / (t.total * t.total))
+
+
+@overall(
+    "moments",
+    symbol="MRE",
+    name="Maxwell's random error coefficient",
+    tex=r"\frac{P_o - 1/k}{1 - 1/k}",
+    source="Maxwell 1977; Bennett, Alpert, Goldstein 1954 (S)",
+    range=SIGNED,
+    universe="classified",
+    undefined=("no_samples", "chance_agreement_is_one"),
+    interval="delta",
+)
+def maxwell_re(t: Moments) -> Array:
+    """Agreement beyond chance where all k declared classes are equally likely."""
+    return corrected(t.observed, 1 / t.k)
+
+
+@overall(
+    "moments",
+    symbol="AC1",
+    name="Gwet's AC1",
+    tex=r"\frac{P_o - P_e}{1 - P_e},\ P_e = \frac{1}{k-1} \sum_i \pi_i (1 - \pi_i)",
+    source="Gwet 2008",
+    range=SIGNED,
+    universe="classified",
+    undefined=("no_samples", "single_class"),
+    interval="delta",
+)
+def gwet_ac1(t: Moments) -> Array:
+    """Agreement beyond chance that stays stable where one class prevails."""
+    return corrected(t.observed, (1 - t.pooled_squares) / np.float64(t.k - 1))
+
+
+@overall(
+    "moments",
+    symbol=r"\alpha",
+    name="Krippendorff's alpha",
+    tex=r"1 - (2w - 1) \frac{w - \sum_i a_i}{w \left(2w - \sum_i (m_i+s_i)^2 / 2w\right)}",
+    source="Krippendorff 1970; nominal, two raters",
+    range=SIGNED,
+    universe="classified",
+    scale_invariant=False,
+    undefined=("no_samples", "chance_agreement_is_one"),
+    interval="delta",
+)
+def krippendorff_alpha(t: Moments) -> Array:
+    """Scott's pi with a correction for small samples."""
+    ratings = 2 * t.total
+    expected = ratings * (1 - t.pooled_squares)
+    return 1 - (ratings - 1) * (1 - t.observed) / expected
+
+
+@overall(
+    "moments",
+    symbol="PSS",
+    name="Peirce skill score",
+    tex=r"\frac{P_o - P_e}{1 - \sum_i \mu_i^2},\ P_e = \sum_i \frac{m_i s_i}{w^2}",
+    source="Peirce 1884; Hanssen, Kuipers 1965",
+    range=SIGNED,
+    universe="classified",
+    undefined=("no_samples", "single_class"),
+    interval="delta",
+)
+def peirce_skill_score(t: Moments) -> Array:
+    """Agreement beyond chance as a share of the best a forecast of these classes can reach."""
+    return (t.observed - t.chance) / (1 - t.support_squares / (t.total * t.total))
+
+
+@overall(
+    "moments",
+    symbol="R_k",
+    name="Matthews correlation coefficient",
+    tex=r"\frac{w \sum a_i - \sum m_i s_i}{\sqrt{(w^2 - \sum s_i^2)(w^2 - \sum m_i^2)}}",
+    source="Gorodkin 2004",
+    range=SIGNED,
+    universe="classified",
+    undefined=("no_samples", "single_class"),
+    interval="delta",
+)
+def mcc(t: Moments) -> Array:
+    """Correlation between truth and prediction over all classes."""
+    square = t.total * t.total
+    spread = np.sqrt(1 - t.predicted_squares / square) * np.sqrt(1 - t.support_squares / square)
+    return (t.observed - t.chance) / spread

@@ -1,0 +1,351 @@
+"""Measures of association: how much one labelling tells about the other, whatever the names."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import NON_NEGATIVE, overall
+from rprime.core.table import ConfusionTable
+
+# Every entry of this file: computed on the classified items, blind to which label is which.
+FAMILY = {"association": True, "universe": "classified"}
+
+
+@dataclass(frozen=True)
+class Association:
+    """What the measures of association share, computed once for a stack of tables."""
+
+    table: ConfusionTable
+
+    @cached_property
+    def expected(self) -> Array:
+        """m_i s_j / w, what independence would give every cell."""
+        t = self.table
+        share = t.support / t.total[..., None]
+        return np.asarray(t.cells.by_row(share) * t.cells.by_column(t.predicted))
+
+    @cached_property
+    def chi_square(self) -> Array:
+        """Pearson's statistic over non-empty rows and columns."""
+        t = self.table
+        parts = t.cells.counts - self.expected
+        parts *= parts
+        np.divide(parts, self.expected, out=parts, where=self.expected > 0)
+        statistic = t.cells.total(parts) + t.cells.outside(t.total, self.expected)
+        return np.where(t.total > 0, statistic, np.nan)
+
+    @cached_property
+    def filled_rows(self) -> Array:
+        """Number of classes that occur."""
+        return np.add.reduce(self.table.support > 0, axis=-1, dtype=np.float64)
+
+    @cached_property
+    def filled_columns(self) -> Array:
+        """Number of classes that are predicted."""
+        return np.add.reduce(self.table.predicted > 0, axis=-1, dtype=np.float64)
+
+    @cached_property
+    def entropy_true(self) -> Array:
+        """Entropy of the true classes, bits."""
+        return _entropy(self.table.support, self.table.total)
+
+    @cached_property
+    def entropy_predicted(self) -> Array:
+        """Entropy of the predicted classes, bits."""
+        return _entropy(self.table.predicted, self.table.total)
+
+    @cached_property
+    def mutual_information(self) -> Array:
+        """Information that one labelling gives about the other, bits."""
+        t = self.table
+        n = t.cells.counts
+        filled = n > 0
+        bits = np.divide(n, self.expected, out=np.ones_like(n), where=filled)
+        np.log2(bits, out=bits)
+        bits *= n
+        return t.cells.total(bits) / t.total
+
+    @cached_property
+    def most_frequent_true(self) -> Array:
+        """Items of the most frequent true class."""
+        return np.maximum.reduce(self.table.support, axis=-1)
+
+    @cached_property
+    def most_frequent_predicted(self) -> Array:
+        """Items of the most frequent predicted class."""
+        return np.maximum.reduce(self.table.predicted, axis=-1)
+
+    @cached_property
+    def best_true(self) -> Array:
+        """Items guessed right by naming the most frequent true class of each column."""
+        return np.add.reduce(self.table.cells.column_max, axis=-1)
+
+    @cached_property
+    def best_predicted(self) -> Array:
+        """Items guessed right by naming the most frequent predicted class of each row."""
+        return np.add.reduce(self.table.cells.row_max, axis=-1)
+
+    @cached_property
+    def squares(self) -> Array:
+        """The squared counts of the cells."""
+        return self.table.cells.counts * self.table.cells.counts
+
+
+def _entropy(margin: Array, total: Array) -> Array:
+    shares = margin / total[..., None]
+    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
+    # Adding 0 turns the -0.0 of a single class into 0.0.
+    return -np.add.reduce(shares * logs, axis=-1) + 0.0
+
+
+@overall(
+    "association",
+    symbol=r"\chi^2",
+    name="Pearson's chi-square",
+    tex=r"\sum_{ij} \frac{(n_{ij} - m_i s_j / w)^2}{m_i s_j / w}",
+    source="Pearson 1900",
+    range=NON_NEGATIVE,
+    best=None,
+    scale_invariant=False,
+    undefined=("no_samples",),
+    **FAMILY,
+)
+def chi2(a: Association) -> Array:
+    """Distance of the table from independence, over non-empty rows and columns."""
+    return a.chi_square
+
+
+@overall(
+    "association",
+    symbol=r"\phi",
+    name="Phi",
+    tex=r"\sqrt{\chi^2 / w}",
+    source="Pearson 1900",
+    range=NON_NEGATIVE,
+    best=None,
+    undefined=("no_samples",),
+    **FAMILY,
+)
+def phi(a: Association) -> Array:
+    """Chi-square for each item, as a root; it can pass 1 with more than two classes."""
+    return np.sqrt(a.chi_square / a.table.total)
+
+
+@overall(
+    "association",
+    symbol="V",
+    name="Cramer's V",
+    tex=r"\sqrt{\frac{\chi^2 / w}{\min(r, c) - 1}}",
+    source="Cramer 1946",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def cramers_v(a: Association) -> Array:
+    """Phi scaled to [0, 1] by the smaller number r, c of non-empty rows and columns."""
+    spare = np.minimum(a.filled_rows, a.filled_columns) - 1
+    return np.sqrt(a.chi_square / a.table.total / spare)
+
+
+@overall(
+    "association",
+    symbol="T",
+    name="Tschuprow's T",
+    tex=r"\sqrt{\frac{\chi^2 / w}{\sqrt{(r - 1)(c - 1)}}}",
+    source="Tschuprow 1925",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def tschuprows_t(a: Association) -> Array:
+    """Phi scaled by both numbers r, c of non-empty rows and columns."""
+    spare = np.sqrt((a.filled_rows - 1) * (a.filled_columns - 1))
+    return np.sqrt(a.chi_square / a.table.total / spare)
+
+
+@overall(
+    "association",
+    symbol="C",
+    name="Contingency coefficient",
+    tex=r"\sqrt{\frac{\chi^2}{\chi^2 + w}}",
+    source="Pearson 1904",
+    best=None,
+    undefined=("no_samples",),
+    **FAMILY,
+)
+def contingency_coefficient(a: Association) -> Array:
+    """Chi-square scaled below 1; its largest value depends on the number of classes."""
+    return np.sqrt(a.chi_square / (a.chi_square + a.table.total))
+
+
+@overall(
+    "association",
+    symbol=r"\lambda_{true}",
+    name="Goodman and Kruskal's lambda, true class",
+    tex=r"\frac{\sum_j \max_i n_{ij} - \max_i m_i}{w - \max_i m_i}",
+    source="Goodman, Kruskal 1954",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def goodman_kruskal_lambda_true(a: Association) -> Array:
+    """Share of the errors in guessing the true class that knowing the predicted one avoids."""
+    known = a.best_true - a.most_frequent_true
+    return known / (a.table.total - a.most_frequent_true)
+
+
+@overall(
+    "association",
+    symbol=r"\lambda_{predicted}",
+    name="Goodman and Kruskal's lambda, predicted class",
+    tex=r"\frac{\sum_i \max_j n_{ij} - \max_j s_j}{w - \max_j s_j}",
+    source="Goodman, Kruskal 1954",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def goodman_kruskal_lambda_predicted(a: Association) -> Array:
+    """Share of the errors in guessing the predicted class that knowing the true one avoids."""
+    known = a.best_predicted - a.most_frequent_predicted
+    return known / (a.table.total - a.most_frequent_predicted)
+
+
+@overall(
+    "association",
+    symbol=r"\lambda",
+    name="Goodman and Kruskal's lambda, symmetric",
+    tex=r"\frac{\sum_j \max_i n_{ij} + \sum_i \max_j n_{ij} - \max_i m_i - \max_j s_j}"
+    r"{2w - \max_i m_i - \max_j s_j}",
+    source="Goodman, Kruskal 1954",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def goodman_kruskal_lambda_symmetric(a: Association) -> Array:
+    """Both lambdas as one: guessing the true or the predicted class, half of the time each."""
+    frequent = a.most_frequent_true + a.most_frequent_predicted
+    return (a.best_true + a.best_predicted - frequent) / (2 * a.table.total - frequent)
+
+
+@overall(
+    "association",
+    symbol=r"\tau_{true}",
+    name="Goodman and Kruskal's tau, true class",
+    tex=r"\frac{\sum_{ij} n_{ij}^2 / (w s_j) - \sum_i \mu_i^2}{1 - \sum_i \mu_i^2}",
+    source="Goodman, Kruskal 1954",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def goodman_kruskal_tau_true(a: Association) -> Array:
+    """Share of the errors in drawing the true class that knowing the predicted one avoids."""
+    t = a.table
+    return _tau(t.cells.column_totals(a.squares), t.predicted, t.support, t.total)
+
+
+@overall(
+    "association",
+    symbol=r"\tau_{predicted}",
+    name="Goodman and Kruskal's tau, predicted class",
+    tex=r"\frac{\sum_{ij} n_{ij}^2 / (w m_i) - \sum_j (s_j/w)^2}{1 - \sum_j (s_j/w)^2}",
+    source="Goodman, Kruskal 1954",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def goodman_kruskal_tau_predicted(a: Association) -> Array:
+    """Share of the errors in drawing the predicted class that knowing the true one avoids."""
+    t = a.table
+    return _tau(t.cells.row_totals(a.squares), t.support, t.predicted, t.total)
+
+
+def _tau(squares: Array, given: Array, margin: Array, total: Array) -> Array:
+    known = np.add.reduce(squares / np.where(given > 0, given, 1.0), axis=-1) / total
+    shares = margin / total[..., None]
+    chance = np.add.reduce(shares * shares, axis=-1)
+    return (known - chance) / (1 - chance)
+
+
+@overall(
+    "association",
+    symbol="H(true)",
+    name="Entropy of the true classes",
+    tex=r"-\sum_i \mu_i \log_2 \mu_i",
+    source="Shannon 1948",
+    range=NON_NEGATIVE,
+    best=None,
+    undefined=("no_samples",),
+    **FAMILY,
+)
+def entropy_true(a: Association) -> Array:
+    """Bits needed to name a true class; a property of the test set."""
+    return a.entropy_true
+
+
+@overall(
+    "association",
+    symbol="H(predicted)",
+    name="Entropy of the predicted classes",
+    tex=r"-\sum_j \frac{s_j}{w} \log_2 \frac{s_j}{w}",
+    source="Shannon 1948",
+    range=NON_NEGATIVE,
+    best=None,
+    undefined=("no_samples",),
+    **FAMILY,
+)
+def entropy_predicted(a: Association) -> Array:
+    """Bits needed to name a predicted class."""
+    return a.entropy_predicted
+
+
+@overall(
+    "association",
+    symbol="I",
+    name="Mutual information",
+    tex=r"\sum_{ij} \frac{n_{ij}}{w} \log_2 \frac{w\, n_{ij}}{m_i s_j}",
+    source="Finn 1993",
+    range=NON_NEGATIVE,
+    best=None,
+    undefined=("no_samples",),
+    **FAMILY,
+)
+def mutual_information(a: Association) -> Array:
+    """Bits that the predicted class tells about the true one."""
+    return a.mutual_information
+
+
+@overall(
+    "association",
+    symbol="U(true | predicted)",
+    name="Uncertainty coefficient, true class",
+    tex=r"\frac{I}{H(true)}",
+    source="Theil 1970",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def uncertainty_true(a: Association) -> Array:
+    """Share of the entropy of the true class that the predicted one removes."""
+    return a.mutual_information / a.entropy_true
+
+
+@overall(
+    "association",
+    symbol="U(predicted | true)",
+    name="Uncertainty coefficient, predicted class",
+    tex=r"\frac{I}{H(predicted)}",
+    source="Theil 1970",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def uncertainty_predicted(a: Association) -> Array:
+    """Share of the entropy of the predicted class that the true one removes."""
+    return a.mutual_information / a.entropy_predicted
+
+
+@overall(
+    "association",
+    symbol="NMI",
+    name="Normalized mutual information",
+    tex=r"\frac{2 I}{H(true) + H(predicted)}",
+    source="Finn 1993; Theil 1970",
+    undefined=("no_samples", "single_class"),
+    **FAMILY,
+)
+def normalized_mutual_information(a: Association) -> Array:
+    """Mutual information over the mean of the two entropies."""
+    return 2 * a.mutual_information / (a.entropy_true + a.entropy_predicted)

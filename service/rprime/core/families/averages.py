@@ -1,0 +1,116 @@
+"""Averages: the macro, weighted and micro entries that every per-class index brings along."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import CODE, Index
+
+
+def averages_of(index: Index) -> tuple[Index, ...]:
+    """Derive the averages of a per-class index.
+
+    Micro averages pool the counts and exist only where the index is a ratio of counts.
+    """
+    derived = [_derive(index, "macro", MACRO), _derive(index, "weighted", WEIGHTED)]
+    if index.micro:
+        derived.append(_derive(index, "micro", MICRO))
+    return tuple(derived)
+
+
+MACRO = {
+    "title": "Macro",
+    "tex": r"\frac{{1}}{{k}} \sum_i \left[{tex}\right]",
+    "text": "Plain mean over the classes where it is defined; each class counts the same.",
+    "undefined": ("no_class_defined",),
+    "interval": "macro",
+}
+WEIGHTED = {
+    "title": "Weighted",
+    "tex": r"\sum_i \frac{{m_i}}{{w}} \left[{tex}\right]",
+    "text": "Mean over the classes, each by its number of items; undefined where a class that "
+    "has items is.",
+    "undefined": ("no_samples",),
+    "interval": "delta",
+}
+MICRO = {
+    "title": "Micro",
+    "tex": r"\text{{pooled counts: }} {tex}",
+    "text": "The same formula on the counts summed over all classes.",
+    "undefined": None,
+    "interval": "delta",
+}
+
+
+def _derive(index: Index, kind: Any, average: dict[str, Any]) -> Index:  # noqa: ANN401 (a Reads)
+    smooth = index.interval is not None
+    return replace(
+        index,
+        key=f"{kind}_{index.key}",
+        scope="overall",
+        reads=kind,
+        of=(index.key,),
+        symbol=f"{kind} {index.symbol}",
+        name=f"{average['title']} {index.name}",
+        description=f"{average['text']} {index.description}",
+        tex=average["tex"].format(tex=index.tex),
+        undefined=average["undefined"] or index.undefined,
+        interval=(index.interval if index.scored else average["interval"]) if smooth else None,
+        micro=False,
+        rows=index.rows if kind == "micro" else (0, 0),
+    )
+
+
+def macro_means(values: Array, defined: Array) -> Array:
+    """Average over the classes where defined.
+
+    Parameters
+    ----------
+    values, defined
+        Shape (..., k).
+
+    Returns
+    -------
+    Shape (...); NaN where no class is defined.
+    """
+    sums = np.add.reduce(np.where(defined, values, 0.0), axis=-1)
+    return np.asarray(sums / np.add.reduce(defined, axis=-1))
+
+
+def weighted_means(values: Array, defined: Array, support: Array, total: Array) -> Array:
+    """Average by m_i.
+
+    Parameters
+    ----------
+    values, defined
+        Shape (..., k).
+    support, total
+        m_i of shape (..., k) and w of shape (...), broadcastable to the values.
+
+    Returns
+    -------
+    Shape (...); NaN where a class with items is undefined.
+    """
+    sums = np.add.reduce(np.where(defined, values, 0.0) * support, axis=-1)
+    lying = (~defined & (support > 0)).any(-1)
+    return np.asarray(np.where(lying, np.nan, sums / total))
+
+
+def weighted_reasons(codes: Array, support: Array) -> Array:
+    """Take over the reason of the first class that has items and no value, else no_samples.
+
+    Parameters
+    ----------
+    codes, support
+        Shape (..., k).
+
+    Returns
+    -------
+    Codes into `REASONS`, shape (...).
+    """
+    blocking = (codes > 0) & (support > 0)
+    first = np.argmax(blocking, axis=-1)[..., None]
+    taken = np.take_along_axis(codes, first, axis=-1)[..., 0]
+    return np.where(blocking.any(-1), taken, CODE["no_samples"]).astype(np.uint8)

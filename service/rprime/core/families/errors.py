@@ -1,0 +1,140 @@
+"""Measures of the errors: their kinds and their cost."""
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.counts import Counts
+from rprime.core.index import overall, per_class
+from rprime.core.table import ConfusionTable
+
+
+@per_class(
+    symbol="|m_i - s_i| / w",
+    name="Quantity disagreement of the class",
+    tex=r"\frac{|m_i - s_i|}{w}",
+    source="Pontius, Millones 2011",
+    best=0.0,
+    universe="classified",
+    undefined=("no_samples",),
+)
+def class_quantity_disagreement(c: Counts) -> Array:
+    """Disagreement because the class is predicted too often or too rarely."""
+    return np.abs(c.support - c.predicted) / c.total
+
+
+@per_class(
+    symbol="2 min(FP, FN) / w",
+    name="Allocation disagreement of the class",
+    tex=r"\frac{2 \min(FP, FN)}{w}",
+    source="Pontius, Millones 2011",
+    best=0.0,
+    universe="classified",
+    undefined=("no_samples",),
+)
+def class_allocation_disagreement(c: Counts) -> Array:
+    """Disagreement because the class is predicted for the wrong items."""
+    return 2 * np.minimum(c.fp, c.fn) / c.total
+
+
+@overall(
+    "table",
+    symbol="Q",
+    name="Quantity disagreement",
+    tex=r"\frac{\sum_i |m_i - s_i|}{2 w}",
+    source="Pontius, Millones 2011",
+    best=0.0,
+    universe="classified",
+    undefined=("no_samples",),
+)
+def quantity_disagreement(t: ConfusionTable) -> Array:
+    """Share of errors because classes are predicted too often or too rarely."""
+    return np.add.reduce(np.abs(t.support - t.predicted), axis=-1) / (2 * t.total)
+
+
+@overall(
+    "table",
+    symbol="A",
+    name="Allocation disagreement",
+    tex=r"\frac{\sum_i \min(FP_i, FN_i)}{w}",
+    source="Pontius, Millones 2011",
+    best=0.0,
+    universe="classified",
+    undefined=("no_samples",),
+)
+def allocation_disagreement(t: ConfusionTable) -> Array:
+    """Share of errors because classes are predicted for the wrong items."""
+    swapped = np.minimum(t.support - t.correct, t.predicted - t.correct)
+    return np.add.reduce(swapped, axis=-1) / t.total
+
+
+def expected_cost_gradient(
+    table: ConfusionTable, cost: Array, rows: Array, columns: Array
+) -> Array:
+    """Change of the expected cost with one more item in each of the given cells.
+
+    Parameters
+    ----------
+    rows, columns
+        Shape (c,); column k stands for unclassified items.
+
+    Returns
+    -------
+    Shape (..., c); 0 where the cost does not price the item.
+    """
+    counted = columns < cost.shape[-1]
+    price = cost[rows, np.where(counted, columns, 0)]
+    items = priced(table, cost).total[..., None]
+    mean = total_cost(table, cost)[..., None] / items
+    return np.where(counted, (price - mean) / items, 0.0)
+
+
+@overall(
+    "table",
+    symbol="E[c]",
+    name="Expected cost",
+    tex=r"\frac{\sum_{ij} c_{ij} n_{ij}}{w}",
+    source="Elkan 2001",
+    range=(-np.inf, np.inf),
+    best=0.0,
+    undefined=("no_samples",),
+    interval="delta",
+    needs="cost",
+    cell_gradient=expected_cost_gradient,
+)
+def expected_cost(t: ConfusionTable, cost: Array) -> Array:
+    """Mean cost of an item.
+
+    With a k x k cost over the classified items; with a k x (k + 1) cost, whose last column
+    prices an unclassified item, over all real items.
+    """
+    return total_cost(t, cost) / priced(t, cost).total
+
+
+@overall(
+    "table",
+    symbol="NEC",
+    name="Normalized expected cost",
+    tex=r"\frac{\sum_{ij} c_{ij} n_{ij}}{\min_j \sum_i c_{ij} m_i}",
+    source="Drummond, Holte 2006",
+    range=(-np.inf, np.inf),
+    best=0.0,
+    undefined=("no_samples", "infinite"),
+    needs="cost",
+)
+def normalized_expected_cost(t: ConfusionTable, cost: Array) -> Array:
+    """Cost over that of always predicting the one cheapest class: below 1 is worth having."""
+    constant = priced(t, cost).support @ cost[:, : t.k]
+    return total_cost(t, cost) / np.minimum.reduce(constant, axis=-1)
+
+
+def priced(t: ConfusionTable, cost: Array) -> ConfusionTable:
+    """Select the items that the cost prices: classified ones, or all real ones."""
+    return t if cost.shape[-1] > t.k else t.classified
+
+
+def total_cost(t: ConfusionTable, cost: Array) -> Array:
+    """Sum the cost of all priced items, shape (...)."""
+    classified = t.cells.total(t.cells.counts * t.cells.select(cost[:, : t.k]))
+    if cost.shape[-1] == t.k or t.unclassified is None:
+        return classified
+    return classified + np.add.reduce(t.unclassified * cost[:, t.k], axis=-1)

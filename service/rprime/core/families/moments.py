@@ -1,0 +1,61 @@
+"""Moments: the few sums that the chance-corrected overall indices depend on."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.table import ConfusionTable
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over classes of a stack of classified tables; each of shape (...).
+
+    Parameters
+    ----------
+    total
+        w, all items.
+    correct
+        Sum of a_i.
+    products
+        Sum of m_i s_i.
+    support_squares, predicted_squares
+        Sums of m_i^2 and of s_i^2.
+    k
+        Number of declared classes.
+    """
+
+    total: Array
+    correct: Array
+    products: Array
+    support_squares: Array
+    predicted_squares: Array
+    k: int
+
+    @classmethod
+    def of(cls, table: ConfusionTable) -> "Moments":
+        """Sum up the margins of the tables."""
+        support, predicted = table.support, table.predicted
+        margins = np.stack(
+            (table.correct, support * predicted, support * support, predicted * predicted)
+        )
+        correct, products, support_squares, predicted_squares = np.add.reduce(margins, axis=-1)
+        return cls(table.total, correct, products, support_squares, predicted_squares, table.k)
+
+    @cached_property
+    def observed(self) -> Array:
+        """P_o, observed agreement."""
+        return self.correct / self.total
+
+    @cached_property
+    def chance(self) -> Array:
+        """P_e of Cohen: sum of m_i s_i / w^2."""
+        return self.products / (self.total * self.total)
+
+    @cached_property
+    def pooled_squares(self) -> Array:
+        """Sum of ((m_i + s_i) / 2w)^2."""
+        both = self.support_squares + 2 * self.products + self.predicted_squares
+        return both / (4 * self.total * self.total)

@@ -1,0 +1,437 @@
+"""Per-class indices: one class against all others."""
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.counts import Counts, Row
+from rprime.core.index import (
+    AT_MOST_ONE,
+    NON_NEGATIVE,
+    SIGNED,
+    class_ratio,
+    per_class,
+)
+
+Rows = tuple[Row, Row]
+
+
+@per_class(
+    symbol="R'_i",
+    name="R'",
+    tex=r"\frac{a_i}{m_i} - \frac{s_i - m_i}{w}",
+    source="Zhang, Su, Dou 2021, eq. 22",
+    range=AT_MOST_ONE,
+    range_note="above -1 where there are no spurious items",
+    undefined=("no_true_samples",),
+    interval="r_prime",
+)
+def r_prime(c: Counts) -> Array:
+    """Recall less the share by which the class is predicted too often.
+
+    It equals mu_i + (1 - mu_i) J_i with J_i the informedness, so a prediction at random scores
+    the prevalence mu_i, and values of classes of different prevalence are not comparable.
+    """
+    return c.tp / c.support - (c.predicted - c.support) / c.total
+
+
+@per_class(
+    symbol="R_i",
+    name="R",
+    tex=r"\frac{a_i}{m_i} - \frac{s_i}{w}",
+    source="Xu 1973; Zhang, Su, Dou 2021, eq. 12",
+    range=AT_MOST_ONE,
+    range_note="from minus the predictions for each item to one minus the prevalence",
+    best=None,
+    undefined=("no_true_samples",),
+    interval="delta",
+)
+def r(c: Counts) -> Array:
+    """Recall less the share of all items that are predicted as the class; at best 1 - mu_i."""
+    return c.tp / c.support - c.predicted / c.total
+
+
+@class_ratio(
+    symbol="TPR",
+    name="Recall",
+    tex=r"\frac{a_i}{m_i}",
+    source="producer's accuracy, sensitivity",
+    undefined=("no_true_samples",),
+    micro=True,
+)
+def recall(row: type[Row]) -> Rows:
+    """Share of the items of the class that are predicted as it."""
+    return row.tp, row.support
+
+
+@class_ratio(
+    symbol="PPV",
+    name="Precision",
+    tex=r"\frac{a_i}{s_i}",
+    source="user's accuracy",
+    undefined=("no_predictions",),
+    micro=True,
+)
+def precision(row: type[Row]) -> Rows:
+    """Share of the predictions of the class that are right."""
+    return row.tp, row.predicted
+
+
+@class_ratio(
+    symbol="TNR",
+    name="Specificity",
+    tex=r"\frac{TN}{TN + FP}",
+    source="Yerushalmy 1947",
+    undefined=("no_samples", "single_class"),
+    micro=True,
+)
+def specificity(row: type[Row]) -> Rows:
+    """Share of the other classes' items that are not predicted as the class."""
+    return row.tn, row.negatives
+
+
+@class_ratio(
+    symbol="NPV",
+    name="Negative predictive value",
+    tex=r"\frac{TN}{TN + FN}",
+    source="Altman, Bland 1994",
+    undefined=("no_samples", "single_class"),
+    micro=True,
+)
+def negative_predictive_value(row: type[Row]) -> Rows:
+    """Share of what is not predicted as the class that indeed belongs elsewhere."""
+    return row.tn, row.predicted_negatives
+
+
+@class_ratio(
+    symbol="FPR",
+    name="False positive rate",
+    tex=r"\frac{FP}{FP + TN}",
+    source="complement of specificity",
+    best=0.0,
+    undefined=("no_samples", "single_class"),
+    micro=True,
+)
+def false_positive_rate(row: type[Row]) -> Rows:
+    """Share of the other classes' items that are predicted as the class."""
+    return row.fp, row.negatives
+
+
+@class_ratio(
+    symbol="FNR",
+    name="False negative rate",
+    tex=r"\frac{FN}{m_i}",
+    source="complement of recall",
+    best=0.0,
+    undefined=("no_true_samples",),
+    micro=True,
+)
+def false_negative_rate(row: type[Row]) -> Rows:
+    """Share of the items of the class that are not predicted as it."""
+    return row.fn, row.support
+
+
+@class_ratio(
+    symbol="FDR",
+    name="False discovery rate",
+    tex=r"\frac{FP}{s_i}",
+    source="complement of precision",
+    best=0.0,
+    undefined=("no_predictions",),
+    micro=True,
+)
+def false_discovery_rate(row: type[Row]) -> Rows:
+    """Share of the predictions of the class that are wrong."""
+    return row.fp, row.predicted
+
+
+@class_ratio(
+    symbol="FOR",
+    name="False omission rate",
+    tex=r"\frac{FN}{FN + TN}",
+    source="complement of the negative predictive value",
+    best=0.0,
+    undefined=("no_samples", "single_class"),
+    micro=True,
+)
+def false_omission_rate(row: type[Row]) -> Rows:
+    """Share of what is not predicted as the class that belongs to it."""
+    return row.fn, row.predicted_negatives
+
+
+@class_ratio(
+    symbol=r"\mu_i",
+    name="Prevalence",
+    tex=r"\frac{m_i}{w}",
+    source="share of the class among the real items",
+    best=None,
+    undefined=("no_samples",),
+)
+def prevalence(row: type[Row]) -> Rows:
+    """Share of all items that belong to the class; a property of the test set."""
+    return row.support, row.total
+
+
+@class_ratio(
+    symbol="s_i / w",
+    name="Predicted prevalence",
+    tex=r"\frac{s_i}{w}",
+    source="share of the class among the predictions",
+    range=NON_NEGATIVE,
+    range_note="at most 1 where there are no spurious items",
+    best=None,
+    undefined=("no_samples",),
+)
+def predicted_prevalence(row: type[Row]) -> Rows:
+    """Predictions of the class for each real item."""
+    return row.predicted, row.total
+
+
+@class_ratio(
+    symbol="F_1",
+    name="F1",
+    tex=r"\frac{2 a_i}{m_i + s_i}",
+    source="van Rijsbergen 1979",
+    undefined=("no_true_samples",),
+    interval="dice",
+    micro=True,
+)
+def f1(row: type[Row]) -> Rows:
+    """Harmonic mean of recall and precision; 0 where the class is never predicted."""
+    return row.twice_tp, row.support_and_predicted
+
+
+@class_ratio(
+    symbol=r"F_\beta",
+    name="F-beta",
+    tex=r"\frac{(1+\beta^2) a_i}{(1+\beta^2) a_i + \beta^2 FN + FP}",
+    source="van Rijsbergen 1979",
+    undefined=("no_true_samples",),
+    interval="delta",
+    micro=True,
+)
+def f_beta(row: type[Row]) -> Rows:
+    """Weighted harmonic mean that counts recall beta times as much as precision.
+
+    Beta comes with the request, default 1.
+    """
+    return row.weighted_tp, row.weighted_union
+
+
+@class_ratio(
+    symbol="JCC",
+    name="Jaccard",
+    tex=r"\frac{a_i}{m_i + s_i - a_i}",
+    source="Jaccard 1912",
+    undefined=("no_true_samples",),
+    interval="jaccard",
+    micro=True,
+)
+def jaccard(row: type[Row]) -> Rows:
+    """Intersection over union of the class's items and its predictions."""
+    return row.tp, row.union
+
+
+@per_class(
+    symbol="(TPR + PPV) / 2",
+    name="Kulczynski",
+    tex=r"\frac{TPR_i + PPV_i}{2}",
+    source="Kulczynski 1927",
+    undefined=("no_true_samples", "no_predictions"),
+    interval="delta",
+)
+def kulczynski(c: Counts) -> Array:
+    """Arithmetic mean of recall and precision."""
+    return (c.tp / c.support + c.tp / c.predicted) / 2
+
+
+@per_class(
+    symbol="FM",
+    name="Fowlkes-Mallows",
+    tex=r"\sqrt{TPR_i \cdot PPV_i}",
+    source="Fowlkes, Mallows 1983",
+    undefined=("no_true_samples", "no_predictions"),
+    interval="delta",
+)
+def fowlkes_mallows(c: Counts) -> Array:
+    """Geometric mean of recall and precision."""
+    return np.sqrt((c.tp / c.support) * (c.tp / c.predicted))
+
+
+@per_class(
+    symbol="ICSI",
+    name="Individual classification success",
+    tex=r"TPR_i + PPV_i - 1",
+    source="Koukoulas, Blackburn 2001",
+    range=SIGNED,
+    undefined=("no_true_samples", "no_predictions"),
+    interval="delta",
+)
+def icsi(c: Counts) -> Array:
+    """Recall plus precision less one: one less both kinds of error."""
+    return c.tp / c.support - c.fp / c.predicted
+
+
+@per_class(
+    symbol="J, TSS",
+    name="Informedness",
+    tex=r"TPR_i + TNR_i - 1",
+    source="Peirce 1884; Youden 1950; Allouche et al. 2006",
+    range=SIGNED,
+    undefined=("no_true_samples", "single_class"),
+    interval="informedness",
+)
+def informedness(c: Counts) -> Array:
+    """Recall less the false positive rate; 0 for any prediction that ignores the item."""
+    return c.tp / c.support - c.fp / c.negatives
+
+
+@per_class(
+    symbol="MK",
+    name="Markedness",
+    tex=r"PPV_i + NPV_i - 1",
+    source="Powers 2011",
+    range=SIGNED,
+    undefined=("no_samples", "no_predictions", "single_class"),
+    interval="delta",
+)
+def markedness(c: Counts) -> Array:
+    """Precision less the false omission rate: how much a prediction says about the truth."""
+    return c.tp / c.predicted - c.fn / c.predicted_negatives
+
+
+@per_class(
+    symbol=r"\phi_i",
+    name="Matthews correlation of the class",
+    tex=r"\frac{TP \cdot TN - FP \cdot FN}{\sqrt{(TP+FP)(TP+FN)(TN+FP)(TN+FN)}}",
+    source="Matthews 1975",
+    range=SIGNED,
+    universe="classified",
+    undefined=("no_true_samples", "no_predictions", "single_class"),
+    interval="delta",
+)
+def class_mcc(c: Counts) -> Array:
+    """Correlation between belonging to the class and being predicted as it."""
+    # Four separate roots: the product of four margins passes the float64 range at 1e77.
+    true = (c.tp / np.sqrt(c.support)) * (c.tn / np.sqrt(c.negatives))
+    false = (c.fp / np.sqrt(c.support)) * (c.fn / np.sqrt(c.negatives))
+    return (true - false) / (np.sqrt(c.predicted) * np.sqrt(c.predicted_negatives))
+
+
+@per_class(
+    symbol="(TPR + TNR) / 2",
+    name="Balanced accuracy of the class",
+    tex=r"\frac{TPR_i + TNR_i}{2}",
+    source="Brodersen et al. 2010; not the area under a curve",
+    undefined=("no_true_samples", "single_class"),
+    interval="delta",
+)
+def class_balanced_accuracy(c: Counts) -> Array:
+    """Mean of recall and specificity; .5 for any prediction that ignores the item."""
+    return (c.tp / c.support + c.tn / c.negatives) / 2
+
+
+@per_class(
+    symbol="G",
+    name="G-mean",
+    tex=r"\sqrt{TPR_i \cdot TNR_i}",
+    source="Kubat, Matwin 1997",
+    undefined=("no_true_samples", "single_class"),
+    interval="delta",
+)
+def g_mean(c: Counts) -> Array:
+    """Geometric mean of recall and specificity."""
+    return np.sqrt((c.tp / c.support) * (c.tn / c.negatives))
+
+
+@per_class(
+    symbol="LR+",
+    name="Positive likelihood ratio",
+    tex=r"\frac{TPR_i}{FPR_i}",
+    source="Altman, Bland 1994",
+    range=NON_NEGATIVE,
+    best=np.inf,
+    undefined=("no_true_samples", "single_class", "infinite"),
+    interval="delta",
+)
+def positive_likelihood_ratio(c: Counts) -> Array:
+    """How many times likelier the class is predicted for its own items than for others."""
+    return (c.tp / c.support) / (c.fp / c.negatives)
+
+
+@per_class(
+    symbol="LR-",
+    name="Negative likelihood ratio",
+    tex=r"\frac{FNR_i}{TNR_i}",
+    source="Altman, Bland 1994",
+    range=NON_NEGATIVE,
+    best=0.0,
+    undefined=("no_true_samples", "single_class", "infinite"),
+    interval="delta",
+)
+def negative_likelihood_ratio(c: Counts) -> Array:
+    """How many times likelier the class is denied to its own items than to others."""
+    return (c.fn / c.support) / (c.tn / c.negatives)
+
+
+@per_class(
+    symbol="DOR",
+    name="Diagnostic odds ratio",
+    tex=r"\frac{TP \cdot TN}{FP \cdot FN}",
+    source="Glas et al. 2003",
+    range=NON_NEGATIVE,
+    best=np.inf,
+    undefined=("no_true_samples", "single_class", "infinite"),
+    interval="delta",
+)
+def diagnostic_odds_ratio(c: Counts) -> Array:
+    """Odds of being predicted for the class's own items over those for others."""
+    return (c.tp * c.tn) / (c.fp * c.fn)
+
+
+@per_class(
+    symbol="lift",
+    name="Lift",
+    tex=r"\frac{w\, a_i}{m_i s_i}",
+    source="Brin et al. 1997",
+    range=NON_NEGATIVE,
+    best=None,
+    universe="classified",
+    undefined=("no_true_samples", "no_predictions"),
+    interval="delta",
+)
+def lift(c: Counts) -> Array:
+    """How many times more often truth and prediction meet than they would by chance."""
+    return (c.tp / c.support) / (c.predicted / c.total)
+
+
+@per_class(
+    symbol=r"\kappa_{i\cdot}",
+    name="Conditional kappa, true class given",
+    tex=r"\frac{w a_i - m_i s_i}{w m_i - m_i s_i}",
+    source="Light 1971",
+    range=AT_MOST_ONE,
+    universe="classified",
+    undefined=("no_true_samples", "single_class"),
+    interval="delta",
+)
+def conditional_kappa_true(c: Counts) -> Array:
+    """Chance-corrected recall."""
+    # w a - m s is TP TN - FP FN, which does not cancel where one product is small.
+    right = (c.tp / c.support) * (c.tn / c.predicted_negatives)
+    return right - (c.fn / c.support) * (c.fp / c.predicted_negatives)
+
+
+@per_class(
+    symbol=r"\kappa_{\cdot i}",
+    name="Conditional kappa, predicted class given",
+    tex=r"\frac{w a_i - m_i s_i}{w s_i - m_i s_i}",
+    source="Light 1971",
+    range=AT_MOST_ONE,
+    universe="classified",
+    undefined=("no_predictions", "single_class"),
+    interval="delta",
+)
+def conditional_kappa_predicted(c: Counts) -> Array:
+    """Chance-corrected precision."""
+    right = (c.tp / c.predicted) * (c.tn / c.negatives)
+    return right - (c.fp / c.predicted) * (c.fn / c.negatives)

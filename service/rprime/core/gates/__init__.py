@@ -1,0 +1,1 @@
+"""Gates: rules held against evidence, and the lint that rehearses them."""

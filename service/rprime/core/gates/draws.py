@@ -1,0 +1,130 @@
+"""Draws: two predictions of one test set by a model that has not changed, in stacks."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rprime.core.table import ConfusionTable
+
+Array = NDArray[np.float64]
+
+MOST_MATCHED = 10**8
+"""Up to so many items of a class a coincidence is drawn, above it stands for its mean."""
+FINENESS = 2.0**20
+
+
+@dataclass(frozen=True, eq=False)
+class Draws:
+    """Old and new predictions of the same items, cell by cell; arrays of shape (..., k, k).
+
+    Parameters
+    ----------
+    kept
+        Items that both models predict alike because they are alike.
+    old, new
+        The other items, as each model predicts them.
+    both
+        Of the other items, those in the same cell with both.
+    joint
+        Shape (..., k, k, k): items by true class, old and new prediction, where that is known;
+        else the coincidences of the other items stand for their mean.
+    """
+
+    kept: Array
+    old: Array
+    new: Array
+    both: Array
+    joint: Array | None = None
+
+    @classmethod
+    def of_joint(cls, joint: Array) -> "Draws":
+        """Take joint tables apart."""
+        kept = np.diagonal(joint, axis1=-2, axis2=-1)
+        old, new = joint.sum(-1) - kept, joint.sum(-2) - kept
+        return cls(kept, old, new, np.zeros_like(old), joint)
+
+    @property
+    def baseline(self) -> ConfusionTable:
+        """Tables of the old model."""
+        return ConfusionTable.dense(self.kept + self.old)
+
+    @property
+    def candidate(self) -> ConfusionTable:
+        """Tables of the new model."""
+        return ConfusionTable.dense(self.kept + self.new)
+
+    @property
+    def moving(self) -> Array:
+        """Items of each class that are not kept, shape (..., k)."""
+        return np.add.reduce(self.old, axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An unchanged model, as a table says it behaves.
+
+    Parameters
+    ----------
+    counts
+        Shape (k, k), whole numbers.
+    redrawn
+        Shape (k,): share of the items of each class that the new model predicts anew, in the
+        same proportions; 1 for another test set.
+    """
+
+    counts: Array
+    redrawn: Array
+
+    @classmethod
+    def paired(cls, counts: Array, discordance: float) -> "Model":
+        """Let a given share of items be right with one of the two models alone.
+
+        Two predictions made anew are discordant with probability 2 rho (1 - rho), so classes
+        that are almost always right or wrong reach less: no unchanged model differs more.
+        """
+        support = np.add.reduce(counts, axis=-1)
+        recall = np.diagonal(counts) / np.where(support > 0, support, 1.0)
+        most = 2 * recall * (1 - recall)
+        return cls(counts, np.minimum(discordance / np.where(most > 0, most, np.inf), 1.0))
+
+    @classmethod
+    def unpaired(cls, counts: Array) -> "Model":
+        """Let every item be predicted anew."""
+        return cls(counts, np.ones(counts.shape[0]))
+
+    @property
+    def support(self) -> Array:
+        """Items of each class, shape (k,)."""
+        return np.asarray(np.add.reduce(self.counts, axis=-1))
+
+    def expected(self) -> Draws:
+        """Give what is drawn on average, stack shape ()."""
+        # In steps that sums of counts hold exactly, so that the tables stay whole.
+        moving = np.rint(self.counts * self.redrawn[:, None] * FINENESS) / FINENESS
+        total = np.add.reduce(moving, axis=-1, keepdims=True)
+        both = moving * moving / np.where(total > 0, total, 1.0)
+        return Draws(self.counts - moving, moving, moving, both)
+
+    def draw(self, replicates: int, random: np.random.Generator) -> Draws:
+        """Draw replicates with the class sizes of the table, stack shape (replicates,)."""
+        support = np.rint(self.support).astype(np.int64)
+        shares = self.counts / np.where(support > 0, support, 1)[:, None]
+        shares[support == 0, 0] = 1.0
+        moving = random.binomial(support, self.redrawn, (replicates, len(support)))
+        kept, old, new = (random.multinomial(n, shares) for n in (support - moving, moving, moving))
+        both = _matched(old, new, moving, random)
+        return Draws(*(part.astype(np.float64) for part in (kept, old, new, both)))
+
+
+def _matched(
+    old: NDArray[np.int64],
+    new: NDArray[np.int64],
+    moving: NDArray[np.int64],
+    random: np.random.Generator,
+) -> NDArray[np.int64] | Array:
+    """Items that two independent predictions put into the same cell, given how many each put."""
+    total = moving[..., None]
+    if moving.max(initial=0) > MOST_MATCHED:
+        return np.rint(old * (new / np.maximum(total, 1)))
+    return random.hypergeometric(old, total - old, new)

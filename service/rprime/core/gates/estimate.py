@@ -1,0 +1,239 @@
+"""Estimate: one index as a value with one-sided limits and its distance from a threshold."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+
+import numpy as np
+from numpy.polynomial import chebyshev
+from scipy import special
+
+from rprime.core.comparison.paired import minimal_detectable_drop
+from rprime.core.gates.verdict import Array
+from rprime.core.index import REASONS, Index
+from rprime.core.intervals.intervals import Intervals, intervals
+from rprime.core.intervals.proportions import one_sided_quantile
+from rprime.core.items import Items
+from rprime.core.selection import select
+from rprime.core.values import Values, compute
+
+Limits = tuple[Array, Array]
+Position = Callable[[Array, Array], Array]
+"""Of a threshold and a value: proportional to the quantile of the limit that lies there."""
+
+REFERENCE_LEVEL = 0.05
+NODES = 20
+FARTHEST = 6.0
+"""Largest quantile looked at: beyond it a p-value is given as that of it, 1e-9."""
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Values of one index with their evidence; arrays of shape (..., m).
+
+    Parameters
+    ----------
+    values
+        Of one index alone, and its averages' parts.
+    entry
+        The index; m is k for a per-class one and 1 overall.
+    of_items
+        Of a single table, where they come in groups.
+    """
+
+    values: Values
+    entry: Index
+    of_items: Items | None = None
+
+    @cached_property
+    def value(self) -> Array:
+        """The values, NaN where undefined."""
+        found = self._rows(self.values.lookup(self.entry.scope, self.entry.key))
+        return np.where(np.isfinite(found), found, np.nan)
+
+    @property
+    def items(self) -> Array:
+        """Items that a value rests on."""
+        table = self.values.table
+        return self._rows(table.support if self.entry.scope == "class" else table.total)
+
+    @property
+    def methods(self) -> tuple[str | None, ...]:
+        """Method of each interval of a single table, None where there is none."""
+        known = np.isfinite(self.limits(REFERENCE_LEVEL)[0])
+        return tuple(self.method if there else None for there in known)
+
+    @property
+    def reasons(self) -> tuple[str, ...]:
+        """Why each value of a single table, or else its interval, does not exist; or empty."""
+        own = self.values.class_reasons, self.values.overall_reasons
+        codes = own[self.entry.scope == "overall"]
+        missing = 0 if codes is None else self._rows(codes[self._place])
+        lacking = self._rows(self._part(self._known(REFERENCE_LEVEL), "reasons"))
+        return tuple(REASONS[int(code)] for code in np.where(missing, missing, lacking))
+
+    @property
+    def method(self) -> str:
+        """Method of the index."""
+        known = self._known(REFERENCE_LEVEL)
+        names = known.per_class_methods, known.overall_methods
+        return names[self.entry.scope == "overall"][self._place]
+
+    def limits(self, level: float) -> Limits:
+        """One-sided limits, each at this level; NaN where there are none."""
+        known = self._known(level)
+        return self._rows(self._part(known, "low")), self._rows(self._part(known, "high"))
+
+    def p_below(self, threshold: float) -> Array:
+        """Smallest level at which the upper limit is below the threshold."""
+        return self._p(threshold, -1.0)
+
+    def p_above(self, threshold: float) -> Array:
+        """Smallest level at which the lower limit is above the threshold."""
+        return self._p(threshold, 1.0)
+
+    def detectable(self, level: float, power: float = 0.8) -> Array:
+        """Distance from a threshold that a test at this level finds with this power.
+
+        From half the width of the interval as a standard error, which it is to first order.
+        """
+        lower, upper = self.limits(REFERENCE_LEVEL)
+        error = (upper - lower) / (2 * one_sided_quantile(REFERENCE_LEVEL))
+        return minimal_detectable_drop(level, power, error * error, 1.0)
+
+    def _p(self, threshold: float, sign: float) -> Array:
+        """Probability of the quantile at the threshold; 1 where no limit ever passes it."""
+        with np.errstate(all="ignore"):
+            quantile = self._quantile(threshold)
+        p = np.where(np.isnan(quantile), 1.0, special.ndtr(sign * quantile))
+        return np.where(np.isfinite(self.limits(REFERENCE_LEVEL)[0]), p, np.nan)
+
+    def _quantile(self, threshold: float) -> Array:
+        """Quantile of the limit that lies at the threshold, negative for a lower one."""
+        position = _position(self.method, self.entry, self.values.options.beta)
+        if position is None:
+            return self._quantile_by_search(threshold)
+        lower, upper = self.limits(REFERENCE_LEVEL)
+        at = position(np.asarray(threshold), self.value)
+        unit = position(np.where(at > 0, upper, lower), self.value)
+        return np.asarray(one_sided_quantile(REFERENCE_LEVEL) * at / np.abs(unit))
+
+    def _quantile_by_search(self, threshold: float) -> Array:
+        """Find the quantile on polynomials through the limits at `NODES` levels.
+
+        The limits are smooth in the quantile, so that the polynomials are as good as they are.
+        """
+        nodes = (chebyshev.chebpts1(NODES) + 1) / 2 * FARTHEST
+        ends = np.stack([self.limits(float(special.ndtr(-z))) for z in nodes], axis=-1)
+        above = threshold > self.value
+        distances = np.where(above[..., None], ends[1], -ends[0])
+        goal = np.where(above, threshold, -threshold)
+        root = _increasing_root(distances @ _fit().T, goal)
+        return np.where(above, root, -root)
+
+    @cached_property
+    def _intervals(self) -> dict[float, Intervals]:
+        """What is known, by level."""
+        return {}
+
+    def _known(self, level: float) -> Intervals:
+        if level not in self._intervals:
+            options = replace(self.values.options, confidence=1 - 2 * level)
+            values = replace(self.values, options=options)
+            self._intervals[level] = intervals(values, self.of_items)
+        return self._intervals[level]
+
+    @property
+    def _place(self) -> int:
+        if self.entry.scope == "class":
+            return self.values.selection.place[self.entry.key]
+        return [e.key for e in self.values.selection.overall].index(self.entry.key)
+
+    def _part(self, known: Intervals, name: str) -> Array:
+        prefix = "per_class" if self.entry.scope == "class" else "overall"
+        part: Array = getattr(known, f"{prefix}_{name}")[self._place]
+        return part
+
+    def _rows(self, values: Array) -> Array:
+        """Give overall values an axis of one result."""
+        return values if self.entry.scope == "class" else np.asarray(values)[..., None]
+
+
+def estimate(values: Values, entry: Index, items: Items | None = None) -> Estimate:
+    """Estimate one index of tables that are already there.
+
+    Parameters
+    ----------
+    values
+        Of the tables; only the tables, weights applied, the options and the scores are read.
+    entry
+        The index.
+    items
+        Of a single table, where they come in groups.
+    """
+    options = replace(
+        values.options, indices=(entry.key,), undefined="null", cell_weights=None, intervals=True
+    )
+    found = compute(values.table, options, select(options), values.scores)
+    return Estimate(found, entry, items)
+
+
+def _position(method: str, entry: Index, beta: float) -> Position | None:
+    """Where a limit lies on the scale on which it moves in proportion to its quantile."""
+    if method == "wilson":
+        return _score
+    if method == "jaccard_wilson":
+        dice = entry.interval == "dice" or (entry.key == "f_beta" and beta == 1)
+        return _dice_score if dice else _score
+    scale = SCALES.get(method)
+    if scale is not None:
+        return lambda at, value: np.where(value > -1, scale(at) - scale(value), at - value)
+    return np.subtract if method == "delta" else None
+
+
+def _score(at: Array, share: Array) -> Array:
+    """Score statistic of a share, for one item: Wilson limits are where it is the quantile."""
+    return np.asarray((at - share) / np.sqrt(at * (1 - at)))
+
+
+def _dice_score(at: Array, value: Array) -> Array:
+    """Score of a / (a + FP + FN), of which F1 is 2 j / (1 + j)."""
+    return _score(at / (2 - at), value / (2 - value))
+
+
+def _log_odds(share: Array) -> Array:
+    return np.asarray(np.log(share / (1 - share)))
+
+
+def _log_ratio(value: Array) -> Array:
+    """Twice Fisher's z; minus infinity from -1 down."""
+    return np.asarray(np.log(np.maximum(1 + value, 0.0) / (1 - value)))
+
+
+SCALES: dict[str, Callable[[Array], Array]] = {
+    "delta_logit": _log_odds,
+    "delong_logit": _log_odds,
+    "delta_fisher_z": _log_ratio,
+    "delta_log": np.log,
+}
+
+
+@lru_cache(maxsize=1)
+def _fit() -> Array:
+    """Coefficients of the polynomial through values at the nodes, shape (NODES, NODES)."""
+    return np.asarray(np.linalg.inv(chebyshev.chebvander(chebyshev.chebpts1(NODES), NODES - 1)))
+
+
+def _increasing_root(coefficients: Array, goal: Array) -> Array:
+    """Quantile in [0, FARTHEST] where an increasing polynomial (..., NODES) reaches its goal."""
+    low, high = np.full(goal.shape, -1.0), np.full(goal.shape, 1.0)
+    for _ in range(ROUNDS):
+        middle = (low + high) / 2
+        basis = np.cos(np.arange(NODES) * np.arccos(middle)[..., None])
+        short = (coefficients * basis).sum(-1) < goal
+        low, high = np.where(short, middle, low), np.where(short, high, middle)
+    return np.asarray((low + high + 2) / 4 * FARTHEST)
+
+
+ROUNDS = 40
+"""Halvings: to 1e-11 of the range."""

@@ -1,0 +1,280 @@
+"""Index: the declaration of an index, and the one rule for values that do not exist."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rprime.core.cells import Array
+from rprime.core.counts import Counts, Row
+from rprime.core.table import ConfusionTable, Universe
+
+Scope = Literal["class", "overall"]
+Reads = Literal[
+    "ratio",
+    "counts",
+    "moments",
+    "association",
+    "table",
+    "means",
+    "macro",
+    "weighted",
+    "micro",
+    "scores",
+]
+"""What a formula is a function of.
+
+ratio: names two rows of `Counts`; counts: `Counts` of the classes; moments: `Moments`;
+association: `Association`; table: `ConfusionTable` and, where it `needs` one, the option;
+means: macro averages of the indices it is `of`; macro, weighted, micro: an average of the
+per-class index it is `of`; scores: `Scores` and, where it `takes` one, the option.
+"""
+Interval = Literal[
+    "proportion",
+    "dice",
+    "jaccard",
+    "r_prime",
+    "informedness",
+    "macro",
+    "delta",
+    "delong",
+    "items",
+    "share",
+]
+"""Which interval of STATISTICS an index gets; no interval is None."""
+
+REASONS = (
+    "",
+    "no_true_samples",
+    "no_predictions",
+    "no_samples",
+    "single_class",
+    "chance_agreement_is_one",
+    "infinite",
+    "not_identifiable",
+    "did_not_converge",
+    "non_integer_counts",
+    "weighted",
+    "no_interval",
+    "no_scores",
+    "not_probabilities",
+    "no_class_defined",
+)
+"""Why a value or interval does not exist; code 0 means that it does."""
+CODE = {reason: code for code, reason in enumerate(REASONS)}
+
+UNIT = (0.0, 1.0)
+SIGNED = (-1.0, 1.0)
+NON_NEGATIVE = (0.0, np.inf)
+AT_MOST_ONE = (-np.inf, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Index:
+    """One index: how it is called, what it means, how it is computed.
+
+    Parameters
+    ----------
+    key
+        Name in reports, the function's name; unique within its scope.
+    symbol, name, tex, source
+        As in the literature; TeX in the notation of the catalog (a_i, m_i, s_i, w, n_ij).
+    range
+        Smallest and largest possible value; infinite ends are open.
+    best
+        The value of a perfect classifier; None where no value is best.
+    undefined
+        Reasons a value may not exist for, in the order they are tried; the last one holds
+        where no other does.
+    universe
+        Computed on all items, or on the classified ones where there are others.
+    association
+        Whether it measures association: it does not care which label is which.
+    scale_invariant
+        Whether multiplying every count by one factor leaves it alone.
+    needs
+        The request option without which it is not computed, if any.
+    of, through
+        The per-class keys whose averages it reads, and what is averaged instead of their values.
+    range_note
+        What the two numbers of the range cannot say.
+    cell_gradient
+        The influence of one item of every cell, for an index that is smooth but reads the cells:
+        a function of the table, the option, and the rows and columns of the cells.
+    scored
+        Whether it exists only where scores were sent: it, or what it averages, reads them.
+    takes
+        The request option that the formula takes besides; it has a default.
+    of_items
+        For a mean over the items, what it is the mean of; for a sum where it is not
+        `scale_invariant`.
+    """
+
+    key: str
+    scope: Scope
+    symbol: str
+    name: str
+    description: str
+    tex: str
+    source: str
+    reads: Reads
+    formula: Callable[..., Any]
+    range: tuple[float, float] = UNIT
+    best: float | None = 1.0
+    undefined: tuple[str, ...] = ()
+    universe: Universe = "all"
+    interval: Interval | None = None
+    association: bool = False
+    scale_invariant: bool = True
+    micro: bool = False
+    needs: Literal["cost", "kappa_weights"] | None = None
+    of: tuple[str, ...] = ()
+    through: Callable[[Array], Array] | None = None
+    range_note: str = ""
+    cell_gradient: Callable[..., Array] | None = None
+    rows: tuple[int, int] = (0, 0)
+    band: Callable[[float], str | None] | None = None
+    p_value: Callable[[ConfusionTable], Array] | None = None
+    scored: bool = False
+    takes: Literal["top_k"] | None = None
+    of_items: Callable[..., Array] | None = None
+
+    @property
+    def higher_is_better(self) -> bool | None:
+        """Whether larger values are better; None where no value is best."""
+        if self.best is None:
+            return None
+        return self.best == self.range[1]
+
+    @property
+    def average_key(self) -> str:
+        """The per-class key an average is of."""
+        return self.of[0] if self.of else self.key
+
+
+Declaration = Callable[[Callable[..., Any]], Index]
+
+
+def per_class(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
+    """Declare a per-class index by a function of `Counts`."""
+    return _declare("class", "counts", fields)
+
+
+def class_ratio(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
+    """Declare a per-class index by naming its numerator and denominator among the `Row`s."""
+    return _declare("class", "ratio", {"interval": "proportion"} | fields)
+
+
+def overall_ratio(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
+    """Declare an overall index by a numerator and a denominator among the pooled `Row`s."""
+    return _declare("overall", "ratio", {"interval": "proportion"} | fields)
+
+
+def overall(reads: Reads, **fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
+    """Declare an overall index by a function of what it reads."""
+    return _declare("overall", reads, fields)
+
+
+def from_scores(scope: Scope, **fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
+    """Declare an index by a function of `Scores`."""
+    return _declare(scope, "scores", {"scored": True} | fields)
+
+
+def mean_of_items(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
+    """Declare an overall index as the mean over the items of a function of `Scores`; or the sum,
+    where it is not `scale_invariant`.
+    """
+    total = not fields.get("scale_invariant", True)
+
+    def declare(of_items: Callable[..., Array]) -> Index:
+        @wraps(of_items)
+        def formula(*given: Any) -> Any:  # noqa: ANN401 (what the items have)
+            found = of_items(*given)
+            return np.add.reduce(found) if total else np.mean(found)
+
+        defaults = {"interval": "items", "of_items": of_items}
+        return from_scores("overall", **defaults | fields)(formula)
+
+    return declare
+
+
+def _declare(scope: Scope, reads: Reads, fields: dict[str, Any]) -> Declaration:
+    def declare(formula: Callable[..., Any]) -> Index:
+        given = dict(fields)
+        if reads == "ratio":
+            numerator, denominator = formula(Row)
+            given["rows"] = (int(numerator), int(denominator))
+        return Index(
+            key=formula.__name__,
+            scope=scope,
+            reads=reads,
+            formula=formula,
+            description=" ".join((formula.__doc__ or "").split()),
+            **given,
+        )
+
+    return declare
+
+
+def _always(situation: Counts | ConfusionTable) -> bool:  # noqa: ARG001 (one signature for all)
+    return True
+
+
+def _fewer_than_two(margin: Array) -> Array:
+    return np.asarray((margin > 0).sum(-1) < 2)
+
+
+CLASS_CONDITIONS: dict[str, Callable[[Counts], Any]] = {
+    "no_samples": lambda c: c.total == 0,
+    "no_true_samples": lambda c: c.support == 0,
+    "no_predictions": lambda c: c.predicted == 0,
+    "single_class": lambda c: (c.negatives == 0) | (c.predicted_negatives == 0),
+    "not_identifiable": lambda c: unidentifiable(c)[..., None],
+}
+OVERALL_CONDITIONS: dict[str, Callable[[ConfusionTable], Any]] = {
+    "no_samples": lambda t: t.total == 0,
+    "single_class": lambda t: _fewer_than_two(t.support) | _fewer_than_two(t.predicted),
+}
+
+
+def unidentifiable(counts: Counts) -> Array:
+    """Whether quasi-independence of the errors cannot be fitted, shape (...).
+
+    True for fewer than three classes and where some class takes part in every error.
+    """
+    classes = counts.fp.shape[-1]
+    errors = np.add.reduce(counts.fp, axis=-1)
+    everywhere = (counts.fn + counts.fp >= errors[..., None]).any(-1)
+    return np.asarray((classes < 3) | (everywhere & (errors > 0)))
+
+
+def reason_codes(
+    index: Index, values: Array, situation: Counts | ConfusionTable
+) -> NDArray[np.uint8]:
+    """Say why values do not exist.
+
+    Parameters
+    ----------
+    index
+        Whose values they are.
+    values
+        Shape (...) or (..., k); not finite where a value does not exist.
+    situation
+        The counts (scope class) or the table (scope overall) they were computed from.
+
+    Returns
+    -------
+    Codes into `REASONS`, the shape of `values`, 0 where the value exists.
+    """
+    conditions: dict[str, Any] = (
+        CLASS_CONDITIONS if isinstance(situation, Counts) else OVERALL_CONDITIONS
+    )
+    codes = np.zeros(np.shape(values), dtype=np.uint8)
+    missing = ~np.isfinite(values)
+    for reason in reversed(index.undefined):
+        holds = np.broadcast_to(conditions.get(reason, _always)(situation), codes.shape)
+        codes[missing & (holds | (codes == 0))] = CODE[reason]
+    return codes

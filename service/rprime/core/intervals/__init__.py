@@ -1,0 +1,1 @@
+"""Intervals: how far every value can be believed."""

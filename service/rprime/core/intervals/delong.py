@@ -1,0 +1,118 @@
+"""DeLong: variances of the indices of scores, by the influence that every item has on them."""
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import Index
+from rprime.core.scores.ranking import ClassRanking, squares
+from rprime.core.scores.scores import Scores
+from rprime.core.values import Values
+
+
+def score_variance(values: Values, entry: Index) -> Array:
+    """Variance of an index that reads scores.
+
+    Parameters
+    ----------
+    values
+        With scores.
+    entry
+        One of the selection.
+
+    Returns
+    -------
+    Shape (k,) or (); NaN where it has none.
+
+    Notes
+    -----
+    Source: DeLong, DeLong, Clarke-Pearson 1988 for areas under ROC curves; the variance of a
+    mean for means over the items. Items of a group are summed before they are squared
+    (Obuchowski 1997).
+    """
+    scores = _scores(values)
+    if entry.scope == "class":
+        if entry.interval is None:
+            return np.full(scores.k, np.nan)
+        return np.asarray(scores.ranking(influences=True).variances)
+    influence = _influence(values, entry, values.options.sampling)
+    return np.asarray(np.nan if influence is None else squares(influence, scores.groups))
+
+
+def paired_score_variance(new: Values, old: Values, entry: Index) -> Array:
+    """Variance of the difference of an index between two classifiers of the same items.
+
+    Returns
+    -------
+    Shape (k,) or (); NaN where it has none.
+    """
+    ours, theirs = _scores(new), _scores(old)
+    if entry.scope == "class":
+        if entry.interval is None:
+            return np.full(ours.k, np.nan)
+        return np.array([_paired_area(ours, theirs, own) for own in range(ours.k)])
+    found = [_influence(values, entry, "random") for values in (new, old)]
+    if found[0] is None or found[1] is None:
+        return np.asarray(np.nan)
+    return np.asarray(squares(found[0] - found[1], ours.groups))
+
+
+def _scores(values: Values) -> Scores:
+    assert values.scores is not None  # noqa: S101 (who asks has seen them)
+    return values.scores
+
+
+def _paired_area(ours: Scores, theirs: Scores, own: int) -> float:
+    if ours.support[own] == 0:
+        return np.nan
+    new, old = (
+        ClassRanking.of(side.values[:, own], side.true, own).influence(
+            float(side.ranking().auc[own])
+        )
+        for side in (ours, theirs)
+    )
+    return squares(new - old, ours.groups)
+
+
+def _influence(values: Values, entry: Index, sampling: str) -> Array | None:
+    """Influence of every item on an overall index, shape (n,); None where it has none."""
+    place = values.selection.overall_place[entry.key]
+    if entry.interval is None or not np.isfinite(values.overall[place]):
+        return None
+    if entry.of_items is not None:
+        return _of_mean(values, entry, sampling)
+    ranking, scores = _scores(values).ranking(influences=True), _scores(values)
+    assert ranking.mean is not None  # noqa: S101 (asked for)
+    assert ranking.weighted is not None  # noqa: S101 (asked for)
+    if entry.reads == "macro":
+        return ranking.mean / np.count_nonzero(values.defined[values.selection.averaged(entry)])
+    if sampling == "fixed_rows":
+        return ranking.weighted
+    # Which classes the items have is chance, too, and with it the weights.
+    moved = (ranking.auc - values.overall[place]) / len(scores.true)
+    return np.asarray(ranking.weighted + moved[scores.true])
+
+
+def _of_mean(values: Values, entry: Index, sampling: str) -> Array:
+    """Influence on a mean over the items, or on their sum."""
+    scores = _scores(values)
+    assert entry.of_items is not None  # noqa: S101 (see _influence)
+    items = np.asarray(entry.of_items(scores, *values.option(entry)), dtype=np.float64)
+    n = len(items)
+    centre: Array = np.full(1, np.mean(items))
+    if sampling == "fixed_rows":
+        sums = np.bincount(scores.true, weights=items, minlength=scores.k)
+        centre = (sums / np.maximum(scores.support, 1))[scores.true]
+    factor = 1 / np.sqrt(n * (n - 1.0)) if n > 1 else np.nan
+    return np.asarray((items - centre) * (factor if entry.scale_invariant else factor * n))
+
+
+def effective_items(values: Values, entry: Index, share: Array) -> Array:
+    """Independent items that a share rests on: all of them, or fewer where they come in groups."""
+    scores = _scores(values)
+    if scores.groups is None:
+        return np.asarray(float(len(scores.true)))
+    variance = score_variance(values, entry)
+    groups = float(np.count_nonzero(np.bincount(scores.groups)))
+    with np.errstate(all="ignore"):
+        found = np.asarray(share * (1 - share) / variance)
+    return np.where(variance > 0, np.minimum(found, len(scores.true)), groups)

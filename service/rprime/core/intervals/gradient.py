@@ -1,0 +1,132 @@
+"""Gradients of indices by the cells of a table: what one more item in a cell changes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rprime.core.cells import Array
+
+CellGradient = Callable[[Array, Array], Array]
+"""Rows and columns of cells -> the gradient there; column k is that of unclassified items."""
+
+# Which of a, m, s and w one more TP, FN, FP or TN adds to.
+MARGINS_OF_KINDS = np.array(
+    [[1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassGradient:
+    """Derivatives of per-class indices, each by the margins of its own class.
+
+    Parameters
+    ----------
+    margins
+        Shape (4, n, ..., k): by a_i, m_i, s_i and w. NaN where an index has no derivative.
+    """
+
+    margins: Array
+
+    @cached_property
+    def kinds(self) -> Array:
+        """Influence of one item, shape (4, n, ..., k): a TP, FN, FP or TN of the class.
+
+        An unclassified item is an FN of its own class and a TN of the others for an index on all
+        items, and has no influence on one on the classified items.
+        """
+        correct, support, predicted, total = self.margins
+        kinds = np.empty_like(self.margins)
+        kinds[3] = total
+        np.add(predicted, total, out=kinds[2])
+        np.add(support, total, out=kinds[1])
+        np.add(correct, support, out=kinds[0])
+        kinds[0] += kinds[2]
+        return kinds
+
+
+@dataclass(frozen=True, eq=False)
+class Gradient:
+    """Influence of one item of every cell on n overall indices, in factors.
+
+    Parameters
+    ----------
+    factors
+        Shape (3, n, ..., k): what a correct item has in addition, the part of the true class and
+        the part of the predicted class: G[r, j] = row[r] + column[j] + 1[r = j] diagonal[r].
+    unclassified
+        Shape (n, ..., k): influence of an unclassified item of each true class; None where
+        the tables have none.
+    by_cell
+        Position among the n, and the gradient, of indices whose cells differ one by one; their
+        factors are NaN.
+
+    Notes
+    -----
+    NaN throughout where an index has no derivative. To first order an index changes by the sum
+    of G over the items that are added.
+    """
+
+    factors: Array
+    unclassified: Array | None = None
+    by_cell: tuple[tuple[int, CellGradient], ...] = ()
+
+    @property
+    def diagonal(self) -> Array:
+        """What a correct item has in addition, shape (n, ..., k)."""
+        return self.factors[0]
+
+    @property
+    def row(self) -> Array:
+        """Part of the true class, shape (n, ..., k)."""
+        return self.factors[1]
+
+    @property
+    def column(self) -> Array:
+        """Part of the predicted class, shape (n, ..., k)."""
+        return self.factors[2]
+
+    def part(self, start: int, stop: int) -> "Gradient":
+        """Take out the indices from `start` to `stop`, without those by cell."""
+        if stop - start >= self.factors.shape[1]:
+            return self
+        silent = None if self.unclassified is None else self.unclassified[start:stop]
+        return Gradient(self.factors[:, start:stop], silent)
+
+    def only(self, place: int) -> "Gradient":
+        """Take one index out, keeping the axis."""
+        by_cell = tuple((0, cells) for i, cells in self.by_cell if i == place)
+        part = self.part(place, place + 1)
+        return Gradient(part.factors, part.unclassified, by_cell)
+
+    def at(self, rows: Array, columns: Array) -> Array:
+        """Evaluate at cells.
+
+        Parameters
+        ----------
+        rows, columns
+            Integers of the same shape (c,); column k stands for unclassified items.
+
+        Returns
+        -------
+        Shape (n, ..., c).
+        """
+        k = self.factors.shape[-1]
+        answered = columns < k
+        inside = np.where(answered, columns, 0)
+        result = self.row[..., rows] + self.column[..., inside]
+        result += np.where(rows == inside, self.diagonal[..., rows], 0.0)
+        if not answered.all():
+            other = self.row if self.unclassified is None else self.unclassified
+            result = np.where(answered, result, other[..., rows])
+        for place, gradient in self.by_cell:
+            result[place] = gradient(rows, columns)
+        return result
+
+    def dense(self) -> Array:
+        """Evaluate at every cell, shape (n, ..., k, k + 1); the last column is unclassified."""
+        k = self.factors.shape[-1]
+        rows, columns = (grid.ravel() for grid in np.indices((k, k + 1)))
+        flat = self.at(rows, columns)
+        return flat.reshape(*flat.shape[:-1], k, k + 1)

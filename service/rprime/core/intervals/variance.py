@@ -1,0 +1,275 @@
+"""Variances of indices by the delta method, from their gradients."""
+
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.cells import Array, DenseCells, SparseCells
+from rprime.core.counts import Counts, Row
+from rprime.core.intervals.delta import classified_entries
+from rprime.core.intervals.gradient import CellGradient, ClassGradient, Gradient
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values
+
+Sampling = Literal["random", "fixed_rows"]
+
+# Below these shares of what was added up, a variance is rounding: of the influences as they are
+# (a classifier that is always wrong), and of the terms they consist of (one that is never).
+ROUNDING = 1e-13
+CANCELLED = 1e-24
+# So many numbers at a time: they stay in the cache, and 100 000 classes in the memory.
+BLOCK = 2**17
+MARGINS = np.array([Row.tp, Row.support, Row.predicted, Row.total])
+
+
+@np.errstate(all="ignore")
+def class_variances(
+    values: Values, gradient: ClassGradient, sampling: Sampling | None = None
+) -> Array:
+    """Variance of the computed per-class indices by the delta method.
+
+    Parameters
+    ----------
+    values
+        What the gradient was taken at.
+    sampling
+        Items drawn at random, or with the class sizes fixed by design; None: as in the options.
+
+    Returns
+    -------
+    Shape (computed, ..., k): sum N G^2 - (sum N G)^2 / w, or that within each row; exactly 0
+    where nothing is left but rounding.
+    """
+    table, kinds = values.table, gradient.kinds
+    spread = _fixed_by_kind if (sampling or values.options.sampling) == "fixed_rows" else _random
+    result = spread(table, table, values.counts, kinds)
+    if table.unclassified is not None:
+        outside = classified_entries(values.selection)
+        counts = values.classified_counts
+        result[outside] = spread(table.classified, table, counts, kinds[:, outside])
+    return _without_rounding(values, gradient, result)
+
+
+def proportion_variances(values: Values, gradient: ClassGradient) -> Array:
+    """Variance over all items of any ratios of counts, (n, ..., k), at random sampling."""
+    table = values.table
+    result = _random(table, table, values.counts, gradient.kinds)
+    return _without_rounding(values, gradient, result)
+
+
+def _without_rounding(values: Values, gradient: ClassGradient, result: Array) -> Array:
+    margins = values.counts.rows[MARGINS, ..., :-1][:, None]
+    scale = np.add.reduce(margins * (gradient.margins * gradient.margins), axis=0)
+    scale *= CANCELLED
+    result[result <= scale] = 0.0
+    return result
+
+
+def _random(table: ConfusionTable, whole: ConfusionTable, counts: Counts, kinds: Array) -> Array:  # noqa: ARG001 (as for fixed rows)
+    """Variance over all items, of which there are TP, FN, FP and TN."""
+    items = counts.rows[Row.tp : Row.tn + 1, ..., :-1]
+    if table.spurious is None:
+        # The indices do not change with the scale, so their influences have mean 0.
+        return np.asarray(np.add.reduce(items[:, None] * (kinds * kinds), axis=0))
+    items = items.copy()
+    items[2] -= table.spurious
+    items[3] -= np.add.reduce(table.spurious, axis=-1)[..., None] - table.spurious
+    items = items[:, None]
+    mean = np.add.reduce(items * kinds, axis=0) / table.total[..., None]
+    return np.asarray(np.add.reduce(items * (kinds - mean) ** 2, axis=0))
+
+
+def _fixed_by_kind(
+    table: ConfusionTable,
+    whole: ConfusionTable,
+    counts: Counts,  # noqa: ARG001 (as for random sampling)
+    kinds: Array,
+) -> Array:
+    """Variance within the rows; items of the whole outside the table have no influence.
+
+    Within a row of m items, x of one kind and u without influence, of which the others differ by
+    X and Y: x (1 - x/m) X^2 + u (1 - u/m) Y^2 - 2 x u/m X Y.
+    """
+    correct, support = table.correct, _positive(whole.support)
+    gain, error = kinds[0] - kinds[1], kinds[2] - kinds[3]
+    cells, shares = table.cells, _by_row_shares(table, support)
+    errors = table.cells.column_sums - correct
+    spread = errors - (cells.column_totals(cells.counts * shares) - correct * correct / support)
+    own = correct * (1 - correct / support) * gain**2
+    result = own + spread * error**2
+    if table is whole or whole.unclassified is None:
+        return result
+    outside = whole.unclassified
+    share = outside / support
+    left = outside * (1 - share)
+    others = np.add.reduce(left, axis=-1)[..., None] - left
+    met = cells.column_totals(cells.counts * cells.by_row(share)) - correct * share
+    result += left * kinds[1] ** 2 + others * kinds[3] ** 2
+    result += 2 * (correct * share * gain * kinds[1] + met * error * kinds[3])
+    return result
+
+
+def _by_row_shares(table: ConfusionTable, support: Array) -> Array:
+    """Share of its row that every cell has."""
+    return table.cells.counts / table.cells.by_row(support)
+
+
+def _positive(counts: Array) -> Array:
+    return np.where(counts > 0, counts, 1.0)
+
+
+@np.errstate(all="ignore")
+def variances(gradient: Gradient, table: ConfusionTable, sampling: Sampling) -> Array:
+    """Variance of overall indices by the delta method, shape (n, ...).
+
+    Parameters
+    ----------
+    gradient
+        Taken at the table.
+    table
+        With k x k cells, all items.
+    sampling
+        Items drawn at random, or with the class sizes fixed by design.
+
+    Notes
+    -----
+    Random sampling adds the variance between the rows to that within them. Both are taken about
+    the influence of the correct items, so that with few errors nothing large cancels.
+    """
+    indices = gradient.factors.shape[1]
+    block = max(1, BLOCK // max(1, table.support.size))
+    starts = range(0, max(1, indices), block)
+    parts = [_by_factors(gradient.part(i, i + block), table, sampling) for i in starts]
+    result = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    for place, by_cell in gradient.by_cell:
+        result[place] = _variance_by_cell(by_cell, table, sampling)
+    return result
+
+
+def _by_factors(gradient: Gradient, table: ConfusionTable, sampling: Sampling) -> Array:
+    diagonal, row, column = gradient.factors
+    support = table.support
+    lost = column + diagonal
+    drift, square, size = _confusions(table, column, lost)
+    right = row + lost
+    if table.unclassified is not None and gradient.unclassified is not None:
+        silent = gradient.unclassified - right
+        more = _dot(silent * silent, table.unclassified)
+        drift, square, size = drift + table.unclassified * silent, square + more, size + more
+    shift = drift / (support if support.all() else _positive(support))
+    square -= _dot(drift, shift)
+    if sampling == "random":
+        right += shift
+        size += _dot(right * right, support)
+        right -= (_dot(right, support) / table.total)[..., None]
+        square += _dot(right * right, support)
+    scale = _dot(diagonal * diagonal, table.correct) + _dot(row * row, support)
+    scale += _dot(column * column, table.cells.column_sums)
+    square[square <= ROUNDING * size + CANCELLED * scale] = 0.0
+    return np.asarray(square)
+
+
+def _confusions(table: ConfusionTable, column: Array, lost: Array) -> tuple[Array, Array, Array]:
+    """Sum column[j] - lost[r] over the confusions: by row, squared, and the squared parts."""
+    cells = table.cells
+    wrong, errors = cells.row_sums - table.correct, cells.column_sums - table.correct
+    confused = _confused(table, column)
+    parts = _dot(column * column, errors) + _dot(lost * lost, wrong)
+    return confused - wrong * lost, parts - 2 * _dot(lost, confused), parts
+
+
+MOST_BY_DOTS = 50
+"""Up to so many classes a product row by row costs no more than a product of matrices."""
+
+
+def _dot(influences: Array, items: Array) -> Array:
+    """Sum (n, ..., k) over the classes, each as often as it has items (..., k) or (n, ..., k)."""
+    return np.asarray(np.vecdot(influences, items))
+
+
+def _confused(table: ConfusionTable, column: Array) -> Array:
+    """Sum N_rj column[j] over the confusions of every row, shape (n, ..., k)."""
+    cells = table.cells
+    if not isinstance(cells, DenseCells):
+        return np.stack([_row_sums(cells, part) for part in column]) - column * table.correct
+    if table.k <= MOST_BY_DOTS:
+        # What a table gets must not depend, in its last digit, on the stack it stands in.
+        product = np.vecdot(column[..., None, :], cells.counts)
+    elif cells.counts.ndim == 2:  # one table
+        product = column @ cells.counts.T
+    else:
+        moved = np.moveaxis(column, 0, -2)
+        product = np.moveaxis(moved @ np.swapaxes(cells.counts, -1, -2), -2, 0)
+    # With an exact product for a diagonal table, the difference is exactly 0 there.
+    return np.asarray(product - column * table.correct)
+
+
+def _row_sums(cells: SparseCells, column: Array) -> Array:
+    parts = cells.counts * cells.by_column(column)
+    if parts.ndim == 1:
+        return np.bincount(cells.rows, parts, cells.k)
+    return cells.row_totals(parts)
+
+
+def _variance_by_cell(by_cell: CellGradient, table: ConfusionTable, sampling: Sampling) -> Array:
+    """Variance of an index whose gradient differs from cell to cell, shape (...)."""
+    cells = table.cells
+    rows, columns = _cell_numbers(table)
+    influence = by_cell(rows, columns).reshape(cells.counts.shape)
+    counts = cells.counts
+    squares, sums = counts * influence**2, cells.row_totals(counts * influence)
+    square = cells.row_totals(squares)
+    if table.unclassified is not None:
+        silent = by_cell(np.arange(table.k), np.full(table.k, table.k))
+        square += table.unclassified * silent**2
+        sums += table.unclassified * silent
+    total = np.add.reduce(square, axis=-1)
+    if sampling == "random":
+        explained = np.add.reduce(sums, axis=-1) ** 2 / table.total
+    else:
+        explained = np.add.reduce(sums**2 / _positive(table.support), axis=-1)
+    return np.where(total - explained <= ROUNDING * total, 0.0, total - explained)
+
+
+def _cell_numbers(table: ConfusionTable) -> tuple[Array, Array]:
+    """Row and column number of the held cells, flat."""
+    cells = table.cells
+    if isinstance(cells, DenseCells):
+        rows, columns = np.indices((table.k, table.k))
+        return rows.ravel(), columns.ravel()
+    return cells.rows, cells.columns
+
+
+def covariances(
+    first: Gradient, second: Gradient, table: ConfusionTable, sampling: Sampling
+) -> Array:
+    """Covariance of each index of the first with the one of the second at its place, (n, ...).
+
+    Notes
+    -----
+    Polarised: a quarter of Var(p + q) - Var(p - q).
+    """
+    plus, minus = (variances(_added(first, second, sign), table, sampling) for sign in (1.0, -1.0))
+    return np.asarray((plus - minus) / 4)
+
+
+def _added(first: Gradient, second: Gradient, sign: float) -> Gradient:
+    unclassified = None
+    if first.unclassified is not None and second.unclassified is not None:
+        unclassified = first.unclassified + sign * second.unclassified
+    places = dict(first.by_cell).keys() | dict(second.by_cell).keys()
+
+    def by_cell(place: int) -> CellGradient:
+        parts = (first, second)
+
+        def added(rows: Array, columns: Array) -> Array:
+            one, other = (part.at(rows, columns)[place] for part in parts)
+            return np.asarray(one + sign * other)
+
+        return added
+
+    return Gradient(
+        first.factors + sign * second.factors,
+        unclassified,
+        tuple((place, by_cell(place)) for place in sorted(places)),
+    )

@@ -1,0 +1,155 @@
+"""Curves: what scores draw as a threshold moves, thinned to few points that keep the hull."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.scores.calibration import errors_by_confidence
+from rprime.core.scores.ranking import ClassRanking
+from rprime.core.scores.scores import Scores
+
+MOST_POINTS = 1000
+"""Of one curve."""
+Columns = dict[str, Array]
+"""A curve: its coordinates and thresholds by name, shape (points,) each. An item counts where
+its score is at least the threshold; the threshold is NaN where none does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Detections:
+    """Positives and negatives at or above every threshold on the score of one class.
+
+    Parameters
+    ----------
+    threshold
+        Shape (points,): the distinct scores from the highest, after NaN for none at all.
+    tp, fp
+        How many positives and negatives reach it, the same shape.
+    """
+
+    threshold: Array
+    tp: Array
+    fp: Array
+
+    @classmethod
+    def of(cls, scores: Scores, own: int) -> "Detections":
+        """Count them for one class."""
+        column = scores.values[:, own]
+        ranking = ClassRanking.of(column, scores.true, own)
+        assert ranking.order is not None  # noqa: S101 (see `ClassRanking.of`)
+        starts, sizes, found = (part[::-1] for part in ranking.groups)
+        tp = np.append(0, np.cumsum(found))
+        total = np.append(0, np.cumsum(sizes))
+        threshold = np.append(np.nan, column[ranking.order[starts]])
+        return cls(threshold, tp, total - tp)
+
+    def roc(self) -> Columns:
+        """The ROC curve, from (0, 0) to (1, 1)."""
+        kept = thinned(self.fp, self.tp)
+        return {
+            "false_positive_rate": self.fp[kept] / self.fp[-1],
+            "recall": self.tp[kept] / self.tp[-1],
+            "threshold": self.threshold[kept],
+        }
+
+    def precision_recall(self) -> Columns:
+        """The precision-recall curve; where nothing is found, precision is given as 1."""
+        recall = self.tp / self.tp[-1]
+        precision = np.ones(len(self.tp))
+        precision[1:] = self.tp[1:] / (self.tp[1:] + self.fp[1:])
+        kept = thinned(recall, precision)
+        return {
+            "recall": recall[kept],
+            "precision": precision[kept],
+            "threshold": self.threshold[kept],
+        }
+
+
+def risk_coverage(scores: Scores) -> Columns:
+    """Error rate among the items of the highest top scores, by how many these are."""
+    answered, wrong = errors_by_confidence(scores.confidence, scores.correct)
+    risk = np.append(0.0, wrong[1:] / answered[1:])
+    kept = thinned(answered, risk)
+    kept = kept[kept > 0]  # of no items there is no error rate
+    return {
+        "coverage": answered[kept] / answered[-1],
+        "risk": risk[kept],
+        "threshold": _lowest(scores, answered[kept]),
+    }
+
+
+def rejection_sweep(scores: Scores) -> Columns:
+    """What leaving items of a low top score unclassified does to overall indices.
+
+    Notes
+    -----
+    R' counts an unclassified item as not wrong, so that it rises to 1 as all are left out, while
+    accuracy falls to 0.
+    """
+    answered, wrong = errors_by_confidence(scores.confidence, scores.correct)
+    n = answered[-1]
+    kept = thinned(answered, n - wrong)
+    answered, wrong = answered[kept], wrong[kept]
+    with np.errstate(invalid="ignore"):
+        right = (answered - wrong) / answered
+    return {
+        "threshold": _lowest(scores, answered),
+        "coverage": answered / n,
+        "accuracy": (answered - wrong) / n,
+        "accuracy_on_answered": right,
+        "r_prime": (n - wrong) / n,
+    }
+
+
+def _lowest(scores: Scores, answered: Array) -> Array:
+    """Give the lowest top score among so many of the highest ones; NaN of none."""
+    ranked = np.sort(scores.confidence)[::-1]
+    return np.where(answered > 0, ranked[np.maximum(answered, 1) - 1], np.nan)
+
+
+def thinned(x: Array, y: Array, most: int = MOST_POINTS) -> Array:
+    """Choose points of a curve that keep its convex hull.
+
+    Parameters
+    ----------
+    x, y
+        Shape (points,), x ascending. Hulls of counts are exact.
+    most
+        How many points to keep: the ends and the hull, then others at equal distances along the
+        curve.
+
+    Returns
+    -------
+    Ascending positions. Of a hull with more corners than that, corners at equal distances.
+    """
+    if len(x) <= most:
+        return np.arange(len(x))
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    corners = np.unique(np.concatenate((_upper_hull(x, y), _upper_hull(x, -y))))
+    if len(corners) >= most:
+        return corners[np.linspace(0, len(corners) - 1, most).astype(np.intp)]
+    steps = np.abs(np.diff(x)) / (x[-1] - x[0] or 1.0)
+    steps += np.abs(np.diff(y)) / (np.ptp(y) or 1.0)
+    along = np.append(0.0, np.cumsum(steps))
+    goals = np.linspace(0.0, along[-1], most - len(corners))
+    between = np.minimum(np.searchsorted(along, goals), len(x) - 1)
+    return np.unique(np.concatenate((corners, between)))
+
+
+def _upper_hull(x: Array, y: Array) -> Array:
+    """Positions of the corners of the upper convex hull, by quickhull; unsorted."""
+    corners = [0, len(x) - 1]
+    waiting = [(0, len(x) - 1, np.arange(1, len(x) - 1))]
+    while waiting:
+        first, last, between = waiting.pop()
+        across, up = x[last] - x[first], y[last] - y[first]
+        height = across * (y[between] - y[first]) - up * (x[between] - x[first])
+        above = height > 0
+        if not above.any():
+            continue
+        top = int(between[np.argmax(height)])
+        corners.append(top)
+        between = between[above]
+        waiting += [(first, top, between[between < top]), (top, last, between[between > top])]
+    return np.array(corners)

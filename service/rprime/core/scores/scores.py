@@ -1,0 +1,298 @@
+"""Scores: what a classifier says of every class for every item, and the indices of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rprime.core.cells import Array
+from rprime.core.index import CODE, NON_NEGATIVE, Index, from_scores, mean_of_items
+from rprime.core.scores import calibration
+from rprime.core.scores.calibration import (
+    LEAST,
+    Reliability,
+    are_probabilities,
+    brier_scores,
+    places_of_truth,
+)
+from rprime.core.scores.ranking import Ranking, rank
+
+DEFAULT_TOP = 5
+"""How many of the highest scores `top_k_accuracy` looks at; at most all but one class."""
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """The scores of n items for k classes.
+
+    Parameters
+    ----------
+    true
+        Shape (n,): codes of the true classes.
+    values
+        Shape (n, k): probabilities, or any finite scores that are higher for likelier classes.
+    groups
+        Shape (n,): codes of the groups that items belong to; None where they are independent.
+    """
+
+    true: Array
+    values: Array
+    groups: Array | None = None
+    _rankings: dict[bool, Ranking] = field(default_factory=dict, init=False, repr=False)
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return int(self.values.shape[1])
+
+    @cached_property
+    def support(self) -> Array:
+        """m_i, items of each class, shape (k,)."""
+        return np.bincount(self.true, minlength=self.k).astype(np.float64)
+
+    @cached_property
+    def are_probabilities(self) -> bool:
+        """Whether every row is non-negative and sums to 1."""
+        return are_probabilities(self.values)
+
+    @cached_property
+    def top(self) -> Array:
+        """Class of the highest score, the first one of equal ones, shape (n,)."""
+        return self.values.argmax(-1).astype(self.true.dtype)
+
+    @cached_property
+    def confidence(self) -> Array:
+        """The highest score of every item, shape (n,)."""
+        return np.take_along_axis(self.values, self.top[:, None].astype(np.intp), -1)[:, 0]
+
+    @cached_property
+    def correct(self) -> Array:
+        """Whether the highest score is that of the true class, shape (n,)."""
+        return np.asarray(self.top == self.true)
+
+    @property
+    def own(self) -> Array:
+        """Score of the true class of every item, shape (n,)."""
+        places = self.true[:, None].astype(np.intp)
+        return np.take_along_axis(self.values, places, -1)[:, 0].astype(np.float64)
+
+    @cached_property
+    def log_likelihoods(self) -> Array:
+        """Natural logarithm of the clipped probability of the true class, shape (n,)."""
+        return np.log(np.clip(self.own, LEAST, 1.0))
+
+    @cached_property
+    def clipped(self) -> int:
+        """How many probabilities of the true class are below 1e-15."""
+        return int(np.count_nonzero(self.own < LEAST))
+
+    @cached_property
+    def brier_scores(self) -> Array:
+        """Squared distance to the one-hot truth, shape (n,)."""
+        return brier_scores(self.values, self.true)
+
+    @cached_property
+    def reliability(self) -> Reliability:
+        """The items by their top score."""
+        return Reliability.of(self.confidence, self.correct)
+
+    @cached_property
+    def places(self) -> Array:
+        """Position of the true class among the item's scores, from 0, shape (n,)."""
+        return places_of_truth(self.values, self.true)
+
+    def within_top(self, most: int | None) -> Array:
+        """Whether the true class is among the highest scores, shape (n,).
+
+        Parameters
+        ----------
+        most
+            How many of them; None for `DEFAULT_TOP` or all but one class.
+        """
+        return np.asarray(self.places < (most or max(1, min(DEFAULT_TOP, self.k - 1))))
+
+    def ranking(self, *, influences: bool = False) -> Ranking:
+        """Give the ranking by each class; variances only where these are ever asked for."""
+        known = self._rankings.get(influences) or self._rankings.get(True)
+        if known is None:
+            known = rank(self.values, self.true, self.groups, influences=influences)
+            self._rankings[influences] = known
+        return known
+
+    def over(self, places: Array, k: int) -> Self:
+        """Renumber the classes: class i becomes places[i] of k; others have the lowest score."""
+        lowest = min(0.0, float(self.values.min()))
+        values = np.full((len(self.values), k), lowest, dtype=self.values.dtype)
+        values[:, places] = self.values
+        return type(self)(places.astype(np.min_scalar_type(k))[self.true], values, self.groups)
+
+
+_PROBABILITIES = ("no_scores", "not_probabilities")
+_CLASSES = ("no_scores", "no_true_samples", "single_class")
+
+
+@from_scores(
+    "class",
+    symbol="AUC",
+    name="Area under the ROC curve",
+    tex=r"P(p_i(x) > p_i(y)) + \tfrac{1}{2} P(p_i(x) = p_i(y)), x \in i, y \notin i",
+    source="Hanley, McNeil 1982",
+    undefined=_CLASSES,
+    interval="delong",
+)
+def roc_auc(s: Scores) -> Array:
+    """Probability that an item of the class has a higher score for it than another item; equal
+    scores count half.
+    """
+    return s.ranking().auc
+
+
+@from_scores(
+    "class",
+    symbol="AP",
+    name="Average precision",
+    tex=r"\sum_t (TPR_t - TPR_{t-1}) PPV_t",
+    source="Buckley, Voorhees 2000",
+    undefined=("no_scores", "no_true_samples"),
+)
+def average_precision(s: Scores) -> Array:
+    """Mean precision over the thresholds at which items of the class are found, without
+    interpolation.
+    """
+    return s.ranking().average_precision
+
+
+@mean_of_items(
+    symbol="CLL",
+    name="Conditional log likelihood",
+    tex=r"\sum_x \ln p_{t(x)}(x)",
+    source="Zhang, Su, Dou 2021, eq. 8",
+    range=(-np.inf, 0.0),
+    best=0.0,
+    scale_invariant=False,
+    undefined=_PROBABILITIES,
+)
+def conditional_log_likelihood(s: Scores) -> Array:
+    """Sum of the natural logarithms of the probability of the true class, clipped at 1e-15."""
+    return s.log_likelihoods
+
+
+@mean_of_items(
+    symbol="LL",
+    name="Log loss",
+    tex=r"-\frac{1}{w} \sum_x \ln p_{t(x)}(x)",
+    source="Good 1952",
+    range=NON_NEGATIVE,
+    best=0.0,
+    undefined=_PROBABILITIES,
+)
+def log_loss(s: Scores) -> Array:
+    """Mean negative logarithm of the probability of the true class, clipped at 1e-15."""
+    return -s.log_likelihoods
+
+
+@mean_of_items(
+    symbol="BS",
+    name="Brier score",
+    tex=r"\frac{1}{w} \sum_x \sum_j (p_j(x) - [j = t(x)])^2",
+    source="Brier 1950",
+    range=(0.0, 2.0),
+    best=0.0,
+    undefined=_PROBABILITIES,
+)
+def brier_score(s: Scores) -> Array:
+    """Mean squared distance of the probabilities to the truth, over all classes: from 0 to 2."""
+    return s.brier_scores
+
+
+@from_scores(
+    "overall",
+    symbol="M",
+    name="Hand and Till's AUC",
+    tex=r"\frac{2}{k (k - 1)} \sum_{i < j} \frac{A(i|j) + A(j|i)}{2}",
+    source="Hand, Till 2001",
+    undefined=("no_scores", "single_class"),
+)
+def hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
+    """Mean over the pairs of classes of how well the scores separate them; pairs with a class
+    that has no items are left out.
+    """
+    separation = s.ranking().separation
+    known = ~np.isnan(separation)
+    return np.add.reduce(separation[known]) / np.float64(np.count_nonzero(known))
+
+
+@mean_of_items(
+    symbol="TKA",
+    name="Top-k accuracy",
+    tex=r"\frac{1}{w} \sum_x [t(x) \in \mathrm{top}_k(x)]",
+    source="Russakovsky et al. 2015",
+    range=(0.0, 1.0),
+    undefined=("no_scores",),
+    takes="top_k",
+    interval="share",
+)
+def top_k_accuracy(s: Scores, most: int | None) -> Array:
+    """Share of the items whose true class is among the k highest scores; of equal scores the
+    highest class index comes first, of two classes the first.
+    """
+    return s.within_top(most)
+
+
+@from_scores(
+    "overall",
+    symbol="ECE",
+    name="Expected calibration error",
+    tex=r"\sum_b \frac{w_b}{w} |acc_b - conf_b|",
+    source="Naeini, Cooper, Hauskrecht 2015",
+    best=0.0,
+    undefined=_PROBABILITIES,
+)
+def expected_calibration_error(s: Scores) -> float:
+    """Mean distance between top score and share of right answers, in 15 bins of equal width."""
+    return s.reliability.error
+
+
+@from_scores(
+    "overall",
+    symbol="AURC",
+    name="Area under the risk-coverage curve",
+    tex=r"\frac{1}{w} \sum_{j=1}^{w} \frac{\mathrm{errors}_j}{j}",
+    source="Geifman, El-Yaniv 2017",
+    best=0.0,
+    undefined=("no_scores",),
+)
+def area_under_risk_coverage(s: Scores) -> float:
+    """Mean error rate among the items of the highest top scores, over all coverages."""
+    return calibration.area_under_risk_coverage(s.confidence, s.correct)
+
+
+CONDITIONS: dict[str, Callable[[Scores], Any]] = {
+    "not_probabilities": lambda s: not s.are_probabilities,
+    "no_true_samples": lambda s: s.support == 0,
+}
+
+
+def score_values(entry: Index, scores: Scores | None, *options: Any) -> Any:  # noqa: ANN401
+    """Compute an index that reads scores; NaN where there are none, or no probabilities."""
+    if scores is None or ("not_probabilities" in entry.undefined and not scores.are_probabilities):
+        return np.nan
+    with np.errstate(all="ignore"):
+        return entry.formula(scores, *options)
+
+
+def score_reasons(entry: Index, values: Array, scores: Scores | None) -> NDArray[np.uint8]:
+    """Say why values of an index that reads scores do not exist, as `reason_codes` does."""
+    codes = np.zeros(np.shape(values), dtype=np.uint8)
+    missing = ~np.isfinite(values)
+    if scores is None:
+        codes[missing] = CODE["no_scores"]
+        return codes
+    for reason in reversed(entry.undefined[1:]):
+        condition = CONDITIONS.get(reason)
+        holds = True if condition is None else condition(scores)
+        codes[missing & holds] = CODE[reason]
+    return codes

@@ -1,0 +1,50 @@
+"""Threshold: the table of a class against the rest, at any threshold on its score."""
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.options import Options
+from rprime.core.scores.scores import Scores
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
+
+KEYS = (
+    "recall",
+    "specificity",
+    "precision",
+    "negative_predictive_value",
+    "f1",
+    "informedness",
+    "class_mcc",
+    "r_prime",
+)
+"""The indices of a threshold view."""
+
+
+def tables_at(scores: Scores, classes: Array, thresholds: Array) -> ConfusionTable:
+    """Count the one-vs-rest tables of classes, each at a threshold.
+
+    Parameters
+    ----------
+    classes, thresholds
+        Shape (t,). An item is taken for the class where its score is at least the threshold.
+
+    Returns
+    -------
+    A stack of shape (t,) of two classes: the class, and the rest.
+    """
+    counts = np.empty((len(classes), 2, 2))
+    for table, own, threshold in zip(counts, classes, thresholds, strict=True):
+        rest = scores.true != own
+        missed = scores.values[:, own] < threshold
+        table[...] = np.bincount(2 * rest + missed, minlength=4).reshape(2, 2)
+    return ConfusionTable.dense(counts)
+
+
+def values_at(tables: ConfusionTable) -> dict[str, Array]:
+    """Give the indices of the class of every table, shape (t,) each, NaN where undefined."""
+    options = Options(indices=KEYS)
+    values = compute(tables, options, select(options))
+    found = {key: values.lookup("class", key)[..., 0] for key in KEYS}
+    return {key: np.where(np.isfinite(v), v, np.nan) for key, v in found.items()}

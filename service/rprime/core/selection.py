@@ -1,0 +1,140 @@
+"""Selection: which indices an evaluation computes, and in what order."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES, SCORE_KEYS
+from rprime.core.cells import Array
+from rprime.core.index import Index
+from rprime.core.options import Options
+
+AVERAGES = ("macro", "weighted", "micro")
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The indices to report, and those that must be computed for them.
+
+    Parameters
+    ----------
+    computed
+        Per-class indices to compute: reported ones first, then those an average needs.
+    reported
+        How many of them are reported.
+    overall
+        Overall indices, all reported.
+    ratios, numerators, denominators
+        Which computed indices are ratios of counts, and of which rows.
+    functions
+        Which computed indices are functions of the counts.
+    place, overall_place
+        Position of each computed per-class key, and of each overall one.
+    averages
+        For macro, weighted and micro: positions among `overall`, rows among `computed`.
+    formulas
+        Positions among `overall` of what is not an average.
+    scored, overall_scored
+        Positions of the entries that exist only where scores were sent.
+    """
+
+    computed: tuple[Index, ...]
+    reported: int
+    overall: tuple[Index, ...]
+    ratios: Array
+    numerators: Array
+    denominators: Array
+    functions: tuple[int, ...]
+    place: dict[str, int]
+    overall_place: dict[str, int]
+    averages: dict[str, tuple[Array, Array]]
+    formulas: tuple[int, ...]
+    scored: tuple[int, ...]
+    overall_scored: tuple[int, ...]
+
+    @property
+    def per_class(self) -> tuple[Index, ...]:
+        """Per-class indices to report."""
+        return self.computed[: self.reported]
+
+    @property
+    def intervals(self) -> frozenset[str | None]:
+        """The kinds of interval that its entries get."""
+        return frozenset(entry.interval for entry in (*self.computed, *self.overall))
+
+    def averaged(self, index: Index) -> int:
+        """Row of the per-class index that an average is of."""
+        return self.place[index.of[0]]
+
+
+def select(options: Options, *, scored: bool = False) -> Selection:
+    """Choose the indices that the options ask for.
+
+    Parameters
+    ----------
+    options
+        Without `indices` they ask for all that there can be.
+    scored
+        Whether there are scores.
+
+    Raises
+    ------
+    KeyError
+        If an index is asked for that the catalog does not have.
+    """
+    needs = {
+        "cost": options.cost is not None,
+        "kappa_weights": options.kappa_weights is not None,
+    }
+    given = frozenset(name for name, present in needs.items() if present)
+    return _select(options.indices, given, scored)
+
+
+def default_keys(*, scored: bool) -> tuple[str, ...]:
+    """Give the keys of a report that asks for none in particular."""
+    return KEYS if scored else tuple(key for key in KEYS if key not in SCORE_KEYS)
+
+
+@lru_cache(maxsize=256)
+def _select(
+    indices: tuple[str, ...] | None,
+    given: frozenset[str],
+    scored: bool,  # noqa: FBT001 (a key of the cache)
+) -> Selection:
+    wanted = set(default_keys(scored=scored) if indices is None else indices)
+    if unknown := wanted - set(KEYS):
+        raise KeyError(min(unknown))
+    overall = [
+        entry
+        for key, entry in OVERALL_INDICES.items()
+        if key in wanted and (entry.needs is None or entry.needs in given)
+    ]
+    reported = [entry for key, entry in CLASS_INDICES.items() if key in wanted]
+    # Informedness, too: a warning about R' rests on its interval.
+    averaged = dict.fromkeys([*(key for entry in overall for key in entry.of), "informedness"])
+    extra = [CLASS_INDICES[key] for key in averaged if key not in wanted]
+    computed = (*reported, *extra)
+    place = {entry.key: i for i, entry in enumerate(computed)}
+    ratios = [i for i, entry in enumerate(computed) if entry.reads == "ratio"]
+    return Selection(
+        computed=computed,
+        reported=len(reported),
+        overall=tuple(overall),
+        ratios=np.array(ratios, dtype=np.intp),
+        numerators=np.array([computed[i].rows[0] for i in ratios], dtype=np.intp),
+        denominators=np.array([computed[i].rows[1] for i in ratios], dtype=np.intp),
+        functions=tuple(i for i, entry in enumerate(computed) if entry.reads == "counts"),
+        place=place,
+        overall_place={entry.key: i for i, entry in enumerate(overall)},
+        averages={kind: _averages(kind, overall, place) for kind in AVERAGES},
+        formulas=tuple(i for i, entry in enumerate(overall) if entry.reads not in AVERAGES),
+        scored=tuple(i for i, entry in enumerate(computed) if entry.scored),
+        overall_scored=tuple(i for i, entry in enumerate(overall) if entry.scored),
+    )
+
+
+def _averages(kind: str, overall: list[Index], place: dict[str, int]) -> tuple[Array, Array]:
+    positions = [i for i, entry in enumerate(overall) if entry.reads == kind]
+    rows = [place[overall[i].of[0]] for i in positions]
+    return np.array(positions, dtype=np.intp), np.array(rows, dtype=np.intp)

@@ -1,0 +1,207 @@
+"""Correlation: how far indices agree about the same models."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import Index
+
+MOST_COMPARISONS = 4_000_000
+"""Between two models under an index that are held at the same time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How far two indices agree over n models; NaN where a coefficient does not exist.
+
+    Parameters
+    ----------
+    a, b
+        Positions of the two indices.
+    n
+        Models for which both exist; only these count.
+    pearson, spearman, kendall
+        Of the values; of their ranks, ties sharing the mean rank; tau-b.
+    rmse
+        Root of the mean squared difference.
+    """
+
+    a: int
+    b: int
+    n: int
+    pearson: float
+    spearman: float
+    kendall: float
+    rmse: float
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """Pairs of models that two indices order in opposite ways.
+
+    Parameters
+    ----------
+    a, b
+        Positions of the two indices.
+    count
+        Number of such pairs.
+    compared
+        Number of pairs in which each of the two indices prefers a model.
+    models
+        Some of the pairs: the model that a prefers, the one that b prefers.
+    """
+
+    a: int
+    b: int
+    count: int
+    compared: int
+    models: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """What a box plot shows of n values: extremes and quartiles, linearly interpolated."""
+
+    n: int
+    minimum: float
+    lower: float
+    median: float
+    upper: float
+    maximum: float
+
+
+def agreements(values: Array) -> list[Agreement]:
+    """Correlate every two indices.
+
+    Parameters
+    ----------
+    values
+        Shape (index, model); NaN where a value does not exist.
+
+    References
+    ----------
+    Zhang, Su, Dou 2021, section 4.2; Kendall 1945 for tau-b.
+    """
+    known = np.isfinite(values)
+    filled = np.where(known, values, 0.0)
+    taus, ranks = _orderings(filled, known)
+    return [
+        agreement
+        for a in range(len(values) - 1)
+        for agreement in _with_later(a, filled, known, ranks, taus[a])
+    ]
+
+
+def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iterator[Disagreement]:
+    """Find pairs of models on which two indices disagree about which is better.
+
+    A tie under one of the two is no disagreement.
+
+    Parameters
+    ----------
+    values
+        Shape (index, model); NaN where a value does not exist.
+    directions
+        For every index 1 where larger is better, -1 where smaller is.
+    listed
+        How many pairs of models are named for two indices.
+
+    Yields
+    ------
+    Every two indices that disagree somewhere.
+    """
+    oriented = np.where(np.isfinite(values), values, np.nan) * np.array(directions)[:, None]
+    first, second = np.triu_indices(values.shape[1], 1)
+    # An order that involves a missing value counts as a tie.
+    orders = [np.nan_to_num(np.sign(row[first] - row[second])).astype(np.int8) for row in oriented]
+    for a, b in combinations(range(len(values)), 2):
+        product = orders[a] * orders[b]
+        opposed = np.flatnonzero(product < 0)
+        if opposed.size:
+            named = opposed[:listed]
+            swapped = orders[a][named] < 0
+            better = np.where(swapped, second[named], first[named]).tolist()
+            worse = np.where(swapped, first[named], second[named]).tolist()
+            models = tuple(zip(better, worse, strict=True))
+            yield Disagreement(a, b, int(opposed.size), int(np.count_nonzero(product)), models)
+
+
+def box(values: Array) -> Box | None:
+    """Summarise values; None where none exists.
+
+    Parameters
+    ----------
+    values
+        Shape (model,); NaN where a value does not exist.
+    """
+    known = values[np.isfinite(values)]
+    if not known.size:
+        return None
+    return Box(int(known.size), *np.quantile(known, (0, 0.25, 0.5, 0.75, 1)).tolist())
+
+
+def direction(index: Index | None) -> int:
+    """Say which way an index is better: 1, also where it is not known, or -1."""
+    return -1 if index is not None and index.higher_is_better is False else 1
+
+
+def _with_later(
+    a: int, values: Array, known: Array, ranks: Array, taus: Array
+) -> Iterator[Agreement]:
+    """Correlate an index with all that come after it, each row an index."""
+    both = known[a] & known[a + 1 :]
+    n = both.sum(axis=-1)
+    mine = np.broadcast_to(values[a], both.shape)
+    others = values[a + 1 :]
+    with np.errstate(all="ignore"):
+        pearson = _correlation(mine, others, both)
+        spearman = _correlation(ranks[a, a + 1 :], ranks[a + 1 :, a], both)
+        rmse = np.sqrt(np.add.reduce((mine - others) ** 2, axis=-1, where=both) / n)
+    found = (n, pearson, spearman, taus[a + 1 :], rmse)
+    for b, row in enumerate(zip(*(column.tolist() for column in found), strict=True), a + 1):
+        yield Agreement(a, b, *row)
+
+
+def _correlation(left: Array, right: Array, where: Array) -> Array:
+    """Correlate the rows of two arrays; NaN where one of them is constant."""
+    n = where.sum(axis=-1, keepdims=True)
+    sides = []
+    for side in (left, right):
+        # The mean of equal numbers can differ from them in the last bit.
+        low = np.minimum.reduce(side, axis=-1, where=where, initial=np.inf)
+        high = np.maximum.reduce(side, axis=-1, where=where, initial=-np.inf)
+        centre = np.add.reduce(side, axis=-1, where=where, keepdims=True) / n
+        deviation = np.where(where, side - centre, 0.0)
+        spread = np.sqrt(np.add.reduce(deviation * deviation, axis=-1))
+        sides.append(deviation / np.where(low < high, spread, np.nan)[:, None])
+    return np.clip(np.add.reduce(sides[0] * sides[1], axis=-1), -1.0, 1.0)
+
+
+def _orderings(values: Array, known: Array) -> tuple[Array, Array]:
+    """Compare all models with all others, under every index, block by block.
+
+    Returns
+    -------
+    Kendall's tau-b, shape (index, index); and the ranks of the models under an index among those
+    that another one knows, shape (index, index, model), centred and doubled.
+    """
+    indices, models = values.shape
+    present = known.astype(np.float64)
+    ranks = np.empty((indices, indices, models))
+    concordance, decided = np.zeros((2, indices, indices))
+    block = max(1, MOST_COMPARISONS // (indices * models))
+    for start in range(0, models, block):
+        part = slice(start, start + block)
+        order = np.sign(values[:, part, None] - values[:, None, :])
+        order *= present[:, part, None] * present[:, None, :]
+        ranks[:, :, part] = (order @ present.T).transpose(0, 2, 1)
+        flat = order.reshape(indices, -1)
+        pairs = (present[:, part, None] * present[:, None, :]).reshape(indices, -1)
+        concordance += flat @ flat.T
+        decided += np.abs(flat) @ pairs.T
+    with np.errstate(all="ignore"):
+        taus = concordance / np.sqrt(decided * decided.T)
+    return np.where(decided * decided.T > 0, taus, np.nan), ranks

@@ -1,0 +1,343 @@
+"""Discrimination lines: where an index cannot tell two kinds of classifier apart."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import Index
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values, compute
+
+Series = Literal["x", "y"]
+
+ALMOST_ZERO = 1e-300
+"""Stands for a rate of 0: a class that is never predicted has no precision, and averages, which
+leave it out, would jump. The values here are those that the index tends to."""
+TOLERANCE = 1e-13
+"""Relative: values no further apart are one value, computed in two ways."""
+MOST_CELLS = 1_000_000
+"""Of the tables of one series that are held at the same time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Subject:
+    """An index whose lines are asked for.
+
+    Parameters
+    ----------
+    index
+        Of the catalog; it needs no option.
+    class_
+        From 1 on, for a per-class index; else None.
+    """
+
+    index: Index
+    class_: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """The discrimination line of an index for one number of classes and one imbalance.
+
+    Parameters
+    ----------
+    subject, k, p
+        What it is the line of.
+    points
+        Shape (n, 2): (c_x, c_y), in the order of the line. Where an index is not monotone in the
+        rates it has several lines, each its own `Line`.
+    prefers
+        The series that the index never finds worse and mostly better, so that there is no line.
+    reason
+        Why there is neither a line nor a preference: "indifferent", the two series always have
+        the same value, or "undefined", there are no values to compare.
+    """
+
+    subject: Subject
+    k: int
+    p: float
+    points: Array
+    prefers: Series | None = None
+    reason: Literal["indifferent", "undefined"] | None = None
+
+
+def proportions(k: int, imbalance: Array) -> Array:
+    """Shares of k classes, from equal ones to ones that halve from class to class.
+
+    Parameters
+    ----------
+    imbalance
+        p of shape (...), from 0, all equal, to 1.
+
+    Returns
+    -------
+    (1 - p) / k + p 2^(k - i) / (2^k - 1), shape (..., k).
+
+    References
+    ----------
+    Labatut, Cherifi 2011, section 5.
+    """
+    halving = 2.0 ** np.arange(k - 1, -1, -1) / (2.0**k - 1)
+    p = np.asarray(imbalance, dtype=np.float64)[..., None]
+    return np.asarray((1 - p) / k + p * halving)
+
+
+def series_tables(shares: Array, rates: Array, unequal: Array) -> ConfusionTable:
+    """Build the tables of classifiers that spread their errors evenly over the other classes.
+
+    Parameters
+    ----------
+    shares
+        Proportions of the classes, shape (..., k).
+    rates
+        Probability c of being right, shape (...).
+    unequal
+        Shape (...): whether c is that of class 1 alone and the other classes are always right
+        (series y), or that of every class (series x).
+
+    Returns
+    -------
+    Tables of proportions, in a stack of shape (...).
+    """
+    k = shares.shape[-1]
+    shape = np.broadcast_shapes(shares.shape[:-1], rates.shape, unequal.shape)
+    right = np.where(unequal[..., None], 1.0, rates[..., None])
+    right = np.broadcast_to(right, (*shape, k)).copy()
+    right[..., 0] = rates
+    counts = np.repeat(((1 - right) * shares / (k - 1))[..., None], k, axis=-1)
+    counts[..., range(k), range(k)] = right * shares
+    return ConfusionTable.dense(counts)
+
+
+def discriminate(
+    subjects: Sequence[Subject], k: int, imbalances: Sequence[float], resolution: int
+) -> list[Line]:
+    """Trace the lines of indices for one number of classes.
+
+    Parameters
+    ----------
+    subjects
+        The indices; their classes are at most k.
+    imbalances
+        Values of p, from 0 to 1.
+    resolution
+        Values of each rate, from 0 to 1, at least 3. The points are those where a line crosses
+        the grid, exact to the precision of the index.
+
+    References
+    ----------
+    Labatut, Cherifi 2011.
+    """
+    block = max(1, MOST_CELLS // (resolution * max(resolution, k * k)))
+    blocks = [
+        _traced(subjects, k, imbalances[start : start + block], np.linspace(0, 1, resolution))
+        for start in range(0, len(imbalances), block)
+    ]
+    return [
+        line for of_subject in zip(*blocks, strict=True) for part in of_subject for line in part
+    ]
+
+
+def _traced(
+    subjects: Sequence[Subject], k: int, imbalances: Sequence[float], grid: Array
+) -> list[list[Line]]:
+    """Trace the lines of every subject, all tables of the grid in one stack."""
+    shares = proportions(k, np.array(imbalances, dtype=np.float64))
+    rates = np.maximum(grid, ALMOST_ZERO)
+    unequal = np.array([False, True])[:, None]
+    table = series_tables(shares[:, None, None], rates, unequal)
+    options = Options(indices=tuple(dict.fromkeys(s.index.key for s in subjects)))
+    values = compute(table, options, select(options))
+    return [
+        list(_Tracing(subject, shares, grid, _of(values, subject)).lines(imbalances))
+        for subject in subjects
+    ]
+
+
+def _of(values: Values, subject: Subject) -> Array:
+    found = values.lookup(subject.index.scope, subject.index.key)
+    found = found if subject.class_ is None else found[..., subject.class_ - 1]
+    exists = np.isfinite(found)
+    for key in subject.index.of:
+        # An average that leaves classes out in one series only says nothing about the two.
+        exists &= values.defined[values.selection.place[key]].all(axis=-1)
+    return np.where(exists, found, np.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class _Crossings:
+    """Where lines cross the grid.
+
+    Parameters
+    ----------
+    place
+        Position among the imbalances.
+    fixed
+        The rate of the grid line, by its number.
+    other
+        Number of the grid value below the other rate, which is sought.
+    unequal
+        Whether the sought rate is that of series y.
+    """
+
+    place: Array
+    fixed: Array
+    other: Array
+    unequal: Array
+
+
+@dataclass(frozen=True, eq=False)
+class _Tracing:
+    """The lines of one index for several imbalances.
+
+    Parameters
+    ----------
+    shares
+        Shape (p, k).
+    grid
+        Rates, shape (n,).
+    values
+        Of series x and y at every rate, shape (p, 2, n).
+    """
+
+    subject: Subject
+    shares: Array
+    grid: Array
+    values: Array
+
+    def lines(self, imbalances: Sequence[float]) -> Iterator[Line]:
+        """Give the lines, or what there is in place of one, in the order of the imbalances."""
+        signs = self._signs()
+        crossings, corners = _edges(signs), _vertices(signs)
+        roots = self._roots(crossings)
+        k = self.shares.shape[-1]
+        for place, p in enumerate(imbalances):
+            points = np.concatenate(
+                (
+                    self._points(crossings, roots, crossings.place == place),
+                    self.grid[corners[corners[:, 0] == place, 1:]],
+                )
+            )
+            if len(points) > 1:
+                for branch in self._branches(place, points):
+                    yield Line(self.subject, k, p, branch)
+            else:
+                prefers, reason = self._verdict(signs[place])
+                yield Line(self.subject, k, p, np.empty((0, 2)), prefers, reason)
+
+    def _signs(self) -> Array:
+        """Compare x with y at every pair of rates, shape (p, n, n); NaN where undefined."""
+        x, y = self.values[:, 0, :, None], self.values[:, 1, None, :]
+        difference = x - y
+        same = np.abs(difference) <= TOLERANCE * (1 + np.maximum(np.abs(x), np.abs(y)))
+        return np.where(same, 0.0, np.sign(difference))
+
+    def _roots(self, crossings: _Crossings) -> Array:
+        """Find the sought rate of every crossing, all of them at once."""
+        # Importing it takes as long as starting the service.
+        from scipy.optimize import elementwise  # noqa: PLC0415
+
+        if not crossings.place.size:
+            return np.empty(0)
+        rates = np.maximum(self.grid, ALMOST_ZERO)
+        # What the sought value has to equal is the value of the other series.
+        target = self.values[crossings.place, 1 - crossings.unequal, crossings.fixed]
+        block = max(1, MOST_CELLS // self.shares.shape[-1] ** 2)
+        starts = range(0, target.size, block)
+        found = [
+            elementwise.find_root(
+                self._excess,
+                (rates[crossings.other[part]], rates[crossings.other[part] + 1]),
+                args=(crossings.place[part], crossings.unequal[part], target[part]),
+            ).x
+            for part in (slice(start, start + block) for start in starts)
+        ]
+        return np.concatenate(found)
+
+    def _excess(self, rates: Array, place: Array, unequal: Array, target: Array) -> Array:
+        table = series_tables(self.shares[place.astype(np.intp)], rates, unequal > 0)
+        options = Options(indices=(self.subject.index.key,))
+        return _of(compute(table, options, select(options)), self.subject) - target
+
+    def _points(self, crossings: _Crossings, roots: Array, here: Array) -> Array:
+        fixed, sought = self.grid[crossings.fixed[here]], roots[here]
+        sought = np.where(sought <= ALMOST_ZERO, 0.0, sought)
+        unequal = crossings.unequal[here] > 0
+        return np.stack(
+            (np.where(unequal, fixed, sought), np.where(unequal, sought, fixed)), axis=-1
+        )
+
+    def _branches(self, place: int, points: Array) -> Iterator[Array]:
+        """Take points apart into lines along which both series are monotone, and order them."""
+        pieces, slopes = [], []
+        for axis in (0, 1):
+            rising = _directions(self.values[place, axis])
+            piece = np.concatenate(([0], np.cumsum(rising[1:] != rising[:-1])))
+            interval = np.searchsorted(self.grid, points[:, axis], side="right") - 1
+            interval = np.minimum(interval, len(rising) - 1)
+            pieces.append(piece[interval])
+            slopes.append(rising[interval])
+        # Along a line the values of both series move together.
+        falling = slopes[0] * slopes[1] < 0
+        order = np.lexsort((np.where(falling, -1, 1) * points[:, 1], points[:, 0], *pieces))
+        ordered, branch = points[order], np.stack(pieces, axis=-1)[order]
+        ends = np.flatnonzero((branch[1:] != branch[:-1]).any(axis=-1)) + 1
+        for part in np.split(ordered, ends):
+            if len(part) > 1:
+                yield part
+
+    def _verdict(
+        self, signs: Array
+    ) -> tuple[Series | None, Literal["indifferent", "undefined"] | None]:
+        if not np.isfinite(signs[1:-1, 1:-1]).all():
+            return None, "undefined"
+        over, under = bool((signs > 0).any()), bool((signs < 0).any())
+        if not (over or under):
+            return None, "indifferent"
+        return ("x" if over == (self.subject.index.higher_is_better is not False) else "y"), None
+
+
+def _edges(signs: Array) -> _Crossings:
+    """Find the edges of the grid at whose ends the signs are opposite."""
+    place_y, fixed_y, other_y = np.nonzero(signs[:, :, :-1] * signs[:, :, 1:] < 0)
+    place_x, other_x, fixed_x = np.nonzero(signs[:, :-1] * signs[:, 1:] < 0)
+    return _Crossings(
+        np.concatenate((place_y, place_x)),
+        np.concatenate((fixed_y, fixed_x)),
+        np.concatenate((other_y, other_x)),
+        np.repeat((1, 0), (place_y.size, place_x.size)),
+    )
+
+
+def _vertices(signs: Array) -> Array:
+    """Find points of the grid on a line: equality, and both signs around it.
+
+    Where the two series agree within a whole region, or along a border of the square, there is
+    no line.
+
+    Returns
+    -------
+    Shape (n, 3): place and the two numbers of grid values.
+    """
+    padded = np.pad(signs, ((0, 0), (1, 1), (1, 1)))
+    windows = np.lib.stride_tricks.sliding_window_view(padded, (3, 3), axis=(1, 2))
+    candidates = np.argwhere(signs == 0)
+    around = windows[tuple(candidates.T)]
+    both = (around > 0).any(axis=(-2, -1)) & (around < 0).any(axis=(-2, -1))
+    return candidates[both]
+
+
+def _directions(values: Array) -> Array:
+    """Say for every interval whether values rise (1) or fall (-1); flat goes on as before."""
+    steps = np.diff(values)
+    steps[~(np.abs(steps) > TOLERANCE * (1 + np.abs(values[1:])))] = 0
+    signs = np.sign(steps)
+    moving = np.where(signs != 0, np.arange(len(signs)), -1)
+    last = np.maximum.accumulate(moving)
+    first = np.argmax(signs != 0)
+    return np.where(last >= 0, signs[last], signs[first])

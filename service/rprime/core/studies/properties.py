@@ -1,0 +1,288 @@
+"""Properties: what leaves an index alone, and which indices merely repeat each other.
+
+Nothing here is declared. Every property is found by computing the catalog on tables drawn at
+random and on what becomes of them. The formulas are analytic in the counts, or piecewise so:
+where two of them agree on generic tables of every piece they agree everywhere.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import Index, Scope
+from rprime.core.options import Options
+from rprime.core.selection import Selection, select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
+
+Extent = Literal["always", "same_test_set"]
+SIZES = (3, 4)
+"""Numbers of classes. With two classes more holds, as every error is about both of them."""
+TABLES = 48
+"""Drawn for each number of classes; one would do for analytic formulas, more see every piece."""
+TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """An index that orders models as another one does.
+
+    Parameters
+    ----------
+    key
+        The other index, of the same scope.
+    rising
+        Whether the two rise together; else one rises where the other falls.
+    extent
+        Whether one is a function of the other always, or among models on one test set, where
+        the sizes of the classes are the same.
+    """
+
+    key: str
+    rising: bool
+    extent: Extent
+
+
+@dataclass(frozen=True, slots=True)
+class Properties:
+    """What an index is invariant to, where every item is classified and there are 3 classes.
+
+    Parameters
+    ----------
+    class_order
+        Renaming or reordering the classes, truth and predictions alike.
+    scale
+        Multiplying all counts by one factor.
+    prevalence
+        Changing the proportions of the true classes while the classifier treats the items of
+        each class as before.
+    own_prevalence
+        The same for the class of a per-class index alone, the others keeping their proportions
+        among each other; None for an overall index.
+    transposition
+        Exchanging truth and prediction.
+    transposed
+        The index that it turns into by that, itself included; None where there is none.
+    relations
+        Other indices that order models the same way.
+    """
+
+    class_order: bool
+    scale: bool
+    prevalence: bool
+    own_prevalence: bool | None
+    transposition: bool
+    transposed: str | None
+    relations: tuple[Relation, ...]
+
+
+def properties_of(index: Index) -> Properties:
+    """Give the properties of an index of the catalog."""
+    return all_properties()[index.scope, index.key]
+
+
+@cache
+def all_properties() -> dict[tuple[Scope, str], Properties]:
+    """Find the properties of the whole catalog, by scope and key."""
+    drawn = [_Drawn.of(k) for k in SIZES]
+    found: dict[tuple[Scope, str], Properties] = {}
+    scopes: tuple[Scope, Scope] = ("class", "overall")
+    for scope in scopes:
+        relations = _Relations.of(scope, drawn)
+        for place, entry in enumerate(drawn[0].entries(scope)):
+            transposed = [
+                key for key in relations.keys if all(d.turns(scope, entry.key, key) for d in drawn)
+            ]
+            itself = entry.key in transposed
+            found[scope, entry.key] = Properties(
+                class_order=all(d.keeps(scope, place, "reordered") for d in drawn),
+                scale=all(d.keeps(scope, place, "scaled") for d in drawn),
+                prevalence=all(d.keeps(scope, place, "resampled") for d in drawn),
+                own_prevalence=all(d.keeps_own(place) for d in drawn) if scope == "class" else None,
+                transposition=itself,
+                transposed=entry.key if itself else next(iter(transposed), None),
+                relations=tuple(relations.of_index(place)),
+            )
+    return found
+
+
+Change = Literal["reordered", "scaled", "resampled", "transposed"]
+
+
+@dataclass(frozen=True, eq=False)
+class _Drawn:
+    """The catalog on tables of k classes and on what becomes of them.
+
+    Parameters
+    ----------
+    per_class, overall
+        By what was done to the tables, "" for nothing; shape (index, table, class) and (index,
+        table). The class is the same one where the classes were reordered.
+    own
+        Per-class values where class j of the table, in the axis before the last, was resampled.
+    related
+        Values on tables with all kinds of class sizes, then on one test set each; shape as
+        `per_class` and `overall`.
+    """
+
+    selection: Selection
+    per_class: dict[str, Array]
+    overall: dict[str, Array]
+    own: Array
+    related: dict[tuple[Scope, Extent], Array]
+
+    @classmethod
+    def of(cls, k: int) -> "_Drawn":
+        """Draw tables of k classes, always the same ones."""
+        rng = np.random.default_rng(k)
+        options = _options(rng, k)
+        counts = _tables(rng, (TABLES, k, k))
+        order = rng.permutation(k)
+        while (order == np.arange(k)).any():
+            order = rng.permutation(k)
+        shares = rng.uniform(0.2, 5, (TABLES, k, 1))
+        changed = {
+            "": counts,
+            "reordered": counts[:, order][:, :, order],
+            "scaled": counts * 7,
+            "resampled": counts * shares,
+            "transposed": counts.swapaxes(-2, -1),
+        }
+        selection = select(options)
+        found = {name: _values(tables, options) for name, tables in changed.items()}
+        per_class = {name: values[0] for name, values in found.items()}
+        per_class["reordered"] = per_class["reordered"][..., np.argsort(order)]
+        factors = np.where(np.eye(k, dtype=bool), shares, 1.0)[..., None]
+        return cls(
+            selection,
+            per_class,
+            {name: values[1] for name, values in found.items()},
+            _values(counts[:, None] * factors, options)[0],
+            _related(rng, options, k),
+        )
+
+    def entries(self, scope: Scope) -> tuple[Index, ...]:
+        """Give the indices of a scope, in the order of the values."""
+        return self.selection.per_class if scope == "class" else self.selection.overall
+
+    def keeps(self, scope: Scope, place: int, change: Change) -> bool:
+        """Whether an index is the same after a change."""
+        values = self.per_class if scope == "class" else self.overall
+        return _same(values[""][place], values[change][place])
+
+    def keeps_own(self, place: int) -> bool:
+        """Whether a per-class index is the same after a change of its own class."""
+        resampled = self.own[place].diagonal(axis1=-2, axis2=-1)
+        return _same(self.per_class[""][place], resampled)
+
+    def turns(self, scope: Scope, key: str, other: str) -> bool:
+        """Whether an index is another one once truth and prediction are exchanged."""
+        values = self.per_class if scope == "class" else self.overall
+        keys = [entry.key for entry in self.entries(scope)]
+        return _same(values["transposed"][keys.index(key)], values[""][keys.index(other)])
+
+
+@dataclass(frozen=True, eq=False)
+class _Relations:
+    """The order that every index of a scope gives to tables.
+
+    Parameters
+    ----------
+    keys
+        Of the indices.
+    orders
+        For every extent, and for an index rising and falling, a name of the order it gives.
+    """
+
+    keys: tuple[str, ...]
+    orders: dict[Extent, list[tuple[bytes, bytes]]]
+
+    @classmethod
+    def of(cls, scope: Scope, drawn: list[_Drawn]) -> "_Relations":
+        """Rank the tables under every index."""
+        extents: tuple[Extent, Extent] = ("always", "same_test_set")
+        keys = tuple(entry.key for entry in drawn[0].entries(scope))
+        orders = {
+            extent: [
+                _order_names([d.related[scope, extent][place] for d in drawn])
+                for place in range(len(keys))
+            ]
+            for extent in extents
+        }
+        return cls(keys, orders)
+
+    def of_index(self, place: int) -> Iterator[Relation]:
+        """Give the other indices whose order is the same, or the opposite."""
+        for other, key in enumerate(self.keys):
+            for extent, orders in self.orders.items():
+                rising, falling = orders[place]
+                # What never changes orders nothing, and so repeats nothing.
+                if other != place and rising != falling and rising in orders[other]:
+                    yield Relation(key, rising == orders[other][0], extent)
+                    break
+
+
+def _options(rng: np.random.Generator, k: int) -> Options:
+    """Choose options under which every index exists and no two of them coincide by default."""
+    cost = rng.uniform(1, 5, (k, k)) * (1 - np.eye(k))
+    return Options(beta=2.0, cost=cost, kappa_weights="linear")
+
+
+def _tables(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Draw positive tables, from almost right ones to such that are no better than chance."""
+    k = shape[-1]
+    skill = rng.uniform(0, 20, (*shape[:-2], 1, 1)) * np.eye(k)
+    return np.asarray(rng.gamma(0.7, 10.0, shape) + skill * rng.gamma(2.0, 2.0, shape) + 0.5)
+
+
+def _related(
+    rng: np.random.Generator, options: Options, k: int
+) -> dict[tuple[Scope, Extent], Array]:
+    """Compute tables whose order under the indices is looked at."""
+    free = _tables(rng, (4 * TABLES, k, k))
+    # Whole sets of models, each set on a test set of its own.
+    same = _tables(rng, (4, TABLES, k, k))
+    same *= rng.uniform(10, 100, (4, 1, k, 1)) / same.sum(axis=-1, keepdims=True)
+    found: dict[tuple[Scope, Extent], Array] = {}
+    for tables, extent in ((free, "always"), (same, "same_test_set")):
+        per_class, overall = _values(tables, options)
+        # Each row is ordered on its own: all tables and classes, or the models on a test set.
+        if extent == "always":
+            found["class", "always"] = per_class.reshape(len(per_class), -1)
+            found["overall", "always"] = overall
+        else:
+            found["class", "same_test_set"] = per_class.swapaxes(-2, -1)
+            found["overall", "same_test_set"] = overall
+    return found
+
+
+def _values(counts: Array, options: Options) -> tuple[Array, Array]:
+    values = compute(ConfusionTable.dense(counts), options, select(options))
+    return values.per_class, values.overall
+
+
+def _same(left: Array, right: Array) -> bool:
+    return bool(np.isclose(left, right, rtol=TOLERANCE, atol=TOLERANCE, equal_nan=True).all())
+
+
+def _order_names(rows: list[Array]) -> tuple[bytes, bytes]:
+    """Name the order of values along the last axis, and the opposite order.
+
+    Values that differ by rounding alone share a rank.
+    """
+    rising, falling = b"", b""
+    for values in rows:
+        order = np.argsort(values, axis=-1, kind="stable")
+        ordered = np.take_along_axis(values, order, axis=-1)
+        steps = np.diff(ordered, axis=-1) > TOLERANCE * (1 + np.abs(ordered[..., 1:]))
+        climbed = np.zeros(values.shape, dtype=np.int32)
+        np.cumsum(steps, axis=-1, out=climbed[..., 1:])
+        ranks = np.empty_like(climbed)
+        np.put_along_axis(ranks, order, climbed, axis=-1)
+        rising += ranks.tobytes()
+        falling += (climbed[..., -1:] - ranks).tobytes()
+    return rising, falling

@@ -1,0 +1,194 @@
+"""ConfusionTable: a stack of confusion tables and its margins, the one input of every index."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, Self
+
+import numpy as np
+
+from rprime.core.cells import Array, Cells, DenseCells, SparseCells
+
+Universe = Literal["all", "classified"]
+"""What an index is computed on: every item, or the k x k part with its own margins."""
+
+
+@dataclass(frozen=True)
+class ConfusionTable:
+    """A stack of confusion tables over the same k classes; rows are the true classes.
+
+    Parameters
+    ----------
+    cells
+        The k x k counts, shape (..., k, k) in effect.
+    unclassified
+        Shape (..., k): items of each true class that got no prediction; None when there are none.
+    spurious
+        Shape (..., k): predictions of each class on items without a true class; None when none.
+    weighted
+        Whether a sample or cell weight other than 1 went into the counts. Such counts are no
+        item counts any more, so they carry no intervals.
+
+    Notes
+    -----
+    Counts are float64, exact up to 2^53. The leading shape is the stack; () is one table.
+    """
+
+    cells: Cells
+    unclassified: Array | None = None
+    spurious: Array | None = None
+    weighted: bool = False
+
+    @classmethod
+    def dense(
+        cls,
+        counts: Array,
+        unclassified: Array | None = None,
+        spurious: Array | None = None,
+        *,
+        weighted: bool = False,
+    ) -> Self:
+        """Build from full matrices of shape (..., k, k)."""
+        cells = DenseCells(np.asarray(counts, dtype=np.float64))
+        return cls(cells, _present(unclassified), _present(spurious), weighted)
+
+    @classmethod
+    def sparse(
+        cls,
+        rows: Array,
+        columns: Array,
+        counts: Array,
+        k: int,
+        *,
+        unclassified: Array | None = None,
+        spurious: Array | None = None,
+        weighted: bool = False,
+    ) -> Self:
+        """Build from coordinates; counts of one coordinate given several times add up."""
+        codes = np.asarray(rows, dtype=np.int64) * k + np.asarray(columns, dtype=np.int64)
+        distinct, place = np.unique(codes, return_inverse=True)
+        weights = np.asarray(counts, dtype=np.float64)
+        # Of nothing at all, bincount makes integers.
+        summed = np.bincount(place, weights, distinct.size).astype(np.float64)
+        cells = SparseCells(distinct // k, distinct % k, summed, k)
+        return cls(cells, _present(unclassified), _present(spurious), weighted)
+
+    @property
+    def k(self) -> int:
+        """Number of declared classes."""
+        return self.cells.k
+
+    @property
+    def stack_shape(self) -> tuple[int, ...]:
+        """Shape of the stack: () for one table."""
+        return self.cells.stack_shape
+
+    @property
+    def has_omissions(self) -> bool:
+        """Whether some table of the stack has unclassified or spurious items."""
+        return self.unclassified is not None or self.spurious is not None
+
+    @cached_property
+    def correct(self) -> Array:
+        """a_i, correct predictions, shape (..., k)."""
+        return self.cells.diagonal
+
+    @cached_property
+    def support(self) -> Array:
+        """m_i, real items, unclassified ones included, shape (..., k)."""
+        rows = self.cells.row_sums
+        return rows if self.unclassified is None else rows + self.unclassified
+
+    @cached_property
+    def predicted(self) -> Array:
+        """s_i, predictions, spurious ones included, shape (..., k)."""
+        columns = self.cells.column_sums
+        return columns if self.spurious is None else columns + self.spurious
+
+    @cached_property
+    def answered(self) -> Array:
+        """Real items that got a prediction, shape (..., k)."""
+        return self.cells.row_sums
+
+    @cached_property
+    def total(self) -> Array:
+        """w, all real items, shape (...)."""
+        return np.add.reduce(self.support, axis=-1)
+
+    @cached_property
+    def outcomes(self) -> Array:
+        """All real items and spurious predictions, shape (...)."""
+        if self.spurious is None:
+            return self.total
+        return np.asarray(self.total + np.add.reduce(self.spurious, axis=-1))
+
+    @cached_property
+    def fractional(self) -> Array:
+        """Whether some count of the table is not a whole number, shape (...)."""
+        parts = [self.cells.counts.reshape(*self.stack_shape, -1)]
+        parts += [v for v in (self.unclassified, self.spurious) if v is not None]
+        return np.logical_or.reduce([(p != np.rint(p)).any(-1) for p in parts])
+
+    @cached_property
+    def classified(self) -> "ConfusionTable":
+        """The k x k part with its own margins; this table itself where there is nothing else."""
+        if not self.has_omissions:
+            return self
+        return ConfusionTable(self.cells, weighted=self.weighted)
+
+    def universe(self, name: Universe) -> "ConfusionTable":
+        """Select the table that an index of this universe is computed on."""
+        return self.classified if name == "classified" else self
+
+    def reweighted(self, factors: Array) -> "ConfusionTable":
+        """Multiply the cells by non-negative cell weights (k x k).
+
+        References
+        ----------
+        Tuerk 2002; Labatut, Cherifi 2011, section 7.1.
+        """
+        weighted = self.weighted or bool((factors != 1).any())
+        return ConfusionTable(
+            self.cells.scaled(factors), self.unclassified, self.spurious, weighted
+        )
+
+    def __getitem__(self, position: int) -> "ConfusionTable":
+        """Take one table out of a stack."""
+        cells = self.cells
+        if isinstance(cells, DenseCells):
+            cells = DenseCells(cells.counts[position])
+        else:
+            cells = SparseCells(cells.rows, cells.columns, cells.counts[position], cells.k)
+        unclassified, spurious = (
+            None if v is None else v[position] for v in (self.unclassified, self.spurious)
+        )
+        return ConfusionTable(cells, unclassified, spurious, self.weighted)
+
+    @classmethod
+    def stack(cls, tables: "list[ConfusionTable]") -> "ConfusionTable":
+        """Stack single dense tables of equal k into one of shape (n, k, k).
+
+        Raises
+        ------
+        ValueError
+            If a table is sparse, itself a stack, or the numbers of classes differ.
+        """
+        if len({t.k for t in tables}) != 1 or any(
+            t.stack_shape or isinstance(t.cells, SparseCells) for t in tables
+        ):
+            message = "only single dense tables with the same number of classes can be stacked"
+            raise ValueError(message)
+        zeros = np.zeros(tables[0].k)
+        return cls.dense(
+            np.stack([t.cells.counts for t in tables]),
+            np.stack([zeros if t.unclassified is None else t.unclassified for t in tables]),
+            np.stack([zeros if t.spurious is None else t.spurious for t in tables]),
+            weighted=any(t.weighted for t in tables),
+        )
+
+
+def _present(vector: Array | None) -> Array | None:
+    """Drop a vector that holds nothing, so that the common case costs nothing."""
+    if vector is None:
+        return None
+    values = np.asarray(vector, dtype=np.float64)
+    return values if values.any() else None

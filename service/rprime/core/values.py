@@ -1,0 +1,243 @@
+"""Values: the indices of a stack of tables as arrays, with reasons where one does not exist."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rprime.core.catalog import OVERALL_INDICES
+from rprime.core.cells import Array
+from rprime.core.counts import Counts
+from rprime.core.families.association import Association
+from rprime.core.families.averages import macro_means, weighted_means, weighted_reasons
+from rprime.core.families.moments import Moments
+from rprime.core.index import Index, Scope, reason_codes
+from rprime.core.options import Options
+from rprime.core.scores.scores import Scores, score_reasons, score_values
+from rprime.core.selection import Selection, select
+from rprime.core.table import ConfusionTable, Universe
+
+REPLACEMENT = {"zero": 0.0, "one": 1.0}
+AVERAGE = {"macro": "macro", "weighted": "weighted", "micro": "pooled"}
+
+
+@dataclass(frozen=True, eq=False)
+class Values:
+    """The indices of a stack of tables.
+
+    Parameters
+    ----------
+    table
+        The tables, cell weights applied.
+    selection
+        Which indices; the first axis of the arrays follows it.
+    per_class
+        Shape (computed, ..., k); not finite where a value does not exist.
+    pooled
+        Shape (computed, ...): ratios of counts on the pooled column, else NaN.
+    averaged
+        `per_class` as the averages see it: undefined values replaced where the options say so.
+    scores
+        Of the items of a single table, where they were sent.
+    """
+
+    table: ConfusionTable
+    options: Options
+    selection: Selection
+    counts: Counts
+    classified_counts: Counts
+    per_class: Array
+    pooled: Array
+    averaged: Array
+    scores: Scores | None = None
+
+    @cached_property
+    def defined(self) -> Array:
+        """Where a class enters the averages, shape (computed, ..., k)."""
+        return np.isfinite(self.averaged)
+
+    @cached_property
+    def macro(self) -> Array:
+        """Macro averages of all computed indices, shape (computed, ...)."""
+        if self.defined.all():
+            return np.add.reduce(self.averaged, axis=-1) / self.table.k
+        return macro_means(self.averaged, self.defined)
+
+    @cached_property
+    def weighted(self) -> Array:
+        """Weighted averages of all computed indices, shape (computed, ...)."""
+        support, total = self.table.support, self.table.total
+        if self.defined.all():
+            return np.add.reduce(self.averaged * support, axis=-1) / total
+        return weighted_means(self.averaged, self.defined, support, total)
+
+    @cached_property
+    def moments(self) -> Moments:
+        """The sums that chance-corrected indices read."""
+        return Moments.of(self.table.classified)
+
+    @cached_property
+    def association(self) -> Association:
+        """What the measures of association share."""
+        return Association(self.table.classified)
+
+    @cached_property
+    def overall(self) -> Array:
+        """Overall indices of the selection, shape (overall, ...)."""
+        result = np.empty((len(self.selection.overall), *self.table.stack_shape))
+        with np.errstate(all="ignore"):
+            for kind, (positions, rows) in self.selection.averages.items():
+                if positions.size:
+                    result[positions] = getattr(self, AVERAGE[kind])[rows]
+            for place in self.selection.formulas:
+                result[place] = self._overall(self.selection.overall[place])
+        return result
+
+    def _overall(self, entry: Index) -> Any:  # noqa: ANN401 (an array or numpy scalar)
+        match entry.reads:
+            case "ratio":
+                numerator, denominator = entry.rows
+                pooled = self.counts.rows[..., -1]
+                return pooled[numerator] / pooled[denominator]
+            case "moments":
+                return entry.formula(self.moments)
+            case "association":
+                return entry.formula(self.association)
+            case "means":
+                return entry.formula(*self.means(entry))
+            case "scores":
+                return score_values(entry, self.scores, *self.option(entry))
+            case _:
+                return entry.formula(self.table.universe(entry.universe), *self.option(entry))
+
+    def means(self, entry: Index) -> list[Array]:
+        """Macro averages that an overall index is a function of."""
+        rows = [self.selection.place[key] for key in entry.of]
+        if entry.through is None:
+            return [self.macro[row] for row in rows]
+        return [macro_means(entry.through(self.averaged[r]), self.defined[r]) for r in rows]
+
+    def option(self, entry: Index) -> tuple[Any, ...]:
+        """The request option that the formula takes, if any."""
+        name = entry.needs or entry.takes
+        return () if name is None else (getattr(self.options, name),)
+
+    def counts_of(self, universe: Universe) -> Counts:
+        """The counts, pooled column included, that an index of this universe reads."""
+        return self.classified_counts if universe == "classified" else self.counts
+
+    def lookup(self, scope: Scope, key: str) -> Array:
+        """Give the values of one index, computed now where it was not selected.
+
+        Returns
+        -------
+        Shape (..., k) or (...).
+        """
+        selection = self.selection
+        places = selection.place if scope == "class" else selection.overall_place
+        if key not in places:
+            options = replace(self.options, indices=(key,), cell_weights=None)
+            found = compute(self.table, options, select(options), self.scores)
+            return found.lookup(scope, key)
+        return (self.per_class if scope == "class" else self.overall)[places[key]]
+
+    @cached_property
+    def p_values(self) -> dict[str, Array]:
+        """Exact p-values of the overall indices that have one, shape (...) each."""
+        entries = [entry for entry in OVERALL_INDICES.values() if entry.p_value]
+        return {e.key: e.p_value(self.table.universe(e.universe)) for e in entries if e.p_value}
+
+    @cached_property
+    def class_reasons(self) -> Array | None:
+        """Reason codes of `per_class`, None where every value exists."""
+        if np.isfinite(self.per_class).all():
+            return None
+        codes = np.zeros(self.per_class.shape, dtype=np.uint8)
+        for place, entry in enumerate(self.selection.computed):
+            if entry.scored:
+                codes[place] = score_reasons(entry, self.per_class[place], self.scores)
+                continue
+            counts = self.counts_of(entry.universe).classes
+            codes[place] = reason_codes(entry, self.per_class[place], counts)
+        return codes
+
+    @cached_property
+    def overall_reasons(self) -> Array | None:
+        """Reason codes of `overall`, None where every value exists."""
+        missing = ~np.isfinite(self.overall)
+        if not missing.any():
+            return None
+        codes = np.zeros(self.overall.shape, dtype=np.uint8)
+        for place in np.nonzero(missing.reshape(len(missing), -1).any(-1))[0]:
+            codes[place] = self._overall_reasons(self.selection.overall[place], self.overall[place])
+        return codes
+
+    def _overall_reasons(self, entry: Index, values: Array) -> Array:
+        if entry.reads == "scores" or (entry.scored and self.scores is None):
+            return score_reasons(entry, values, self.scores)
+        if entry.reads == "weighted" and self.class_reasons is not None:
+            row = self.selection.averaged(entry)
+            codes = np.where(self.defined[row], 0, self.class_reasons[row])
+            taken = weighted_reasons(codes, self.table.support)
+            return np.where(np.isfinite(values), 0, taken)
+        if entry.reads == "micro":
+            return reason_codes(entry, values[..., None], Counts(self.counts.rows[..., -1:]))[
+                ..., 0
+            ]
+        return reason_codes(entry, values, self.table.universe(entry.universe))
+
+
+def compute(
+    table: ConfusionTable, options: Options, selection: Selection, scores: Scores | None = None
+) -> Values:
+    """Compute the selected indices of a stack of tables.
+
+    Parameters
+    ----------
+    table
+        Counts of shape (..., k, k) in effect.
+    options
+        Its `cell_weights` are applied here.
+    selection
+        From `select`.
+    scores
+        Of the items of a single table, where they were sent.
+    """
+    if options.cell_weights is not None:
+        table = table.reweighted(options.cell_weights)
+    with np.errstate(all="ignore"):
+        counts = Counts.of(table, options.beta)
+        classified = Counts.of(table.classified, options.beta) if table.has_omissions else counts
+        whole = class_values(selection, counts, classified)
+    per_class = whole[..., :-1]
+    for place in selection.scored:
+        per_class[place] = score_values(selection.computed[place], scores)
+    averaged = per_class
+    if options.undefined != "null":
+        averaged = np.where(np.isfinite(per_class), per_class, REPLACEMENT[options.undefined])
+        if scores is None:  # what was never asked of the classifier is not replaced
+            averaged[list(selection.scored)] = np.nan
+    return Values(
+        table, options, selection, counts, classified, per_class, whole[..., -1], averaged, scores
+    )
+
+
+def class_values(selection: Selection, counts: Counts, classified: Counts) -> Array:
+    """Compute per-class indices on counts that may be complex.
+
+    Returns
+    -------
+    Shape (computed, ..., k + 1); the pooled column holds ratios of counts, else NaN.
+    """
+    rows = counts.rows
+    result = np.empty((len(selection.computed), *rows.shape[1:]), dtype=rows.dtype)
+    result[selection.ratios] = rows[selection.numerators] / rows[selection.denominators]
+    columns = {"all": counts.classes, "classified": classified.classes}
+    if selection.scored:
+        result[list(selection.scored)] = np.nan
+    for place in selection.functions:
+        entry = selection.computed[place]
+        result[place, ..., :-1] = entry.formula(columns[entry.universe])
+        result[place, ..., -1] = np.nan
+    return result

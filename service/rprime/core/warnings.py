@@ -1,0 +1,310 @@
+"""Warnings: the machine-checked conditions under which an index misleads."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import Scope
+from rprime.core.intervals.intervals import Intervals
+from rprime.core.values import Values
+
+MOST_OF_ONE_CODE = 100
+"""A report names so many classes for one warning, then says how many more there are."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warning:  # noqa: A001 (the contract's name)
+    """One warning of a report.
+
+    Parameters
+    ----------
+    code
+        Stable name of the condition.
+    pointer
+        JSON pointer to what it is about in the report.
+    detail
+        What it means, for people.
+    source
+        Where the condition comes from.
+    """
+
+    code: str
+    pointer: str
+    detail: str
+    source: str
+
+
+@dataclass(frozen=True, eq=False)
+class Facts:
+    """What the conditions read: the values of a stack of tables and, if there, their intervals."""
+
+    values: Values
+    intervals: Intervals | None
+
+    @property
+    def support(self) -> Array:
+        """m_i, shape (..., k)."""
+        return self.values.table.support
+
+    @property
+    def predicted(self) -> Array:
+        """s_i, shape (..., k)."""
+        return self.values.table.predicted
+
+    @property
+    def total(self) -> Array:
+        """w, shape (...)."""
+        return self.values.table.total
+
+    @cached_property
+    def largest(self) -> Array:
+        """Largest m_i."""
+        return np.maximum.reduce(self.support, axis=-1)
+
+    @cached_property
+    def smallest(self) -> Array:
+        """Smallest positive m_i; infinite where there is none."""
+        return np.minimum.reduce(np.where(self.support > 0, self.support, np.inf), axis=-1)
+
+    def per_class(self, key: str) -> Array:
+        """Values of a per-class index, shape (..., k)."""
+        return self.values.lookup("class", key)
+
+    def overall(self, key: str) -> Array:
+        """Values of an overall index, shape (...)."""
+        return self.values.lookup("overall", key)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """The declaration of a warning."""
+
+    code: str
+    scope: Scope
+    holds: Callable[[Facts], Any]
+    text: str
+    source: str
+    at: str
+
+
+CHECKS: list[Check] = []
+SCORE_CHECKS: list[Check] = []
+"""Those of scores are looked at where there are any."""
+
+
+def check(
+    scope: Scope, source: str, at: str = "", *, among: list[Check] = CHECKS
+) -> Callable[[Callable[[Facts], Any]], Check]:
+    """Declare a warning: the function is its condition, the docstring its text."""
+
+    def declare(holds: Callable[[Facts], Any]) -> Check:
+        text = " ".join((holds.__doc__ or "").split())
+        entry = Check(holds.__name__, scope, holds, text, source, at)
+        among.append(entry)
+        return entry
+
+    return declare
+
+
+@check("class", "INDICES, undefined values")
+def class_absent(f: Facts) -> Array:
+    """No item of class {label}: nothing can be said about it."""
+    return f.support == 0
+
+
+@check("class", "Zhang, Su, Dou 2021; INDICES, fact 3", at="/r_prime")
+def class_never_predicted(f: Facts) -> Array:
+    """Class {label} is never predicted: precision is undefined, and R' equals the prevalence,
+    which is no evidence of quality.
+    """
+    return (f.predicted == 0) & (f.support > 0)
+
+
+@check("overall", "INDICES, fact 4", at="/per_class")
+def single_true_class(f: Facts) -> Array:
+    """All items have one true class: R' of that class is 1 for every classifier, and
+    chance-corrected indices say nothing.
+    """
+    return (f.support > 0).sum(-1) == 1
+
+
+@check("class", "INDICES, fact 3", at="/r_prime")
+def r_prime_at_chance(f: Facts) -> Array:
+    """Class {label}: the interval of its informedness contains 0, so its R' is not told apart
+    from a prediction that ignores the item.
+    """
+    if f.intervals is None:
+        return np.zeros(f.support.shape, dtype=bool)
+    place = f.values.selection.place["informedness"]
+    low, high = f.intervals.per_class_low[place], f.intervals.per_class_high[place]
+    return (low <= 0) & (high >= 0)
+
+
+@check("class", "INDICES, fact 3", at="/r_prime")
+def r_prime_flooded(f: Facts) -> Array:
+    """Class {label} is predicted at least twice as often as it occurs and most of these
+    predictions are wrong, yet its R' is high: look at its precision.
+    """
+    often = (f.support > 0) & (f.predicted >= 2 * f.support)
+    if not often.any():
+        return often
+    return often & (f.per_class("precision") < 0.5) & (f.per_class("r_prime") >= 0.8)
+
+
+@check("overall", "INDICES, fact 3", at="/per_class")
+def r_prime_incomparable(f: Facts) -> Array:
+    """The most frequent class has more than ten times the items of the rarest one, so R' of
+    different classes cannot be compared; informedness can.
+    """
+    return f.largest > 10 * f.smallest
+
+
+@check("overall", "INDICES, fact 2", at="/overall/r_prime")
+def omission_inflates_r_prime(f: Facts) -> Array:
+    """More than 1 % of the items are unclassified; they count as not wrong in R', so read it
+    together with coverage.
+    """
+    omitted = f.values.table.unclassified
+    if omitted is None:
+        return np.zeros(f.total.shape, dtype=bool)
+    return np.add.reduce(omitted, axis=-1) > 0.01 * f.total
+
+
+@check("class", "Brown, Cai, DasGupta 2001")
+def few_items(f: Facts) -> Array:
+    """Class {label} has fewer than 30 items: its values are uncertain, read the intervals."""
+    return f.support < 30
+
+
+@check("overall", "He, Garcia 2009", at="/overall/accuracy")
+def imbalance(f: Facts) -> Array:
+    """The classes are very unequal: accuracy and weighted averages mostly tell about the
+    frequent ones.
+    """
+    unequal = (f.largest >= 0.8 * f.total) | (f.largest > 20 * f.smallest)
+    return np.asarray((f.total > 0) & unequal)
+
+
+@check("overall", "Kuhn 2008", at="/overall/accuracy")
+def accuracy_not_above_no_information_rate(f: Facts) -> Array:
+    """Accuracy is not demonstrably above always predicting the most frequent class (exact
+    one-sided p above .05).
+    """
+    return f.values.p_values["no_information_rate"] > 0.05
+
+
+@check("overall", "Feinstein, Cicchetti 1990", at="/overall/kappa")
+def kappa_paradox(f: Facts) -> Array:
+    """Accuracy is high and kappa low because chance agreement is large: the prevalence makes
+    kappa look worse than the classifier.
+    """
+    accuracy, kappa = f.overall("accuracy"), f.overall("kappa")
+    return (accuracy >= 0.8) & (kappa < 0.6) & (f.values.moments.chance > 0.6)
+
+
+@check("overall", "Byrt, Bishop, Carlin 1993", at="/overall/kappa")
+def kappa_marginal_bias(f: Facts) -> Array:
+    """The classifier predicts the classes in other proportions than they occur in (by more
+    than a tenth of the items), which raises kappa at equal accuracy.
+    """
+    bias = np.add.reduce(np.abs(f.predicted - f.support), axis=-1)
+    return bias > 0.1 * 2 * f.total
+
+
+@check("overall", "Opitz, Burst 2019", at="/overall/macro_f1")
+def two_macro_f1(f: Facts) -> Array:
+    """The mean of the classes' F1 and the F1 of macro precision and macro recall differ by more
+    than .02; both are called macro F1 in the literature.
+    """
+    return np.abs(f.overall("macro_f1") - f.overall("f1_of_macro_averages")) > 0.02
+
+
+@check("overall", "Goodman, Kruskal 1954", at="/overall/cramers_v")
+def association_ignores_labels(f: Facts) -> Array:
+    """Association is much stronger than agreement: predictions depend on the truth, but under
+    the wrong names.
+    """
+    return f.overall("cramers_v") - np.maximum(f.overall("kappa"), 0) > 0.3
+
+
+@check("overall", "INDICES, notation", at="/counts")
+def non_integer_counts(f: Facts) -> Array:
+    """Some counts are fractional: values exist, intervals do not."""
+    return f.values.table.fractional
+
+
+@check("class", "Newcombe 1998")
+def low_interval_reliability(f: Facts) -> Array:
+    """Class {label}: at least one interval rests on fewer than 10 items."""
+    if f.intervals is None:
+        return np.zeros(f.support.shape, dtype=bool)
+    reported = f.values.selection.reported
+    return np.asarray(f.intervals.per_class_low_reliability[:reported].any(0))
+
+
+@check("overall", "INDICES, from scores", at="/overall/log_loss", among=SCORE_CHECKS)
+def not_probabilities(f: Facts) -> Array:
+    """The scores are no probabilities: rows of non-negative numbers that sum to 1 within 1e-6.
+    Measures of probability do not exist; those of ranking do.
+    """
+    return np.asarray(f.values.scores is not None and not f.values.scores.are_probabilities)
+
+
+@check("overall", "INDICES, from scores", at="/overall/log_loss", among=SCORE_CHECKS)
+def clipped(f: Facts) -> Array:
+    """Some items have a probability of less than 1e-15 for their true class: it counts as 1e-15,
+    and the log loss depends on that number.
+    """
+    scores = f.values.scores
+    known = scores is not None and scores.are_probabilities
+    return np.asarray(known and scores is not None and scores.clipped > 0)
+
+
+Masks = list[tuple[Check, Array]]
+
+
+def check_all(facts: Facts) -> Masks:
+    """Check every condition on a stack of tables; those that hold somewhere, with where."""
+    with np.errstate(all="ignore"):
+        checks = CHECKS if facts.values.scores is None else [*CHECKS, *SCORE_CHECKS]
+        masks = [(entry, np.asarray(entry.holds(facts))) for entry in checks]
+    return [(entry, mask) for entry, mask in masks if mask.any()]
+
+
+def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> list[Warning]:
+    """Put the warnings of one table of the stack into words.
+
+    Parameters
+    ----------
+    masks
+        From `check_all`.
+    labels
+        Class names of the table.
+    position
+        Which table: () or (i,).
+    """
+    return [warning for entry, mask in masks for warning in _phrase(entry, mask[position], labels)]
+
+
+def _phrase(entry: Check, mask: Array, labels: tuple[str, ...]) -> Iterator[Warning]:
+    if entry.scope == "overall":
+        if mask:
+            yield Warning(entry.code, entry.at, entry.text, entry.source)
+        return
+    classes = np.nonzero(mask)[0]
+    for i in classes[:MOST_OF_ONE_CODE]:
+        pointer = f"/per_class/{escaped(labels[i])}{entry.at}"
+        yield Warning(entry.code, pointer, entry.text.format(label=labels[i]), entry.source)
+    more = len(classes) - MOST_OF_ONE_CODE
+    if more > 0:
+        detail = f"The same holds for {more} more classes, not named here."
+        yield Warning(entry.code, "/per_class", detail, entry.source)
+
+
+def escaped(name: str) -> str:
+    """Escape a name as a token of a JSON pointer (RFC 6901)."""
+    return name.replace("~", "~0").replace("/", "~1")

@@ -1,0 +1,30 @@
+// The catalog: narrowed while the reader types.
+import { count } from "./numbers.js";
+
+export function startCatalog() {
+  const form = document.querySelector("[data-catalog]");
+  if (!form) return;
+  form.hidden = false;
+  const entries = [...document.querySelectorAll("[data-entry]")];
+  const found = form.querySelector("[data-found]");
+  const narrow = () => {
+    const words = form.elements.q.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const scope = form.elements.scope.value;
+    let shown = 0;
+    for (const entry of entries) {
+      const fits =
+        (!scope || entry.dataset.scope === scope) && words.every((word) => entry.dataset.entry.includes(word));
+      entry.hidden = !fits;
+      shown += fits;
+    }
+    found.textContent = shown ? `${count(shown)} of ${count(entries.length)}` : "Nothing fits: try fewer words.";
+    const query = new URLSearchParams(Object.entries({ q: form.elements.q.value, scope }).filter(([, v]) => v));
+    history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
+  };
+  const given = new URLSearchParams(location.search);
+  form.elements.q.value = given.get("q") ?? "";
+  form.elements.scope.value = given.get("scope") ?? "";
+  form.addEventListener("input", narrow);
+  form.addEventListener("submit", (event) => event.preventDefault());
+  narrow();
+}

@@ -1,0 +1,133 @@
+// The evaluator: what is pasted, typed or dropped becomes a report at once.
+import { drawReport } from "./report.js";
+
+const PAUSE = 400;
+const FILES = {
+  arrow: "application/vnd.apache.arrow.stream",
+  parquet: "application/vnd.apache.parquet",
+  npz: "application/x-npz",
+};
+const PREDICTIONS = /(^|[,;\t"])y_true\b/;
+
+export function startEvaluator() {
+  const form = document.querySelector("[data-evaluator]");
+  if (!form) return;
+  const report = document.querySelector("[data-report]");
+  const [text, file] = [form.querySelector("textarea"), form.querySelector("input[type=file]")];
+  const [status, problem] = [form.querySelector("[data-status]"), form.querySelector("[data-problem]")];
+  let timer = 0;
+  let running = null;
+  // What is evaluated again with other options: what was typed, or the last file.
+  let repeat = () => evaluateText();
+
+  const options = () => {
+    const asked = { confidence: Number(form.elements.confidence.value) };
+    return form.elements.axis.value === "rows_are_true" ? asked : { ...asked, axis: form.elements.axis.value };
+  };
+  const evaluate = async (body, type) => {
+    clearTimeout(timer);
+    running?.abort();
+    const mine = (running = new AbortController());
+    form.setAttribute("aria-busy", "true");
+    report.classList.add("stale");
+    status.textContent = "Evaluating…";
+    // The orientation is that of a matrix: predictions have none.
+    const { axis, ...rest } = options();
+    const asked = type === "text/plain" && axis ? { axis, ...rest } : rest;
+    const query = new URLSearchParams({ request: JSON.stringify(asked) });
+    try {
+      const token = document.querySelector("meta[name='csrf-token']")?.content;
+      const headers = { "Content-Type": type, ...(token && { "X-CSRF-Token": token }) };
+      const answer = await fetch(`${form.action}?${query}`, { method: "POST", body, headers, signal: mine.signal });
+      if (answer.ok) show(await answer.text());
+      else explain(await answer.json());
+      if (answer.status === 401) problem.append(signIn());
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      explain({ title: "The service gave no answer", detail: "It may be restarting: try again in a moment." });
+    } finally {
+      if (running === mine) form.removeAttribute("aria-busy");
+    }
+  };
+  const show = (html) => {
+    form.querySelector("[data-sample]")?.remove();
+    problem.hidden = true;
+    text.removeAttribute("aria-invalid");
+    // From our own server, which escapes every foreign text.
+    report.innerHTML = html;
+    report.classList.remove("stale");
+    status.textContent = "The report is up to date.";
+    drawReport(report);
+  };
+  const explain = ({ title, detail, errors = [] }) => {
+    const lines = errors.map((error) => [placeOf(error.pointer), error.detail]);
+    problem.replaceChildren(element("strong", title), ...(lines.length ? [listOf(lines)] : [element("p", detail)]), element("p", "The report below is still that of the matrix before."));
+    problem.hidden = false;
+    text.setAttribute("aria-invalid", "true");
+    report.classList.remove("stale");
+    status.textContent = "";
+  };
+  const evaluateText = () => {
+    const given = text.value;
+    const head = given.slice(0, given.search(/\r?\n|$/));
+    if (PREDICTIONS.test(head)) evaluate(head.includes(",") ? given : given.replace(/[\t;]/g, ","), "text/csv");
+    else evaluate(given, "text/plain");
+  };
+  const take = async (given) => {
+    repeat = () => take(given);
+    const suffix = given.name.split(".").pop().toLowerCase();
+    if (FILES[suffix]) return evaluate(given, FILES[suffix]);
+    const head = await given.slice(0, 4096).text();
+    if (PREDICTIONS.test(head.split(/\r?\n/, 1)[0])) return evaluate(given, "text/csv");
+    text.value = await given.text();
+    repeat = evaluateText;
+    return evaluateText();
+  };
+
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    repeat();
+  });
+  text.addEventListener("input", () => {
+    clearTimeout(timer);
+    file.value = "";
+    repeat = evaluateText;
+    timer = setTimeout(evaluateText, PAUSE);
+  });
+  for (const name of ["axis", "confidence"]) form.elements[name].addEventListener("change", () => repeat());
+  file.addEventListener("change", () => file.files.length && take(file.files[0]));
+  form.addEventListener("dragover", (event) => {
+    event.preventDefault();
+    form.classList.add("dropping");
+  });
+  for (const over of ["dragleave", "drop"]) form.addEventListener(over, () => form.classList.remove("dropping"));
+  form.addEventListener("drop", (event) => {
+    event.preventDefault();
+    if (!event.dataTransfer.files.length) return;
+    file.files = event.dataTransfer.files;
+    take(file.files[0]);
+  });
+}
+
+/** A link beside the evaluator, which may stand behind a prefix. */
+const signIn = () => Object.assign(element("a", "Sign in"), { href: "ui/sign-in" });
+
+const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
+
+/** A JSON pointer as people count: from one. */
+function placeOf(pointer) {
+  const [, member = "", ...rest] = pointer.split("/");
+  const [row, column] = rest.map((part) => Number(part) + 1);
+  if (member === "confusion_matrix" && row) return `Matrix, row ${row}${column ? `, column ${column}` : ""}`;
+  return pointer === "" ? "Request" : pointer.slice(1).replaceAll("/", ", ").replaceAll("_", " ");
+}
+
+function listOf(lines) {
+  const list = document.createElement("ul");
+  for (const [place, detail] of lines) {
+    const line = document.createElement("li");
+    line.append(element("b", place), `: ${detail}`);
+    list.append(line);
+  }
+  return list;
+}

@@ -1,0 +1,186 @@
+// The confusion heat map: shares shade the cells, a chosen cell says what it costs.
+import { brief, clipped, count, decimal, items, percent } from "./numbers.js";
+import { mixed, plot, tooltip } from "./plot.js";
+
+const MOST_CLASSES = 40;
+const LARGEST_CELL = 56;
+const DARKEST = 0.62;
+
+/** The table as a map from cells to items, of the classes with most errors where there are many. */
+function tableOf(charts) {
+  const { labels, correct, errors, unclassified } = charts;
+  const cells = new Map(correct.map((number, i) => [`${i},${i}`, number]));
+  errors.true.forEach((i, at) => cells.set(`${i},${errors.predicted[at]}`, errors.items[at]));
+  const silent = labels.length;
+  unclassified?.forEach((number, i) => cells.set(`${i},${silent}`, number));
+  const wrong = labels.map(() => 0);
+  errors.true.forEach((i, at) => {
+    wrong[i] += errors.items[at];
+    wrong[errors.predicted[at]] += errors.items[at];
+  });
+  const shown = [...labels.keys()];
+  if (shown.length > MOST_CLASSES) {
+    shown.sort((a, b) => wrong[b] - wrong[a]).length = MOST_CLASSES;
+    shown.sort((a, b) => a - b);
+  }
+  const at = (i, j) => cells.get(`${i},${j}`) ?? 0;
+  return { rows: shown, columns: unclassified ? [...shown, silent] : shown, at, silent };
+}
+
+function shareOf(charts, mode, i, j, number) {
+  const whole = mode === "column" && j < charts.labels.length ? charts.predicted[j] : charts.support[i];
+  return whole ? number / whole : 0;
+}
+
+export function drawHeat(element, charts, report) {
+  const table = tableOf(charts);
+  const nameOf = (j) => (j === table.silent ? "unclassified" : charts.labels[j]);
+  let mode = "count";
+  let chosen = [0, 0];
+  let worst = 0;
+  table.rows.forEach((i, y) =>
+    table.columns.forEach((j, x) => {
+      if (i !== j && table.at(i, j) > worst) [worst, chosen] = [table.at(i, j), [x, y]];
+    }),
+  );
+
+  const build = (colours, width) => {
+    const longest = Math.max(...table.columns.map((j) => Math.min(nameOf(j).length, 12)));
+    const side = Math.min(16 + 6.5 * longest, width * 0.28);
+    const cell = Math.min((width - side - 8) / table.columns.length, LARGEST_CELL);
+    const turned = longest * 7 > cell;
+    const top = turned ? side : 28;
+    let largest = 0;
+    const data = [];
+    table.rows.forEach((i, y) =>
+      table.columns.forEach((j, x) => {
+        const number = table.at(i, j);
+        const share = shareOf(charts, mode, i, j, number);
+        if (i !== j) largest = Math.max(largest, share);
+        data.push({ value: [x, y, number], share, right: i === j });
+      }),
+    );
+    for (const one of data) {
+      const strength = one.right ? one.share : Math.sqrt(one.share / (largest || 1));
+      const hue = one.right ? colours.right : colours.wrong;
+      one.fill = one.value[2] ? mixed(colours.surface, hue, 0.06 + DARKEST * strength) : mixed(colours.surface, colours.track, 0.5);
+      one.text = cell >= 27 && one.value[2] ? textIn(one, cell) : "";
+    }
+    const names = {
+      type: "category",
+      axisLine: { show: false },
+      axisTick: { show: false },
+      axisLabel: { interval: 0, color: colours["ink-soft"], fontSize: cell < 14 ? 9 : 12, formatter: (name) => clipped(name, 12) },
+    };
+    return {
+      height: top + cell * table.rows.length + 8,
+      grid: { left: side, top, width: cell * table.columns.length, height: cell * table.rows.length },
+      xAxis: { ...names, position: "top", data: table.columns.map(nameOf), axisLabel: { ...names.axisLabel, rotate: turned ? 90 : 0 } },
+      yAxis: { ...names, inverse: true, data: table.rows.map(nameOf) },
+      tooltip: tooltip(colours, ({ data: one }) => describe(one.value[0], one.value[1])),
+      series: {
+        type: "custom",
+        data,
+        renderItem: (_, api) => {
+          const [x, y] = [api.value(0), api.value(1)];
+          const [cx, cy] = api.coord([x, y]);
+          const one = data[y * table.columns.length + x];
+          const size = Math.max(cell - 2, 1);
+          const isChosen = x === chosen[0] && y === chosen[1];
+          return {
+            type: "rect",
+            z2: isChosen ? 10 : 0,
+            shape: { x: cx - size / 2, y: cy - size / 2, width: size, height: size, r: Math.min(4, size / 6) },
+            style: { fill: one.fill, stroke: isChosen ? colours.ink : "none", lineWidth: 2 },
+            textContent: { style: { text: one.text, fill: colours.ink, fontSize: cell < 34 ? 10 : 12 } },
+            textConfig: { position: "inside" },
+          };
+        },
+      },
+    };
+  };
+
+  const textIn = ({ value, share }, cell) => {
+    const texts = mode === "count" ? [count(value[2]), brief(value[2])] : [(100 * share).toFixed(1), (100 * share).toFixed(0)];
+    return texts.find((text) => text.length * 6.4 < cell) ?? "";
+  };
+
+  const describe = (x, y) => {
+    const [i, j] = [table.rows[y], table.columns[x]];
+    const number = table.at(i, j);
+    return [
+      i === j ? `${nameOf(i)}, right` : `${nameOf(i)} \u2192 ${nameOf(j)}`,
+      items(number),
+      `${percent(shareOf(charts, "row", i, j, number))} of the true class`,
+      ...(j < charts.labels.length ? [`${percent(shareOf(charts, "column", i, j, number))} of its predictions`] : []),
+    ];
+  };
+
+  const { chart, redraw } = plot(element, build);
+  const tell = () => {
+    const [x, y] = chosen;
+    showCost(report.querySelector("[data-cost]"), describe(x, y), costsOf(charts, table, table.rows[y], table.columns[x]));
+  };
+  const choose = (x, y) => {
+    chosen = [
+      Math.min(Math.max(x, 0), table.columns.length - 1),
+      Math.min(Math.max(y, 0), table.rows.length - 1),
+    ];
+    redraw();
+    tell();
+  };
+  chart.on("click", ({ value }) => choose(value[0], value[1]));
+  element.tabIndex = 0;
+  element.addEventListener("keydown", (event) => {
+    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    choose(chosen[0] + step[0], chosen[1] + step[1]);
+  });
+  const modes = report.querySelector("[data-heat-modes]");
+  modes.hidden = false;
+  modes.addEventListener("click", ({ target }) => {
+    if (!target.dataset.mode) return;
+    mode = target.dataset.mode;
+    for (const button of modes.children) button.setAttribute("aria-pressed", button === target);
+    redraw();
+  });
+  if (table.rows.length < charts.labels.length) {
+    report.querySelector("[data-heat-note]").textContent =
+      `Shown are the ${table.rows.length} of ${count(charts.labels.length)} classes with most errors.`;
+  }
+  tell();
+}
+
+/** What the items of a cell cost: [name, amount] pairs; nothing where they are right. */
+function costsOf(charts, table, i, j) {
+  const number = table.at(i, j);
+  if (i === j || !number) return [];
+  const silent = j === table.silent;
+  const overall = charts.costs.overall.map((index) => [
+    index.name,
+    number * (silent ? index.silent[i] : index.right[i] - index.wrong[j]),
+  ]);
+  if (silent) return overall;
+  const ofClasses = charts.costs.per_class.flatMap((index) => [
+    [`${index.name} of ${charts.labels[i]}`, number * index.missed[i]],
+    [`${index.name} of ${charts.labels[j]}`, number * index.taken[j]],
+  ]);
+  return [...overall, ...ofClasses];
+}
+
+const element = (tag, text, properties = {}) => Object.assign(document.createElement(tag), { textContent: text, ...properties });
+
+function showCost(panel, [title, ...facts], costs) {
+  const known = costs.filter(([, cost]) => Number.isFinite(cost));
+  panel.replaceChildren(element("h3", title), ...facts.map((fact) => element("p", fact)));
+  if (!known.length) return;
+  const table = document.createElement("table");
+  table.append(element("caption", "Had these items been right, there would be more of"));
+  const body = table.createTBody();
+  for (const [name, cost] of known) {
+    const row = body.insertRow();
+    row.append(element("th", name, { scope: "row" }), element("td", cost > 0 ? `+${decimal(cost)}` : decimal(cost), { className: "n" }));
+  }
+  panel.append(table, element("p", "To first order.", { className: "soft small" }));
+}

@@ -1,0 +1,34 @@
+// Numbers as the server writes them: four decimals, thousands separated, a true minus.
+const MINUS = "\u2212";
+const fixed = new Intl.NumberFormat("en", { minimumFractionDigits: 4, maximumFractionDigits: 4 });
+const whole = new Intl.NumberFormat("en", { maximumFractionDigits: 4 });
+
+const signed = (text, value) => (value < 0 && /[1-9]/.test(text) ? MINUS + text : text);
+
+export const decimal = (value) =>
+  value === null || value === undefined ? "\u2013" : signed(fixed.format(Math.abs(value)), value);
+export const count = (value) => whole.format(value);
+const short = new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 });
+export const brief = (value) => short.format(value);
+export const bound = (value) => signed(whole.format(Math.abs(value)), value);
+export const percent = (share) => `${(100 * share).toFixed(2)} %`;
+export const items = (number) => `${count(number)} ${number === 1 ? "item" : "items"}`;
+/** Shorten a name in its middle: names of classes often differ in their last characters. */
+export const clipped = (text, most) => {
+  const signs = [...text];
+  const tail = Math.floor((most - 1) / 2);
+  return signs.length > most ? [...signs.slice(0, most - 1 - tail), "…", ...signs.slice(-tail)].join("") : text;
+};
+
+/** Round ends around numbers, none beyond what is possible, as the marks of the server have them. */
+export function axisAround(numbers, [least, most]) {
+  const known = numbers.filter((number) => Number.isFinite(number));
+  if (!known.length) return [0, 1];
+  let [low, high] = [Math.min(...known), Math.max(...known)];
+  const width = high - low || Math.abs(low) || 1;
+  const power = 10 ** Math.floor(Math.log10(width / 5));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => width / size <= 5);
+  [low, high] = [Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
+  if (low >= high) [low, high] = [low - step, high + step];
+  return [Math.max(low, least ?? -Infinity), Math.min(high, most ?? Infinity)];
+}

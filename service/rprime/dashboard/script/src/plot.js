@@ -1,0 +1,110 @@
+// What all charts share: the parts of ECharts that are used, the palette, and their life in a page.
+import { BoxplotChart, CustomChart, LineChart, RadarChart } from "echarts/charts";
+import {
+  DataZoomComponent,
+  GridComponent,
+  LegendComponent,
+  RadarComponent,
+  TooltipComponent,
+} from "echarts/components";
+import * as echarts from "echarts/core";
+import { CanvasRenderer } from "echarts/renderers";
+
+echarts.use([
+  BoxplotChart,
+  CanvasRenderer,
+  CustomChart,
+  DataZoomComponent,
+  GridComponent,
+  LegendComponent,
+  LineChart,
+  RadarChart,
+  RadarComponent,
+  TooltipComponent,
+]);
+
+const TOKENS = ["surface", "ink", "ink-soft", "line", "track", "accent", "right", "wrong", "good", "bad"];
+// Okabe and Ito: apart for every kind of colour vision, on light and on dark ground.
+const SERIES = {
+  light: ["#0072b2", "#d55e00", "#009e73", "#b0508c", "#8a6d00", "#3d8fc4", "#333333"],
+  dark: ["#56b4e9", "#e8803a", "#3fc79d", "#dd9bc2", "#f0e442", "#a3c9f0", "#dddddd"],
+};
+
+let probe;
+
+// A custom property keeps its light-dark(); a colour that uses it is resolved.
+const resolved = (token) => {
+  probe ??= document.body.appendChild(Object.assign(document.createElement("span"), { hidden: true }));
+  probe.style.color = `var(--${token})`;
+  return getComputedStyle(probe).color;
+};
+
+export function palette() {
+  const found = Object.fromEntries(TOKENS.map((token) => [token, resolved(token)]));
+  return { ...found, series: SERIES[isDark(found.surface) ? "dark" : "light"] };
+}
+
+const channels = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map(Number);
+const isDark = (colour) => channels(colour).reduce((sum, part) => sum + part, 0) < 384;
+
+export const mixed = (from, to, share) => {
+  const [a, b] = [channels(from), channels(to)];
+  return `rgb(${a.map((part, i) => Math.round(part + (b[i] - part) * share)).join(",")})`;
+};
+
+export const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', sans-serif";
+const drawn = new Set();
+
+/** Draw into an element, again whenever its width or the theme changes.
+ *
+ * build(palette, width) gives an option of ECharts, with `height` in pixels beside it.
+ */
+export function plot(element, build) {
+  element.hidden = false;
+  const chart = echarts.init(element);
+  let width = 0;
+  const redraw = () => {
+    if (!element.isConnected || !element.clientWidth) return;
+    width = element.clientWidth;
+    const { height, ...option } = build(palette(), width);
+    element.style.height = `${height}px`;
+    chart.resize();
+    chart.setOption({ animation: false, textStyle: { fontFamily: FONT }, ...option }, true);
+  };
+  const observer = new ResizeObserver(() => element.clientWidth !== width && redraw());
+  observer.observe(element);
+  document.addEventListener("themechange", redraw);
+  const leave = () => {
+    observer.disconnect();
+    document.removeEventListener("themechange", redraw);
+    chart.dispose();
+  };
+  drawn.add({ element, leave });
+  redraw();
+  return { chart, redraw };
+}
+
+/** Let go of charts whose elements have left the page. */
+export function sweep() {
+  for (const one of drawn) {
+    if (!one.element.isConnected) {
+      one.leave();
+      drawn.delete(one);
+    }
+  }
+}
+
+/** A tooltip whose lines are text, whatever they say: [label, value] pairs under a title. */
+export const tooltip = (colours, describe) => ({
+  confine: true,
+  backgroundColor: colours.surface,
+  borderColor: colours.line,
+  textStyle: { color: colours.ink, fontSize: 13 },
+  formatter: (given) => {
+    const [title, ...lines] = describe(given);
+    const box = document.createElement("div");
+    box.append(Object.assign(document.createElement("strong"), { textContent: title }));
+    for (const line of lines) box.append(Object.assign(document.createElement("div"), { textContent: line }));
+    return box;
+  },
+});

@@ -1,0 +1,264 @@
+"""CSV, Arrow and Parquet, read by pyarrow batch by batch."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from io import RawIOBase
+from typing import IO, Any, cast
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from rprime.core.cells import Array
+from rprime.evidence.arrow_messages import Messages
+from rprime.evidence.columns import DUPLICATE_ID, LABELS, Columns, Hold
+from rprime.evidence.faults import refuse
+from rprime.evidence.label_columns import Piece
+from rprime.evidence.parquet_pages import check_footer, largest_page
+from rprime.evidence.score_columns import PREFIX, is_score
+from rprime.evidence.vocabulary import Names
+
+ROWS = 1 << 16
+"""Items that are coded at once."""
+_BLOCK = 1 << 19
+_BYTES_A_LENGTH, _BYTES_A_PLACE = 4, 8
+
+
+def read_csv(stream: IO[bytes], columns: Columns) -> None:
+    """Read CSV: UTF-8, a line of names first; an empty field is missing."""
+    text = pa.dictionary(pa.int32(), pa.string())
+    labels = pa.int64() if columns.are_positions else text
+    types = dict.fromkeys(LABELS, labels) | {
+        "group": text,
+        "sample_weight": pa.float64(),
+        "item_id": pa.string(),
+    }
+    stream, names = _names_first(stream)
+    types |= {name: pa.float64() for name in names if is_score(name)}
+    reader = pyarrow.csv.open_csv(
+        pa.PythonFile(stream, mode="r"),
+        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+        convert_options=pyarrow.csv.ConvertOptions(
+            column_types=types, null_values=[""], strings_can_be_null=True
+        ),
+    )
+    _gather(reader.schema, reader, columns)
+
+
+def _names_first(stream: IO[bytes]) -> tuple[IO[bytes], list[str]]:
+    """Give the names of columns of scores, and the stream to read from its begin again.
+
+    Only a type that is given beforehand is that of the whole column; otherwise pyarrow takes the
+    type of the first rows, and scores that begin with 0 and 1 would be integers.
+    """
+    begin = stream.read(_BLOCK)
+    line = begin.partition(b"\n")[0] + b"\n"
+    names: list[str] = []
+    if PREFIX.encode() in line:
+        names = pyarrow.csv.open_csv(pa.BufferReader(line)).schema.names
+    return cast("IO[bytes]", _Rejoined(begin, stream)), names
+
+
+class _Rejoined(RawIOBase):
+    """A stream and what was read of it already."""
+
+    def __init__(self, begin: bytes, rest: IO[bytes]) -> None:
+        super().__init__()
+        self._begin, self._rest = begin, rest
+
+    def readable(self) -> bool:
+        """Give True: it is a file to read."""
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Give up to so many bytes, none only at the end."""
+        if not self._begin:
+            return self._rest.read(size)
+        begin, self._begin = self._begin[:size], self._begin[size:]
+        return begin
+
+
+def read_stream(stream: IO[bytes], columns: Columns, most: int) -> None:
+    """Read an Arrow IPC stream; see `read_parquet`."""
+    messages = Messages(stream, most, columns.hold)
+    with pa.ipc.open_stream(pa.PythonFile(messages, mode="r")) as reader:
+        _gather(reader.schema, _validated(reader), columns)
+
+
+def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
+    """Read Parquet by its row groups.
+
+    Parameters
+    ----------
+    file
+        Seekable.
+    columns
+        Where the items go.
+    most
+        Bytes that the columns may have, inflated.
+    """
+    check_footer(file)
+    with pq.ParquetFile(file, pre_buffer=False, buffer_size=_BLOCK) as source:
+        schema = source.schema_arrow
+        columns.hold(largest_page(file, source.metadata, most))
+        texts = [name for name in schema.names if _is_text(schema.field(name).type)]
+    with pq.ParquetFile(
+        file, pre_buffer=False, buffer_size=_BLOCK, read_dictionary=texts
+    ) as source:
+        batches = source.iter_batches(ROWS, use_threads=False)
+        _gather(source.schema_arrow, _validated(batches), columns)
+
+
+def _validated(batches: Iterable[Any]) -> Iterator[Any]:
+    """Look through what was sent before its offsets and positions are followed."""
+    for batch in batches:
+        batch.validate(full=True)
+        yield batch
+
+
+def _gather(schema: Any, batches: Iterable[Any], columns: Columns) -> None:
+    names = columns.begin(schema.names)
+    for number, name in enumerate(names, 1):
+        _check_type(schema.field(name).type, name, number)
+    ids = _Ids(columns.hold) if "item_id" in names else None
+    wanted = [name for name in names if name != "item_id"]
+    if ids is not None:
+        columns.identify(ids)
+    for batch in batches:
+        if ids is not None:
+            ids.add(batch.column("item_id"))
+        for start in range(0, batch.num_rows, ROWS):
+            part = batch.slice(start, ROWS)
+            columns.add({name: _piece(part.column(name)) for name in wanted})
+
+
+def _is_text(kind: Any) -> bool:
+    return bool(
+        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
+    )
+
+
+def _is_number(kind: Any) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _check_type(kind: Any, name: str, number: int) -> None:
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    numeric = name == "sample_weight" or is_score(name)
+    fits = _is_number(kind) or pa.types.is_null(kind) or (_is_text(kind) and not numeric)
+    if not fits:
+        what = "numbers" if numeric else "integers or strings"
+        place = "/y_score" if is_score(name) else f"/{name}"
+        raise refuse(place, "column_type", f"Column {number} holds something else than {what}.")
+
+
+def _piece(column: Any) -> Piece:
+    kind = column.type
+    if pa.types.is_dictionary(kind) and column.dictionary.null_count:
+        column, kind = column.dictionary_decode(), kind.value_type
+    missing = _missing(column)
+    if pa.types.is_null(kind):
+        return Piece(np.zeros(len(column), np.uint8), missing)
+    if _is_text(kind):
+        column = column.dictionary_encode()
+    if pa.types.is_dictionary(column.type):
+        return Piece(_numbers(column.indices), missing, _Dictionary(column.dictionary))
+    return Piece(_numbers(column), missing)
+
+
+def _missing(column: Any) -> Array | None:
+    if not column.null_count:
+        return None
+    return _numbers(column.is_null().cast(pa.uint8())).view(bool)
+
+
+def _numbers(column: Any) -> Array:
+    # pyarrow's own ways import pandas wherever it is installed, which takes half a second.
+    kind = np.dtype(column.type.to_pandas_dtype())
+    if not len(column):
+        return np.zeros(0, kind)
+    values = np.frombuffer(column.buffers()[1], kind, len(column), column.offset * kind.itemsize)
+    missing = _missing(column)
+    return values if missing is None else np.where(missing, kind.type(0), values)
+
+
+class _Dictionary:
+    """The distinct labels of a dictionary column."""
+
+    def __init__(self, values: Any) -> None:
+        self.values = values
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def taken(self, positions: Array) -> Sequence[Any]:
+        # Not by `pa.array`, for the reason that `_numbers` gives.
+        buffers = [None, pa.py_buffer(np.ascontiguousarray(positions, np.int64))]
+        places = pa.Array.from_buffers(pa.int64(), len(positions), buffers)
+        found: list[Any] = self.values.take(places).to_pylist()
+        return found
+
+    def same(self, other: Names) -> bool:
+        return isinstance(other, _Dictionary) and bool(self.values.equals(other.values))
+
+
+class _Ids:
+    """The ids of the items."""
+
+    def __init__(self, hold: Hold) -> None:
+        self._hold = hold
+        self._chunks: list[Any] = []
+
+    def add(self, column: Any) -> None:
+        if column.null_count:
+            row = sum(map(len, self._chunks)) + int(pc.index(column.is_null(), True).as_py())
+            raise refuse(f"/item_id/{row}", "no_id", "Each item needs an id, or none has one.")
+        self._hold_decoded(column)
+        self._chunks.append(column.cast(pa.large_string()).cast(pa.large_binary()))
+
+    def _hold_decoded(self, column: Any) -> None:
+        """Ask for their bytes, twice because they are sorted, before a dictionary is resolved."""
+        size = column.nbytes
+        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+            lengths = pc.binary_length(column.dictionary).take(column.indices)
+            size = pc.sum(lengths).as_py() or 0
+        self._hold(2 * (size + _BYTES_A_PLACE * len(column)))
+
+    @property
+    def column(self) -> Any:
+        """The ids as a column of Arrow, to be sent on."""
+        return pa.chunked_array(self._chunks).cast(pa.large_string())
+
+    def order(self, pointer: str) -> Array:
+        ids = pa.concat_arrays(self._chunks)
+        order = pc.sort_indices(ids)
+        ids = ids.take(order)
+        self._chunks = [ids]
+        found: Array = order.to_numpy()
+        if len(ids) > 1:
+            twins = pc.index(pc.equal(ids[1:], ids[:-1]), True).as_py()
+            if twins >= 0:
+                raise refuse(f"{pointer}/{found[twins + 1]}", "duplicate_id", DUPLICATE_ID)
+        return found
+
+    def packed(self) -> Iterable[bytes]:
+        for chunk in self._chunks:
+            for start in range(0, len(chunk), ROWS):
+                yield _packed(chunk.slice(start, ROWS))
+
+
+def _packed(ids: Any) -> bytes:
+    """Give each id with its length before it."""
+    offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : ids.offset + len(ids) + 1]
+    data = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    lengths = np.diff(offsets).astype("<u4")
+    places = offsets[:-1] - offsets[0] + _BYTES_A_LENGTH * np.arange(len(ids))
+    places = (places[:, None] + np.arange(_BYTES_A_LENGTH)).ravel()
+    packed = np.empty(data.size + places.size, np.uint8)
+    is_data = np.ones(packed.size, bool)
+    is_data[places] = False
+    packed[places] = lengths.view(np.uint8)
+    packed[is_data] = data
+    return packed.tobytes()

@@ -1,0 +1,356 @@
+"""Columns of items, gathered batch by batch into codes."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.evidence import names
+from rprime.evidence.document import Document
+from rprime.evidence.faults import refuse
+from rprime.evidence.label_columns import CodedColumn, Piece
+from rprime.evidence.numbers import MOST, WEIGHT
+from rprime.evidence.score_columns import PREFIX, ScoreColumns, is_score, ordered
+from rprime.evidence.vocabulary import Growing, Positions, Vocabulary, Where
+
+LABELS = ("y_true", "y_pred", "y_pred_baseline")
+NAMES = (*LABELS, "sample_weight", "item_id", "group")
+"""The columns that there can be, besides those of scores."""
+MATRIX = "y_score"
+"""The name of all scores in one array, where a body can have such."""
+_MEMBERS = {"sample_weight": "sample_weight", "group": "groups"}
+_MOST_GROUPS = 2**32 - 2
+_PIECE = 1 << 18
+
+Hold = Callable[[int], None]
+"""Asks for bytes that are kept until the request ends; raises where there are none left."""
+
+
+DUPLICATE_ID = "Two items have this id; each item needs its own."
+
+
+class Identities(Protocol):
+    """The ids of items, distinct, one for each."""
+
+    def order(self, pointer: str) -> Array:
+        """Give the order of the ids by their UTF-8 bytes, and keep them in it.
+
+        Raises
+        ------
+        InvalidEvidenceError
+            If two are equal.
+        """
+
+    def packed(self) -> Iterable[bytes]:
+        """Give each id, its length before it in four bytes (little-endian), in large pieces."""
+
+
+class _Gatherer(Protocol):
+    def add(self, piece: Piece, row: int) -> None: ...
+
+    @property
+    def nbytes(self) -> int: ...
+
+
+class _Weights:
+    """Weights of the items."""
+
+    def __init__(self) -> None:
+        self._kept = Growing(np.float64)
+
+    @property
+    def nbytes(self) -> int:
+        return self._kept.nbytes
+
+    def add(self, piece: Piece, row: int) -> None:
+        where = Where("/sample_weight", row, null=False)
+        if piece.missing is not None:
+            where.refuse(piece.missing, "not_a_number", "Each item needs a weight.")
+        if piece.names is not None or piece.texts is not None:
+            raise refuse("/sample_weight", "not_a_number", WEIGHT.rule)
+        values = piece.values.astype(np.float64)
+        where.refuse(~((values >= WEIGHT.low) & (values <= MOST)), "out_of_range", WEIGHT.rule)
+        self._kept.extend(values)
+
+    def array(self, order: Array | None) -> Array:
+        values = self._kept.whole()
+        return values if order is None else values[order]
+
+
+class _Groups:
+    """Groups of the items."""
+
+    def __init__(self) -> None:
+        self._groups = Vocabulary(_MOST_GROUPS, "/group")
+        self._kept = Growing()
+
+    @property
+    def nbytes(self) -> int:
+        return self._kept.nbytes + self._groups.nbytes
+
+    def add(self, piece: Piece, row: int) -> None:
+        where = Where("/group", row, null=False)
+        if piece.missing is not None:
+            where.refuse(piece.missing, "no_group", "Each item needs a group.")
+        self._kept.extend(piece.coded(self._groups, where))
+
+    def array(self, order: Array | None) -> Array:
+        # In the order in which they appear, as those of JSON are.
+        values = self._kept.whole()
+        values = values if order is None else values[order]
+        size = len(self._groups.labels)
+        first = np.full(size, values.size)
+        for end in range(values.size, 0, -_PIECE):
+            start = max(end - _PIECE, 0)
+            # Of several items of a group the last one written is the first.
+            first[values[start:end][::-1]] = np.arange(start, end)[::-1]
+        numbers = np.empty(size, np.uint32)
+        numbers[np.argsort(first)] = np.arange(size)
+        return numbers[values]
+
+
+class Columns:
+    """The columns of one body.
+
+    Parameters
+    ----------
+    question
+        What is asked about them, with the declared classes.
+    most
+        How many classes there may be.
+    hold
+        Asked for the bytes that are kept.
+    untyped
+        Whether texts may stand for integers.
+    matrix
+        Whether the scores may be one array.
+    """
+
+    def __init__(
+        self,
+        question: "Question",
+        most: int,
+        hold: Hold,
+        *,
+        untyped: bool = False,
+        matrix: bool = False,
+    ) -> None:
+        self._question = question
+        self._most = most
+        self._codes = question.codes(most, untyped=untyped)
+        self._known = (*NAMES, MATRIX) if matrix else NAMES
+        self.hold = hold
+        self._held = 0
+        self._rows = 0
+        self._labels: dict[str, CodedColumn] = {}
+        self._others: dict[str, _Weights | _Groups] = {}
+        self._scores: ScoreColumns | None = None
+        self._matrix: Array | None = None
+        self._ids: Identities | None = None
+
+    @property
+    def are_positions(self) -> bool:
+        """Whether the labels are positions in the declared classes."""
+        return isinstance(self._codes, Positions)
+
+    def begin(self, columns: Iterable[str]) -> list[str]:
+        """Take the names of the columns; what is wrong with them is refused.
+
+        Returns
+        -------
+        Those that are to be read.
+        """
+        found = list(columns)
+        self._check_names(found)
+        for name in found:
+            if name in LABELS:
+                null = name != "y_true"
+                self._labels[name] = CodedColumn(self._codes, f"/{name}", null=null)
+        if "sample_weight" in found:
+            self._others["sample_weight"] = _Weights()
+        if "group" in found:
+            self._others["group"] = _Groups()
+        self._scores = ScoreColumns.of(found, self._question.declared(self._most))
+        self._question.check(found)
+        return found
+
+    def _check_names(self, found: list[str]) -> None:
+        known = ", ".join(f"`{name}`" for name in (*self._known, f"{PREFIX}<label>"))
+        for place, name in enumerate(found, 1):
+            if name not in self._known and not is_score(name):
+                detail = f"Column {place} has a name that is not known; columns are: {known}."
+                raise refuse("", "unknown_column", detail)
+        if len(set(found)) < len(found):
+            detail = "A column stands there twice; keep one of the two."
+            raise refuse("", "duplicate_column", detail)
+        scored = [MATRIX in found, any(map(is_score, found))]
+        if all(scored):
+            detail = f"The scores are in `{MATRIX}` or in columns of their own, not in both."
+            raise refuse("", "several_kinds", detail)
+        for name in ("y_true",) if any(scored) else ("y_true", "y_pred"):
+            if name not in found:
+                detail = f"The column `{name}` is missing; columns are: {known}."
+                raise refuse("", "missing_column", detail)
+
+    def add(self, batch: Mapping[str, Piece]) -> None:
+        """Add items at the end of all columns."""
+        gatherers: Mapping[str, _Gatherer] = {**self._labels, **self._others}
+        for name, gatherer in gatherers.items():
+            gatherer.add(batch[name], self._rows)
+        if self._scores is not None:
+            self._scores.add(batch, self._rows)
+        self._rows += batch["y_true"].values.size
+        kept = (*gatherers.values(), self._scores)
+        size = sum(part.nbytes for part in kept if part is not None)
+        if size > self._held:
+            self.hold(size - self._held)
+            self._held = size
+
+    def matrix(self, items: int, width: int) -> Array:
+        """Give the array for all scores, which the caller fills."""
+        self.hold(items * width * np.dtype(np.float64).itemsize)
+        self._matrix = np.empty((items, width))
+        return self._matrix
+
+    def identify(self, ids: Identities) -> None:
+        """Take the ids of the items."""
+        self._ids = ids
+
+    def beside(self) -> "Predictions":
+        """Give what reads other predictions for the items from a body of their own."""
+        return Predictions(self._question, self._codes, self.hold)
+
+    def take(self, predictions: "Predictions") -> None:
+        """Take other predictions for the items, from a body of their own, as the baseline."""
+        if self._ids is not None:
+            detail = "The items have ids: give the baseline `item_id` and `y_true`, too."
+            raise refuse("/baseline", "no_id", detail)
+        if predictions.size != self._rows:
+            detail = f"It has {predictions.size} items and the candidate {self._rows}."
+            raise refuse("/baseline/y_pred", "wrong_length", detail)
+        self._labels["y_pred_baseline"] = predictions.column
+
+    def document(self) -> Document:
+        """Give the request, with the columns in the place of the arrays of JSON."""
+        if not self._rows:
+            raise refuse("/y_true", "empty", "There is no item; there is nothing to evaluate.")
+        order = None if self._ids is None else self._ids.order("/item_id")
+        if order is not None:
+            for column in self._labels.values():
+                column.sort(order)
+        document, other = self._question.document, self._labels.pop("y_pred_baseline", None)
+        arrays: dict[str, object] = {
+            **self._labels,
+            **{_MEMBERS[name]: column.array(order) for name, column in self._others.items()},
+        }
+        if self._ids is not None:
+            arrays["item_id"] = self._ids
+        arrays |= self._scored(order)
+        document.arrays |= arrays
+        document.names += tuple(arrays)
+        if other is not None:
+            self._labels["y_true"].shared = True
+            document.rest["baseline"] = {}
+            document.inner["baseline"] = Document(
+                {}, {"y_pred": other}, ("y_pred",), "/y_pred_baseline"
+            )
+        return document
+
+    def _scored(self, order: Array | None) -> dict[str, object]:
+        """Give the scores, and the labels that their columns name where the request does not."""
+        if self._matrix is not None:
+            return {MATRIX: self._matrix if order is None else ordered(self._matrix, order)}
+        if self._scores is None:
+            return {}
+        scores: dict[str, object] = {MATRIX: self._scores.array(order)}
+        if "labels" in self._question.document.arrays:
+            return scores
+        return scores | {"labels": self._scores.labels}
+
+
+class Predictions(Columns):
+    """The column `y_pred` of another body, about the items of a first one.
+
+    Parameters
+    ----------
+    question, codes, hold
+        Of the first one: its labels have the same codes here.
+    """
+
+    def __init__(self, question: "Question", codes: Vocabulary | Positions, hold: Hold) -> None:
+        super().__init__(question, 0, hold)
+        self._codes = codes
+        self.column = CodedColumn(codes, "/baseline/y_pred", null=True)
+        self.size = 0
+
+    def begin(self, columns: Iterable[str]) -> list[str]:
+        """Take the names of the columns; what is wrong with them is refused."""
+        found = list(columns)
+        if found != ["y_pred"]:
+            detail = "Without `y_true` a baseline is the column `y_pred` alone, for the same items."
+            raise refuse("/baseline", "unknown_column", detail)
+        return found
+
+    def add(self, batch: Mapping[str, Piece]) -> None:
+        """Add items at the end."""
+        self.column.add(batch["y_pred"], self.size)
+        self.size += batch["y_pred"].values.size
+
+
+_OWN = ("y_true", "y_pred", "y_score", "sample_weight", "groups", "confusion_matrix", "cells")
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked about columns: the other members of the request.
+
+    Parameters
+    ----------
+    document
+        Without arrays of items.
+    positions
+        Whether the labels of the items are positions in the declared classes.
+    """
+
+    document: Document
+    positions: bool
+
+    @classmethod
+    def of(cls, document: Document) -> "Question":
+        """Take what is meant for the reader out of a request.
+
+        Raises
+        ------
+        InvalidEvidenceError
+            If it has evidence of its own.
+        """
+        for name in _OWN:
+            if name in document.names:
+                detail = "The items are in the columns of the body; give the evidence once."
+                raise refuse(f"/{name}", "several_kinds", detail)
+        positions = document.rest.pop("codes", False)
+        if type(positions) is not bool:
+            raise refuse("/codes", "bool_type", "`codes` is true or false.")
+        if positions and not isinstance(document.arrays.get("labels"), list):
+            detail = "With `codes` a label is a position in `labels`; give them."
+            raise refuse("/labels", "required", detail)
+        return cls(document, positions)
+
+    def codes(self, most: int, *, untyped: bool) -> Vocabulary | Positions:
+        """Give what codes the labels."""
+        if self.positions:
+            return Positions(len(self.document.arrays["labels"]))
+        return Vocabulary(most, "/y_true", untyped=untyped)
+
+    def declared(self, most: int) -> tuple[str, ...] | None:
+        """Give the declared classes; None if there are none."""
+        given = self.document.arrays.get("labels")
+        return None if given is None else names.declared(given, "/labels", most)
+
+    def check(self, found: list[str]) -> None:
+        """Refuse a second baseline."""
+        if "y_pred_baseline" in found and "baseline" in self.document.names:
+            detail = "The column `y_pred_baseline` is the baseline; name one of the two."
+            raise refuse("/baseline", "several_kinds", detail)

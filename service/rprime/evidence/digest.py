@@ -1,0 +1,110 @@
+"""Fingerprints: which test set it was, and which evidence."""
+
+import hashlib
+from collections.abc import Sequence
+
+import numpy as np
+import orjson
+
+from rprime.core.cells import Array, DenseCells
+from rprime.core.items import Items
+from rprime.core.table import ConfusionTable
+from rprime.evidence.columns import Identities
+
+_PIECE = 1 << 18
+"""Items that are hashed at once, so that no copy of all of them is made."""
+
+
+def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identities | None) -> str:
+    """Identify a test set by the true labels of its items in their order.
+
+    Parameters
+    ----------
+    labels
+        Names of all classes.
+    true
+        Shape (n,), codes into the labels.
+    identities
+        The ids of the items, where they have some: the items are in the order of their ids then.
+
+    Returns
+    -------
+    SHA-256 in hexadecimal. It depends neither on the order of the classes nor on classes that
+    no item has.
+    """
+    present = np.flatnonzero(np.bincount(true, minlength=len(labels)))
+    # Python sorts by code point, which is the order of the UTF-8 bytes.
+    order = sorted(present.tolist(), key=labels.__getitem__)
+    codes = np.zeros(len(labels), dtype="<u4")
+    codes[order] = np.arange(len(order))
+    same = (codes == np.arange(len(labels))).all()
+    digest = hashlib.sha256(b"rprime-fp1\n")
+    digest.update(orjson.dumps([labels[i] for i in order]) + b"\n")
+    for start in range(0, true.size, _PIECE):
+        part = true[start : start + _PIECE]
+        digest.update((part.astype("<u4") if same else np.take(codes, part)).data)
+    if identities is not None:
+        for packed in identities.packed():
+            digest.update(packed)
+    return digest.hexdigest()
+
+
+def evidence_digest(
+    labels: Sequence[str],
+    table: ConfusionTable,
+    items: Items | None,
+    identities: Identities | None = None,
+    scores: Array | None = None,
+) -> str:
+    """Identify evidence by what was read from it, whatever it was encoded in.
+
+    Returns
+    -------
+    "sha256:" and the hexadecimal digest of the class names, the table, the items and the scores.
+    """
+    digest = hashlib.sha256(b"rprime-input1\n")
+    digest.update(orjson.dumps(labels) + b"\n")
+    for name, values in _parts(table, items):
+        if values is not None:
+            packed = _packed(values)
+            digest.update(f"{name} {packed.dtype.str} {packed.size}\n".encode())
+            digest.update(packed.data)
+    if table.weighted and items is None:
+        digest.update(b"weighted\n")
+    if identities is not None:
+        digest.update(b"ids\n")
+        for packed_ids in identities.packed():
+            digest.update(packed_ids)
+    if scores is not None:
+        digest.update(f"scores {scores.shape[1]}\n".encode())
+        digest.update(np.ascontiguousarray(scores, dtype="<f8").data)
+    return f"sha256:{digest.hexdigest()}"
+
+
+def _parts(table: ConfusionTable, items: Items | None) -> list[tuple[str, Array | None]]:
+    cells = table.cells
+    parts: list[tuple[str, Array | None]] = [
+        ("unclassified", table.unclassified),
+        ("spurious", table.spurious),
+        ("counts", cells.counts),
+    ]
+    if not isinstance(cells, DenseCells):
+        parts += [("rows", cells.rows), ("columns", cells.columns)]
+    if items is not None:
+        parts += [("true", items.true), ("predicted", items.predicted)]
+        parts += [("weights", items.weights), ("groups", items.groups)]
+    return parts
+
+
+def _packed(values: Array) -> Array:
+    """Give non-negative numbers in the smallest little-endian type that holds them exactly."""
+    largest = values.max(initial=0)
+    if largest < _BEYOND_INTEGERS:
+        kind = np.min_scalar_type(int(largest)).newbyteorder("<")
+        packed = np.ascontiguousarray(values, dtype=kind)
+        if values.dtype.kind == "u" or (packed == values).all():
+            return packed
+    return np.ascontiguousarray(values, dtype="<f8")
+
+
+_BEYOND_INTEGERS = 2.0**63

@@ -1,0 +1,150 @@
+"""Columns of labels, coded piece by piece."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.evidence.coding import Coded, Places, Raw
+from rprime.evidence.faults import refuse
+from rprime.evidence.numbers import MOST
+from rprime.evidence.vocabulary import NO_LABEL, Growing, Names, Positions, Vocabulary, Where
+
+_PIECE = 1 << 18
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Some items of a column.
+
+    Parameters
+    ----------
+    values
+        Integers or other numbers; or positions in ``names``.
+    missing
+        Which of them are null; None: none is.
+    names
+        The distinct labels.
+    texts
+        The labels themselves, in place of all this.
+    """
+
+    values: Array
+    missing: Array | None = None
+    names: Names | None = None
+    texts: list[str] | None = None
+
+    def coded(self, codes: "Vocabulary | Positions", where: Where) -> Array:
+        """Give the codes of the labels."""
+        missing, values = self._whole(where)
+        if missing is not None and not where.null:
+            where.refuse(missing, "no_label", NO_LABEL)
+        if isinstance(codes, Vocabulary):
+            if self.texts is not None:
+                return codes.of_texts(self.texts, where)
+            if self.names is not None:
+                return codes.of_positions(values, self.names, missing, where)
+        elif self.names is not None or self.texts is not None:
+            raise refuse(where.pointer, "not_codes", "With `codes` a label is an integer.")
+        return codes.of_integers(values, missing, where)
+
+    def _whole(self, where: Where) -> tuple[Array | None, Array]:
+        """Give what is missing, and the values as integers: 2.0 is one, NaN is missing."""
+        if self.values.dtype.kind != "f":
+            return self.missing, self.values
+        missing = np.isnan(self.values)
+        if self.missing is not None:
+            missing |= self.missing
+        values = np.where(missing, 0.0, self.values)
+        bad = ~(np.abs(values) <= MOST)
+        where.refuse(bad | (np.rint(values) != values), "mixed_labels", _NO_INTEGER)
+        return missing if missing.any() else None, values.astype(np.int64)
+
+
+_NO_INTEGER = "A label that is a number is an integer from -(2^53-1) to 2^53-1."
+
+
+class CodedColumn:
+    """A column of labels, coded.
+
+    Parameters
+    ----------
+    codes
+        What its codes mean; shared by all the columns of labels.
+    pointer
+        Where it stands.
+    null
+        Whether items without a label are allowed.
+    """
+
+    def __init__(self, codes: Vocabulary | Positions, pointer: str, *, null: bool) -> None:
+        self.codes = codes
+        self.shared = False
+        self._where = Where(pointer, 0, null)
+        self._kept = Growing()
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        return self._kept.nbytes
+
+    def add(self, piece: Piece, row: int) -> None:
+        """Add items at the end."""
+        where = Where(self._where.pointer, row, self._where.null)
+        self._kept.extend(piece.coded(self.codes, where))
+
+    @property
+    def values(self) -> Array:
+        """The codes of all items; nothing can be added any more."""
+        return self._kept.whole()
+
+    def sort(self, order: Array) -> None:
+        """Bring the items into an order."""
+        ordered = Growing(self.values.dtype)
+        ordered.extend(self.values[order])
+        self._kept = ordered
+
+
+def combined(
+    true: CodedColumn,
+    predicted: CodedColumn,
+    declared: tuple[str, ...] | None,
+    places: Places,
+    most: int,
+) -> Coded:
+    """Give two columns the codes of the classes; it uses their memory up, unless it is shared.
+
+    Parameters
+    ----------
+    true, predicted
+        Of one body.
+    declared
+        The classes in their order; None: those that occur.
+    places
+        Where everything stands.
+    most
+        How many classes there may be.
+    """
+    codes = true.codes
+    if isinstance(codes, Positions):
+        assert declared is not None  # noqa: S101 (see `Columns`)
+        return Coded(declared, true.values, predicted.values)
+    texts = codes.texts
+    if true.shared:
+        # Some labels may be those of the other predictions alone.
+        occurs = _occurrences(true.values, len(texts)) | _occurrences(predicted.values, len(texts))
+        texts = [text if here else None for text, here in zip(texts, occurs, strict=True)]
+    kept = [
+        column.values.copy() if column.shared else column.values for column in (true, predicted)
+    ]
+    rank = int if codes.integers else str
+    raw = Raw(texts, kept[0], kept[1], places, rank=rank, reuse=True)
+    return raw.sorted(most) if declared is None else raw.declared(declared)
+
+
+def _occurrences(values: Array, size: int) -> Array:
+    """Tell which codes occur."""
+    found = np.zeros(size, bool)
+    for start in range(0, values.size, _PIECE):
+        found |= np.bincount(values[start : start + _PIECE], minlength=size) > 0
+    return found

@@ -1,0 +1,35 @@
+"""The options that are matrices of the size of the table."""
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.evidence import numbers
+from rprime.evidence.document import Document
+
+
+def read_matrices(document: Document, k: int) -> dict[str, Array]:
+    """Read the options that are matrices of the size of the table."""
+    found = {}
+    for name, quantity in (
+        ("cost", numbers.COST),
+        ("cell_weights", numbers.WEIGHT),
+        ("kappa_weights", numbers.WEIGHT),
+    ):
+        rows = document.arrays.get(name)
+        if rows is not None:
+            pointer = f"{document.pointer}/{name}"
+            given = numbers.lists(rows, pointer)
+            # The cost has a further column where it prices unclassified items.
+            width = k + 1 if name == "cost" and len(given[0]) == k + 1 else k
+            found[name] = numbers.matrix(
+                given, pointer, quantity, (k, width), without_booleans=document.without_booleans
+            )
+    if "kappa_weights" in found:
+        _check_diagonal(found["kappa_weights"], f"{document.pointer}/kappa_weights")
+    return found
+
+
+def _check_diagonal(weights: Array, pointer: str) -> None:
+    bad = np.repeat(np.flatnonzero(np.diagonal(weights))[:, None], 2, axis=1)
+    detail = "Weights of disagreement are 0 on the diagonal, where there is agreement."
+    numbers.raise_places(bad, pointer, "not_zero", detail)

@@ -1,0 +1,134 @@
+"""Class names: what is allowed, and when two are the same."""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from typing import Any
+
+from rprime.core.naming import HIDDEN, LONGEST_NAME
+from rprime.evidence.faults import Fault, InvalidEvidenceError, kind_of, refuse
+from rprime.evidence.numbers import MOST
+
+_HIDDEN = re.compile(rf"[{HIDDEN}\ud800-\udfff]")
+
+Place = Callable[[int], str]
+"""The JSON pointer of the label with a number; asked for only where there is a fault."""
+
+RULE = (
+    f"A class name has 1 to {LONGEST_NAME} characters, not only spaces, none of them a control, "
+    "zero-width or bidirectional-override character."
+)
+
+
+INTEGER_RULE = "An integer label lies between -(2^53-1) and 2^53-1."
+
+
+@lru_cache(maxsize=64)
+def numbered(k: int) -> tuple[str, ...]:
+    """Give the names "0", "1", ... of classes that have none."""
+    return tuple(map(str, range(k)))
+
+
+def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
+    """Read the labels of a request.
+
+    Parameters
+    ----------
+    labels
+        An array of strings, or of integers that stand for their decimal text.
+    pointer
+        Where it stands.
+    most
+        How many classes there may be.
+
+    Returns
+    -------
+    The names in the order given, in NFC and without surrounding white space.
+    """
+    if not isinstance(labels, list) or not labels:
+        found = "an empty one" if labels == [] else kind_of(labels)
+        raise refuse(pointer, "not_an_array", f"An array of class names is needed, not {found}.")
+    check_number(len(labels), pointer, most)
+    if set(map(type, labels)) != {str}:
+        labels = _decimal_texts(labels, pointer)
+    return distinct(labels, lambda i: f"{pointer}/{i}")
+
+
+def check_number(k: int, pointer: str, most: int) -> None:
+    """Refuse more classes than the limit."""
+    if k > most:
+        raise refuse(pointer, "too_many_classes", f"There are {k} classes; at most {most} can be.")
+
+
+def distinct(labels: Sequence[str], place: Place) -> tuple[str, ...]:
+    """Normalise names that must differ from each other.
+
+    Parameters
+    ----------
+    labels
+        As sent.
+    place
+        Where each stands.
+    """
+    names = normalised(labels, place)
+    if len(set(names)) < len(names):
+        raise InvalidEvidenceError(_twins(names, place))
+    return tuple(names)
+
+
+def normalised(labels: Sequence[str], place: Place) -> list[str]:
+    """Check names and give them in NFC and without surrounding white space."""
+    whole = "".join(labels)
+    names = list(map(str.strip, labels))
+    if not all(names) or max(map(len, labels)) > LONGEST_NAME or _HIDDEN.search(whole):
+        raise InvalidEvidenceError(_forbidden(labels, place))
+    if whole.isascii():
+        return names
+    return [unicodedata.normalize("NFC", name) for name in names]
+
+
+def is_integer(label: object) -> bool:
+    """Whether a JSON value is an integer: 1.0 is one, true is not."""
+    return type(label) is int or (type(label) is float and label.is_integer())
+
+
+def _decimal_texts(labels: list[Any], pointer: str) -> list[str]:
+    if not all(map(is_integer, labels)):
+        raise InvalidEvidenceError(_mixed(labels, pointer))
+    for i, label in enumerate(labels):
+        if abs(label) > MOST:
+            raise refuse(f"{pointer}/{i}", "out_of_range", INTEGER_RULE)
+    return [str(int(label)) for label in labels]
+
+
+def _forbidden(labels: Sequence[str], place: Place) -> Iterator[Fault]:
+    for i, label in enumerate(labels):
+        if not label.strip() or len(label) > LONGEST_NAME or _HIDDEN.search(label):
+            yield Fault(place(i), "class_name", RULE)
+
+
+def _mixed(labels: list[object], pointer: str) -> Iterator[Fault]:
+    # What the first one is, all have to be.
+    fits = is_integer if is_integer(labels[0]) else is_string
+    for i, label in enumerate(labels):
+        if not fits(label):
+            detail = f"The labels are all strings or all integers; this is {kind_of(label)}."
+            yield Fault(f"{pointer}/{i}", "mixed_labels", detail)
+
+
+def is_string(label: object) -> bool:
+    """Whether a JSON value is a string."""
+    return isinstance(label, str)
+
+
+def _twins(names: list[str], place: Place) -> Iterator[Fault]:
+    first: dict[str, int] = {}
+    for i, name in enumerate(names):
+        if name in first:
+            detail = (
+                f"The same class as at {place(first[name])}, once both are in Unicode form NFC "
+                "and without surrounding spaces. Use one spelling."
+            )
+            yield Fault(place(i), "twin_labels", detail)
+        first.setdefault(name, i)

@@ -1,0 +1,200 @@
+"""NPZ: arrays of numpy in an archive, read piece by piece and never unpickled."""
+
+import os
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from struct import Struct
+from typing import IO
+
+import numpy as np
+from numpy.lib import format as npy
+
+from rprime.core.cells import Array
+from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Columns
+from rprime.evidence.faults import TooLargeError, UnreadableBodyError, refuse
+from rprime.evidence.label_columns import Piece
+from rprime.evidence.numbers import raise_places
+from rprime.evidence.score_columns import is_score
+
+ROWS = 1 << 16
+"""Items that are coded at once."""
+_SUFFIX = ".npy"
+_METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+_END = Struct("<4s4H2LH")
+_END_MARK = b"PK\5\6"
+_LARGE_MARK, _LARGE_SIZE = b"PK\6\7", 20
+"""What stands before the end of an archive of more than 4 GiB or 65 535 members."""
+_COPIES = 2
+"""Of the ids, while they are sorted."""
+_LONGEST_TAIL = _END.size + (1 << 16)
+_MOST_DIRECTORY = 1 << 20
+_LONGEST = 512
+"""Bytes of a string; a class name has at most 128 characters."""
+
+
+def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
+    """Read an archive of arrays of equal size: one-dimensional, but for scores of all classes.
+
+    Parameters
+    ----------
+    file
+        Seekable.
+    columns
+        Where the items go.
+    most
+        Bytes that the arrays may have, inflated.
+    """
+    _check_directory(file)
+    try:
+        with zipfile.ZipFile(file) as archive:
+            _read(archive, columns, most)
+    except _BROKEN:
+        raise UnreadableBodyError("The body is no archive of plain arrays.") from None
+
+
+# Encrypted members raise a RuntimeError, unknown flags a NotImplementedError.
+_BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
+
+
+def _check_directory(file: IO[bytes]) -> None:
+    """Refuse an archive of many members before there is an object for each of them."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - _LONGEST_TAIL, 0))
+    tail = file.read()
+    end = len(tail) - _END.size
+    if not tail.startswith(_END_MARK, max(end, 0)):
+        end = tail.rfind(_END_MARK)
+    if end < 0 or len(tail) < end + _END.size:
+        return  # which is no archive
+    large = tail.startswith(_LARGE_MARK, max(end - _LARGE_SIZE, 0))
+    if large or _END.unpack_from(tail, end)[5] > _MOST_DIRECTORY:
+        raise UnreadableBodyError("The archive has more members than there are columns.")
+
+
+def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
+    members = {member.filename.removesuffix(_SUFFIX): member for member in archive.infolist()}
+    names = columns.begin([m.filename.removesuffix(_SUFFIX) for m in archive.infolist()])
+    # What the directory says is what is read at most, so that no bomb goes off.
+    if sum(member.file_size for member in members.values()) > most:
+        raise TooLargeError(most)
+    # A directory can point before the beginning of the file, too.
+    if any(
+        member.compress_type not in _METHODS or member.header_offset < 0
+        for member in members.values()
+    ):
+        raise UnreadableBodyError("The body is no archive that numpy writes.")
+    with ExitStack() as opened:
+        arrays = {
+            name: _Member.of(opened.enter_context(archive.open(members[name])), name)
+            for name in names
+        }
+        _check_sizes(arrays)
+        scores = arrays.pop(MATRIX, None)
+        if scores is not None:
+            scores.fill(columns.matrix(scores.size, scores.width))
+        ids = arrays.pop("item_id", None)
+        if ids is not None:
+            columns.hold(_COPIES * ids.size * ids.kind.itemsize)
+            columns.identify(_Ids(ids))
+        for batch in _batches(arrays):
+            columns.add(batch)
+
+
+def _batches(arrays: "Mapping[str, _Member]") -> Iterator[Mapping[str, Piece]]:
+    size = next(iter(arrays.values())).size
+    for start in range(0, size, ROWS):
+        rows = min(ROWS, size - start)
+        yield {name: array.piece(rows) for name, array in arrays.items()}
+
+
+def _check_sizes(arrays: "Mapping[str, _Member]") -> None:
+    size = arrays.get("y_true", next(iter(arrays.values()))).size
+    for name, array in arrays.items():
+        if array.size != size:
+            detail = f"It has {array.size} items and `y_true` {size}; each item needs both."
+            raise refuse(f"/{name}", "wrong_length", detail)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """An array in the archive, its header read."""
+
+    stream: IO[bytes]
+    kind: "np.dtype[np.generic]"
+    size: int
+    width: int = 1
+    by_columns: bool = False
+
+    @classmethod
+    def of(cls, stream: IO[bytes], name: str) -> "_Member":
+        try:
+            # Other versions are those of headers that fill more than 64 KiB.
+            if npy.read_magic(stream) != (1, 0):
+                raise ValueError  # noqa: TRY301 (what numpy raises where there is no header)
+            shape, by_columns, kind = npy.read_array_header_1_0(stream)
+        except ValueError:
+            raise UnreadableBodyError("The body is no archive of plain arrays.") from None
+        pointer = f"/{MATRIX if is_score(name) else name}"
+        numeric = name in {"sample_weight", MATRIX} or is_score(name)
+        if kind.kind not in "iuf" and (numeric or kind.kind != "U" or kind.itemsize > _LONGEST):
+            what = "numbers" if numeric else "integers or strings"
+            detail = f"The array holds something else than {what}; pickles are never read."
+            raise refuse(pointer, "column_type", detail)
+        if name == MATRIX and len(shape) == len(("items", "classes")) and shape[1]:
+            return cls(stream, kind, shape[0], shape[1], by_columns=by_columns)
+        if len(shape) != 1:
+            what = "one of the items and one of the classes" if name == MATRIX else "of the items"
+            raise refuse(pointer, "wrong_shape", f"The array needs its dimensions: {what}.")
+        return cls(stream, kind, shape[0])
+
+    def piece(self, rows: int) -> Piece:
+        """Read the next items."""
+        values = self.read(rows)
+        if self.kind.kind != "U":
+            return Piece(values.astype(self.kind.newbyteorder("="), copy=False))
+        return Piece(np.empty(rows, np.uint8), texts=values.tolist())
+
+    def fill(self, scores: Array) -> None:
+        """Read all items into an array, piece by piece, rows or columns first as they come."""
+        for part in scores.T if self.by_columns else (scores.reshape(-1),):
+            for start in range(0, part.size, ROWS):
+                room = part[start : start + ROWS]
+                room[:] = self.read(room.size)
+
+    def read(self, size: int) -> Array:
+        """Read the next elements."""
+        wanted = size * self.kind.itemsize
+        content = self.stream.read(wanted)
+        if len(content) < wanted:
+            raise EOFError
+        return np.frombuffer(content, self.kind)
+
+
+class _Ids:
+    """The ids of the items."""
+
+    def __init__(self, member: _Member) -> None:
+        kind = member.kind if member.kind.kind == "U" else np.dtype("U20")  # of 64 bits
+        self._ids = np.empty(member.size, kind.newbyteorder("="))
+        for start in range(0, member.size, ROWS):
+            room = self._ids[start : start + ROWS]
+            values = member.read(room.size)
+            if values.dtype.kind == "f":
+                raise refuse("/item_id", "column_type", "An id is an integer or a string.")
+            room[:] = values
+
+    def order(self, pointer: str) -> Array:
+        # By code points, which is the order of the UTF-8 bytes.
+        order = np.argsort(self._ids, kind="stable")
+        self._ids = self._ids[order]
+        twins = np.flatnonzero(self._ids[1:] == self._ids[:-1])
+        raise_places(order[twins[:1, None] + 1], pointer, "duplicate_id", DUPLICATE_ID)
+        return order
+
+    def packed(self) -> Iterable[bytes]:
+        for start in range(0, self._ids.size, ROWS):
+            ids = [name.encode() for name in self._ids[start : start + ROWS].tolist()]
+            yield b"".join(len(name).to_bytes(4, "little") + name for name in ids)

@@ -1,0 +1,179 @@
+"""Arrays of numbers: checked and converted without looking at single elements in Python."""
+
+from array import array
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.evidence.faults import MOST_FAULTS, Fault, InvalidEvidenceError, kind_of, refuse
+
+MOST = 2**53 - 1
+"""The largest integer that every JSON parser reads exactly."""
+
+
+@dataclass(frozen=True)
+class Quantity:
+    """What the numbers of an array are.
+
+    Parameters
+    ----------
+    name
+        With its article, to begin a sentence.
+    low
+        The smallest one allowed; the largest is 2^53-1.
+    """
+
+    name: str
+    low: float = 0.0
+
+    @property
+    def rule(self) -> str:
+        """The rule as a sentence."""
+        return f"{self.name} is a number from {self.low:.0f} to 2^53-1."
+
+
+COUNT = Quantity("A count")
+WEIGHT = Quantity("A weight")
+COST = Quantity("A cost", low=-float(MOST))
+
+
+def square(rows: object, pointer: str, quantity: Quantity, *, without_booleans: bool) -> Array:
+    """Convert an array of k arrays of k numbers.
+
+    Returns
+    -------
+    Shape (k, k), float64.
+    """
+    found = lists(rows, pointer)
+    k = len(found)
+    if len({len(row) for row in found}) == 1 and len(found[0]) != k:
+        detail = f"The matrix has {k} rows of {len(found[0])}; it needs as many columns as rows."
+        raise refuse(pointer, "not_square", detail)
+    return matrix(found, pointer, quantity, (k, k), without_booleans=without_booleans)
+
+
+def matrix(
+    rows: object,
+    pointer: str,
+    quantity: Quantity,
+    shape: tuple[int, int],
+    *,
+    without_booleans: bool,
+) -> Array:
+    """Convert an array of arrays of numbers that must have a given shape.
+
+    Returns
+    -------
+    The given shape, float64.
+    """
+    found = lists(rows, pointer)
+    height, width = shape
+    if len(found) != height:
+        detail = f"There are {len(found)} rows; {height} are needed."
+        raise refuse(pointer, "wrong_length", detail)
+    if any(len(row) != width for row in found):
+        raise InvalidEvidenceError(_ragged(found, pointer, width))
+    values = _flat(found, without_booleans=without_booleans)
+    if values is None:
+        raise InvalidEvidenceError(_strangers(found, pointer, quantity))
+    values = values.reshape(shape)
+    check_range(values, pointer, quantity)
+    return values
+
+
+def vector(
+    numbers: object, pointer: str, quantity: Quantity, size: int, *, without_booleans: bool
+) -> Array:
+    """Convert an array of numbers that must have a given size.
+
+    Returns
+    -------
+    Shape (size,), float64.
+    """
+    if not isinstance(numbers, list):
+        raise refuse(pointer, "not_an_array", f"An array is needed, not {kind_of(numbers)}.")
+    if len(numbers) != size:
+        detail = f"There are {len(numbers)} numbers; {size} are needed."
+        raise refuse(pointer, "wrong_length", detail)
+    values = _flat([numbers], without_booleans=without_booleans)
+    if values is None:
+        raise InvalidEvidenceError(_strangers_in(numbers, pointer, quantity))
+    check_range(values, pointer, quantity)
+    return values
+
+
+def lists(rows: object, pointer: str) -> list[list[Any]]:
+    """Check that something is an array of arrays, and not empty."""
+    if not isinstance(rows, list):
+        raise refuse(pointer, "not_an_array", f"An array of arrays is needed, not {kind_of(rows)}.")
+    if not rows:
+        raise refuse(pointer, "empty", "The array is empty; there is nothing to evaluate.")
+    if set(map(type, rows)) != {list}:
+        raise InvalidEvidenceError(
+            Fault(f"{pointer}/{i}", "not_an_array", f"An array is needed, not {kind_of(row)}.")
+            for i, row in enumerate(rows)
+            if not isinstance(row, list)
+        )
+    return rows
+
+
+def check_range(values: Array, pointer: str, quantity: Quantity) -> None:
+    """Refuse numbers outside the range of a quantity, each with its place."""
+    if values.size and quantity.low <= values.min() and values.max() <= MOST:
+        return
+    # Written so that NaN, which no comparison holds for, is bad as well.
+    bad = np.argwhere(~((values >= quantity.low) & (values <= MOST)))
+    raise_places(bad, pointer, "out_of_range", quantity.rule)
+
+
+def raise_places(places: Array, pointer: str, code: str, detail: str) -> None:
+    """Refuse the first of the places, if there are any; shape (places, axes)."""
+    if len(places):
+        raise InvalidEvidenceError(
+            Fault("/".join((pointer, *map(str, place))), code, detail)
+            for place in places[:MOST_FAULTS].tolist()
+        )
+
+
+def _flat(parts: Sequence[list[Any]], *, without_booleans: bool) -> Array | None:
+    """Join lists of numbers into one array; None where something is no number.
+
+    `array` takes nothing but numbers, and it is faster than numpy, which would guess a type and
+    read "7" as a number. It takes a boolean for one, though.
+    """
+    if not without_booleans and bool in set(map(type, chain.from_iterable(parts))):
+        return None
+    for code in "qd":
+        values = array(code)
+        try:
+            for part in parts:
+                values.fromlist(part)
+        except (TypeError, OverflowError):
+            continue
+        return np.array(values, dtype=np.float64)
+    return None
+
+
+def _ragged(rows: list[list[Any]], pointer: str, width: int) -> Iterator[Fault]:
+    for i, row in enumerate(rows):
+        if len(row) != width:
+            detail = f"The row has {len(row)} numbers; {width} are needed."
+            yield Fault(f"{pointer}/{i}", "wrong_length", detail)
+
+
+def _strangers(rows: list[list[Any]], pointer: str, quantity: Quantity) -> Iterator[Fault]:
+    for i, row in enumerate(rows):
+        yield from _strangers_in(row, f"{pointer}/{i}", quantity)
+
+
+def _strangers_in(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[Fault]:
+    for i, number in enumerate(numbers):
+        if type(number) not in (int, float):
+            detail = f"{quantity.name} is a number, not {kind_of(number)}."
+            yield Fault(f"{pointer}/{i}", "not_a_number", detail)
+        elif abs(number) > MOST:
+            yield Fault(f"{pointer}/{i}", "out_of_range", quantity.rule)

@@ -1,0 +1,154 @@
+"""Pasted: a confusion matrix as people have it, from a spreadsheet, a console or a file."""
+
+import csv
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import orjson
+
+from rprime.evidence.faults import Fault, InvalidEvidenceError, UnreadableBodyError, refuse
+
+Cells = list[list[str]]
+
+MATRIX = "/confusion_matrix"
+LONGEST_COUNT = 20
+"""Characters; larger ones are refused later, as numbers of any form."""
+_ROW = re.compile(r"\[([^\[\]]*)\]")
+_RULE = re.compile(r"[\s|:+-]*")
+_NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?")
+_SEPARATORS = ("\t", ";", "|", ",")
+_SHORTENED = (
+    "The program that printed the matrix left a part of it out (`...`). Print all of it; with "
+    "numpy after `np.set_printoptions(threshold=sys.maxsize)`."
+)
+
+
+def read_pasted(text: str) -> dict[str, Any]:
+    """Read a request from text: JSON, or a matrix with or without the names of its classes.
+
+    Parameters
+    ----------
+    text
+        A request as `POST /evaluate` takes it; or rows of numbers as spreadsheets, CSV, Markdown,
+        numpy, scikit-learn and pandas write them.
+
+    Raises
+    ------
+    UnreadableBodyError
+        If it looks like JSON, but is none.
+    InvalidEvidenceError
+        If it is no matrix.
+    """
+    text = text.strip("\ufeff \r\n")
+    if text.startswith("{"):
+        return _parsed(text)
+    if "..." in text or "…" in text:
+        raise refuse(MATRIX, "shortened", _SHORTENED)
+    if "[" in text:
+        return {"confusion_matrix": _numbers(_bracketed(text), row_offset=0, column_offset=0)}
+    return _tabular(_split(text))
+
+
+def _parsed(text: str) -> dict[str, Any]:
+    try:
+        found: dict[str, Any] = orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise UnreadableBodyError(f"The text starts like JSON, but breaks at {place}.") from None
+    return found
+
+
+def _bracketed(text: str) -> Cells:
+    """Read rows in brackets: JSON, Python, numpy with or without commas."""
+    return [re.split(r"[\s,]+", row.strip(" ,\n\t\r")) for row in _ROW.findall(text)]
+
+
+def _split(text: str) -> Cells:
+    """Read lines of cells by the separator that they have in common."""
+    lines = [line for line in text.splitlines() if not _RULE.fullmatch(line)]
+    separator = next((sign for sign in _SEPARATORS if any(sign in line for line in lines)), None)
+    if separator is None:
+        return _aligned([line.split() for line in lines])
+    if separator == "|":
+        lines = [line.strip().strip("|") for line in lines]
+    rows = csv.reader(lines, delimiter=separator)
+    return [[cell.strip() for cell in row] for row in rows]
+
+
+def _aligned(rows: Cells) -> Cells:
+    """Put a corner before the names of columns, where a console leaves it out.
+
+    pandas writes the names of both axes, too: that of the rows on a line of its own.
+    """
+    if len(rows) > 1 and len(rows[1]) == 1 and not _is_number(rows[1][0]):
+        del rows[1]
+    if len(rows) > 1 and len(rows[0]) == len(rows[1]) - 1:
+        rows[0].insert(0, "")
+    return rows
+
+
+def _tabular(rows: Cells) -> dict[str, Any]:
+    """Tell the names of the classes from the counts."""
+    header = bool(rows) and _has_header(rows)
+    body = rows[header:]
+    if not body:
+        raise refuse(MATRIX, "empty", "There is no matrix yet: paste one, a row for each class.")
+    named = len(rows[0]) == len(body) + 1 or not all(_is_number(row[0]) for row in body)
+    found: dict[str, Any] = {
+        "confusion_matrix": _numbers(
+            [row[named:] for row in body], row_offset=int(header), column_offset=int(named)
+        )
+    }
+    if named:
+        found["labels"] = [row[0] for row in body]
+    elif header:
+        found["labels"] = rows[0]
+    _agree(rows, found, header=header, named=named)
+    return found
+
+
+def _has_header(rows: Cells) -> bool:
+    first, count = rows[0], len(rows)
+    if any(not _is_number(cell) for cell in first[1:]):
+        return True
+    # Names may be numbers: then there is a row too many, or a corner.
+    corner = first[0] == "" or (count > 2 and not _is_number(first[0]))  # noqa: PLR2004 (see there)
+    return count == len(first) + 1 or (count == len(first) and corner)
+
+
+def _agree(rows: Cells, found: dict[str, Any], *, header: bool, named: bool) -> None:
+    """Refuse names of columns that are not those of the rows."""
+    if header and named and rows[0][1:] != found["labels"]:
+        detail = "The names of the columns are not those of the rows, in the same order."
+        raise refuse("/labels", "names_differ", detail)
+
+
+def _is_number(cell: str) -> bool:
+    return bool(cell) and _NUMBER.fullmatch(cell) is not None
+
+
+def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[float]]:
+    """Read counts; what is none is told by its place in the text."""
+    faults = [
+        Fault(f"{MATRIX}/{i}/{j}", "not_a_number", _said(i + row_offset, j + column_offset))
+        for i, row in enumerate(rows)
+        for j, cell in enumerate(row)
+        if not _is_number(cell)
+    ]
+    if faults:
+        raise InvalidEvidenceError(faults)
+    return [list(_counts(row)) for row in rows]
+
+
+def _said(row: int, column: int) -> str:
+    return (
+        f"Row {row + 1}, column {column + 1} of what you pasted is not a number; write 0 for none."
+    )
+
+
+def _counts(row: Iterable[str]) -> Iterable[float]:
+    for cell in row:
+        plain = cell.replace(",", "")
+        whole = plain.lstrip("+-").isdecimal() and len(plain) < LONGEST_COUNT
+        yield int(plain) if whole else float(plain)

@@ -1,0 +1,445 @@
+"""The kinds of evidence, each turned into a confusion table."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.items import Items
+from rprime.core.scores.scores import Scores
+from rprime.core.table import ConfusionTable
+from rprime.evidence import digest, names, numbers
+from rprime.evidence.coding import Coded, Places, coded, group_codes
+from rprime.evidence.columns import Identities
+from rprime.evidence.document import Document
+from rprime.evidence.faults import Fault, InvalidEvidenceError, refuse
+from rprime.evidence.label_columns import CodedColumn, combined
+from rprime.evidence.matrices import read_matrices
+from rprime.evidence.scores import read_scores, top_class, without_low
+
+Kind = Literal["confusion_matrix", "cells", "labels", "scores"]
+_PIECE = 1 << 18
+"""Items that are counted at once."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Limits:
+    """How many classes evidence may have.
+
+    Parameters
+    ----------
+    dense
+        As a full k x k matrix.
+    sparse
+        As cells or label arrays.
+    """
+
+    dense: int = 1_000
+    sparse: int = 100_000
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Evidence:
+    """What a request says about a classifier, in numbers.
+
+    Parameters
+    ----------
+    kind
+        How it was given.
+    labels
+        The k class names: NFC, trimmed, distinct.
+    table
+        A single table.
+    items
+        The items it was counted from, where they were given.
+    matrices
+        The options that are matrices, by name: `cost`, `cell_weights`, `kappa_weights`.
+    identities
+        The ids of the items, where they have some; they are in their order then.
+    scores
+        Of the items for every class, shape (n, k), where they were given.
+    """
+
+    kind: Kind
+    labels: tuple[str, ...]
+    table: ConfusionTable
+    items: Items | None = None
+    matrices: Mapping[str, Array] = field(default_factory=dict)
+    identities: Identities | None = None
+    scores: Array | None = None
+
+    @cached_property
+    def fingerprint(self) -> str | None:
+        """The test set; None where no items were given."""
+        if self.items is None:
+            return None
+        return digest.test_set_fingerprint(self.labels, self.items.true, self.identities)
+
+    @cached_property
+    def input_digest(self) -> str:
+        """The evidence: the same for the same labels, table and items, however encoded."""
+        return digest.evidence_digest(
+            self.labels, self.table, self.items, self.identities, self.scores
+        )
+
+    @cached_property
+    def ranked(self) -> Scores | None:
+        """The scores with the true classes: one object, for all that is computed from them."""
+        if self.scores is None or self.items is None:
+            return None
+        return Scores(self.items.true, self.scores, self.items.groups)
+
+
+def read(document: Document, limits: Limits) -> Evidence:
+    """Read the evidence of a request, or of the baseline in it.
+
+    Parameters
+    ----------
+    document
+        With exactly one kind of evidence among its arrays.
+    limits
+        How many classes there may be.
+
+    Raises
+    ------
+    InvalidEvidenceError
+        With up to 20 places of one array.
+    """
+    evidence = _READERS[_kind(document)](_Source(document, limits))
+    matrices = read_matrices(document, len(evidence.labels))
+    return replace(evidence, matrices=matrices) if matrices else evidence
+
+
+def read_baseline(
+    document: Document, source: Document, candidate: Evidence, limits: Limits
+) -> Evidence:
+    """Read the evidence of a baseline.
+
+    Parameters
+    ----------
+    document
+        Evidence of its own, or `y_pred` or `y_score` alone: other predictions for the
+        candidate's items.
+    source, candidate
+        What it is the baseline of, as document and as evidence.
+    limits
+        How many classes there may be.
+
+    Raises
+    ------
+    InvalidEvidenceError
+        As `read` does.
+    """
+    alone = next((name for name in ("y_score", "y_pred") if name in document.arrays), None)
+    if alone is None or "y_true" in document.arrays:
+        return read(document, limits)
+    if "y_true" not in source.arrays:
+        detail = f"`{alone}` alone needs a candidate with `y_true`, whose items it predicts."
+        raise refuse(f"{document.pointer}/{alone}", "no_items", detail)
+    shared = {name: source.arrays[name] for name in SHARED if name in source.arrays}
+    if alone == "y_score" and "labels" not in shared:
+        shared["labels"] = list(candidate.labels)
+    found = read(replace(document, arrays=shared | document.arrays), limits)
+    if found.labels != candidate.labels or found.items is None or candidate.items is None:
+        return found
+    # The very same array tells the comparison that these are the same items.
+    return replace(found, items=replace(found.items, true=candidate.items.true))
+
+
+SHARED = ("y_true", "sample_weight", "groups", "labels", "item_id")
+"""What other predictions for the same items take over from the candidate."""
+
+
+EVIDENCE_ARRAYS: Mapping[Kind, tuple[str, ...]] = {
+    "confusion_matrix": ("confusion_matrix",),
+    "cells": ("cells",),
+    "labels": ("y_true", "y_pred"),
+    "scores": ("y_true", "y_score"),
+}
+"""The arrays by which a kind of evidence is recognised."""
+
+OF_SCORES = ("reject_below", "curves", "reject", "thresholds")
+"""Options that mean nothing without scores."""
+
+COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
+    "confusion_matrix": ("labels", "axis", "unclassified", "spurious", "weighted"),
+    "cells": ("labels", "axis", "unclassified", "spurious", "weighted"),
+    "labels": ("labels", "sample_weight", "groups"),
+    "scores": ("labels", "y_pred", "groups", *OF_SCORES),
+}
+"""What may stand beside them."""
+
+_KNOWN = frozenset(chain(*EVIDENCE_ARRAYS.values(), *COMPANIONS.values()))
+_STRANGERS = {
+    kind: _KNOWN.difference(arrays, COMPANIONS[kind]) for kind, arrays in EVIDENCE_ARRAYS.items()
+}
+_CHOICE = (
+    "Give exactly one kind of evidence: `confusion_matrix`; or `cells` with `labels`; "
+    "or `y_true` with `y_pred` or `y_score`."
+)
+
+
+_MARKS: Mapping[Kind, tuple[str, ...]] = {**EVIDENCE_ARRAYS, "scores": ("y_score",)}
+"""The arrays that say which kind of evidence it is."""
+
+
+def _kind(document: Document) -> Kind:
+    given = document.arrays
+    kinds = [kind for kind, arrays in _MARKS.items() if any(name in given for name in arrays)]
+    if "y_score" in given and "labels" in kinds:
+        kinds.remove("labels")  # `y_true` is of both, and `y_pred` may stand beside scores
+    if len(kinds) != 1:
+        code = "several_kinds" if kinds else "no_evidence"
+        raise refuse(document.pointer, code, _CHOICE)
+    kind = kinds[0]
+    for name in EVIDENCE_ARRAYS[kind]:
+        if name not in given:
+            raise refuse(document.pointer, "no_evidence", f"`{name}` is missing. {_CHOICE}")
+    if not _STRANGERS[kind].isdisjoint(document.names):
+        raise InvalidEvidenceError(_misplaced(kind, document))
+    return kind
+
+
+def _misplaced(kind: Kind, document: Document) -> Iterator[Fault]:
+    beside = " and ".join(f"`{name}`" for name in EVIDENCE_ARRAYS[kind])
+    for name in document.names:
+        if name in _STRANGERS[kind]:
+            pointer = f"{document.pointer}/{name}"
+            yield Fault(pointer, "not_with_this_evidence", f"It cannot stand beside {beside}.")
+
+
+@dataclass(frozen=True)
+class _Source:
+    """A document, asked for its arrays one by one."""
+
+    document: Document
+    limits: Limits
+
+    def pointer(self, name: str) -> str:
+        return f"{self.document.pointer}/{name}"
+
+    def array(self, name: str) -> object:
+        return self.document.arrays.get(name)
+
+    @property
+    def without_booleans(self) -> bool:
+        return self.document.without_booleans
+
+    @property
+    def weighted(self) -> bool:
+        return self.document.rest.get("weighted") is True
+
+    @property
+    def transposed(self) -> bool:
+        return self.document.rest.get("axis") == "rows_are_predicted"
+
+    def labels(self, most: int) -> tuple[str, ...] | None:
+        given = self.array("labels")
+        return None if given is None else names.declared(given, self.pointer("labels"), most)
+
+    def vector(self, name: str, quantity: numbers.Quantity, size: int) -> Array | None:
+        given = self.array(name)
+        if given is None or isinstance(given, np.ndarray):
+            return given
+        return numbers.vector(
+            given, self.pointer(name), quantity, size, without_booleans=self.without_booleans
+        )
+
+
+def _read_matrix(source: _Source) -> Evidence:
+    name: Literal["confusion_matrix"] = "confusion_matrix"
+    rows = numbers.lists(source.array(name), source.pointer(name))
+    k = len(rows)
+    names.check_number(k, source.pointer(name), source.limits.dense)
+    counts = numbers.square(
+        rows, source.pointer(name), numbers.COUNT, without_booleans=source.without_booleans
+    )
+    labels = source.labels(source.limits.dense)
+    if labels is None:
+        labels = names.numbered(k)
+    elif len(labels) != k:
+        detail = f"There are {len(labels)} labels for {k} classes."
+        raise refuse(source.pointer("labels"), "wrong_length", detail)
+    table = ConfusionTable.dense(
+        counts.T if source.transposed else counts,
+        source.vector("unclassified", numbers.COUNT, k),
+        source.vector("spurious", numbers.COUNT, k),
+        weighted=source.weighted,
+    )
+    return Evidence(kind=name, labels=labels, table=table)
+
+
+def _read_cells(source: _Source) -> Evidence:
+    labels = source.labels(source.limits.sparse)
+    if labels is None:
+        detail = "`cells` need `labels`, which say how many classes there are."
+        raise refuse(source.pointer("labels"), "required", detail)
+    k = len(labels)
+    rows, columns, counts = _cells(source, k)
+    if source.transposed:
+        rows, columns = columns, rows
+    table = _table(
+        rows * (k + 1) + columns,
+        counts,
+        k,
+        source.limits,
+        unclassified=source.vector("unclassified", numbers.COUNT, k),
+        spurious=source.vector("spurious", numbers.COUNT, k),
+        weighted=source.weighted,
+    )
+    return Evidence(kind="cells", labels=labels, table=table)
+
+
+def _cells(source: _Source, k: int) -> tuple[Array, Array, Array]:
+    pointer = source.pointer("cells")
+    triples = numbers.lists(source.array("cells"), pointer)
+    cells = numbers.matrix(
+        triples,
+        pointer,
+        numbers.COUNT,
+        (len(triples), 3),
+        without_booleans=source.without_booleans,
+    )
+    bad = np.argwhere((cells[:, :2] >= k) | (cells[:, :2] != np.rint(cells[:, :2])))
+    detail = f"A cell is [true, predicted, count] with class numbers from 0 to {k - 1}."
+    numbers.raise_places(bad, pointer, "class_number", detail)
+    return cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64), cells[:, 2]
+
+
+def _read_labels(source: _Source) -> Evidence:
+    found = _codes(source, source.limits.sparse)
+    size = found.true.size
+    weights = source.vector("sample_weight", numbers.WEIGHT, size)
+    items = Items(
+        true=found.true,
+        predicted=found.predicted,
+        groups=_groups(source, size),
+        weights=weights,
+    )
+    identities: Identities | None = source.document.arrays.get("item_id")
+    table = _table_of_items(found, weights, source.limits)
+    return Evidence(
+        kind="labels", labels=found.labels, table=table, items=items, identities=identities
+    )
+
+
+def _codes(source: _Source, most: int) -> Coded:
+    true = source.array("y_true")
+    predicted = source.document.arrays.get("y_pred", true)  # beside scores it may be missing
+    declared = source.labels(most)
+    places = Places(source.pointer("y_true"), source.pointer("y_pred"), source.pointer("labels"))
+    if isinstance(true, CodedColumn) and isinstance(predicted, CodedColumn):
+        true.shared |= true is predicted
+        return combined(true, predicted, declared, places, most)
+    return coded(
+        true,
+        predicted,
+        declared,
+        places,
+        most=most,
+        without_booleans=source.without_booleans,
+    )
+
+
+def _groups(source: _Source, size: int) -> Array | None:
+    groups = source.array("groups")
+    if groups is None or isinstance(groups, np.ndarray):
+        return groups
+    return group_codes(groups, size, source.pointer("groups"))
+
+
+def _read_scores(source: _Source) -> Evidence:
+    found = _codes(source, source.limits.dense)
+    size = found.true.size
+    scores = read_scores(
+        source.array("y_score"),
+        source.pointer("y_score"),
+        (size, len(found.labels)),
+        without_booleans=source.without_booleans,
+    )
+    if source.array("y_pred") is None:
+        found = replace(found, predicted=top_class(scores, found.true.dtype))
+    least = source.document.rest.get("reject_below")
+    if isinstance(least, int | float):  # anything else is refused with the options
+        found = replace(found, predicted=without_low(found.predicted, scores, least))
+    items = Items(true=found.true, predicted=found.predicted, groups=_groups(source, size))
+    return Evidence(
+        kind="scores",
+        labels=found.labels,
+        table=_table_of_items(found, None, source.limits),
+        items=items,
+        identities=source.document.arrays.get("item_id"),
+        scores=scores,
+    )
+
+
+def _table_of_items(found: Coded, weights: Array | None, limits: Limits) -> ConfusionTable:
+    """Count items, some at a time, so that there is no wide code of all of them."""
+    k = len(found.labels)
+    weighted = weights is not None and bool((weights != 1).any())
+    if k > limits.dense:
+        joint = _joint(found, 0, found.true.size).astype(np.int64)
+        return _table(joint, weights, k, limits, weighted=weighted)
+    table: Array = np.zeros(k * (k + 1))
+    for start in range(0, found.true.size, _PIECE):
+        joint = _joint(found, start, start + _PIECE)
+        if weights is None:
+            table += np.bincount(joint, minlength=table.size)
+        else:
+            # One by one, as bincount does: the sum must not depend on where a piece ends.
+            np.add.at(table, joint, weights[start : start + _PIECE])
+    table = table.reshape(k, k + 1)
+    return ConfusionTable.dense(table[:, :k], table[:, k], weighted=weighted)
+
+
+def _joint(found: Coded, start: int, end: int) -> Array:
+    """Give the number of the cell of each item, in the smallest type that holds it."""
+    width = len(found.labels) + 1
+    joint = found.true[start:end].astype(np.min_scalar_type(width * width))
+    joint *= joint.dtype.type(width)
+    joint += found.predicted[start:end]
+    return joint
+
+
+def _table(
+    joint: Array,
+    counts: Array | None,
+    k: int,
+    limits: Limits,
+    *,
+    unclassified: Array | None = None,
+    spurious: Array | None = None,
+    weighted: bool = False,
+) -> ConfusionTable:
+    """Count cells given as row * (k + 1) + column, where column k is "unclassified"."""
+    if k <= limits.dense:
+        table = np.bincount(joint, counts, k * (k + 1)).reshape(k, k + 1)
+        omitted = table[:, k] if unclassified is None else unclassified
+        return ConfusionTable.dense(table[:, :k], omitted, spurious, weighted=weighted)
+    if counts is None:
+        joint, counts = np.unique(joint, return_counts=True)
+    rows, columns = np.divmod(joint, k + 1)
+    in_table = columns < k
+    if unclassified is None and not in_table.all():
+        unclassified = np.bincount(rows[~in_table], counts[~in_table], k)
+    return ConfusionTable.sparse(
+        rows[in_table],
+        columns[in_table],
+        counts[in_table],
+        k,
+        unclassified=unclassified,
+        spurious=spurious,
+        weighted=weighted,
+    )
+
+
+_READERS: Mapping[Kind, Callable[[_Source], Evidence]] = {
+    "confusion_matrix": _read_matrix,
+    "cells": _read_cells,
+    "labels": _read_labels,
+    "scores": _read_scores,
+}

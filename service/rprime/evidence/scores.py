@@ -1,0 +1,98 @@
+"""Scores of items read from JSON: n rows of k numbers, or one number an item for two classes."""
+
+from typing import Any
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.evidence import numbers
+from rprime.evidence.faults import refuse
+
+TWO = 2
+"""Classes, of which one column says everything."""
+SCORE = numbers.Quantity("A score", low=-float(numbers.MOST))
+
+
+def read_scores(
+    given: object, pointer: str, shape: tuple[int, int], *, without_booleans: bool
+) -> Array:
+    """Convert the scores of n items for k classes.
+
+    Parameters
+    ----------
+    given
+        n rows of k numbers, as lists or as an array; for two classes also n numbers, or n rows of
+        one: the scores of the second class.
+    pointer
+        Where it stands.
+    shape
+        (n, k).
+    without_booleans
+        Whether it is proven that there is no boolean among the numbers.
+
+    Returns
+    -------
+    Shape (n, k), float64.
+
+    Raises
+    ------
+    InvalidEvidenceError
+        With up to 20 places.
+    """
+    n, k = shape
+    if isinstance(given, np.ndarray):
+        return _checked(given, pointer, shape)
+    if k == TWO and _is_flat(given):
+        column = numbers.vector(given, pointer, SCORE, n, without_booleans=without_booleans)
+        return two_columns(column)
+    rows = numbers.lists(given, pointer)
+    if k == TWO and len(rows[0]) == 1:
+        single = numbers.matrix(rows, pointer, SCORE, (n, 1), without_booleans=without_booleans)
+        return two_columns(single[:, 0])
+    width = len(rows[0])
+    if width != k and all(len(row) == width for row in rows):
+        detail = (
+            f"The rows have {width} scores for {k} classes; name the class of every column in "
+            "`labels`."
+        )
+        raise refuse(pointer, "wrong_length", detail)
+    return numbers.matrix(rows, pointer, SCORE, shape, without_booleans=without_booleans)
+
+
+def _checked(given: Array, pointer: str, shape: tuple[int, int]) -> Array:
+    n, k = shape
+    if given.shape == (n, 1) and k == TWO:
+        return two_columns(_checked(given, pointer, (n, 1))[:, 0])
+    if given.shape != shape:
+        detail = f"{n} rows of {k} scores are needed; name the class of every column in `labels`."
+        raise refuse(pointer, "wrong_length", detail)
+    numbers.check_range(given, pointer, SCORE)
+    return given
+
+
+def _is_flat(given: Any) -> bool:  # noqa: ANN401 (any JSON value)
+    return isinstance(given, list) and bool(given) and not isinstance(given[0], list)
+
+
+def two_columns(second: Array) -> Array:
+    """Complete the scores (n,) of the second of two classes.
+
+    Returns
+    -------
+    Shape (n, 2): the first column is what is missing to 1 where all scores are probabilities,
+    else the opposite.
+    """
+    low, high = second.min(), second.max()
+    first = 1 - second if low >= 0 and high <= 1 else -second
+    return np.stack((first, second), axis=-1)
+
+
+def top_class(scores: Array, kind: np.dtype[Any]) -> Array:
+    """Give the class of the highest score of each item, the first of equal ones, shape (n,)."""
+    return np.asarray(scores.argmax(-1), dtype=kind)
+
+
+def without_low(predicted: Array, scores: Array, least: float) -> Array:
+    """Leave items unclassified whose highest score is below `least`."""
+    k = scores.shape[1]
+    return np.where(scores.max(-1) < least, np.asarray(k, dtype=predicted.dtype), predicted)

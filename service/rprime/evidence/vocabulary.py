@@ -1,0 +1,311 @@
+"""Vocabulary: the labels met so far in a stream, each with a code."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.evidence.coding import DENSE_RANGE, recoded
+from rprime.evidence.faults import refuse
+from rprime.evidence.names import INTEGER_RULE
+from rprime.evidence.numbers import MOST, raise_places
+
+_BYTES_A_LABEL = 150
+"""As Python has it: an object, its places in a list and in a dictionary."""
+_LONGEST_INTEGER = len(str(-MOST))
+
+
+@dataclass(frozen=True)
+class Where:
+    """Where a piece of a column stands.
+
+    Parameters
+    ----------
+    pointer
+        Of the column.
+    row
+        Of the first item of the piece.
+    null
+        Whether items without a label are allowed.
+    """
+
+    pointer: str
+    row: int
+    null: bool
+
+    def refuse(self, bad: Array, code: str, detail: str) -> None:
+        """Refuse the first items for which ``bad`` holds, if there are any."""
+        raise_places(np.argwhere(bad) + self.row, self.pointer, code, detail)
+
+
+class Names(Protocol):
+    """The distinct labels that positions point to."""
+
+    def __len__(self) -> int:
+        """Count them."""
+
+    def taken(self, positions: Array) -> Sequence[Any]:
+        """Give those at some positions, as Python objects."""
+
+    def same(self, other: "Names") -> bool:
+        """Whether it is certain, and quickly seen, that these are the same."""
+
+
+class Vocabulary:
+    """Labels, integers or strings, and their codes in the order in which they appear.
+
+    Code 0 is "no label". What has been coded once keeps its code however many labels follow, so
+    that nothing has to be read a second time.
+
+    Parameters
+    ----------
+    most
+        How many labels there may be.
+    pointer
+        Where the true labels stand.
+    untyped
+        Whether texts may stand for integers, as in a CSV.
+    """
+
+    def __init__(self, most: int, pointer: str, *, untyped: bool = False) -> None:
+        self.labels: list[Any] = [None]
+        self._untyped = untyped
+        self._most = most
+        self._pointer = pointer
+        self._codes: dict[Any, int] = {}
+        self._low = 0
+        self._table = np.zeros(0, np.uint8)
+        self._characters = 0
+        self._names: Names | None = None
+        self._of_names = np.zeros(0, np.uint8)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that the labels take."""
+        return _BYTES_A_LABEL * len(self.labels) + self._characters
+
+    @property
+    def kind(self) -> type | None:
+        """`int` or `str`; None as long as there is no label."""
+        return type(self.labels[1]) if len(self.labels) > 1 else None
+
+    @property
+    def texts(self) -> list[str | None]:
+        """The names by code."""
+        return [None if label is None else str(label) for label in self.labels]
+
+    @property
+    def integers(self) -> bool:
+        """Whether every label is an integer, or a text that stands for one."""
+        return self.kind is int or (self._untyped and all(map(_is_canonical, self.labels[1:])))
+
+    def of_integers(self, values: Array, missing: Array | None, where: Where) -> Array:
+        """Code a piece of integers.
+
+        Parameters
+        ----------
+        values
+            Any type of integers.
+        missing
+            Which of them do not count; None: all count.
+        where
+            For what is refused.
+        """
+        present = values if missing is None else values[~missing]
+        if not present.size:
+            return np.zeros(values.size, np.uint8)
+        low, high = int(present.min()), int(present.max())
+        if low < -MOST or high > MOST:
+            bad = (values < -MOST) | (values > MOST)
+            where.refuse(bad, "out_of_range", INTEGER_RULE)
+        if missing is not None:
+            values = np.where(missing, present[0], values)
+        if not self._reach(low, high):
+            return self._searched(values, missing, where)
+        # Not in place: the values may be the body itself.
+        positions = values if self._low == 0 else values.astype(np.int64) - self._low
+        codes = recoded(positions, self._table)
+        if not codes.all():
+            fresh = _fresh(self._table, positions)
+            self._table = self._assigned(self._table, fresh, (fresh + self._low).tolist(), where)
+            codes = recoded(positions, self._table)
+        return _blanked(codes, missing)
+
+    def of_positions(
+        self, positions: Array, names: Names, missing: Array | None, where: Where
+    ) -> Array:
+        """Code a piece of positions in distinct labels; see `of_integers`."""
+        if missing is not None and missing.all():
+            return np.zeros(positions.size, np.uint8)
+        if self._names is None or not names.same(self._names):
+            self._names, self._of_names = names, np.zeros(len(names), np.uint8)
+        if missing is not None:
+            positions = np.where(missing, positions[~missing][0], positions)
+        codes = self._of_names[positions]
+        if not codes.all():
+            fresh = _fresh(self._of_names, positions)
+            self._of_names = self._assigned(self._of_names, fresh, names.taken(fresh), where)
+            codes = self._of_names[positions]
+        return _blanked(codes, missing)
+
+    def of_texts(self, texts: Iterable[str], where: Where) -> Array:
+        """Code a piece of strings, none of them missing."""
+        found = list(texts)
+        self._add(dict.fromkeys(found), where)
+        return np.fromiter(map(self._codes.__getitem__, found), self._type, len(found))
+
+    @property
+    def _type(self) -> Any:  # noqa: ANN401 (a dtype)
+        return np.min_scalar_type(len(self.labels))
+
+    def _searched(self, values: Array, missing: Array | None, where: Where) -> Array:
+        distinct, positions = np.unique(values, return_inverse=True)
+        found = distinct.tolist()
+        self._add(found, where)
+        codes = np.array([self._codes[value] for value in found], self._type)
+        return _blanked(codes[positions], missing)
+
+    def _reach(self, low: int, high: int) -> bool:
+        """Let the table of the integers reach so far, unless they lie too far apart."""
+        if self._table.size:
+            low = min(low, self._low)
+            high = max(high, self._low + self._table.size - 1)
+        elif 0 <= low < DENSE_RANGE:
+            low = 0
+        if high - low >= DENSE_RANGE:
+            return False
+        if (low, high - low + 1) != (self._low, self._table.size):
+            table = np.zeros(high - low + 1, self._table.dtype)
+            start = self._low - low if self._table.size else 0
+            table[start : start + self._table.size] = self._table
+            self._low, self._table = low, table
+        return True
+
+    def _assigned(
+        self, table: Array, positions: Array, labels: Sequence[Any], where: Where
+    ) -> Array:
+        """Give the table with the codes of some more positions."""
+        self._add(labels, where)
+        table = table.astype(np.promote_types(table.dtype, self._type), copy=False)
+        table[positions] = [self._codes[label] for label in labels]
+        return table
+
+    def _add(self, labels: Iterable[Any], where: Where) -> None:
+        fresh = [label for label in labels if label not in self._codes]
+        if not fresh:
+            return
+        kind = self.kind
+        if kind is not None and kind is not type(fresh[0]):
+            detail = "The labels are all strings or all integers, in every column of labels."
+            raise refuse(where.pointer, "mixed_labels", detail)
+        for label in fresh:
+            self._codes[label] = len(self.labels)
+            self.labels.append(label)
+            self._characters += len(label) if isinstance(label, str) else 0
+        if len(self.labels) - 1 > self._most:
+            detail = f"There are more than {self._most} classes, which is the limit."
+            raise refuse(self._pointer, "too_many_classes", detail)
+
+
+class Positions:
+    """Labels that are sent as positions in the declared classes.
+
+    Parameters
+    ----------
+    size
+        k, how many classes are declared.
+    """
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+
+    def of_integers(self, values: Array, missing: Array | None, where: Where) -> Array:
+        """Code a piece of positions; -1 and what is missing become k."""
+        out = (values < -1) | (values >= self.size)
+        if missing is not None:
+            out &= ~missing
+        if out.any():
+            detail = f"A code is a position in `labels`, 0 to {self.size - 1}; -1 is unclassified."
+            where.refuse(out, "out_of_range", detail)
+        without = values < 0 if missing is None else missing | (values < 0)
+        if not where.null:
+            where.refuse(without, "no_label", NO_LABEL)
+        return np.where(without, self.size, values).astype(np.min_scalar_type(self.size))
+
+
+NO_LABEL = "The item has no label, which only predictions may lack; leave the item out."
+
+
+def _fresh(table: Array, positions: Array) -> Array:
+    """Give the positions that have no code yet, ascending and each once."""
+    occurs = np.zeros(table.size, bool)
+    occurs[positions] = True
+    return np.flatnonzero(occurs & (table == 0))
+
+
+def _blanked(codes: Array, missing: Array | None) -> Array:
+    if missing is not None:
+        return np.where(missing, codes.dtype.type(0), codes)
+    return codes
+
+
+def _is_canonical(text: str) -> bool:
+    """Whether a text is an integer in the one way to write it: 07 and +7 are names."""
+    if len(text) > _LONGEST_INTEGER:
+        return False
+    try:
+        return str(int(text)) == text and abs(int(text)) <= MOST
+    except ValueError:
+        return False
+
+
+MAPPED = 33 << 20
+"""More bytes than glibc ever takes from its heap: what is not used of them takes no memory, what
+is freed goes back to the system at once, and growth moves no byte. In the heap, arrays that grow
+side by side would leave holes as large as themselves."""
+
+
+class Growing:
+    """An array that grows at its end, of codes that become wider where they must.
+
+    Parameters
+    ----------
+    kind
+        Type of its elements at first.
+    """
+
+    def __init__(self, kind: Any = np.uint8) -> None:  # noqa: ANN401 (a dtype)
+        self._array = _mapped(kind, 0)
+        self.size = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that its elements take."""
+        return self.size * self._array.itemsize
+
+    def extend(self, part: Array) -> None:
+        """Add elements at the end."""
+        kind = np.promote_types(self._array.dtype, part.dtype)
+        if kind != self._array.dtype:
+            narrow, self._array = self._array, _mapped(kind, self.size)
+            self._array[: self.size] = narrow[: self.size]
+        self.room(part.size)[:] = part
+
+    def room(self, size: int) -> Array:
+        """Give so many more elements, to be filled before the next ones are asked for."""
+        start, self.size = self.size, self.size + size
+        if self.size > self._array.size:
+            # Large memory is moved by the kernel, without a copy; a small step wastes little.
+            self._array.resize(self.size + self.size // 8, refcheck=False)
+        return self._array[start : self.size]
+
+    def whole(self) -> Array:
+        """Give all of it; nothing can be added any more."""
+        self._array.resize(self.size, refcheck=False)
+        return self._array
+
+
+def _mapped(kind: Any, size: int) -> Array:  # noqa: ANN401
+    return np.empty(max(MAPPED // np.dtype(kind).itemsize, size), kind)

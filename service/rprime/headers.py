@@ -1,0 +1,13 @@
+"""Headers: what every answer carries, whichever part of the service gives it."""
+
+CSP = b"content-security-policy"
+NO_CONTENT_AT_ALL = (
+    CSP,
+    b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+)
+"""For whatever is no page: should a browser show it, it can do nothing."""
+SECURITY = (
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
+REQUEST_ID = b"x-request-id"

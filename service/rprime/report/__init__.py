@@ -1,0 +1,1 @@
+"""An evaluation in the forms that people and machines read."""

@@ -1,0 +1,100 @@
+"""Badges: a verdict or one value as a small SVG, or as the JSON of a shields.io endpoint."""
+
+from dataclasses import dataclass
+from html import escape
+
+import orjson
+
+from rprime.core.gates.result import GateVerdict
+from rprime.core.index import Index
+from rprime.report.decimals import decimal
+from rprime.report.names import clipped, shown
+from rprime.report.verdicts import HEADLINES, Tone
+
+COLOURS: dict[Tone, str] = {
+    "good": "#00694e",
+    "bad": "#a8330a",
+    "open": "#7a5200",
+    "none": "#4a5560",
+}
+"""White on each of them has a contrast of at least 6; the words say what the colour does."""
+LABEL_COLOUR = "#333a42"
+LONGEST = 40
+HEIGHT = 20
+PADDING = 7
+SQUARE_FROM = 0x2E80
+"""Characters of Chinese, Japanese and Korean are as wide as they are high."""
+_NARROW, _WIDE = set("iljtfrI.,:;|'!()[] "), set("mwMW@%")
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """Two words: what it is about, and what holds."""
+
+    label: str
+    message: str
+    tone: Tone
+
+
+def verdict_badge(verdict: GateVerdict | None, label: str = "rprime") -> Badge:
+    """Say a verdict; None for an evaluation without a gate."""
+    found = HEADLINES[verdict]
+    return Badge(label, found.word, found.tone)
+
+
+def value_badge(index: Index, value: float | None, of_class: str | None = None) -> Badge:
+    """Say one value. It is neither good nor bad: that is for a gate to say."""
+    name = index.name if of_class is None else f"{index.name} of {of_class}"
+    return Badge(name, "undefined" if value is None else decimal(value), "none")
+
+
+def render_badge(badge: Badge) -> str:
+    """Draw a badge as SVG, its text as title, too."""
+    label, message = (clipped(shown(text), LONGEST) for text in (badge.label, badge.message))
+    left, right = (_width(text) + 2 * PADDING for text in (label, message))
+    title = escape(f"{label}: {message}")
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{left + right}" height="{HEIGHT}" '
+        f'role="img" aria-label="{title}"><title>{title}</title>'
+        f'<clipPath id="r"><rect width="{left + right}" height="{HEIGHT}" rx="3"/></clipPath>'
+        f'<g clip-path="url(#r)"><rect width="{left}" height="{HEIGHT}" fill="{LABEL_COLOUR}"/>'
+        f'<rect x="{left}" width="{right}" height="{HEIGHT}" fill="{COLOURS[badge.tone]}"/></g>'
+        '<g fill="#fff" text-anchor="middle" font-size="11" '
+        'font-family="Verdana,Geneva,DejaVu Sans,sans-serif">'
+        f"{_text(label, 0, left)}{_text(message, left, right)}</g></svg>\n"
+    )
+
+
+def render_endpoint(badge: Badge) -> bytes:
+    """Give a badge as the JSON that shields.io draws one from."""
+    return orjson.dumps(
+        {
+            "schemaVersion": 1,
+            "label": clipped(shown(badge.label), LONGEST),
+            "message": clipped(shown(badge.message), LONGEST),
+            "color": COLOURS[badge.tone],
+            "labelColor": LABEL_COLOUR,
+            "isError": badge.tone == "bad",
+        }
+    )
+
+
+def _text(text: str, start: int, width: int) -> str:
+    # textLength holds the text in its box whatever font the reader has.
+    return (
+        f'<text x="{start + width / 2:g}" y="14" textLength="{width - 2 * PADDING}" '
+        f'lengthAdjust="spacingAndGlyphs">{escape(text)}</text>'
+    )
+
+
+def _width(text: str) -> int:
+    """Estimate the width of a text in Verdana of 11 pixels."""
+    return max(1, round(sum(_advance(c) for c in text)))
+
+
+def _advance(character: str) -> float:
+    if character in _NARROW:
+        return 4.3
+    if character in _WIDE:
+        return 10.0
+    return 11.0 if ord(character) >= SQUARE_FROM else 7.0

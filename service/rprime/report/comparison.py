@@ -1,0 +1,203 @@
+"""The JSON of a comparison: differences with intervals, flips, moves, attribution."""
+
+from typing import Any
+
+import numpy as np
+import orjson
+
+from rprime.core.comparison.attribution import Attribution, CellChanges
+from rprime.core.comparison.compare import Comparison
+from rprime.core.comparison.difference import METHODS, REASONS, Difference
+from rprime.core.comparison.flips import Flips, Shift
+from rprime.core.comparison.shift import ShiftTest
+
+Json = dict[str, Any]
+
+
+def render_comparison(comparison: Comparison, baseline: Json) -> bytes:
+    """Render a comparison as the JSON document of the contract.
+
+    Parameters
+    ----------
+    comparison
+        Of a candidate with a baseline.
+    baseline
+        What was asked for and what it came to: `requested`, `resolved`, `why`.
+
+    Returns
+    -------
+    UTF-8 JSON; what is undefined is null.
+    """
+    return orjson.dumps(comparison_document(comparison, baseline))
+
+
+def comparison_document(comparison: Comparison, baseline: Json) -> Json:
+    """Give a comparison as the object of the contract."""
+    c = comparison
+    level = (1 - c.confidence) / 2
+    rows = deltas(c.per_class, level)
+    count = len(c.classes)
+    columns = (rows[i::count] for i in range(count))
+    return {
+        "baseline": baseline,
+        "comparability": c.comparability,
+        "pairing": c.pairing,
+        "confidence": c.confidence,
+        "classes": {
+            "candidate_only": c.candidate_only,
+            "baseline_only": c.baseline_only,
+        },
+        "overall": dict(zip(c.overall_keys, deltas(c.overall, level), strict=True)),
+        "per_class": {
+            label: dict(zip(c.per_class_keys, column, strict=True))
+            for label, column in zip(c.classes, columns, strict=True)
+        },
+        "flips": c.flips and flips_document(c.flips),
+        "moves": c.flips and moves(c.flips),
+        "cells": c.changes and changes_document(c.changes),
+        "shift": c.shift and shift_document(c.shift),
+        "attribution": {name(a): attribution_document(a) for a in c.attributions},
+    }
+
+
+def deltas(difference: Difference, level: float) -> list[Json]:
+    """Give every element of a difference as a Delta, in flat order.
+
+    Parameters
+    ----------
+    difference
+        Of any shape.
+    level
+        One-sided, of each end of the intervals.
+    """
+    with np.errstate(all="ignore"):
+        low, high = difference.limits(level)
+    flat = (
+        part.reshape(-1).tolist()
+        for part in (
+            difference.candidate,
+            difference.baseline,
+            difference.value,
+            low,
+            high,
+            difference.methods,
+            difference.reasons,
+        )
+    )
+    return [_delta(*element) for element in zip(*flat, strict=True)]
+
+
+def _delta(  # noqa: PLR0917 (the members of a Delta in their order)
+    candidate: float,
+    baseline: float,
+    value: float,
+    low: float,
+    high: float,
+    method: int,
+    reason: int,
+) -> Json:
+    known = low == low and high == high  # noqa: PLR0124 (NaN)
+    delta: Json = {
+        "candidate": candidate,
+        "baseline": baseline,
+        "value": value,
+        "interval": (low, high) if known else None,
+        "method": METHODS[method] or None,
+    }
+    if reason:
+        delta["reason"] = REASONS[reason]
+    return delta
+
+
+def flips_document(flips: Flips) -> Json:
+    """Give the flips, each item once, with the one-sided tests of being worse."""
+    rows = zip(
+        flips.right_to_wrong.tolist(),
+        flips.wrong_to_right.tolist(),
+        flips.mid_p.tolist(),
+        flips.p_worse.tolist(),
+        strict=True,
+    )
+    *classes, everything = (
+        {"right_to_wrong": lost, "wrong_to_right": won, "mid_p": p, "p_worse": worse}
+        for lost, won, p, worse in rows
+    )
+    of_classes = zip(flips.labels, classes, strict=True)
+    return {
+        **everything,
+        "moved": flips.moved,
+        "per_class": {
+            label: counts
+            for label, counts in of_classes
+            if counts["right_to_wrong"] or counts["wrong_to_right"]
+        },
+    }
+
+
+def moves(flips: Flips) -> list[Json]:
+    """Give the most frequent changes of a prediction; null is unclassified."""
+    return [
+        {"true": move.true, "from": move.before, "to": move.after, "items": move.items}
+        for move in flips.moves
+    ]
+
+
+def changes_document(changes: CellChanges) -> list[Json]:
+    """Give the cells of the table that changed most; null is unclassified or spurious."""
+    names = (*changes.labels, None)
+    columns = (changes.baseline, changes.candidate, changes.change)
+    return [
+        {
+            "true": names[true],
+            "predicted": names[predicted],
+            "baseline": baseline,
+            "candidate": candidate,
+            "change": change,
+        }
+        for true, predicted, baseline, candidate, change in zip(
+            changes.true, changes.predicted, *(column.tolist() for column in columns), strict=True
+        )
+    ]
+
+
+def shift_document(shift: Shift) -> Json:
+    """Give the tests of old-versus-new predictions, for information."""
+    return {
+        "bowker": chi_square_document(shift.bowker),
+        "stuart_maxwell": chi_square_document(shift.stuart_maxwell),
+    }
+
+
+def chi_square_document(test: ShiftTest) -> Json:
+    """Give a chi-square test."""
+    return {
+        "statistic": float(test.statistic),
+        "df": int(test.df),
+        "p_value": float(test.p_value),
+    }
+
+
+def name(attribution: Attribution) -> str:
+    """Name an attributed index: its key, and the class of a per-class one."""
+    return (
+        attribution.key if attribution.label is None else f"{attribution.key}/{attribution.label}"
+    )
+
+
+def attribution_document(attribution: Attribution) -> Json:
+    """Give which cells the change of an index comes from."""
+    names = (*attribution.labels, None)
+    rows = zip(
+        attribution.true,
+        attribution.predicted,
+        attribution.contributions.tolist(),
+        strict=True,
+    )
+    return {
+        "cells": [
+            {"true": names[true], "predicted": names[predicted], "contribution": contribution}
+            for true, predicted, contribution in rows
+        ],
+        "rest": attribution.rest,
+        "residual": attribution.residual,
+    }

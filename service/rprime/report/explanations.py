@@ -1,0 +1,27 @@
+"""Why a value is not there, in the words of the reader."""
+
+REASONS = {
+    "no_true_samples": "no item of the class",
+    "no_predictions": "the class is never predicted",
+    "no_samples": "no items",
+    "single_class": "needs two classes",
+    "chance_agreement_is_one": "chance agreement is one",
+    "infinite": "infinite",
+    "not_identifiable": "not identifiable",
+    "did_not_converge": "did not converge",
+    "non_integer_counts": "no interval: fractional counts",
+    "weighted": "no interval: weighted counts",
+    "no_interval": "no interval for this index",
+    "no_scores": "needs scores",
+    "not_probabilities": "the scores are no probabilities",
+    "no_class_defined": "defined in no class",
+    "excluded_classes_differ": "the classes left out differ",
+    "classes_differ": "the lists of classes differ",
+    "different_test_sets": "different test sets",
+    "no_evidence": "nothing varies between the two",
+}
+
+
+def explained(reason: str) -> str:
+    """Say why a value or its interval is not there; nothing where it is."""
+    return REASONS.get(reason, reason.replace("_", " "))

@@ -1,0 +1,102 @@
+"""Class values: some indices of the classes as arrays, with their baseline, to be drawn."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.evaluate import Evaluation
+from rprime.core.index import Index
+from rprime.report.decimals import plural
+from rprime.report.measures import Measures
+from rprime.report.subject import Subject
+
+
+@dataclass(frozen=True, eq=False)
+class ClassValues:
+    """Values of the classes, shape (index, class) each; NaN where there is nothing.
+
+    Parameters
+    ----------
+    total
+        Number of classes there are; more than `labels` where only some are shown.
+    """
+
+    indices: tuple[Index, ...]
+    labels: tuple[str, ...]
+    values: Array
+    low: Array
+    high: Array
+    baseline: Array
+    total: int
+
+    @classmethod
+    def of(cls, subject: Subject) -> "ClassValues":
+        """Gather every per-class index that a subject has, in the order of its options."""
+        evaluation = subject.evaluation
+        indices = _in_order(evaluation)
+        found = Measures(subject).columns(indices)
+        baseline = np.array([_baseline(subject, entry, found.labels) for entry in indices])
+        return cls(
+            indices,
+            found.labels,
+            found.values,
+            found.low,
+            found.high,
+            baseline.reshape(found.values.shape),
+            len(evaluation.labels),
+        )
+
+    @property
+    def title(self) -> str:
+        """Say what is shown."""
+        return f"{self.indices[0].name if len(self.indices) == 1 else 'Indices'} by class"
+
+    @property
+    def compared(self) -> bool:
+        """Whether there is anything to compare with."""
+        return bool(np.isfinite(self.baseline).any())
+
+    def worst(self, most: int) -> "ClassValues":
+        """Keep the worst classes by the first index where there are more than `most`."""
+        if len(self.labels) <= most:
+            return self
+        badness = self.values[0] * (-1 if self.indices[0].higher_is_better is False else 1)
+        return self.taken(np.sort(np.argsort(badness, kind="stable")[:most]))
+
+    def taken(self, places: Array) -> "ClassValues":
+        """Keep some classes, in the order given."""
+        return replace(
+            self,
+            labels=tuple(self.labels[place] for place in places.tolist()),
+            values=self.values[:, places],
+            low=self.low[:, places],
+            high=self.high[:, places],
+            baseline=self.baseline[:, places],
+        )
+
+    @property
+    def left_out(self) -> str:
+        """Say which classes are shown where not all are; else nothing."""
+        if len(self.labels) == self.total:
+            return ""
+        which = "highest" if self.indices[0].higher_is_better is False else "lowest"
+        number = plural(self.total, "class")
+        return f"The {len(self.labels)} of {number} with the {which} {self.indices[0].name}."
+
+
+def _in_order(evaluation: Evaluation) -> tuple[Index, ...]:
+    """Give the per-class indices as they were asked for."""
+    asked = list(evaluation.options.indices or ())
+    entries = [entry for entry in evaluation.per_class_indices if not asked or entry.key in asked]
+    return tuple(sorted(entries, key=lambda e: asked.index(e.key) if asked else 0))
+
+
+def _baseline(subject: Subject, entry: Index, labels: tuple[str, ...]) -> list[float]:
+    """Give what the classes had before; NaN for those that nothing is known of."""
+    comparison = subject.comparison
+    if comparison is None or entry.key not in comparison.per_class_keys:
+        return [np.nan] * len(labels)
+    before = comparison.of_classes(entry.key).baseline.tolist()
+    known = dict(zip(comparison.classes, before, strict=True))
+    return [known.get(label, np.nan) for label in labels]

@@ -1,0 +1,226 @@
+"""Discrimination: where indices cannot tell two classifiers apart (Labatut, Cherifi 2011)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from operator import itemgetter
+from textwrap import fill
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.studies.discrimination import Line
+from rprime.report.figures.palette import palette
+from rprime.report.figures.sheet import (
+    PIXELS,
+    Form,
+    Picture,
+    Sheet,
+    TooMuchToDrawError,
+    draw,
+)
+from rprime.report.figures.ticks import number_values
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+MOST_PANELS = 12
+MOST_CURVES = 14
+MOST_NAMES = 60
+"""That are looked through for lines that coincide."""
+COLUMNS = 3
+WIDTH = 4.6
+"""Of a panel with what is beside it, in inches."""
+HEIGHT = 4.85
+"""Of one with what is above and below it but its legend."""
+LEGEND_LINE = 0.19
+LEGEND_WIDTH = 52
+"""Characters of a line of a legend."""
+Panels = Literal["condition", "index"]
+
+
+class TooManyLinesError(TooMuchToDrawError):
+    """More was asked for than a figure can show."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            f"A figure shows at most {MOST_PANELS} panels, one for each pair of k and p, and at "
+            f"most {MOST_CURVES} lines that differ."
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """Lines that are drawn as one: the branches of an index, and what coincides with it.
+
+    Parameters
+    ----------
+    look
+        Number of its colour and dashes: the same for one name in all panels.
+    """
+
+    names: tuple[str, ...]
+    branches: tuple[Array, ...]
+    look: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class _Panel:
+    """One plot: its title, its curves, and in words what has none."""
+
+    title: str
+    curves: tuple[_Curve, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def legend(self) -> list[str]:
+        """What stands below the plot: the names of its curves, then the notes."""
+        texts = (*(_enumerated(curve.names) for curve in self.curves), *self.notes)
+        return [fill(text, LEGEND_WIDTH) for text in texts]
+
+
+def _enumerated(names: Sequence[str]) -> str:
+    """Name several things in one breath."""
+    return " and ".join(filter(None, ("; ".join(names[:-1]), names[-1])))
+
+
+def draw_discrimination(
+    lines: Sequence[Line], *, title: str = "", by: Panels = "condition", form: Form = "svg"
+) -> bytes:
+    """Draw discrimination lines.
+
+    Parameters
+    ----------
+    lines
+        From `discriminate`.
+    by
+        Whether each pair of k and p has a panel of its own, with all indices, or each index, with
+        all pairs.
+    form
+        Of the image.
+
+    Raises
+    ------
+    NoFiguresError
+        If matplotlib is not installed.
+    TooManyLinesError
+        If there are too many panels, or too many curves in one.
+    """
+    panels = _panels(lines, by)
+    looks = {curve.look for panel in panels for curve in panel.curves}
+    if len(looks) > MOST_CURVES:
+        raise TooManyLinesError
+    columns = min(COLUMNS, len(panels))
+    rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    picture = Picture(
+        title=title or "Discrimination lines",
+        about="Above a line the index prefers series y, below it series x.",
+        height=sum(HEIGHT + LEGEND_LINE * max(map(_lines, row)) for row in rows),
+        fill=lambda figure: _fill(figure, panels, columns),
+    )
+    return draw(picture, Sheet(form, round(PIXELS * WIDTH * columns)))
+
+
+def _lines(panel: _Panel) -> int:
+    return sum(text.count("\n") + 1 for text in panel.legend)
+
+
+def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
+    condition = _condition(lines, whole=by == "condition")
+    naming = (condition, _name) if by == "condition" else (_name, condition)
+    named = [(naming[0](line), naming[1](line), line) for line in lines]
+    titles = dict.fromkeys(panel for panel, _, _ in named)
+    # Before lines are compared with each other, which takes long for very many.
+    if len(titles) > MOST_PANELS or len({name for _, name, _ in named}) > MOST_NAMES:
+        raise TooManyLinesError
+    panels = [
+        _panel(title, [(name, line) for panel, name, line in named if panel == title])
+        for title in titles
+    ]
+    first = dict.fromkeys(curve.names[0] for panel in panels for curve in panel.curves)
+    looks = {name: look for look, name in enumerate(first)}
+    return [
+        replace(panel, curves=tuple(replace(c, look=looks[c.names[0]]) for c in panel.curves))
+        for panel in panels
+    ]
+
+
+def _name(line: Line) -> str:
+    name, class_ = line.subject.index.name, line.subject.class_
+    return name if class_ is None else f"{name} of class {class_}"
+
+
+def _condition(lines: Sequence[Line], *, whole: bool) -> Callable[[Line], str]:
+    """Name the number of classes and the imbalance, or only the one of the two that varies."""
+    sizes, imbalances = {line.k for line in lines}, {line.p for line in lines}
+    with_size = whole or len(sizes) > 1 or len(imbalances) == 1
+    with_imbalance = whole or len(imbalances) > 1 or len(sizes) == 1
+
+    def name(line: Line) -> str:
+        parts = [f"k = {line.k}"] if with_size else []
+        return ", ".join([*parts, f"p = {line.p:g}"] if with_imbalance else parts)
+
+    return name
+
+
+def _panel(title: str, lines: Sequence[tuple[str, Line]]) -> _Panel:
+    curves: list[_Curve] = []
+    notes: dict[str, list[str]] = {}
+    for name, group in groupby(lines, key=itemgetter(0)):
+        branches = [line for _, line in group]
+        if len(branches[0].points):
+            _add(curves, _Curve((name,), tuple(line.points for line in branches)))
+        else:
+            notes.setdefault(_why(branches[0]), []).append(name)
+    return _Panel(title, tuple(curves), tuple(f"{why}: {'; '.join(n)}" for why, n in notes.items()))
+
+
+def _add(curves: list[_Curve], new: _Curve) -> None:
+    """Add a curve, or its name to the one that it coincides with."""
+    for place, curve in enumerate(curves):
+        if len(curve.branches) == len(new.branches) and all(
+            map(_coincide, curve.branches, new.branches)
+        ):
+            curves[place] = replace(curve, names=(*curve.names, *new.names))
+            return
+    curves.append(new)
+
+
+def _coincide(left: Array, right: Array) -> bool:
+    return left.shape == right.shape and bool(np.allclose(left, right, rtol=0, atol=1e-6))
+
+
+def _why(line: Line) -> str:
+    if line.prefers is not None:
+        return f"Always prefers {line.prefers}"
+    return "Same for both" if line.reason == "indifferent" else "Undefined"
+
+
+def _fill(figure: "Figure", panels: Sequence[_Panel], columns: int) -> None:
+    for number, panel in enumerate(panels, 1):
+        _plot(figure.add_subplot(-(-len(panels) // columns), columns, number), panel)
+
+
+def _plot(axes: "Axes", panel: _Panel) -> None:
+    axes.set(xlim=(0, 1), ylim=(0, 1), title=panel.title, box_aspect=1, anchor="NW")
+    axes.set_xlabel("$c_x$: probability of being right, every class", parse_math=True)
+    axes.set_ylabel("$c_y$: the same, class 1; the others always right", parse_math=True)
+    for axis in (axes.xaxis, axes.yaxis):
+        number_values(axis)
+    axes.grid()
+    for curve in panel.curves:
+        for points in curve.branches:
+            axes.plot(*points.T, **palette().look(curve.look), linewidth=1.8, clip_on=False)
+    _explain(axes, panel)
+
+
+def _explain(axes: "Axes", panel: _Panel) -> None:
+    """Write the legend below the axes, where it never hides a line; notes have no line."""
+    looks = [palette().look(curve.look) for curve in panel.curves]
+    looks += [{"linestyle": "none"}] * len(panel.notes)
+    handles = [axes.plot([], [], **look, linewidth=1.8)[0] for look in looks]
+    axes.legend(
+        handles, panel.legend, loc="upper left", bbox_to_anchor=(-0.03, -0.14), handlelength=2.6
+    )

@@ -1,0 +1,225 @@
+"""Sheet: what a figure is drawn on, with its title above and its notes below."""
+
+import warnings
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from io import BytesIO
+from textwrap import wrap
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal
+
+from rprime.report.figures.palette import palette
+from rprime.report.names import clipped, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from matplotlib.figure import Figure
+
+Form = Literal["svg", "png"]
+MEDIA_TYPES: dict[Form, str] = {"svg": "image/svg+xml", "png": "image/png"}
+EXTRA = "figures"
+"""The extra of the package that brings matplotlib."""
+
+PIXELS = 96
+"""Of the parameter `width` in an inch, as in CSS."""
+MARGIN = 0.16
+GAP = 0.08
+"""Between the head and the plot, in inches."""
+LONGEST_NAME = 24
+"""Characters of a class name that stand beside a plot."""
+
+# The settings of matplotlib are those of the whole process.
+_DRAWING = Lock()
+
+
+class NoFiguresError(Exception):
+    """Matplotlib is not installed."""
+
+    def __init__(self) -> None:
+        super().__init__(f"Figures need the extra `{EXTRA}`: pip install 'rprime[{EXTRA}]'.")
+
+
+class TooMuchToDrawError(ValueError):
+    """More was asked for than a figure can show."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """The form and size of a figure.
+
+    Parameters
+    ----------
+    form
+        Of the image. The same picture always gives the same bytes.
+    width
+        In pixels of CSS, 96 to an inch.
+    scale
+        Pixels of a PNG for each of these.
+    """
+
+    form: Form = "svg"
+    width: int = 800
+    scale: float = 2.0
+
+    @property
+    def inches(self) -> float:
+        """The width."""
+        return self.width / PIXELS
+
+
+@dataclass(frozen=True, eq=False)
+class Picture:
+    """A figure that is to be drawn.
+
+    Parameters
+    ----------
+    title, about, notes
+        What it shows, of what, and what has to be known to read it.
+    height
+        Of the plot alone, in inches.
+    fill
+        Draws it.
+    """
+
+    title: str
+    about: str
+    height: float
+    fill: "Callable[[Figure], None]"
+    notes: tuple[str, ...] = ()
+
+
+def draw(picture: Picture, sheet: Sheet) -> bytes:
+    """Draw a picture.
+
+    Raises
+    ------
+    NoFiguresError
+        If matplotlib is not installed.
+    """
+    try:
+        import matplotlib as mpl  # noqa: PLC0415 (an extra)
+    except ImportError:
+        raise NoFiguresError from None
+    style: Any = _style()
+    with _DRAWING, mpl.rc_context(style), warnings.catch_warnings():
+        # What the font of a PNG lacks is drawn as a box; in an SVG the reader's font has it.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        return _saved(_filled(picture, sheet), picture, sheet)
+
+
+def library() -> str:
+    """Give the version of matplotlib, which has a part in every byte; empty without it."""
+    try:
+        return version("matplotlib")
+    except PackageNotFoundError:
+        return ""
+
+
+def named(label: str) -> str:
+    """Give the name of a class as it stands beside a plot."""
+    return clipped(shown(label), LONGEST_NAME)
+
+
+def _style() -> dict[str, Any]:
+    colours = palette()
+    return {
+        "font.family": "sans-serif",
+        "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
+        "font.size": 9.0,
+        "axes.titlesize": 10.0,
+        "axes.titlelocation": "left",
+        "axes.labelsize": 9.0,
+        "xtick.labelsize": 8.5,
+        "ytick.labelsize": 8.5,
+        "legend.fontsize": 8.5,
+        "legend.frameon": False,
+        "axes.unicode_minus": True,
+        # Texts stay texts: to be found, read aloud and set in the reader's font.
+        "svg.fonttype": "none",
+        # Names of parts of an SVG are otherwise drawn at random.
+        "svg.hashsalt": "rprime",
+        # A class may be called $x$.
+        "text.parse_math": False,
+        "axes.axisbelow": True,
+        "axes.spines.top": False,
+        "axes.spines.right": False,
+        "grid.color": colours.line,
+        "grid.linewidth": 0.8,
+        "axes.edgecolor": colours.soft,
+        "axes.facecolor": colours.surface,
+        "figure.facecolor": colours.surface,
+        "text.color": colours.ink,
+        "axes.labelcolor": colours.soft,
+        "axes.titlecolor": colours.ink,
+        "xtick.color": colours.soft,
+        "ytick.color": colours.soft,
+        "xtick.labelcolor": colours.ink,
+        "ytick.labelcolor": colours.ink,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class _Lines:
+    """Lines of text at the left edge, their sizes in points and in inches.
+
+    Parameters
+    ----------
+    letter
+        The width of one, as it is on average.
+    """
+
+    size: float
+    weight: str
+    colour: str
+    height: float
+    letter: float
+
+    def wrapped(self, text: str, width: float) -> list[tuple[str, "_Lines"]]:
+        """Break a text, each line with its look."""
+        return [(line, self) for line in wrap(text, int(width / self.letter))]
+
+
+def _filled(picture: Picture, sheet: Sheet) -> "Figure":
+    """Draw the plot between its title and its notes."""
+    from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
+    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415 (an extra)
+
+    colours, width = palette(), sheet.inches
+    room = width - 2 * MARGIN
+    head = [
+        *_Lines(12, "bold", colours.ink, 0.27, 0.112).wrapped(picture.title, room),
+        *_Lines(9, "normal", colours.soft, 0.21, 0.067).wrapped(picture.about, room),
+    ]
+    small = _Lines(8, "normal", colours.soft, 0.17, 0.063)
+    foot = [line for note in picture.notes for line in small.wrapped(note, room)]
+    above, below = (MARGIN + sum(look.height for _, look in lines) for lines in (head, foot))
+    height = above + GAP + picture.height + below
+    figure = Figure((width, height))
+    _write(figure, head, height - MARGIN)
+    _write(figure, foot, below)
+    rect = (0.0, below / height, 1.0, picture.height / height)
+    figure.set_layout_engine(ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.06, rect=rect))
+    picture.fill(figure)
+    return figure
+
+
+def _write(figure: "Figure", lines: list[tuple[str, _Lines]], top: float) -> None:
+    """Write lines from a height on downwards, in inches."""
+    width, height = figure.get_size_inches()
+    for text, look in lines:
+        top -= look.height
+        style: dict[str, Any] = {"size": look.size, "weight": look.weight, "color": look.colour}
+        figure.text(MARGIN / width, top / height, text, va="bottom", **style)
+
+
+def _saved(figure: "Figure", picture: Picture, sheet: Sheet) -> bytes:
+    image = BytesIO()
+    if sheet.form == "png":
+        dpi = PIXELS * sheet.scale
+        figure.savefig(image, format="png", dpi=dpi, metadata={"Title": picture.title})
+    else:
+        title = ", ".join(filter(None, (picture.title, picture.about)))
+        # What is raster in it, as the cells of a very large table, has twice the pixels.
+        figure.savefig(image, format="svg", dpi=2 * PIXELS, metadata={"Title": title, "Date": None})
+    return image.getvalue()

@@ -1,0 +1,142 @@
+"""Steps: the evaluations of a history from left to right, and what is drawn over them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.index import Index
+from rprime.core.studies.correlation import Box, box
+from rprime.report.figures.palette import palette
+from rprime.report.figures.sheet import Picture, Sheet, draw, named
+from rprime.report.figures.ticks import label_steps, number_values, turns, width_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+HEIGHT = 3.3
+"""Of a plot, in inches, without the names below it."""
+MOST_MARKED = 60
+"""Evaluations up to which each value has a dot."""
+MOST_PANELS = 4
+_BESIDE = 2.0
+_APART = 0.15
+"""Between two names beside a plot, in inches."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """An evaluation of a history: what it is called, and the verdict on it."""
+
+    name: str
+    verdict: str | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class ClassHistory:
+    """An index of the classes over a history.
+
+    Parameters
+    ----------
+    values
+        Shape (step, class); NaN where it is undefined, or the class is not there.
+    """
+
+    index: Index
+    steps: tuple[Step, ...]
+    labels: tuple[str, ...]
+    values: Array
+
+    @property
+    def boxes(self) -> list[Box | None]:
+        """The quartiles of the classes in each step."""
+        return [box(row) for row in self.values]
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """Where a line ends, to be named there."""
+
+    name: str
+    place: float
+    value: float
+    colour: str
+
+
+def draw_nothing(title: str, about: str, sheet: Sheet) -> bytes:
+    """Draw that there is no evaluation."""
+
+    def fill(figure: "Figure") -> None:
+        look = {"ha": "center", "va": "center", "color": palette().soft}
+        figure.text(0.5, 0.4, "No evaluation fits.", look)
+
+    return draw(Picture(title, about, HEIGHT / 3, fill), sheet)
+
+
+def height_of(steps: Sequence[Step]) -> float:
+    """Give the height of a plot with the names below it."""
+    names = [named(step.name) for step in steps]
+    return HEIGHT + (width_of(names) if turns(names) else 0.0)
+
+
+def panels(
+    figure: "Figure", titles: Sequence[str], steps: Sequence[Step], sheet: Sheet
+) -> "list[Axes]":
+    """Make a panel for each title, one above the other, with the steps below the last one."""
+    found: list[Axes] = list(figure.subplots(len(titles), 1, sharex=True, squeeze=False)[:, 0])
+    for axes, title in zip(found, titles, strict=True):
+        axes.grid(axis="y")
+        axes.tick_params(axis="y", length=0)
+        axes.spines["left"].set_visible(False)
+        axes.margins(x=0.02, y=0.08)
+        number_values(axes.yaxis)
+        if len(titles) > 1:
+            axes.set_title(title)
+    names = [named(step.name) for step in steps]
+    label_steps(found[-1].xaxis, names, sheet.inches - _BESIDE)
+    return found
+
+
+def band(axes: "Axes", boxes: Sequence[Box | None]) -> None:
+    """Draw the quartiles of the classes as bands: all of them, the middle half, the median."""
+    nothing = Box(0, *[np.nan] * 5)
+    known = [found or nothing for found in boxes]
+    places, colour = np.arange(len(known)), palette().right
+    parts = {name: [getattr(b, name) for b in known] for name in Box.__slots__}
+    for low, high, alpha in (("minimum", "maximum", 0.13), ("lower", "upper", 0.25)):
+        axes.fill_between(places, parts[low], parts[high], color=colour, alpha=alpha, linewidth=0)
+    axes.plot(places, parts["median"], color=palette().ink, linewidth=1.2).pop().set_gid("median")
+
+
+def name_ends(axes: "Axes", ends: Sequence[End]) -> None:
+    """Name lines where they end, the names apart from each other."""
+    from scipy.optimize import isotonic_regression  # noqa: PLC0415 (it takes its time)
+
+    ordered = sorted(ends, key=lambda end: end.value)
+    if not ordered:
+        return
+    low, high = axes.get_ylim()
+    shifts = np.arange(len(ordered)) * _APART * (high - low) / HEIGHT
+    wanted = np.array([end.value for end in ordered])
+    heights = isotonic_regression(wanted - shifts).x + shifts
+    for end, height in zip(ordered, heights.tolist(), strict=True):
+        axes.annotate(
+            end.name,
+            (end.place, end.value),
+            (1.03, height),
+            textcoords=("axes fraction", "data"),
+            color=palette().ink,
+            size=8.5,
+            va="center_baseline",
+            arrowprops={"arrowstyle": "-", "color": end.colour, "linewidth": 0.8, "shrinkB": 3},
+            annotation_clip=False,
+        )
+
+
+def last_of(places: Array, values: Array) -> tuple[float, float] | None:
+    """Give the last point of a line; None where it has none."""
+    known = np.flatnonzero(np.isfinite(values))
+    return (float(places[known[-1]]), float(values[known[-1]])) if known.size else None

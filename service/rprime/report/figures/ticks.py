@@ -1,0 +1,61 @@
+"""Ticks: names and numbers beside an axis, no more of them than can be read."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from rprime.report.decimals import bound
+
+if TYPE_CHECKING:
+    from matplotlib.axis import Axis
+
+LINE = 0.17
+"""Height of a name, in inches."""
+_LETTER = 0.082
+_TURNED = 30
+"""Names that are rather turned than left out."""
+_UPRIGHT = 3
+"""Characters of a name that need not be turned below a narrow column."""
+
+
+def width_of(names: Iterable[str]) -> float:
+    """Estimate the width of the longest name, in inches."""
+    return _LETTER * max(map(len, names), default=0)
+
+
+def turns(names: Iterable[str]) -> bool:
+    """Whether names are too long to stand upright below narrow columns."""
+    return max(map(len, names), default=0) > _UPRIGHT
+
+
+def label_classes(axis: "Axis", names: Sequence[str], room: float, *, turned: bool = False) -> None:
+    """Name the places 0, 1, ... of an axis; where there are too many, every nth.
+
+    Parameters
+    ----------
+    room
+        For each of them, in inches.
+    turned
+        Whether the names are turned by 90 degrees.
+    """
+    step = max(1, -int(-LINE // room))
+    places = range(0, len(names), step)
+    axis.set_ticks(list(places), [names[p] for p in places], rotation=90 if turned else 0)
+
+
+def label_steps(axis: "Axis", names: Sequence[str], width: float) -> None:
+    """Name the evaluations 0, 1, ... below an axis of a width in inches."""
+    room = width / max(len(names), 1)
+    wide = width_of(names) + _LETTER
+    if room < wide and len(names) <= _TURNED:
+        label_classes(axis, names, room, turned=True)
+    else:
+        # As many as stand beside each other.
+        label_classes(axis, names, room * LINE / wide)
+
+
+def number_values(axis: "Axis", most: int = 6) -> None:
+    """Put numbers at round places of an axis, with no more decimals than they need."""
+    from matplotlib.ticker import FuncFormatter, MaxNLocator  # noqa: PLC0415 (an extra)
+
+    axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: bound(value)))

@@ -1,0 +1,31 @@
+"""The JSON of a gate's verdict."""
+
+from dataclasses import fields
+from typing import Any
+
+import orjson
+
+from rprime.core.gates.result import GateResult, Result
+
+Json = dict[str, Any]
+MEMBERS = tuple((field.name, field.name.removesuffix("_")) for field in fields(Result))
+
+
+def render_gate(result: GateResult) -> bytes:
+    """Render a verdict as the JSON document of the contract."""
+    return orjson.dumps(gate_document(result))
+
+
+def gate_document(result: GateResult) -> Json:
+    """Give a verdict as the object of the contract."""
+    return {
+        "verdict": result.verdict,
+        "alpha": result.alpha,
+        "look": result.look,
+        "results": [result_document(one) for one in result.results],
+    }
+
+
+def result_document(result: Result) -> Json:
+    """Give one result, its members named as in the contract."""
+    return {member: getattr(result, name) for name, member in MEMBERS}

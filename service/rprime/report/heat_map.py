@@ -1,0 +1,128 @@
+"""Heat map: the confusion table as rows of shaded cells."""
+
+from dataclasses import dataclass
+from math import ceil, sqrt
+
+import numpy as np
+
+from rprime.core.cells import Array
+from rprime.core.evaluate import Evaluation
+from rprime.report.decimals import count, decimal
+from rprime.report.names import isolated, shown
+
+MOST_CLASSES = 30
+MOST_WITH_NUMBERS = 15
+LEVELS = 10
+LONGEST_UPRIGHT = 5
+"""Characters of a class name that still stands upright above its column."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell: its number, the class of its shade, and what it says."""
+
+    text: str
+    shade: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The cells of a true class."""
+
+    label: str
+    cells: tuple[Cell, ...]
+    support: str
+
+
+@dataclass(frozen=True, slots=True)
+class HeatMap:
+    """The whole table.
+
+    Parameters
+    ----------
+    columns
+        Names of what is predicted; with a last one for unclassified items, if there are any.
+    largest_error
+        Share of a true class in the darkest wrong cell, in words.
+    errors
+        Whether there are any.
+    numbers
+        Whether there is room for the counts.
+    turned
+        Whether the names of the columns are too long to stand upright.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+    unclassified: bool
+    largest_error: str
+    errors: bool
+    numbers: bool
+    turned: bool
+
+
+def heat_map(evaluation: Evaluation) -> HeatMap | None:
+    """Draw the table of an evaluation; None where it has too many classes to be read."""
+    table, labels = evaluation.table, evaluation.labels
+    if len(labels) > MOST_CLASSES:
+        return None
+    counts = _counts(evaluation)
+    with np.errstate(all="ignore"):
+        shares = np.nan_to_num(counts / table.support[:, None])
+    wrong = shares.copy()
+    np.fill_diagonal(wrong, 0.0)
+    largest = float(wrong.max(initial=0.0))
+    names = (*(isolated(shown(label)) for label in labels), "unclassified")[: counts.shape[1]]
+    rows = [
+        Row(names[i], _cells(names, i, counts[i], shares[i], largest), count(table.support[i]))
+        for i in range(len(labels))
+    ]
+    fits = len(names) <= MOST_WITH_NUMBERS
+    return HeatMap(
+        columns=names,
+        rows=tuple(rows),
+        unclassified=len(names) > len(labels),
+        largest_error=decimal(largest),
+        errors=largest > 0,
+        numbers=fits,
+        turned=max(map(len, names)) > (LONGEST_UPRIGHT if fits else 2),
+    )
+
+
+def _counts(evaluation: Evaluation) -> Array:
+    """Give the cells, shape (k, k), or (k, k + 1) with unclassified items."""
+    table, k = evaluation.table, len(evaluation.labels)
+    rows, columns, items = table.cells.coordinates()
+    counts = np.zeros((k, k))
+    counts[rows, columns] = items
+    if table.unclassified is None:
+        return counts
+    return np.column_stack((counts, table.unclassified))
+
+
+def _cells(
+    names: tuple[str, ...], row: int, items: Array, shares: Array, largest: float
+) -> tuple[Cell, ...]:
+    return tuple(
+        _cell(names[row], name, number, share, 1.0 if row == column else largest, row == column)
+        for column, (name, number, share) in enumerate(
+            zip(names, items.tolist(), shares.tolist(), strict=True)
+        )
+    )
+
+
+def _cell(  # noqa: PLR0917 (what a cell is, in the order in which it is said)
+    true: str,
+    predicted: str,
+    items: float,
+    share: float,
+    darkest: float,
+    right: bool,  # noqa: FBT001
+) -> Cell:
+    if not items:
+        return Cell("", "right" if right else "", "")
+    words = f"{true} predicted as {predicted}: {count(items)} items, {decimal(share)} of the class"
+    # Errors are rare: by the square root the small ones are seen beside the largest.
+    part = share if right else sqrt(share / darkest)
+    return Cell(count(items), f"{'right' if right else 'wrong'} s{ceil(LEVELS * part)}", words)

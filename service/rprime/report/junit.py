@@ -1,0 +1,102 @@
+"""JUnit: one test case for each rule and class, for the test pages of CI systems."""
+
+from collections import Counter
+from xml.etree import ElementTree as ET
+
+from rprime.core.gates.result import Result
+from rprime.report.names import shown
+from rprime.report.subject import Subject
+from rprime.report.verdicts import finding, headline, said, tally
+
+SUITE = "rprime.gate"
+
+
+def render_junit(subject: Subject) -> bytes:
+    """Render the gate as JUnit XML; without rules, as one skipped case.
+
+    Notes
+    -----
+    What fails the gate is a failure, whatever was found: a report of an undefined value that
+    reads as green would pass what the gate does not. What only warns, and what is open, is
+    skipped, for that is all the format has between green and red.
+    """
+    gate = subject.gate
+    cases = [_case(result) for result in gate.results] if gate else []
+    cases = _unique(cases or [_nothing(subject)])
+    root = ET.Element("testsuites")
+    suite = ET.SubElement(root, "testsuite", name=shown(_name(subject)))
+    _count(root, suite, cases)
+    if subject.created_at is not None:
+        suite.set("timestamp", subject.created_at.isoformat(timespec="seconds"))
+    suite.append(_properties(subject))
+    suite.extend(cases)
+    ET.indent(root)
+    document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return document + b"\n"
+
+
+def _name(subject: Subject) -> str:
+    return " ".join(part for part in (SUITE, subject.model, subject.version) if part)
+
+
+def _case(result: Result) -> ET.Element:
+    case = ET.Element("testcase", classname=SUITE, name=_case_name(result), time="0")
+    message = said(result)
+    if result.effect == "fail":
+        failure = ET.SubElement(case, "failure", type=result.verdict, message=message)
+        failure.text = f"{finding(result)}: {message}"
+    elif result.effect == "warn" or result.verdict != "pass":
+        prefix = "Warning: " if result.effect == "warn" else ""
+        ET.SubElement(case, "skipped", message=f"{prefix}{finding(result)}. {message}")
+    ET.SubElement(case, "system-out").text = message
+    return case
+
+
+def _case_name(result: Result) -> str:
+    rule = shown(result.rule)
+    return rule if result.class_ is None else f"{rule} [{shown(result.class_)}]"
+
+
+def _nothing(subject: Subject) -> ET.Element:
+    case = ET.Element("testcase", classname=SUITE, name="gate", time="0")
+    ET.SubElement(case, "skipped", message=headline(subject.gate).words)
+    return case
+
+
+def _unique(cases: list[ET.Element]) -> list[ET.Element]:
+    """Tell apart by a number what has one name: a rule may be called like another and a class."""
+    taken: Counter[str] = Counter(case.attrib["name"] for case in cases)
+    seen: Counter[str] = Counter()
+    for case in cases:
+        name = case.attrib["name"]
+        seen[name] += 1
+        number = seen[name]
+        while number > 1 and f"{name} ({number})" in taken:
+            number += 1
+        if number > 1:
+            case.set("name", f"{name} ({number})")
+            taken[case.attrib["name"]] += 1
+            seen[name] = number
+    return cases
+
+
+def _count(root: ET.Element, suite: ET.Element, cases: list[ET.Element]) -> None:
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": "0",
+    }
+    root.attrib.update(counts)
+    skipped = sum(case.find("skipped") is not None for case in cases)
+    suite.attrib.update({**counts, "skipped": str(skipped), "time": "0"})
+
+
+def _properties(subject: Subject) -> ET.Element:
+    properties = ET.Element("properties")
+    known = {**subject.provenance, "engine_version": subject.engine_version}
+    known["verdict"] = headline(subject.gate).word
+    if subject.gate is not None:
+        known["checks"] = tally(subject.gate)
+    for name, value in known.items():
+        ET.SubElement(properties, "property", name=name, value=shown(value))
+    return properties

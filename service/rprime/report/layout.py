@@ -1,0 +1,79 @@
+"""Layout: what every JSON report on one selection of indices has in common, prepared once."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+import orjson
+
+from rprime.core.index import Index
+from rprime.core.selection import Selection
+
+
+@dataclass(frozen=True, eq=False)
+class Layout:
+    """The prepared pieces of a report.
+
+    Parameters
+    ----------
+    overall, per_class
+        What each Value opens with, in the order of the selection.
+    bands, p_values, averages
+        Positions of the overall indices that have a band or a p-value, or leave classes out.
+    notes
+        JSON, where all items are classified and where some are not.
+    """
+
+    overall: list[bytes]
+    per_class: list[bytes]
+    bands: tuple[int, ...]
+    p_values: tuple[int, ...]
+    averages: tuple[int, ...]
+    notes: tuple[bytes, bytes]
+
+
+@lru_cache(maxsize=256)
+def layout_of(selection: Selection) -> Layout:
+    """Prepare the pieces; selections are few, one for each set of keys that is asked for."""
+    entries = selection.overall
+    numbered = tuple(enumerate(entries))
+    return Layout(
+        overall=openings(entries),
+        per_class=openings(selection.per_class),
+        bands=tuple(i for i, entry in numbered if entry.band),
+        p_values=tuple(i for i, entry in numbered if entry.p_value),
+        averages=tuple(i for i, entry in numbered if entry.reads in ("macro", "means")),
+        notes=(notes(selection, omissions=False), notes(selection, omissions=True)),
+    )
+
+
+def openings(entries: tuple[Index, ...]) -> list[bytes]:
+    """Render what each Value opens with."""
+    return [b',"%b":{"value":' % entry.key.encode() for entry in entries]
+
+
+def notes(selection: Selection, *, omissions: bool) -> bytes:
+    """Render what must be known to read the values: association, universe, bands."""
+    entries = selection.overall
+    everything = (*selection.per_class, *entries)
+    classified = [e.key for e in everything if e.universe == "classified"]
+    remarks = {
+        "association": (
+            [e.key for e in entries if e.association],
+            "These measure association: they do not care which label is which.",
+        ),
+        "classified_only": (
+            classified if omissions else [],
+            "These are computed on the classified items alone; the others on all items.",
+        ),
+        "conventional_bands": (
+            [e.key for e in entries if e.band],
+            "The bands of Landis and Koch (1977) are conventions, not tests.",
+        ),
+    }
+    return orjson.dumps(
+        [
+            {"code": code, "indices": keys, "detail": detail}
+            for code, (keys, detail) in remarks.items()
+            if keys
+        ]
+    )

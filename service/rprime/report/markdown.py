@@ -1,0 +1,281 @@
+"""Markdown: for pull-request comments and job summaries, the verdict first."""
+
+import hashlib
+import re
+from collections.abc import Iterable, Iterator
+from itertools import accumulate
+
+from rprime.core.gates.rules import Effect
+from rprime.report.cautions import Caution, cautions
+from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
+from rprime.report.explanations import explained
+from rprime.report.measures import ClassLine, Confusion, Measure, Measures
+from rprime.report.movements import movements
+from rprime.report.names import JOINER, address, clipped, isolated, shown
+from rprime.report.subject import Subject
+from rprime.report.verdicts import compared, finding, headline, tally
+
+MOST_CHARACTERS = 60_000
+"""Of the whole text: a comment on GitHub holds 65 536."""
+MOST_OF_RULES = 12_000
+"""Of those that fail, and again of those that warn."""
+MOST_OF_CLASSES = 20_000
+MOST_OF_LIST = 3_000
+MOST_OF_CAUTIONS = 5_000
+MARKER = "rprime:report"
+
+_PLAIN = re.compile(r"\w(?:[\w ./+(),-]*[\w)])?")
+_SIGN = re.compile(r"[!-/:-@\[-`{-~]")
+_SIGN_OF_TEXT = re.compile(r"[!\"#$&'*<>@\[\\\]^_`{|}~]|[.:](?=[^\s\d])")
+_REFERENCE = re.compile(r"[@#!~%$&^:](?=[\w/\"'])|\.(?=[^\W\d])|\bGH-(?=\d)")
+"""What GitHub or GitLab read as a mention, an issue, an emoji or an address."""
+
+Cells = tuple[str, ...]
+
+
+def render_markdown(subject: Subject) -> str:
+    """Render as Markdown of at most 60 000 characters; what was left out is said.
+
+    Parameters
+    ----------
+    subject
+        Its names may hold anything: none becomes a tag, a link, a mention or a reference.
+    """
+    measures = Measures(subject)
+    blocks = [
+        marker(subject),
+        *_verdict(subject),
+        _failing(subject),
+        _headlines(measures),
+        _warned(subject),
+        _classes(measures),
+        *_movements(subject),
+        _confusions(measures),
+        _cautions(subject),
+        _origin(subject),
+    ]
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def marker(subject: Subject) -> str:
+    """Give the hidden comment by which an earlier comment on the same model is found again."""
+    names = [subject.project or "", subject.model or ""]
+    digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
+    return f"<!-- {MARKER} {digest} -->"
+
+
+def code(name: str) -> str:
+    """Write a name as code, whatever it holds.
+
+    Notes
+    -----
+    A code span holds what has no meaning in a table or a link. All else goes into a `code` tag
+    as character references, which no parser of Markdown takes for structure.
+    """
+    name = shown(name)
+    if _PLAIN.fullmatch(name):
+        return f"`{isolated(name)}`"
+    return f"<code>{isolated(_escaped(name, _SIGN))}</code>"
+
+
+def prose(text: str) -> str:
+    """Write foreign text as text, within a line, whatever it holds."""
+    return isolated(_escaped(clipped(shown(text)), _SIGN_OF_TEXT))
+
+
+def _escaped(text: str, signs: re.Pattern[str]) -> str:
+    # References are looked for in the finished text, too, where a joiner still parts them.
+    parted = _REFERENCE.sub(rf"\g<0>{JOINER}", text)
+    return signs.sub(lambda sign: f"&#{ord(sign[0])};", parted)
+
+
+def _verdict(subject: Subject) -> Iterator[str]:
+    opening = headline(subject.gate)
+    yield f"## {opening.sign} {opening.words}"
+    if subject.gate is not None:
+        yield tally(subject.gate)
+    if subject.comparison is not None:
+        yield _compared(subject)
+
+
+def _compared(subject: Subject) -> str:
+    """Say what was compared with what, and on which evidence."""
+    baseline = "the baseline" if subject.baseline is None else code(subject.baseline)
+    before, after = compared(subject.comparison)
+    return f"{before} {baseline}{after}."
+
+
+def _failing(subject: Subject) -> str:
+    rows = _results(subject, "fail")
+    return f"### Failing rules\n\n{_found(rows)}" if rows else ""
+
+
+def _warned(subject: Subject) -> str:
+    rows = _results(subject, "warn")
+    return _folded(f"{plural(len(rows), 'check')} with a warning", _found(rows)) if rows else ""
+
+
+def _results(subject: Subject, effect: Effect) -> list[Cells]:
+    results = () if subject.gate is None else subject.gate.results
+    return [
+        (code(r.rule), _class(r.class_), finding(r), _message(r.message, r.class_))
+        for r in results
+        if r.effect == effect
+    ]
+
+
+def _found(rows: list[Cells]) -> str:
+    head = ("Rule", "Class", "Finding", "What was found")
+    return _table(head, "llll", rows, MOST_OF_RULES, "result")
+
+
+def _class(label: str | None) -> str:
+    return "overall" if label is None else code(label)
+
+
+def _message(message: str, label: str | None) -> str:
+    """Write a sentence, the class in it as code."""
+    before, named, after = message.partition(f"`{label}`")
+    if label is None or not named:
+        return prose(message)
+    return f"{prose(before)}{code(label)}{prose(after)}"
+
+
+def _headlines(measures: Measures) -> str:
+    confidence = percent(measures.subject.evaluation.options.confidence)
+    head: Cells = ("Index", "Value", f"{confidence} interval")
+    if measures.changes is not None:
+        head = (*head, "Baseline", "Change", f"{confidence} interval of the change", "")
+    compared = measures.changes is not None
+    rows = (_headline(measure, compared=compared) for measure in measures.headlines)
+    return _titled("### Overall", _table(head, "lrrrrrl", rows, MOST_OF_LIST, "index"))
+
+
+def _headline(measure: Measure, *, compared: bool) -> Cells:
+    row: Cells = (measure.index.name, _value(measure), span(measure.low, measure.high))
+    if not compared:
+        return row
+    change = measure.change
+    if change is None:
+        return (*row, ABSENT, ABSENT, ABSENT, "")
+    moved = (decimal(change.baseline), signed(change.value), span(change.low, change.high))
+    return (*row, *moved, change.judged if change.value is not None else explained(change.reason))
+
+
+def _value(measure: Measure) -> str:
+    return (
+        f"**{decimal(measure.value)}**" if measure.value is not None else explained(measure.reason)
+    )
+
+
+def _classes(measures: Measures) -> str:
+    lines = measures.worst_first
+    compared = measures.changes is not None
+    head = ("Class", "Items", *(entry.name for entry in measures.class_headlines))
+    rows = (_class_row(line) for line in (lines if compared else measures.classes))
+    order = measures.order if compared else measures.own_order
+    if measures.left_out:
+        order = f"{order}, and {plural(measures.left_out, 'class')} not shown"
+    note = "In brackets the change; bold where it is told apart from none.\n\n" if compared else ""
+    table = _table(head, "l" + "r" * len(head), rows, MOST_OF_CLASSES, "class")
+    return _folded(f"{plural(len(lines), 'class')}, {order}", f"{note}{table}")
+
+
+def _class_row(line: ClassLine) -> Cells:
+    name = f"✗ {code(line.label)}" if line.failing else code(line.label)
+    return (name, count(line.support), *(_cell(measure) for measure in line.measures))
+
+
+def _cell(measure: Measure) -> str:
+    value, change = decimal(measure.value), measure.change
+    if change is None or change.value is None:
+        return value
+    moved = signed(change.value)
+    return f"{value} (**{moved}**)" if change.demonstrated else f"{value} ({moved})"
+
+
+def _movements(subject: Subject) -> Iterator[str]:
+    for found in movements(subject.comparison):
+        head = (*found.names, *found.numbers)
+        align = "l" * len(found.names) + "r" * len(found.numbers)
+        rows = ((*map(_prediction, labels), *numbers) for labels, numbers in found.rows)
+        note = f"{found.note}\n\n" if found.note else ""
+        yield _folded(found.title, f"{note}{_table(head, align, rows, MOST_OF_LIST, 'row')}")
+
+
+def _prediction(label: str | None) -> str:
+    return "unclassified" if label is None else code(label)
+
+
+def _confusions(measures: Measures) -> str:
+    confusions = list(measures.confusions())
+    if not confusions:
+        return ""
+    head = ("True class", "Predicted as", "Items", "Share of the class")
+    rows = (_confusion(confusion) for confusion in confusions)
+    return _folded("Largest confusions", _table(head, "llrr", rows, MOST_OF_LIST, "confusion"))
+
+
+def _confusion(found: Confusion) -> Cells:
+    return (code(found.true), code(found.predicted), count(found.items), decimal(found.share))
+
+
+def _cautions(subject: Subject) -> str:
+    found = cautions(subject)
+    if not found:
+        return ""
+    kept, left_out = _fitting([_caution(caution) for caution in found], MOST_OF_CAUTIONS)
+    kept += _left_out(left_out, "warning")
+    return _folded(plural(len(found), "warning"), "\n".join(kept))
+
+
+def _caution(caution: Caution) -> str:
+    named = "" if caution.label is None else code(caution.label)
+    after = "" if caution.label is None else prose(caution.after)
+    others = ", ".join(code(label) for label in caution.others)
+    more = f" and {caution.unnamed:,} more" if caution.unnamed else ""
+    same = f" The same holds for {others}{more}." if others or more else ""
+    return f"* `{caution.code}`: {prose(caution.before)}{named}{after}{same}"
+
+
+def _origin(subject: Subject) -> str:
+    parts = [f"{name} {code(value)}" for name, value in subject.provenance.items()]
+    parts.append(f"{count(subject.items)} items")
+    parts.append(f"rprime {subject.engine_version}")
+    links = {"report": address(subject.link), "run": address(subject.source)}
+    parts += [f"[{name}](<{link}>)" for name, link in links.items() if link]
+    return f"<sub>{' · '.join(parts)}</sub>"
+
+
+def _titled(title: str, body: str) -> str:
+    return f"{title}\n\n{body}"
+
+
+def _folded(title: str, body: str) -> str:
+    return f"<details>\n<summary>{title}</summary>\n\n{body}\n\n</details>"
+
+
+def _table(head: Cells, align: str, rows: Iterable[Cells], most: int, noun: str) -> str:
+    """Draw a table of at most so many characters; l and r align its columns."""
+    rules = {"l": ":--", "r": "--:"}
+    opening = [_row(head), _row(tuple(rules[side] for side in align[: len(head)]))]
+    kept, left_out = _fitting([_row(cells) for cells in rows], most)
+    note = _left_out(left_out, noun)
+    return "\n".join([*opening, *kept, *([""] if note else []), *note])
+
+
+def _row(cells: Cells) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _fitting(lines: list[str], most: int) -> tuple[list[str], int]:
+    """Take lines from the front while they fit; and how many do not."""
+    ends = accumulate(len(line) + 1 for line in lines)
+    kept = sum(1 for end in ends if end <= most)
+    return lines[:kept], len(lines) - kept
+
+
+def _left_out(number: int, noun: str) -> list[str]:
+    if not number:
+        return []
+    return [f"{plural(number, noun)} more left out, for a comment holds only so much."]

@@ -1,0 +1,118 @@
+"""Marks: where an interval, a value and its baseline stand on an axis, in percent of its width."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import ceil, floor, inf, isfinite, log10
+from typing import Self
+
+from rprime.report.decimals import bound, decimal, span
+from rprime.report.measures import Measure
+
+MOST_STEPS = 5
+NARROWEST = 0.8
+"""Percent: what is narrower could not be seen."""
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A stretch of numbers between two round ones."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(
+        cls, numbers: Iterable[float | None], within: tuple[float, float] = (-inf, inf)
+    ) -> Self:
+        """Choose round ends around numbers, but none beyond what is possible."""
+        known = [number for number in numbers if number is not None and isfinite(number)]
+        if not known:
+            return cls(0.0, 1.0)
+        low, high = min(known), max(known)
+        step = _step(high - low or abs(low) or 1.0)
+        low, high = floor(low / step) * step, ceil(high / step) * step
+        low, high = (low, high) if low < high else (low - step, high + step)
+        return cls(max(low, within[0]), min(high, within[1]))
+
+    @property
+    def ends(self) -> tuple[str, str]:
+        """Both ends in words."""
+        return bound(self.low), bound(self.high)
+
+    def at(self, number: float) -> float:
+        """Place a number, in percent, held within the axis."""
+        share = (number - self.low) / (self.high - self.low) if self.high > self.low else 0.5
+        return round(100 * min(max(share, 0.0), 1.0), 2)
+
+
+def _step(width: float) -> float:
+    """Give the smallest round step of which few make up a width."""
+    power = 10.0 ** floor(log10(width / MOST_STEPS))
+    return next(f * power for f in (1, 2, 5, 10) if width / (f * power) <= MOST_STEPS)
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """An interval with its value and, maybe, something to hold it against, in percent.
+
+    Parameters
+    ----------
+    at
+        The value.
+    start, width
+        The interval; of no width where there is none.
+    against
+        A baseline or a limit.
+    words
+        What is drawn, for those who do not see it.
+    """
+
+    at: float
+    start: float
+    width: float
+    against: float | None
+    words: str
+
+    @classmethod
+    def of(
+        cls,
+        axis: Axis,
+        value: float,
+        interval: tuple[float | None, float | None],
+        against: float | None,
+        words: str,
+    ) -> Self:
+        """Place everything on an axis."""
+        start, width = axis.at(value), 0.0
+        low, high = interval
+        if low is not None and high is not None:
+            start = axis.at(low)
+            width = max(axis.at(high) - start, NARROWEST)
+        other = None if against is None else axis.at(against)
+        return cls(axis.at(value), start, round(width, 2), other, words)
+
+
+def axis_of(measures: Iterable[Measure]) -> Axis:
+    """Choose the axis on which measures are compared with each other."""
+    found = list(measures)
+    numbers = [
+        number
+        for m in found
+        for number in (m.value, m.low, m.high, m.change.baseline if m.change else None)
+    ]
+    low = min((m.index.range[0] for m in found), default=-inf)
+    high = max((m.index.range[1] for m in found), default=inf)
+    return Axis.around(numbers, (low, high))
+
+
+def mark_of(measure: Measure, axis: Axis) -> Mark | None:
+    """Draw a measure; None where it has no value."""
+    if measure.value is None:
+        return None
+    baseline = measure.change.baseline if measure.change else None
+    words = f"{measure.index.name} {decimal(measure.value)}"
+    if measure.low is not None:
+        words += f", interval {span(measure.low, measure.high)}"
+    if baseline is not None:
+        words += f", baseline {decimal(baseline)}"
+    return Mark.of(axis, measure.value, (measure.low, measure.high), baseline, words)

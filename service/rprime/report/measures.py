@@ -1,0 +1,286 @@
+"""Measures: values with their intervals and changes, ready to be shown."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rprime.core.catalog import CLASS_INDICES
+from rprime.core.cells import Array
+from rprime.core.index import REASONS, Index
+from rprime.report.changes import Change, Changes
+from rprime.report.decimals import known
+from rprime.report.subject import Subject
+
+OVERALL_HEADLINES = (
+    "r_prime",
+    "accuracy",
+    "macro_recall",
+    "macro_precision",
+    "macro_f1",
+    "kappa",
+    "mcc",
+)
+CLASS_HEADLINES = ("r_prime", "recall", "precision", "f1", "informedness")
+MOST_INSTEAD = 6
+"""Indices shown where a request left out every headline."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One value.
+
+    Parameters
+    ----------
+    value
+        None where undefined.
+    low, high
+        None where there is no interval.
+    reason
+        Why there is no value, else why there is no interval; empty where both are there or
+        no interval was asked for.
+    change
+        Against the baseline, None without one.
+    """
+
+    index: Index
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+    reason: str = ""
+    change: Change | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClassLine:
+    """One class with its headline values; `failing` where a rule about it fails the gate."""
+
+    label: str
+    support: float
+    predicted: float
+    correct: float
+    measures: tuple[Measure, ...]
+    failing: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Confusion:
+    """Items of one class that were predicted as another one."""
+
+    true: str
+    predicted: str
+    items: float
+    share: float
+
+
+@dataclass(frozen=True, eq=False)
+class Columns:
+    """Several per-class indices as arrays of shape (index, classes), NaN where there is nothing."""
+
+    labels: tuple[str, ...]
+    indices: tuple[Index, ...]
+    values: Array
+    low: Array
+    high: Array
+    reasons: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Measures:
+    """Everything a rendering shows of the values of its subject."""
+
+    subject: Subject
+
+    @cached_property
+    def changes(self) -> Changes | None:
+        """Of all overall values and of the headline values of the classes."""
+        comparison = self.subject.comparison
+        keys = tuple(entry.key for entry in self.class_headlines)
+        return None if comparison is None else Changes.of(comparison, keys)
+
+    @cached_property
+    def overall(self) -> dict[str, Measure]:
+        """Every overall value by its key, in the order of the catalog."""
+        entries = self.subject.evaluation.overall_indices
+        changes = {} if self.changes is None else self.changes.overall
+        columns = zip(*(part.tolist() for part in _overall(self.subject)), strict=True)
+        return {
+            entry.key: _measure(entry, value, low, high, reason, changes.get(entry.key))
+            for entry, (value, low, high, reason) in zip(entries, columns, strict=True)
+        }
+
+    @cached_property
+    def headlines(self) -> tuple[Measure, ...]:
+        """The overall values to show first."""
+        everything = self.overall
+        wanted = list(OVERALL_HEADLINES)
+        if self.subject.evaluation.table.has_omissions:
+            wanted.insert(2, "coverage")
+        chosen = [everything[key] for key in wanted if key in everything]
+        return tuple(chosen or list(everything.values())[:MOST_INSTEAD])
+
+    @cached_property
+    def class_headlines(self) -> tuple[Index, ...]:
+        """The per-class indices to show first."""
+        entries = self.subject.evaluation.per_class_indices
+        chosen = [entry for entry in entries if entry.key in CLASS_HEADLINES]
+        chosen.sort(key=lambda entry: CLASS_HEADLINES.index(entry.key))
+        return tuple(chosen or entries[:MOST_INSTEAD])
+
+    def columns(self, indices: tuple[Index, ...]) -> Columns:
+        """Give the values of per-class indices, with intervals and reasons, of what is shown."""
+        e, found = self.subject.evaluation, self.subject.evaluation.intervals
+        rows = np.array([e.per_class_indices.index(entry) for entry in indices], np.intp)
+        places = np.ix_(rows, self.positions)
+        values = _finite(e.per_class[places])
+        codes = np.zeros(values.shape, dtype=np.intp)
+        if e.per_class_reasons is not None:
+            codes = e.per_class_reasons[places].astype(np.intp)
+        if found is None:
+            nothing = np.full_like(values, np.nan)
+            return Columns(self.labels, indices, values, nothing, nothing, codes)
+        codes = np.where(codes > 0, codes, e.at(found.per_class_reasons)[places])
+        low, high = (
+            _finite(e.at(end)[places]) for end in (found.per_class_low, found.per_class_high)
+        )
+        return Columns(self.labels, indices, values, low, high, codes)
+
+    @cached_property
+    def positions(self) -> Array:
+        """The numbers of the classes that are shown, in their order."""
+        e = self.subject.evaluation
+        return np.arange(len(e.labels)) if e.page is None else e.page.positions
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """The classes that are shown."""
+        return tuple(self.subject.evaluation.labels[i] for i in self.positions)
+
+    @property
+    def margins(self) -> tuple[Array, Array, Array]:
+        """Items, predictions and correct predictions of the classes that are shown."""
+        table, places = self.subject.evaluation.table, self.positions
+        return table.support[places], table.predicted[places], table.correct[places]
+
+    @property
+    def left_out(self) -> int:
+        """How many classes are not shown at all."""
+        return len(self.subject.evaluation.labels) - self.positions.size
+
+    @property
+    def own_order(self) -> str:
+        """Say how `classes` is sorted."""
+        found = self.subject.evaluation.page
+        if found is None or found.paging.order_by == "labels":
+            return "in the order of the labels"
+        by = CLASS_INDICES.get(found.paging.order_by)
+        return f"ordered by {by.name if by else found.paging.order_by}"
+
+    @cached_property
+    def classes(self) -> tuple[ClassLine, ...]:
+        """Every class that is shown, in the order of the labels or of the page."""
+        columns = self.columns(self.class_headlines)
+        labels, margins = self.labels, self.margins
+        failing = self.failing
+        cells = zip(
+            *(self._of_index(columns, row) for row in range(len(columns.indices))), strict=True
+        )
+        each = cells if columns.indices else iter([()] * len(labels))
+        counts = zip(*(margin.tolist() for margin in margins), strict=True)
+        return tuple(
+            ClassLine(label, support, predicted, correct, measures, label in failing)
+            for label, (support, predicted, correct), measures in zip(
+                labels, counts, each, strict=True
+            )
+        )
+
+    def _of_index(self, columns: Columns, row: int) -> list[Measure]:
+        """Every class's value of one index."""
+        entry = columns.indices[row]
+        changes = {} if self.changes is None else self.changes.per_class.get(entry.key, {})
+        parts = (columns.values[row], columns.low[row], columns.high[row], columns.reasons[row])
+        values = zip(*(part.tolist() for part in parts), strict=True)
+        return [
+            _measure(entry, value, low, high, reason, changes.get(label))
+            for label, (value, low, high, reason) in zip(columns.labels, values, strict=True)
+        ]
+
+    @cached_property
+    def failing(self) -> frozenset[str | None]:
+        """Classes with a result that fails the gate."""
+        results = () if self.subject.gate is None else self.subject.gate.results
+        return frozenset(result.class_ for result in results if result.effect == "fail")
+
+    @cached_property
+    def yardstick(self) -> Index | None:
+        """The index by which classes are called worse: F1, which sees both kinds of error."""
+        entries = {entry.key: entry for entry in self.class_headlines}
+        return entries.get("f1") or next(
+            (e for e in self.class_headlines if e.higher_is_better), None
+        )
+
+    @cached_property
+    def worst_first(self) -> tuple[ClassLine, ...]:
+        """The classes: failing ones, then those that lost most or, without a baseline, are lowest.
+
+        A class without the value stands after those that have it.
+        """
+        return tuple(sorted(self.classes, key=lambda line: (not line.failing, *self._rank(line))))
+
+    def _rank(self, line: ClassLine) -> tuple[bool, float]:
+        found = next((m for m in line.measures if m.index is self.yardstick), None)
+        number = found and (found.value if self.changes is None else _loss(found))
+        return number is None, number or 0.0
+
+    @property
+    def order(self) -> str:
+        """Say how `worst_first` is sorted."""
+        if self.yardstick is None:
+            return self.own_order
+        name = self.yardstick.name
+        first = "those that fail a rule first, then " if self.failing - {None} else ""
+        by = f"lowest {name}" if self.changes is None else f"largest loss of {name}"
+        return f"{first}{by} first"
+
+    def confusions(self) -> Iterable[Confusion]:
+        """Give the largest confusions, largest first."""
+        e = self.subject.evaluation
+        true, predicted, items = e.table.cells.largest_errors(e.options.top_confusions)
+        shares = (items / e.table.support[true]).tolist()
+        for i, j, n, share in zip(
+            true.tolist(), predicted.tolist(), items.tolist(), shares, strict=True
+        ):
+            yield Confusion(e.labels[i], e.labels[j], n, share)
+
+
+def _loss(measure: Measure) -> float | None:
+    return None if measure.change is None else measure.change.value
+
+
+def _overall(subject: Subject) -> tuple[Array, Array, Array, Array]:
+    """Values, both ends of the intervals and codes of the reasons, shape (index,) each."""
+    e, found = subject.evaluation, subject.evaluation.intervals
+    values = _finite(e.overall)
+    codes = np.zeros(values.shape, dtype=np.intp)
+    if e.overall_reasons is not None:
+        codes = e.overall_reasons.astype(np.intp)
+    if found is None:
+        nothing = np.full_like(values, np.nan)
+        return values, nothing, nothing, codes
+    codes = np.where(codes > 0, codes, e.at(found.overall_reasons))
+    return values, _finite(e.at(found.overall_low)), _finite(e.at(found.overall_high)), codes
+
+
+def _finite(values: Array) -> Array:
+    return np.where(np.isfinite(values), values, np.nan)
+
+
+def _measure(  # noqa: PLR0917 (the columns of a value in their order)
+    entry: Index, value: float, low: float, high: float, reason: int, change: Change | None
+) -> Measure:
+    if value != value:  # noqa: PLR0124 (NaN)
+        return Measure(entry, None, None, None, REASONS[reason], change)
+    if low != low or high != high:  # noqa: PLR0124 (NaN)
+        return Measure(entry, value, None, None, REASONS[reason], change)
+    return Measure(entry, known(value), known(low), known(high), "", change)

@@ -1,0 +1,130 @@
+"""OpenMetrics: the values as gauges, for a scraper or a pushed file."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import get_args
+
+from rprime.core.gates.result import GateVerdict
+from rprime.core.index import Index
+from rprime.report.decimals import fixed
+from rprime.report.measures import Columns, Measure, Measures
+from rprime.report.names import shown
+from rprime.report.subject import Subject
+
+MOST_OF_CLASSES = 10_000
+"""Values of classes: a thousand classes with every index would be 32 000 series a version."""
+PREFIX = "rprime_"
+VERDICTS: tuple[GateVerdict, ...] = get_args(GateVerdict)
+_ESCAPES = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
+
+Labels = Mapping[str, str]
+Sample = tuple[str, float | None]
+
+
+def render_openmetrics(subject: Subject) -> str:
+    """Render the values that exist; at most 10 000 of classes, headline indices first."""
+    measures, common = Measures(subject), _common(subject)
+    lines = [
+        *_items(measures, common),
+        *_overall(measures, common),
+        *_classes(measures, common),
+        *_verdict(subject, common),
+        *_information(subject, common),
+        "# EOF",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _common(subject: Subject) -> dict[str, str]:
+    """Give the labels that every sample has."""
+    names = ("project", "model", "version")
+    return {name: value for name in names if (value := getattr(subject, name))}
+
+
+def _labelled(labels: Labels) -> str:
+    return ",".join(f'{name}="{_escaped(value)}"' for name, value in labels.items())
+
+
+def _escaped(value: str) -> str:
+    return shown(value).translate(_ESCAPES)
+
+
+def _family(
+    name: str, kind: str, explanation: str, samples: Iterable[Sample], common: Labels
+) -> Iterator[str]:
+    """Write a family of samples, each of them its own labels and its value; None is left out."""
+    lines = [(own, number) for own, number in samples if number is not None]
+    if not lines:
+        return
+    yield f"# TYPE {PREFIX}{name} {kind}"
+    yield f"# HELP {PREFIX}{name} {explanation}"
+    suffix = "_info" if kind == "info" else ""
+    whole = kind != "gauge"
+    shared = _labelled(common)
+    for own, number in lines:
+        labels = ",".join(part for part in (shared, own) if part)
+        value = f"{number:.0f}" if whole else fixed(number)
+        yield f"{PREFIX}{name}{suffix}{{{labels}}} {value}"
+
+
+def _items(measures: Measures, common: Labels) -> Iterator[str]:
+    total = measures.subject.items
+    yield from _family("items", "gauge", "Items evaluated.", [("", total)], common)
+    of_classes = [(f'class="{_escaped(line.label)}"', line.support) for line in measures.classes]
+    yield from _family("class_items", "gauge", "Items of a class.", of_classes, common)
+
+
+def _overall(measures: Measures, common: Labels) -> Iterator[str]:
+    parts: dict[str, tuple[str, Callable[[Measure], float | None]]] = {
+        "overall": ("Value of an overall index.", lambda m: m.value),
+        "overall_low": ("Lower end of the interval of an overall index.", lambda m: m.low),
+        "overall_high": ("Upper end of the interval of an overall index.", lambda m: m.high),
+        "overall_change": (
+            "Value of an overall index less that of the baseline.",
+            lambda m: None if m.change is None else m.change.value,
+        ),
+    }
+    for name, (explanation, read) in parts.items():
+        samples = [(_labelled({"index": key}), read(m)) for key, m in measures.overall.items()]
+        yield from _family(name, "gauge", explanation, samples, common)
+
+
+def _classes(measures: Measures, common: Labels) -> Iterator[str]:
+    labels = [f'class="{_escaped(label)}"' for label in measures.labels]
+    fitting = MOST_OF_CLASSES // max(len(labels), 1)
+    entries = _by_importance(measures)
+    columns = measures.columns(entries[:fitting])
+    text = "Value of an index of a class."
+    yield from _family("class", "gauge", text, _values(columns, labels), common)
+    left_out = max(len(entries) - fitting, 0) * len(labels) + len(entries) * measures.left_out
+    text = "Values of classes that are left out here, for there are too many."
+    yield from _family("class_left_out", "gauge", text, [("", float(left_out))], common)
+
+
+def _by_importance(measures: Measures) -> tuple[Index, ...]:
+    first = measures.class_headlines
+    everything = measures.subject.evaluation.per_class_indices
+    return (*first, *(entry for entry in everything if entry not in first))
+
+
+def _values(columns: Columns, labels: list[str]) -> Iterator[Sample]:
+    for entry, values in zip(columns.indices, columns.values.tolist(), strict=True):
+        own = f',index="{entry.key}"'
+        for label, value in zip(labels, values, strict=True):
+            yield label + own, None if value != value else value  # noqa: PLR0124 (NaN)
+
+
+def _verdict(subject: Subject, common: Labels) -> Iterator[str]:
+    """Write the verdict as a set of states, of which one holds; nothing without a gate."""
+    if subject.gate is None:
+        return
+    states = [
+        (f'{PREFIX}verdict="{name}"', float(name == subject.gate.verdict)) for name in VERDICTS
+    ]
+    yield from _family("verdict", "stateset", "Verdict of the gate.", states, common)
+
+
+def _information(subject: Subject, common: Labels) -> Iterator[str]:
+    known = {"engine_version": subject.engine_version, **subject.provenance}
+    own = {name: value for name, value in known.items() if name not in common}
+    text = "Where the values come from."
+    yield from _family("evaluation", "info", text, [(_labelled(own), 1.0)], common)

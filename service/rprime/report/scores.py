@@ -1,0 +1,84 @@
+"""What a report says of scores besides the values: curves, rejection, views at a threshold."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import orjson
+
+from rprime.core.evaluate import Evaluation
+from rprime.core.scores.curves import Columns, Detections, rejection_sweep, risk_coverage
+from rprime.core.scores.scores import Scores
+from rprime.core.scores.threshold import tables_at, values_at
+
+Json = dict[str, Any]
+NUMPY = orjson.OPT_SERIALIZE_NUMPY
+
+
+def members(evaluation: Evaluation) -> dict[str, bytes]:
+    """Render what the options ask of the scores, as JSON by name; NaN becomes null."""
+    scores, options = evaluation.values.scores, evaluation.options
+    if scores is None:
+        return {}
+    found: Json = {}
+    if options.curves:
+        found["curves"] = curves(scores, evaluation.labels)
+    if options.reject == "sweep":
+        found["rejection"] = columns(rejection_sweep(scores))
+    if options.thresholds:
+        found["thresholds"] = views(scores, evaluation)
+    return {name: orjson.dumps(content, option=NUMPY) for name, content in found.items()}
+
+
+def curves(scores: Scores, labels: tuple[str, ...]) -> Json:
+    """Give the curves; those of a class only where it has items, and others have, too."""
+    found: Json = {"roc": {}, "precision_recall": {}}
+    for own in np.flatnonzero(scores.support).tolist():
+        detections = Detections.of(scores, own)
+        found["precision_recall"][labels[own]] = columns(detections.precision_recall())
+        if scores.support[own] < len(scores.true):
+            found["roc"][labels[own]] = columns(detections.roc())
+    if scores.are_probabilities:
+        found["reliability"] = list(scores.reliability.bins())
+    found["risk_coverage"] = columns(risk_coverage(scores))
+    return found
+
+
+def columns(curve: Columns) -> Json:
+    """Give a curve as arrays that can be dumped."""
+    return {name: np.ascontiguousarray(column) for name, column in curve.items()}
+
+
+def views(scores: Scores, evaluation: Evaluation) -> Json:
+    """Give the table of a class against the rest at each threshold that is asked for."""
+    wanted = evaluation.options.thresholds
+    number = {label: i for i, label in enumerate(evaluation.labels)}
+    classes = np.array([number[label] for label, _ in wanted])
+    tables = tables_at(scores, classes, np.array([threshold for _, threshold in wanted]))
+    values = values_at(tables)
+    counts = tables.cells.counts.astype(np.int64).tolist()
+    return {
+        label: {
+            "threshold": threshold,
+            "table": counts[i],
+            "values": {key: column[i] for key, column in values.items()},
+        }
+        for i, (label, threshold) in enumerate(wanted)
+    }
+
+
+def annotations(evaluation: Evaluation, labels: list[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Give what some overall Values of scores have besides: a position and JSON members."""
+    scores, places = evaluation.values.scores, evaluation.selection.overall_place
+    if scores is None:
+        return
+    if scores.are_probabilities:
+        for key in ("conditional_log_likelihood", "log_loss"):
+            if key in places:
+                yield places[key], b',"clipped":%d' % scores.clipped
+        if (place := places.get("expected_calibration_error")) is not None:
+            yield place, b',"bins":' + orjson.dumps(list(scores.reliability.bins()))
+    absent = np.flatnonzero(scores.support == 0).tolist()
+    if absent and "hand_till_auc" in places:
+        named = (b'{"class":%b,"reason":"no_true_samples"}' % labels[i] for i in absent)
+        yield places["hand_till_auc"], b',"excluded":[%b]' % b",".join(named)

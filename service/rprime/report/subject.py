@@ -1,0 +1,70 @@
+"""Subject: what a rendering is of, the evaluation with all that is known around it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from rprime.core.comparison.compare import Comparison
+from rprime.core.evaluate import Evaluation
+from rprime.core.gates.result import GateResult
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Subject:
+    """An evaluation, what it was compared with and judged by, and where it comes from.
+
+    Parameters
+    ----------
+    evaluation
+        Of one table.
+    engine_version
+        What computed it.
+    comparison, gate
+        None where nothing was compared or judged.
+    baseline
+        What it was compared with, in words.
+    project, model, version, branch, commit
+        As given with the request.
+    id, created_at
+        Of the stored evaluation.
+    link, source
+        Where the stored report is, and the run that it comes from.
+    input_digest
+        Of the evidence.
+    """
+
+    evaluation: Evaluation
+    engine_version: str
+    comparison: Comparison | None = None
+    gate: GateResult | None = None
+    baseline: str | None = None
+    project: str | None = None
+    model: str | None = None
+    version: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    id: str | None = None
+    created_at: datetime | None = None
+    link: str | None = None
+    source: str | None = None
+    input_digest: str | None = None
+
+    @property
+    def provenance(self) -> dict[str, str]:
+        """What is known about its origin, by name, in the order in which it is shown."""
+        members = ("project", "model", "version", "branch", "commit")
+        known = {name: getattr(self, name) for name in members}
+        moment = self.created_at
+        known["time"] = None if moment is None else moment.isoformat(" ", "seconds")
+        known["evaluation"] = self.id
+        return {name: value for name, value in known.items() if value}
+
+    @property
+    def items(self) -> float:
+        """Number of real items."""
+        return float(self.evaluation.table.total)
+
+    @property
+    def title(self) -> str:
+        """What it is called: model, else project, else nothing but its kind; and the version."""
+        name = self.model or self.project or "Evaluation"
+        return f"{name} {self.version}" if self.version else name

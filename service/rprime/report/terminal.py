@@ -1,0 +1,208 @@
+"""Terminal: the report as rich renderables, and as plain text where it is piped."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from io import StringIO
+
+from rich.box import SIMPLE_HEAD
+from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResult
+from rich.table import Table
+from rich.text import Text
+
+from rprime.report.cautions import Caution, cautions
+from rprime.report.decimals import count, decimal, percent, plural, signed, span
+from rprime.report.explanations import explained
+from rprime.report.measures import ClassLine, Measure, Measures
+from rprime.report.names import JOINER, clipped, isolated, shown
+from rprime.report.subject import Subject
+from rprime.report.verdicts import Tone, finding, headline, ranked, said, tally
+
+MOST_CLASSES = 20
+MOST_RESULTS = 20
+WIDTH = 120
+"""Of plain text."""
+WIDE = 115
+"""From here on the table of overall values has all its columns."""
+WIDTH_OF_NAMES = 44
+"""Of the columns before the values of the classes."""
+STYLES: dict[Tone, str] = {
+    "good": "bold green",
+    "bad": "bold red",
+    "open": "bold yellow",
+    "none": "bold",
+}
+_COMMAND = re.compile(r":(?=:)|#(?=#)")
+
+
+@dataclass(frozen=True, eq=False)
+class Terminal:
+    """What a rich console prints, as wide as the console is.
+
+    Parameters
+    ----------
+    subject
+        Its names are shown as text, whatever markup or control characters they hold.
+    most_classes, most_results
+        Rows of the tables, after which the others are counted.
+    """
+
+    subject: Subject
+    most_classes: int = MOST_CLASSES
+    most_results: int = MOST_RESULTS
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give the parts in their order."""
+        measures = Measures(self.subject)
+        yield from _verdict(self.subject)
+        yield from _results(self.subject, self.most_results)
+        yield from _headlines(measures, options.max_width)
+        yield from _classes(measures, self.most_classes, options.max_width)
+        yield from _cautions(self.subject)
+
+
+def render_terminal(subject: Subject, width: int = WIDTH) -> str:
+    """Render as plain text, without any control sequence."""
+    stream = StringIO()
+    console = Console(
+        file=stream, width=width, color_system=None, force_terminal=False, legacy_windows=False
+    )
+    console.print(Terminal(subject))
+    return "\n".join(line.rstrip() for line in stream.getvalue().splitlines()) + "\n"
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Show foreign text; a log of GitHub or Azure must not find a command of theirs in it."""
+    harmless = _COMMAND.sub(rf"\g<0>{JOINER}", clipped(shown(text)))
+    return Text(isolated(harmless), style=style)
+
+
+def _verdict(subject: Subject) -> Iterator[Text]:
+    found = headline(subject.gate)
+    items = f"{count(subject.items)} items"
+    classes = plural(len(subject.evaluation.labels), "class")
+    opening = Text(f"{found.sign} {found.words}", style=STYLES[found.tone])
+    yield opening.append(f"  {subject.title}, {items}, {classes}", style="not bold default")
+    if subject.gate is not None:
+        yield Text(tally(subject.gate), style="dim")
+
+
+def _table(*columns: str, left: int = 1) -> Table:
+    """Open a table whose first columns hold words and whose others hold numbers."""
+    table = Table(box=SIMPLE_HEAD)
+    for place, name in enumerate(columns):
+        table.add_column(
+            name,
+            justify="left" if place < left else "right",
+            overflow="ellipsis",
+            # Where there is little room names give way, never a digit of a number.
+            no_wrap=place >= left,
+            max_width=34 if place < left else None,
+        )
+    return table
+
+
+def _results(subject: Subject, most: int) -> Iterator[ConsoleRenderable]:
+    """Show what does not pass, each result with its sentence below."""
+    results = () if subject.gate is None else subject.gate.results
+    found = [r for r in ranked(results) if r.effect != "pass"]
+    if not found:
+        return
+    yield Text()
+    for result in found[:most]:
+        style = STYLES["bad" if result.effect == "fail" else "open"]
+        line = Text(f"{'✗' if result.effect == 'fail' else '?'} {finding(result)}: ", style=style)
+        yield line.append_text(Text("", style="not bold default").append_text(_text(said(result))))
+    if len(found) > most:
+        yield Text(f"  ... and {len(found) - most:,} more", style="dim")
+
+
+def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
+    """Show the overall values; where there is little room, without what the change repeats."""
+    compared, wide = measures.changes is not None, width >= WIDE
+    confidence = percent(measures.subject.evaluation.options.confidence)
+    columns = ["Index", "Value"]
+    columns += [f"{confidence} interval"] if wide or not compared else []
+    columns += ["Baseline"] if wide and compared else []
+    columns += ["Change", f"{confidence} interval", ""] if compared else []
+    table = _table(*columns)
+    for measure in measures.headlines:
+        own = _own(measure)
+        row = own if wide or not compared else own[:2]
+        table.add_row(*row, *(_moved(measure, wide=wide) if compared else ()))
+    yield Text("\nOverall", style="bold")
+    yield table
+
+
+def _own(measure: Measure) -> list[str]:
+    value = explained(measure.reason) if measure.value is None else decimal(measure.value)
+    return [measure.index.name, value, span(measure.low, measure.high)]
+
+
+def _moved(measure: Measure, *, wide: bool) -> Iterator[str | Text]:
+    change = measure.change
+    if change is None:
+        return
+    if wide:
+        yield decimal(change.baseline)
+    yield signed(change.value)
+    yield span(change.low, change.high)
+    yield Text(change.judged, style=_style(measure))
+
+
+def _style(measure: Measure) -> str:
+    judged = "" if measure.change is None else measure.change.judged
+    return {"worse": STYLES["bad"], "better": STYLES["good"]}.get(judged, "dim")
+
+
+def _classes(measures: Measures, most: int, width: int) -> Iterator[ConsoleRenderable]:
+    """Show the classes: all in their order where they fit, else the worst ones."""
+    everything = measures.classes
+    sorted_ = measures.changes is not None or len(everything) > most
+    lines = measures.worst_first if sorted_ else everything
+    order = measures.order if sorted_ else measures.own_order
+    fitting = max(1, (width - WIDTH_OF_NAMES) // (18 if measures.changes is not None else 13))
+    names = [entry.name for entry in measures.class_headlines[:fitting]]
+    table = _table("Class", "Items", *names)
+    for line in lines[:most]:
+        table.add_row(*_class_row(line, fitting))
+    yield Text(f"Classes, {order}", style="bold")
+    yield table
+    more = max(len(lines) - most, 0) + measures.left_out
+    if more:
+        yield Text(f"  ... and {more:,} more", style="dim")
+
+
+def _class_row(line: ClassLine, fitting: int) -> Iterator[Text | str]:
+    name = _text(line.label, STYLES["bad"] if line.failing else "")
+    yield Text("✗ " if line.failing else "  ", style=STYLES["bad"]).append_text(name)
+    yield count(line.support)
+    for measure in line.measures[:fitting]:
+        yield _cell(measure)
+
+
+def _cell(measure: Measure) -> Text:
+    change = measure.change
+    if change is None or change.value is None:
+        return Text(decimal(measure.value))
+    return Text(f"{decimal(measure.value)} ").append(signed(change.value), style=_style(measure))
+
+
+def _cautions(subject: Subject) -> Iterator[Text]:
+    found = cautions(subject)
+    if found:
+        yield Text(f"\n{plural(len(found), 'warning')}", style="bold")
+    for caution in found:
+        yield Text("! ", style=STYLES["open"]).append_text(_caution(caution))
+
+
+def _caution(caution: Caution) -> Text:
+    text = Text(f"{caution.code}: ", style="not bold default").append_text(_text(caution.before))
+    if caution.label is None:
+        return text
+    text.append_text(_text(caution.label)).append_text(_text(caution.after))
+    named = [_text(label) for label in caution.others]
+    if named:
+        text.append(" The same holds for ").append_text(Text(", ").join(named))
+        text.append(f" and {caution.unnamed:,} more." if caution.unnamed else ".")
+    return text

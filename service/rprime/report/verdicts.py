@@ -1,0 +1,96 @@
+"""Verdicts in words: what a gate concluded, and on how many checks that rests."""
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Literal
+
+from rprime.core.comparison.compare import Comparison
+from rprime.core.gates.result import GateResult, GateVerdict, Result
+from rprime.core.gates.rules import Effect
+from rprime.report.decimals import percent, plural
+from rprime.report.names import isolated, shown
+
+Tone = Literal["good", "bad", "open", "none"]
+
+
+@dataclass(frozen=True, slots=True)
+class Headline:
+    """A verdict to open with; sign and colour never say what the words do not."""
+
+    sign: str
+    words: str
+    word: str
+    tone: Tone
+
+
+NO_SIGN = "\u2013"
+HEADLINES: dict[GateVerdict | None, Headline] = {
+    "pass": Headline("✓", "Gate passed", "pass", "good"),
+    "fail": Headline("✗", "Gate failed", "fail", "bad"),
+    "inconclusive": Headline("?", "Gate inconclusive", "inconclusive", "open"),
+    "no_rules": Headline(NO_SIGN, "Gate without rules: nothing was judged", "no rules", "none"),
+    None: Headline(NO_SIGN, "Evaluated, no gate asked for", "no gate", "none"),
+}
+EFFECT_ORDER: tuple[Effect, ...] = ("fail", "warn", "pass")
+FOUND = {
+    "pass": "passes",
+    "fail": "fails",
+    "inconclusive": "inconclusive",
+    "no_baseline": "no baseline",
+    "not_comparable": "not comparable",
+    "undefined": "undefined",
+    "waived": "waived",
+}
+LEADS_TO = {"fail": "fails the gate", "warn": "warns only", "pass": ""}
+
+
+def headline(gate: GateResult | None) -> Headline:
+    """Give the words for the verdict of a gate, or for there being none."""
+    return HEADLINES[None if gate is None else gate.verdict]
+
+
+def tally(gate: GateResult) -> str:
+    """Say how many checks led to what."""
+    if not gate.results:
+        return "The gate has no rules."
+    effects = Counter(result.effect for result in gate.results)
+    parts = [
+        f"{effects[effect]:,} {word}"
+        for effect, word in zip(EFFECT_ORDER, ("failed", "with a warning", "passed"), strict=True)
+        if effects[effect]
+    ]
+    level = f"Tested one-sided at level {percent(gate.alpha)}"
+    look = "" if gate.look in {None, 1} else f", look {gate.look} at this test set"
+    return f"{plural(len(gate.results), 'check')}: {', '.join(parts)}. {level}{look}."
+
+
+def compared(comparison: Comparison | None) -> tuple[str, str]:
+    """Say what stands before and after the name of a baseline: how it was compared."""
+    pairing = None if comparison is None else comparison.pairing
+    if pairing is None:
+        return "Not compared with", ": the test sets differ"
+    how = "item by item" if pairing == "paired" else "as two tables"
+    return "Compared with", f", {how}"
+
+
+def ranked(results: tuple[Result, ...]) -> list[Result]:
+    """Order results: what fails the gate first, then warnings, otherwise as they are."""
+    return sorted(results, key=lambda result: EFFECT_ORDER.index(result.effect))
+
+
+def finding(result: Result) -> str:
+    """Say what was found and, where that does not say it, what it leads to."""
+    found = FOUND[result.verdict]
+    if result.verdict == result.effect:
+        return found
+    leads = LEADS_TO[result.effect]
+    return f"{found}, {leads}" if leads else found
+
+
+def said(result: Result) -> str:
+    """Give the sentence of a result, its class kept from reordering the words around it."""
+    message = shown(result.message)
+    if result.class_ is None:
+        return message
+    name = shown(result.class_)
+    return message.replace(f"`{name}`", f"`{isolated(name)}`", 1)

@@ -1,0 +1,247 @@
+"""View: everything that a page says of an evaluation, in words and marks, for its template."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from markupsafe import Markup
+
+from rprime.core.comparison.attribution import Attribution
+from rprime.core.index import Index
+from rprime.report.cautions import Caution, cautions
+from rprime.report.changes import Change
+from rprime.report.decimals import MINUS, bound, count, decimal, percent, plural, signed, span
+from rprime.report.explanations import explained
+from rprime.report.formulas import formula
+from rprime.report.heat_map import heat_map
+from rprime.report.marks import Axis, Mark, axis_of, mark_of
+from rprime.report.measures import ClassLine, Measure, Measures
+from rprime.report.movements import movements
+from rprime.report.names import address, shown
+from rprime.report.ruling import ruling
+from rprime.report.subject import Subject
+from rprime.report.verdicts import compared, headline, tally
+
+MOST_CLASSES = 200
+MOST_CELLS = 6
+"""Of an attribution."""
+
+
+def view_of(subject: Subject) -> dict[str, Any]:
+    """Give what the components of a page show; every foreign text is still to be escaped."""
+    measures = Measures(subject)
+    return {
+        **_opening(subject),
+        **_overall(measures),
+        **_classes(measures),
+        **_confusion(measures),
+        "results": ruling(subject.gate),
+        "movements": movements(subject.comparison),
+        "attributions": _attributions(subject),
+        "cautions": [_caution(caution) for caution in cautions(subject)],
+        "terms": list(_terms(measures)),
+    }
+
+
+def _opening(subject: Subject) -> dict[str, Any]:
+    """Give the verdict, what it rests on, and where all of it comes from."""
+    comparison, evaluation = subject.comparison, subject.evaluation
+    before, after = compared(comparison)
+    facts = {**subject.provenance, "items": count(subject.items)}
+    facts["classes"] = f"{len(evaluation.labels):,}"
+    links = {"stored report": address(subject.link), "run": address(subject.source)}
+    return {
+        "title": shown(subject.title),
+        "verdict": headline(subject.gate),
+        "tally": "" if subject.gate is None else tally(subject.gate),
+        "compared": "" if comparison is None else before,
+        "baseline": shown(subject.baseline or "the baseline"),
+        "evidence": after,
+        "facts": [(name, shown(value)) for name, value in facts.items()],
+        "links": [(name, link) for name, link in links.items() if link],
+        "engine_version": subject.engine_version,
+        "digest": subject.input_digest,
+        "confidence": percent(evaluation.options.confidence),
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """An index and what it means."""
+
+    key: str
+    anchor: str
+    name: str
+    scope: str
+    range: str
+    description: str
+    tex: str
+    formula: Markup
+    source: str
+
+    @classmethod
+    def of(cls, index: Index) -> "Term":
+        """Read the catalog."""
+        low, high = (bound(end) if abs(end) < float("inf") else "∞" for end in index.range)
+        low = f"{MINUS}{low}" if low == "∞" else low
+        best = "" if index.best is None else f", best {bound(index.best)}"
+        scope = "of a class" if index.scope == "class" else "overall"
+        return cls(
+            index.key,
+            f"{index.scope}-{index.key}",
+            index.name,
+            scope,
+            f"{low} to {high}{best}",
+            index.description,
+            index.tex,
+            formula(index.tex),
+            index.source,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A change in words."""
+
+    value: str
+    tone: str
+    judged: str
+
+    @classmethod
+    def of(cls, change: Change | None, *, words: bool) -> "Moved | None":
+        """Read a change; None where nothing was compared."""
+        if change is None:
+            return None
+        if change.value is None:
+            return cls(explained(change.reason), "open", "") if words else None
+        tone = change.judged if change.demonstrated else "open"
+        return cls(signed(change.value), tone, change.judged if words else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measure in words, with its mark."""
+
+    term: Term
+    value: str
+    absent: bool
+    interval: str
+    why: str
+    mark: Mark | None
+    change: Moved | None
+
+
+def _figure(measure: Measure, axis: Axis | None, term: Term, *, words: bool = True) -> Figure:
+    absent = measure.value is None
+    reason = explained(measure.reason) if measure.reason else ""
+    return Figure(
+        term=term,
+        value=(reason if words else decimal(None)) if absent else decimal(measure.value),
+        absent=absent,
+        interval="" if measure.low is None else span(measure.low, measure.high),
+        why="" if absent else reason,
+        mark=None if axis is None else mark_of(measure, axis),
+        change=Moved.of(measure.change, words=words),
+    )
+
+
+def _overall(measures: Measures) -> dict[str, Any]:
+    axis = axis_of(measures.headlines)
+    return {
+        "headlines": [_figure(m, axis, Term.of(m.index)) for m in measures.headlines],
+        "headline_axis": axis.ends,
+        "everything": [_figure(m, None, Term.of(m.index)) for m in measures.overall.values()],
+    }
+
+
+def _classes(measures: Measures) -> dict[str, Any]:
+    """Give the table of classes: all in their order where they fit, else the worst ones."""
+    sorted_ = measures.changes is not None or len(measures.classes) > MOST_CLASSES
+    lines = (measures.worst_first if sorted_ else measures.classes)[:MOST_CLASSES]
+    order = measures.order if sorted_ else measures.own_order
+    left_out = len(measures.classes) - len(lines) + measures.left_out
+    terms = [Term.of(entry) for entry in measures.class_headlines]
+    axes = [axis_of(line.measures[i] for line in lines) for i in range(len(terms))]
+    everywhere = "the JSON report and the CSV have them all"
+    rest = "a request pages through them by its option classes" if measures.left_out else everywhere
+    more = f"{plural(left_out, 'class')} more: {rest}."
+    return {
+        "columns": [
+            {"term": term, "axis": axis.ends} for term, axis in zip(terms, axes, strict=True)
+        ],
+        "classes": [_line(line, axes, terms) for line in lines],
+        "classes_note": f"{plural(len(measures.classes), 'class')}, {order}.",
+        "classes_more": more if left_out else "",
+    }
+
+
+def _line(line: ClassLine, axes: list[Axis], terms: list[Term]) -> dict[str, Any]:
+    rows = zip(line.measures, axes, terms, strict=True)
+    return {
+        "label": shown(line.label),
+        "support": count(line.support),
+        "failing": line.failing,
+        "cells": [_figure(measure, axis, term, words=False) for measure, axis, term in rows],
+    }
+
+
+def _confusion(measures: Measures) -> dict[str, Any]:
+    found = heat_map(measures.subject.evaluation)
+    confusions = [
+        {
+            "true": shown(c.true),
+            "predicted": shown(c.predicted),
+            "number": count(c.items),
+            "share": decimal(c.share),
+        }
+        for c in measures.confusions()
+    ]
+    return {"heat": found, "confusions": confusions}
+
+
+def _attributions(subject: Subject) -> list[dict[str, Any]]:
+    if subject.comparison is None:
+        return []
+    return [_attribution(a) for a in subject.comparison.attributions]
+
+
+def _attribution(attribution: Attribution) -> dict[str, Any]:
+    names = (*(shown(label) for label in attribution.labels), None)
+    cells = list(
+        zip(
+            attribution.true.tolist(),
+            attribution.predicted.tolist(),
+            attribution.contributions.tolist(),
+            strict=True,
+        )
+    )
+    kept, others = cells[:MOST_CELLS], cells[MOST_CELLS:]
+    title = (
+        attribution.key if attribution.label is None else f"{attribution.key}, {attribution.label}"
+    )
+    return {
+        "title": shown(title),
+        "rows": [(names[true], names[predicted], signed(share)) for true, predicted, share in kept],
+        "rest": signed(attribution.rest + sum(share for *_, share in others)),
+    }
+
+
+def _caution(caution: Caution) -> dict[str, Any]:
+    return {
+        "code": caution.code,
+        "classes": plural(caution.classes, "class") if caution.classes > 1 else "",
+        "before": shown(caution.before),
+        "label": None if caution.label is None else shown(caution.label),
+        "after": caution.after,
+        "others": [shown(label) for label in caution.others],
+        "unnamed": caution.unnamed,
+        "source": caution.source,
+    }
+
+
+def _terms(measures: Measures) -> Iterator[Term]:
+    """Define what the page shows first, overall and of the classes."""
+    for measure in measures.headlines:
+        yield Term.of(measure.index)
+    for index in measures.class_headlines:
+        yield Term.of(index)

@@ -1,0 +1,183 @@
+"""Aliases of the history: names that point at an evaluation, changed by comparing first."""
+
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from fastapi import APIRouter, Request, Response
+from pydantic import TypeAdapter
+from starlette.concurrency import run_in_threadpool
+
+from rprime.problems import Problem, Violation, responses
+from rprime.routes.access import needs
+from rprime.routes.conditions import expected, read_model
+from rprime.routes.evaluate import content, refer
+from rprime.routes.evaluations import PROBLEMS, require_project
+from rprime.routes.history import store_of
+from rprime.routes.negotiation import JSON
+from rprime.schemas.history import AliasTarget
+from rprime.schemas.provenance import PathName
+from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected, Store
+
+router = APIRouter(tags=["History"])
+
+_NAME: TypeAdapter[str] = TypeAdapter(PathName)
+_ETAG = {"ETag": {"schema": {"type": "string"}}}
+
+
+def _header(name: str, description: str) -> dict[str, Any]:
+    return {
+        "name": name,
+        "in": "header",
+        "description": description,
+        "schema": {"type": "string"},
+    }
+
+
+_MATCH = _header("If-Match", "The ETag of the alias as it is, or `*`: as long as it is there.")
+_NONE_MATCH = _header("If-None-Match", "`*`: as long as it is not there.")
+
+
+@router.get(
+    "/v1/projects/{project}/aliases",
+    summary="The aliases of a project",
+    description="By name.",
+    response_class=Response,
+    responses={
+        **responses("not_found", *PROBLEMS),
+        200: {"description": "The list.", "content": content(refer("AliasList"))},
+    },
+)
+@needs("read")
+async def list_aliases(request: Request, project: str) -> Response:
+    """Answer with all aliases."""
+    found = await run_in_threadpool(store_of(request).aliases, project)
+    if not found:
+        await require_project(request, project)
+    document = {"items": [_document(alias) for alias in found]}
+    return Response(orjson.dumps(document), media_type=JSON)
+
+
+@router.get(
+    "/v1/projects/{project}/aliases/{alias}",
+    summary="An alias",
+    description="What it points at; the header ETag is what a change has to name.",
+    response_class=Response,
+    responses={
+        **responses("not_found", *PROBLEMS),
+        200: {
+            "description": "The alias.",
+            "headers": _ETAG,
+            "content": content(refer("AliasEntry")),
+        },
+    },
+)
+@needs("read")
+async def get_alias(request: Request, project: str, alias: str) -> Response:
+    """Answer with the alias."""
+    found = await run_in_threadpool(store_of(request).alias, project, alias)
+    return _response(found)
+
+
+@router.put(
+    "/v1/projects/{project}/aliases/{alias}",
+    summary="Point an alias at an evaluation",
+    description="The request says what it expects the alias to be, so that of two promotions at "
+    "the same time one is told that it came too late.",
+    response_class=Response,
+    responses={
+        **responses(
+            "unreadable_body",
+            "not_found",
+            "precondition_failed",
+            "body_too_large",
+            "unsupported_media_type",
+            "unsupported_encoding",
+            "precondition_required",
+            "overloaded",
+            "store_full",
+            *PROBLEMS,
+        ),
+        200: {
+            "description": "It points there now.",
+            "headers": _ETAG,
+            "content": content(refer("AliasEntry")),
+        },
+        201: {
+            "description": "The alias is new.",
+            "headers": _ETAG,
+            "content": content(refer("AliasEntry")),
+        },
+    },
+    openapi_extra={
+        "parameters": [_MATCH, _NONE_MATCH],
+        "requestBody": {
+            "required": True,
+            "content": content(
+                refer("AliasTarget"), example={"evaluation": "01k9d3hv5gw2zj4t8x6c7m1n0p"}
+            ),
+        },
+    },
+)
+@needs("write")
+async def put_alias(request: Request, project: str, alias: str) -> Response:
+    """Point it there."""
+    store = store_of(request)
+    expectation = expected(request, required=True)
+    target = await read_model(request, AliasTarget)
+    put = await run_in_threadpool(point, store, (project, alias), target.evaluation, expectation)
+    return _response(put.alias, HTTPStatus.CREATED if put.created else HTTPStatus.OK)
+
+
+def point(store: Store, name: tuple[str, str], evaluation: str, expectation: Expected) -> AliasPut:
+    """Point an alias at an evaluation; `name`: of the project and in it. It blocks.
+
+    Raises
+    ------
+    Problem
+        422 if the project has no such evaluation.
+    pydantic.ValidationError
+        If no alias can be called so.
+    AliasChangedError
+        If it is not what is expected.
+    """
+    project, alias = name
+    _NAME.validate_python(alias)
+    try:
+        return store.put_alias(project, alias, evaluation=evaluation, expected=expectation)
+    except EvaluationMissingError:
+        detail = "The project has no such evaluation."
+        violation = Violation("/evaluation", "unknown_evaluation", detail)
+        raise Problem("invalid_request", errors=[violation]) from None
+
+
+@router.delete(
+    "/v1/projects/{project}/aliases/{alias}",
+    status_code=HTTPStatus.NO_CONTENT,
+    summary="Delete an alias",
+    description="The evaluation stays.",
+    responses=responses("not_found", "precondition_failed", "store_full", *PROBLEMS),
+    openapi_extra={"parameters": [_MATCH]},
+)
+@needs("write")
+async def delete_alias(request: Request, project: str, alias: str) -> None:
+    """Delete it."""
+    expectation = expected(request, required=False)
+    store = store_of(request)
+    await run_in_threadpool(store.delete_alias, project, alias, expected=expectation)
+
+
+def _document(alias: Alias) -> dict[str, Any]:
+    return {
+        "project": alias.project,
+        "alias": alias.name,
+        "evaluation": alias.evaluation,
+        "updated_at": alias.updated_at,
+    }
+
+
+def _response(alias: Alias, status: HTTPStatus = HTTPStatus.OK) -> Response:
+    headers = {"ETag": f'"{alias.etag}"', "Cache-Control": "no-cache"}
+    if status == HTTPStatus.CREATED:
+        headers["Location"] = f"/v1/projects/{alias.project}/aliases/{alias.name}"
+    return Response(orjson.dumps(_document(alias)), status, headers, media_type=JSON)

@@ -1,0 +1,67 @@
+"""The catalog: what every index is."""
+
+from functools import cache
+from typing import Any
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
+from rprime.problems import Problem, responses
+from rprime.routes.access import needs
+from rprime.routes.negotiation import JSON
+from rprime.schemas import Catalog, IndexEntry, catalog, entry_of
+
+router = APIRouter(tags=["Catalog"])
+
+_SCOPES = {"class": CLASS_INDICES, "overall": OVERALL_INDICES}
+_HEADERS = {"Cache-Control": "max-age=300"}
+
+
+def _parameter(name: str, values: list[str]) -> dict[str, Any]:
+    # Not an argument of the function: FastAPI would answer 422 where there is nothing, 404.
+    schema = {"type": "string", "enum": values}
+    return {"name": name, "in": "path", "required": True, "schema": schema}
+
+
+@router.get(
+    "/v1/indices",
+    summary="Every index",
+    response_model=Catalog,
+    response_description="The catalog.",
+    responses=responses("internal_error"),
+)
+@needs("evaluate", "read")
+async def indices() -> Response:
+    """List every index that a report can have: key, formula, range, best value, source."""
+    # The first time the properties of all indices are computed, which takes half a second.
+    return Response(await run_in_threadpool(_catalog), media_type=JSON, headers=_HEADERS)
+
+
+@router.get(
+    "/v1/indices/{scope}/{key}",  # noqa: FAST003 - see _parameter
+    summary="One index",
+    response_model=IndexEntry,
+    response_description="The entry.",
+    openapi_extra={
+        "parameters": [_parameter("scope", list(_SCOPES)), _parameter("key", list(KEYS))]
+    },
+    responses=responses("not_found", "internal_error"),
+)
+@needs("evaluate", "read")
+async def index(request: Request) -> Response:
+    """Describe one index. The scope is `class` or `overall`; many keys exist in both."""
+    entry = await run_in_threadpool(_entry, **request.path_params)
+    return Response(entry, media_type=JSON, headers=_HEADERS)
+
+
+@cache
+def _catalog() -> str:
+    return catalog().model_dump_json()
+
+
+def _entry(scope: str, key: str) -> str:
+    found = _SCOPES[scope].get(key) if scope in _SCOPES else None
+    if found is None:
+        raise Problem("not_found", "The catalog has no such index; GET /v1/indices lists them.")
+    return entry_of(found).model_dump_json()

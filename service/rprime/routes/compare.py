@@ -1,0 +1,98 @@
+"""Comparison of two sides, and the rehearsal of a gate."""
+
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from rprime.inquiry import answer_comparison, answer_lint
+from rprime.inquiry.archive import Archive
+from rprime.problems import responses
+from rprime.routes.access import access_of, needs
+from rprime.routes.body import media_type, read_body
+from rprime.routes.evaluate import VERDICT, content, refer, verdict_header
+from rprime.routes.history import store_of
+from rprime.routes.negotiation import JSON
+from rprime.routes.samples import GATES, MNIST_AFTER, MNIST_BEFORE
+
+if TYPE_CHECKING:
+    from rprime.settings import Limits
+
+router = APIRouter(tags=["Comparison"])
+
+_PROBLEMS = responses(
+    "unreadable_body",
+    "body_too_large",
+    "unsupported_media_type",
+    "unsupported_encoding",
+    "invalid_request",
+    "internal_error",
+    "overloaded",
+)
+
+
+@router.post(
+    "/v1/compare",
+    summary="Compare a candidate with a baseline",
+    description="Each side is evidence of its own or an evaluation of the history, or the baseline "
+    "is other predictions (`y_pred`) for the candidate's items. Paired where both sides carry the "
+    "items of one test set, else unpaired. Every difference is candidate minus baseline.",
+    response_class=Response,
+    responses={
+        **_PROBLEMS,
+        **responses("no_store"),
+        200: {
+            "description": "The comparison.",
+            "headers": VERDICT,
+            "content": content(refer("CompareReport")),
+        },
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": content(
+                refer("CompareRequest"),
+                example={"candidate": MNIST_BEFORE, "baseline": MNIST_AFTER, "gates": GATES},
+            ),
+        }
+    },
+)
+@needs("evaluate")
+async def compare(request: Request) -> Response:
+    """Answer with a comparison and, where there are gates, a verdict."""
+    media_type(request, [JSON])
+    limits: Limits = request.app.state.limits
+    body = await read_body(request, limits.json_body_bytes)
+    archive = Archive(lambda: store_of(request), access_of(request).may_use)
+    report, verdict = await run_in_threadpool(answer_comparison, body, limits, archive)
+    return Response(report, media_type=JSON, headers=verdict_header(verdict))
+
+
+@router.post(
+    "/v1/gates/lint",
+    summary="How often would a gate fail an unchanged model?",
+    description="Rehearses the gate on pairs of models that both behave as the table says, by a "
+    "seeded simulation: how often it fails by chance alone, and which drop it detects with 80 % "
+    "power.",
+    response_class=Response,
+    responses={
+        **_PROBLEMS,
+        200: {"description": "The rehearsal.", "content": content(refer("LintReport"))},
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": content(
+                refer("LintRequest"),
+                example={"gates": GATES, **MNIST_AFTER},
+            ),
+        }
+    },
+)
+@needs("evaluate")
+async def lint_gate(request: Request) -> Response:
+    """Answer with what the gate would do to an unchanged model."""
+    media_type(request, [JSON])
+    limits: Limits = request.app.state.limits
+    body = await read_body(request, limits.json_body_bytes)
+    return Response(await run_in_threadpool(answer_lint, body, limits), media_type=JSON)

@@ -1,0 +1,229 @@
+"""Evaluations of the history: lists, whole reports, renderings, verdicts."""
+
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Annotated, Any
+
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from rprime import __version__
+from rprime.core.catalog import OVERALL_INDICES
+from rprime.core.selection import AVERAGES
+from rprime.inquiry.recollection import Recollection, recollect
+from rprime.inquiry.series import filters_of
+from rprime.problems import Problem, Violation, responses
+from rprime.report.formats import BY_SUFFIX, Format
+from rprime.routes.access import admit, needs
+from rprime.routes.conditions import etag_of, is_known
+from rprime.routes.evaluate import VERDICT, content, refer, verdict_header
+from rprime.routes.history import store_of
+from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
+from rprime.schemas.history import ListQuery
+from rprime.store import Evaluation as Kept
+from rprime.store import Summary
+
+if TYPE_CHECKING:
+    from rprime.settings import Limits
+
+router = APIRouter(tags=["History"])
+
+PROBLEMS = ("no_store", "invalid_request", "internal_error", "store_unavailable")
+PARTS = ("overall", "averages", "per_class", "top_confusions", "comparison", "gate", "warnings")
+"""Of a report, to be named in `include`; `table` adds to the whole."""
+_ALWAYS_LEFT_OUT = {*PARTS, "notes", "table"}
+
+
+@router.get(
+    "/v1/projects/{project}/evaluations",
+    summary="The evaluations of a project",
+    description="Newest first, as summaries; every filter that is given has to fit.",
+    response_class=Response,
+    responses={
+        **responses("not_found", *PROBLEMS),
+        200: {"description": "A page.", "content": content(refer("EvaluationPage"))},
+    },
+)
+@needs("read")
+async def list_evaluations(
+    request: Request, project: str, query: Annotated[ListQuery, Query()]
+) -> Response:
+    """Answer with a page of summaries."""
+    store = store_of(request)
+    page = await run_in_threadpool(
+        store.page, project, filters_of(query), limit=query.limit, cursor=query.cursor
+    )
+    if not page.items:
+        await require_project(request, project)
+    document = {"items": [summary_of(item) for item in page.items], "next_cursor": page.next_cursor}
+    return Response(orjson.dumps(document), media_type=JSON)
+
+
+def summary_of(found: Summary) -> dict[str, Any]:
+    """Give a summary as the object of the contract."""
+    names = (name for name in Summary.__dataclass_fields__ if name != "id")
+    known = {name: getattr(found, name) for name in names}
+    return {"id": found.id, "created_at": found.created_at, **known}
+
+
+async def require_project(request: Request, project: str) -> None:
+    """Fail where there is no such project.
+
+    Raises
+    ------
+    Problem
+        404.
+    """
+    # Reached where nothing was found, so that the list of all may take its time.
+    projects = await run_in_threadpool(store_of(request).projects)
+    if all(found.name != project for found in projects):
+        raise Problem("not_found")
+
+
+_INCLUDE = {
+    "name": "include",
+    "in": "query",
+    "description": "`table` adds the table. Any of the other parts, separated by commas, reduces "
+    "the report to them; `averages` are part of `overall`.",
+    "schema": {"type": "string", "examples": ["table", "per_class,averages"]},
+}
+
+
+@router.get(
+    "/v1/evaluations/{evaluation}",
+    summary="The report on an evaluation",
+    description="Computed now from the stored table, so that it has every index there is; the "
+    "comparison and the verdict are as they were given.",
+    response_class=Response,
+    responses={
+        **responses("not_found", "not_acceptable", *PROBLEMS),
+        200: {
+            "description": "The report.",
+            "content": {**content(refer("Report")), **RENDERINGS},
+            "headers": {"ETag": {"schema": {"type": "string"}}, **VERDICT},
+        },
+        304: {"description": "It is what If-None-Match says."},
+    },
+    openapi_extra={"parameters": [_INCLUDE]},
+)
+@needs("read")
+async def get_evaluation(request: Request, evaluation: str) -> Response:
+    """Answer with the report, or a rendering of it."""
+    return await _represented(request, evaluation, wanted_format(request), _parts(request))
+
+
+@router.get(
+    "/v1/evaluations/{evaluation}/report.{suffix}",
+    summary="A rendering of the report",
+    description="`suffix` is one of " + ", ".join(f"`{suffix}`" for suffix in BY_SUFFIX) + ".",
+    response_class=Response,
+    responses={
+        **responses("not_found", *PROBLEMS),
+        200: {"description": "The rendering.", "content": RENDERINGS},
+        304: {"description": "It is what If-None-Match says."},
+    },
+)
+@needs("read")
+async def get_rendering(request: Request, evaluation: str, suffix: str) -> Response:
+    """Answer with the rendering that the path names."""
+    if suffix not in BY_SUFFIX:
+        raise Problem("not_found")
+    return await _represented(request, evaluation, BY_SUFFIX[suffix], ())
+
+
+async def _represented(
+    request: Request, evaluation: str, form: Format | None, parts: tuple[str, ...]
+) -> Response:
+    kept = await find(request, evaluation)
+    limits: Limits = request.app.state.limits
+    # What is stored does not change, so this determines every byte.
+    variant = (form.name if form else "json", *parts)
+    etag = etag_of(kept.id, __version__, limits.top_confusions, *variant)
+    headers = {"ETag": etag, "Vary": "Accept", **(verdict_header(kept.verdict) or {})}
+    if is_known(request, etag):
+        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    store = store_of(request)
+
+    def answer() -> bytes:
+        found = recollect(kept, store, limits.top_confusions)
+        return form.render(found.subject) if form else _report(found, parts)
+
+    return rendered(await run_in_threadpool(answer), form, headers=headers)
+
+
+async def find(request: Request, evaluation: str) -> Kept:
+    """Read an evaluation.
+
+    Raises
+    ------
+    Problem
+        404 if it is not the caller's: the same as where there is none.
+    EvaluationMissingError
+        If there is none.
+    """
+    kept = await run_in_threadpool(store_of(request).get, evaluation)
+    admit(request, kept.project)
+    return kept
+
+
+def _parts(request: Request) -> tuple[str, ...]:
+    """Give the parts that `include` names, each once."""
+    given = request.query_params.multi_items()
+    if not given:
+        return ()
+    names = {name for _, value in given for name in value.split(",")}
+    if any(parameter != "include" for parameter, _ in given) or not names <= {*PARTS, "table"}:
+        detail = f"The only parameter is `include`; its parts: table, {', '.join(PARTS)}."
+        raise Problem("invalid_request", errors=[Violation("/query", "unknown_parameter", detail)])
+    return tuple(sorted(names))
+
+
+def _report(found: Recollection, parts: tuple[str, ...]) -> bytes:
+    whole = found.report(with_table="table" in parts)
+    if not set(parts) - {"table"}:
+        return whole
+    report = orjson.loads(whole)
+    if "averages" in parts and "overall" not in parts:
+        report["overall"] = {k: v for k, v in report["overall"].items() if _is_average(k)}
+    kept = {*parts, *(["overall"] if "averages" in parts else [])}
+    left_out = _ALWAYS_LEFT_OUT - kept
+    return orjson.dumps({name: part for name, part in report.items() if name not in left_out})
+
+
+def _is_average(key: str) -> bool:
+    return OVERALL_INDICES[key].reads in AVERAGES
+
+
+@router.delete(
+    "/v1/evaluations/{evaluation}",
+    status_code=HTTPStatus.NO_CONTENT,
+    summary="Delete an evaluation",
+    description="The looks at its test set stay counted. As long as an alias points at it, it "
+    "stays.",
+    responses=responses("not_found", "evaluation_aliased", "store_full", *PROBLEMS),
+)
+@needs("write")
+async def delete_evaluation(request: Request, evaluation: str) -> None:
+    """Delete it."""
+    kept = await find(request, evaluation)
+    await run_in_threadpool(store_of(request).delete, kept.id)
+
+
+@router.get(
+    "/v1/evaluations/{evaluation}/verdict",
+    summary="The verdict in one word",
+    description="`pass`, `fail`, `inconclusive`, `no_rules`; `no_gate` where there was none.",
+    response_class=Response,
+    responses={
+        **responses("not_found", *PROBLEMS),
+        200: {
+            "description": "The word.",
+            "content": {"text/plain": {"schema": {"type": "string"}, "example": "pass"}},
+        },
+    },
+)
+@needs("read")
+async def get_verdict(request: Request, evaluation: str) -> Response:
+    """Answer with one word."""
+    kept = await find(request, evaluation)
+    return Response(kept.verdict or "no_gate", media_type="text/plain")

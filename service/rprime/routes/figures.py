@@ -1,0 +1,145 @@
+"""Figures without a browser: of an evaluation, and of the history of a project."""
+
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request, Response
+
+from rprime import __version__
+from rprime.inquiry.figures import figure_of
+from rprime.inquiry.history_figures import HistoryFigure
+from rprime.inquiry.series import filters_of
+from rprime.pools import Threads
+from rprime.problems import Problem, Violation, responses
+from rprime.report.figures import evaluation as of_evaluation
+from rprime.report.figures import history as of_history
+from rprime.report.figures.sheet import MEDIA_TYPES, Sheet, library
+from rprime.routes.access import needs
+from rprime.routes.conditions import etag_of, is_known
+from rprime.routes.evaluations import PROBLEMS, find
+from rprime.routes.history import store_of
+from rprime.routes.negotiation import PAGE_POLICY
+from rprime.routes.trend import require_some
+from rprime.schemas.figures import FigureQuery, HistoryFigureQuery
+from rprime.settings import Limits
+
+router = APIRouter(tags=["History"])
+
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+CONTENT: dict[str, Any] = {"image/svg+xml": {"schema": {"type": "string"}}, "image/png": _BINARY}
+"""The images, for the OpenAPI document."""
+_RESPONSES: dict[int | str, dict[str, Any]] = {
+    **responses("not_found", "not_installed", "overloaded", *PROBLEMS),
+    200: {
+        "description": "The image.",
+        "content": CONTENT,
+        "headers": {"ETag": {"schema": {"type": "string"}}},
+    },
+    304: {"description": "It is what If-None-Match says."},
+}
+_SIZES = (
+    "`form` is `svg` or `png`. In an SVG texts stay texts. The same data always give the same "
+    "image."
+)
+
+
+def drawing_of(limits: Limits) -> Threads:
+    """Make the pool for figures: one at a time, since drawing holds the interpreter."""
+    return Threads(1, limits.large_waiting)
+
+
+@router.get(
+    "/v1/evaluations/{evaluation}/figures/{name}.{form}",
+    summary="A figure of an evaluation",
+    description="`name` is `confusion`, the table as a heat map; `radar`, the classes around a "
+    "circle, with the baseline where there is one; or `per_class`, a row for each class with its "
+    f"intervals. Of very many classes the worst are shown, or blocks of them. {_SIZES}",
+    response_class=Response,
+    responses=_RESPONSES,
+)
+@needs("read")
+async def evaluation_figure(
+    request: Request,
+    evaluation: str,
+    name: str,
+    form: str,
+    query: Annotated[FigureQuery, Query()],
+) -> Response:
+    """Answer with the image."""
+    sheet = _sheet(name in of_evaluation.FIGURES, form, query)
+    if query.index and name == "confusion":
+        violation = Violation("/query/index", "misplaced", "A confusion matrix has no index.")
+        raise Problem("invalid_request", errors=[violation])
+    kept = await find(request, evaluation)
+    # What is stored does not change, so this determines every byte.
+    etag = etag_of(kept.id, __version__, library(), name, sheet, *query.index)
+    if is_known(request, etag):
+        return _unchanged(etag)
+    store = store_of(request)
+    indices = tuple(dict.fromkeys(query.index))
+    image = await drawn_apart(request, lambda: figure_of(name, kept, store, indices, sheet))
+    return _answer(image, etag, sheet)
+
+
+@router.get(
+    "/v1/projects/{project}/figures/{name}.{form}",
+    summary="A figure of a history",
+    description="`name` is `trend`, indices with their intervals over the evaluations; `lines`, "
+    "indices of the classes over them; or `boxes`, their quartiles over the classes. Evaluations "
+    f"are chosen as for the trend. {_SIZES}",
+    response_class=Response,
+    responses=_RESPONSES,
+)
+@needs("read")
+async def history_figure(
+    request: Request,
+    project: str,
+    name: str,
+    form: str,
+    query: Annotated[HistoryFigureQuery, Query()],
+) -> Response:
+    """Answer with the image."""
+    sheet = _sheet(name in of_history.FIGURES, form, query)
+    await require_some(request, project)
+    figure = HistoryFigure(
+        name=name,
+        project=project,
+        indices=tuple(dict.fromkeys(query.index)),
+        label=query.class_,
+        filters=filters_of(query),
+        newest=query.limit,
+    )
+    store = store_of(request)
+    image = await drawn_apart(request, lambda: figure.draw(store, sheet))
+    etag = etag_of(image)
+    return _unchanged(etag) if is_known(request, etag) else _answer(image, etag, sheet)
+
+
+def _sheet(known: bool, form: str, query: FigureQuery | HistoryFigureQuery) -> Sheet:  # noqa: FBT001
+    if not known or form not in MEDIA_TYPES:
+        raise Problem("not_found")
+    return Sheet(form, query.width, query.scale)
+
+
+async def drawn_apart(request: Request, work: Callable[[], bytes]) -> bytes:
+    """Draw in the pool for figures.
+
+    Raises
+    ------
+    Problem
+        503 if too many others are drawn; what `work` raises.
+    """
+    threads: Threads = request.app.state.drawing
+    async with threads.places.place():
+        return await threads.start(work)
+
+
+def _answer(image: bytes, etag: str, sheet: Sheet) -> Response:
+    # An image that is opened by itself is a document, too.
+    headers = {"ETag": etag, "Content-Security-Policy": PAGE_POLICY}
+    return Response(image, headers=headers, media_type=MEDIA_TYPES[sheet.form])
+
+
+def _unchanged(etag: str) -> Response:
+    return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": etag})

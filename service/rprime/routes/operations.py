@@ -1,0 +1,60 @@
+"""Operation: is the service alive, is it ready, which version and limits has it."""
+
+from typing import Literal
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel, Field
+
+from rprime import __version__
+from rprime.problems import responses
+from rprime.routes.problems import stopping
+from rprime.settings import Limits
+
+router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
+
+
+class Health(BaseModel):
+    """The state of the service."""
+
+    status: Literal["ok"] = "ok"
+
+
+class Readiness(Health):
+    """Whether requests can be served."""
+
+    store: Literal["ok", "none"] = Field(description="`none`: the service keeps no history.")
+
+
+class Version(BaseModel):
+    """What runs here, and what a request may cost."""
+
+    name: Literal["rprime"] = "rprime"
+    version: str = Field(__version__, description="The version of the service.")
+    engine_version: str = Field(
+        __version__, description="The version of the formulas, as reports carry it."
+    )
+    limits: Limits
+
+
+@router.get("/livez", summary="Is the process alive?")
+async def livez() -> Health:
+    """Answer as long as the process can answer at all. A failure means: restart it."""
+    return Health()
+
+
+@router.get(
+    "/readyz",
+    summary="Can it take requests?",
+    responses=responses("store_unavailable", "stopping"),
+)
+async def readyz(request: Request) -> Readiness:
+    """Answer when requests can be served. A failure means: send them elsewhere for now."""
+    if request.app.state.draining.begun:
+        raise stopping()
+    return Readiness(store=await request.app.state.history.check())
+
+
+@router.get("/version", summary="Which version, with which limits?")
+async def version(request: Request) -> Version:
+    """Give the version of the service and of its formulas, and every limit in force."""
+    return Version(limits=request.app.state.limits)

@@ -1,0 +1,107 @@
+"""Projects of the history: the list, what is set for one, and how it is thinned out."""
+
+from dataclasses import asdict
+from http import HTTPStatus
+
+import orjson
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from rprime.problems import responses
+from rprime.routes.access import access_of, needs
+from rprime.routes.conditions import read_model
+from rprime.routes.evaluate import content, refer
+from rprime.routes.evaluations import PROBLEMS, require_project
+from rprime.routes.history import store_of
+from rprime.routes.negotiation import JSON
+from rprime.schemas.history import ProjectSettings, PurgeRequest
+from rprime.store import Retention
+
+router = APIRouter(tags=["History"])
+
+_BODY = ("unreadable_body", "body_too_large", "unsupported_media_type")
+
+
+@router.get(
+    "/v1/projects",
+    summary="The projects",
+    description="By name, with the number of their evaluations; those that the caller may see.",
+    response_class=Response,
+    responses={
+        **responses(*PROBLEMS),
+        200: {"description": "The list.", "content": content(refer("ProjectList"))},
+    },
+)
+@needs("read")
+async def list_projects(request: Request) -> Response:
+    """Answer with the projects that the caller may see."""
+    found = await run_in_threadpool(store_of(request).projects)
+    may_use = access_of(request).may_use
+    items = [asdict(project) for project in found if may_use(project.name)]
+    return Response(orjson.dumps({"items": items}), media_type=JSON)
+
+
+@router.put(
+    "/v1/projects/{project}",
+    status_code=HTTPStatus.NO_CONTENT,
+    summary="Set who sees the badge of a project",
+    description="A badge needs a key with `read`, as everything else of the project does, unless "
+    "the project is marked here.",
+    responses=responses(*_BODY, "unsupported_encoding", "overloaded", "store_full", *PROBLEMS),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": content(refer("ProjectSettings"), example={"badge_public": True}),
+        }
+    },
+)
+@needs("write")
+async def set_project(request: Request, project: str) -> None:
+    """Set it."""
+    store = store_of(request)
+    wanted = await read_model(request, ProjectSettings)
+    await run_in_threadpool(store.set_badge_public, project, public=wanted.badge_public)
+
+
+@router.delete(
+    "/v1/projects/{project}",
+    status_code=HTTPStatus.NO_CONTENT,
+    summary="Delete a project",
+    description="With its evaluations, its aliases and the looks at its test sets.",
+    responses=responses("not_found", "store_full", *PROBLEMS),
+)
+@needs("write")
+async def delete_project(request: Request, project: str) -> None:
+    """Delete all of it."""
+    await run_in_threadpool(store_of(request).delete_project, project)
+
+
+@router.post(
+    "/v1/projects/{project}/purge",
+    summary="Thin out a project",
+    description="Deletes the evaluations that are neither among the newest `keep_last` nor newer "
+    "than `newer_than_days`; those that an alias points at always stay. `dry_run` only counts.",
+    response_class=Response,
+    responses={
+        **responses(
+            *_BODY, "not_found", "unsupported_encoding", "overloaded", "store_full", *PROBLEMS
+        ),
+        200: {"description": "What was deleted.", "content": content(refer("PurgeReport"))},
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": content(refer("PurgeRequest"), example={"keep_last": 500, "dry_run": True}),
+        }
+    },
+)
+@needs("write")
+async def purge(request: Request, project: str) -> Response:
+    """Delete what nothing keeps."""
+    store = store_of(request)
+    wanted = await read_model(request, PurgeRequest)
+    await require_project(request, project)
+    keep = Retention(keep_last=wanted.keep_last, newer_than_days=wanted.newer_than_days)
+    counts = await run_in_threadpool(store.purge, project, keep, dry_run=wanted.dry_run)
+    document = {**asdict(counts), "dry_run": wanted.dry_run}
+    return Response(orjson.dumps(document), media_type=JSON)

@@ -1,0 +1,159 @@
+"""Studies: what indices have to do with each other."""
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from rprime.inquiry.agreement import answer_agreement
+from rprime.inquiry.archive import Archive
+from rprime.inquiry.stored_models import stored_models
+from rprime.inquiry.studies import discrimination_document, discrimination_lines
+from rprime.problems import Problem, Violation, responses
+from rprime.report.figures.discrimination import TooManyLinesError, draw_discrimination
+from rprime.report.figures.sheet import NoFiguresError
+from rprime.routes.access import access_of, demand, needs
+from rprime.routes.body import media_type, read_body
+from rprime.routes.evaluate import content, refer
+from rprime.routes.figures import drawn_apart
+from rprime.routes.history import store_of
+from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
+
+if TYPE_CHECKING:
+    from rprime.core.studies.discrimination import Line
+    from rprime.settings import Limits
+    from rprime.store import Store
+
+SVG = "image/svg+xml"
+LARGEST = 4 * 1024 * 1024
+"""Bytes of a body; no study needs more, and reading more would hold up other requests."""
+
+router = APIRouter(tags=["Studies"])
+
+_PROBLEMS = (
+    "unreadable_body",
+    "body_too_large",
+    "unsupported_media_type",
+    "unsupported_encoding",
+    "invalid_request",
+    "internal_error",
+    "overloaded",
+)
+_MULTICLASS = ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]
+
+
+_AGREEMENTS = {
+    "posted": {
+        "summary": "Values of five models",
+        "value": {
+            "values": {
+                "r_prime": [0.3165, 0.6898, 0.8741, 0.8689, 0.9662],
+                "kappa": [0.2384, 0.6551, 0.8601, 0.8543, 0.9624],
+                "macro_precision": [0.2731, 0.8007, 0.886, 0.897, 0.9658],
+            }
+        },
+    },
+    "stored": {
+        "summary": "The evaluations of a project",
+        "value": {
+            "project": "digits",
+            "branch": "main",
+            "indices": ["r_prime", "kappa", "macro_precision"],
+        },
+    },
+}
+
+
+@router.post(
+    "/v1/studies/discrimination",
+    summary="Where can an index not tell two classifiers apart?",
+    description="Discrimination lines (Labatut, Cherifi 2011). A classifier of series x is right "
+    "with probability c_x in every class; one of series y with c_y in class 1, and always in the "
+    "others; errors are spread evenly. A line has the pairs (c_x, c_y) to which an index gives "
+    "the same value; above it the index prefers series y. With `Accept: image/svg+xml` the "
+    "answer is a figure.",
+    response_class=Response,
+    responses={
+        **responses("not_acceptable", *_PROBLEMS),
+        200: {
+            "description": "The lines, each point exact to 1e-9.",
+            "content": content(refer("DiscriminationReport")) | {SVG: {"schema": {}}},
+        },
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": content(
+                refer("DiscriminationRequest"),
+                example={
+                    "indices": [*_MULTICLASS, {"index": "f1", "class": 1}],
+                    "k": [3],
+                    "p": [0, 1],
+                },
+            ),
+        }
+    },
+)
+@needs("evaluate")
+async def discrimination(request: Request) -> Response:
+    """Answer with discrimination lines, or with a figure of them."""
+    form = preferred(request, (JSON, SVG))
+    media_type(request, [JSON])
+    limits: Limits = request.app.state.limits
+    body = await read_body(request, min(limits.json_body_bytes, LARGEST))
+    lines = await run_in_threadpool(discrimination_lines, body, limits)
+    if form == SVG:
+        image = await drawn_apart(request, lambda: _figure(lines))
+        return Response(image, headers={"Content-Security-Policy": PAGE_POLICY}, media_type=SVG)
+    return Response(await run_in_threadpool(discrimination_document, lines), media_type=form)
+
+
+@router.post(
+    "/v1/studies/agreement",
+    summary="How far do indices agree over many models?",
+    description="Pearson, Spearman and Kendall correlation and the root mean squared difference "
+    "of every two indices over several models (Zhang, Su, Dou 2021, section 4.2), the quartiles "
+    "that box plots show, and the pairs of models on which two indices disagree about which is "
+    "better. The values of the models are posted, or computed from the stored tables of a "
+    "`project`, with the default options of an evaluation; a key needs the scope `read` for it.",
+    response_class=Response,
+    responses={
+        **responses("not_found", "no_store", "store_unavailable", *_PROBLEMS),
+        200: {"description": "The agreement.", "content": content(refer("AgreementReport"))},
+    },
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": content(
+                {"oneOf": [refer("AgreementRequest"), refer("StoredAgreementRequest")]},
+                examples=_AGREEMENTS,
+            ),
+        }
+    },
+)
+@needs("evaluate")
+async def agreement(request: Request) -> Response:
+    """Answer with the agreement of indices."""
+    media_type(request, [JSON])
+    limits: Limits = request.app.state.limits
+    body = await read_body(request, min(limits.json_body_bytes, LARGEST))
+    archive = Archive(lambda: _readable(request), access_of(request).may_use)
+    stored = partial(stored_models, archive=archive)
+    document = await run_in_threadpool(answer_agreement, body, limits, stored)
+    return Response(document, media_type=JSON)
+
+
+def _readable(request: Request) -> "Store":
+    demand(request, "read")
+    return store_of(request)
+
+
+def _figure(lines: "list[Line]") -> bytes:
+    try:
+        return draw_discrimination(lines)
+    except NoFiguresError as error:
+        raise Problem("not_acceptable", str(error)) from None
+    except TooManyLinesError as error:
+        violation = Violation("", "too_much", str(error))
+        raise Problem("invalid_request", errors=[violation]) from None

@@ -1,0 +1,156 @@
+"""The whole history as lines of JSON, out of one service and into another."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import asdict
+from queue import Queue
+from typing import TYPE_CHECKING, Annotated
+
+import orjson
+from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import ClientDisconnect
+from starlette.responses import StreamingResponse
+
+from rprime.problems import Problem, responses
+from rprime.routes.access import needs
+from rprime.routes.body import media_type
+from rprime.routes.evaluate import content, refer
+from rprime.routes.evaluations import PROBLEMS
+from rprime.routes.history import store_of
+from rprime.routes.negotiation import JSON
+from rprime.schemas.history import ExportQuery
+
+if TYPE_CHECKING:
+    from rprime.store import Imported
+
+router = APIRouter(tags=["History"])
+
+NDJSON = "application/x-ndjson"
+PIECE = 256 * 1024
+WAITING = 8
+"""Pieces of a body that wait to be imported: a fast sender does not fill the memory."""
+_LINES = {NDJSON: {"schema": {"type": "string"}}}
+
+
+@router.get(
+    "/v1/export",
+    summary="The whole history",
+    description="One line of JSON for each evaluation, alias and count of looks; the first one "
+    "names the version of the format. What is stored meanwhile is left out.",
+    response_class=Response,
+    responses={
+        **responses(*PROBLEMS),
+        200: {"description": "The lines.", "content": _LINES},
+    },
+)
+@needs("admin")
+async def export(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
+    """Answer with the lines, as they are read."""
+    lines = store_of(request).export(query.project)
+    headers = {"Content-Disposition": 'attachment; filename="rprime.ndjson"'}
+    return StreamingResponse(_pieces(lines), headers=headers, media_type=NDJSON)
+
+
+def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Join lines: each piece changes the thread."""
+    kept: list[bytes] = []
+    size = 0
+    for line in lines:
+        kept.append(line)
+        size += len(line)
+        if size >= PIECE:
+            yield b"".join(kept)
+            kept, size = [], 0
+    yield b"".join(kept)
+
+
+@router.post(
+    "/v1/import",
+    summary="Add an export to the history",
+    description="What is there stays as it is, so importing twice changes nothing.",
+    response_class=Response,
+    responses={
+        **responses(
+            "body_too_large",
+            "unsupported_media_type",
+            "unsupported_encoding",
+            "store_full",
+            *PROBLEMS,
+        ),
+        200: {"description": "What was added.", "content": content(refer("ImportReport"))},
+    },
+    openapi_extra={"requestBody": {"required": True, "content": _LINES}},
+)
+@needs("admin")
+async def import_(request: Request) -> Response:
+    """Add the lines, as they arrive."""
+    media_type(request, [NDJSON])
+    if request.headers.get("content-encoding", "identity") != "identity":
+        raise Problem("unsupported_encoding", "An import is sent as it is, not compressed.")
+    store = store_of(request)
+    incoming = Incoming(request.app.state.limits.other_body_bytes)
+    importing = asyncio.create_task(run_in_threadpool(store.import_lines, incoming))
+    try:
+        await incoming.fill(request, importing)
+    except BaseException:
+        incoming.break_off()
+        await asyncio.wait([importing])
+        raise
+    return Response(orjson.dumps(asdict(await importing)), media_type=JSON)
+
+
+class Incoming(Iterator[bytes]):
+    """The lines of a body, given from the loop that receives it to the thread that imports it.
+
+    Parameters
+    ----------
+    longest
+        Bytes of the longest line.
+    """
+
+    def __init__(self, longest: int) -> None:
+        self.longest = longest
+        self._pieces: Queue[bytes | None] = Queue(WAITING)
+        self._lines = self._split()
+        self._broken = False
+
+    async def fill(self, request: Request, importing: "asyncio.Task[Imported]") -> None:
+        """Receive the body, no faster than it is imported; stop where importing has failed."""
+        async for piece in request.stream():
+            if importing.done():
+                return
+            await self._put(piece, importing)
+        await self._put(None, importing)
+
+    async def _put(self, piece: bytes | None, importing: "asyncio.Task[Imported]") -> None:
+        while self._pieces.full() and not importing.done():  # noqa: ASYNC110 - of a thread
+            await asyncio.sleep(0.005)
+        if not importing.done():
+            self._pieces.put_nowait(piece)
+
+    def break_off(self) -> None:
+        """Let the thread end: no more will come."""
+        self._broken = True
+        while not self._pieces.empty():
+            self._pieces.get_nowait()
+        self._pieces.put(None)
+
+    def __next__(self) -> bytes:
+        """Give the next line; wait for it."""
+        return next(self._lines)
+
+    def _split(self) -> Iterator[bytes]:
+        started: list[bytes] = []
+        while (piece := self._pieces.get()) is not None:
+            *ends, rest = piece.split(b"\n")
+            for end in ends:
+                yield b"".join([*started, end])
+                started = []
+            started.append(rest)
+            if sum(map(len, started)) > self.longest:
+                detail = f"A line has at most {self.longest} bytes."
+                raise Problem("body_too_large", detail)
+        if self._broken:
+            raise ClientDisconnect
+        yield b"".join(started)

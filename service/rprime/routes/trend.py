@@ -1,0 +1,169 @@
+"""Trend and leaderboard: one index over the history of a project; and its badge."""
+
+from typing import TYPE_CHECKING, Annotated
+
+from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from rprime.inquiry.leaderboard import Contest, answer_leaderboard
+from rprime.inquiry.series import Measured, filters_of
+from rprime.inquiry.trend import answer_trend
+from rprime.problems import responses
+from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
+from rprime.routes.access import needs
+from rprime.routes.evaluate import content, refer
+from rprime.routes.evaluations import PROBLEMS, require_project
+from rprime.routes.history import History, store_of
+from rprime.routes.negotiation import JSON
+from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
+from rprime.store import Filters, Store
+
+if TYPE_CHECKING:
+    from rprime.core.gates.result import GateVerdict
+
+router = APIRouter(tags=["History"])
+
+BADGE_SECONDS = 60
+
+
+@router.get(
+    "/v1/projects/{project}/trend",
+    summary="One index over the history",
+    description="Oldest first, with intervals, computed now from the stored tables as one stack: "
+    "an index that is new is there for the whole history. Default options of an evaluation; no "
+    "index that reads scores, which are not kept.",
+    response_class=Response,
+    responses={
+        **responses("not_found", *PROBLEMS),
+        200: {"description": "The series.", "content": content(refer("Trend"))},
+    },
+)
+@needs("read")
+async def trend(request: Request, project: str, query: Annotated[TrendQuery, Query()]) -> Response:
+    """Answer with the series."""
+    store = store_of(request)
+    measured = Measured.of(query.index, query.class_)
+    await require_some(request, project)
+    document = await run_in_threadpool(
+        answer_trend, store, project, measured, filters_of(query), query.limit
+    )
+    return Response(document, media_type=JSON)
+
+
+@router.get(
+    "/v1/projects/{project}/leaderboard",
+    summary="Versions in tiers",
+    description="The newest evaluation of each version on one test set, best first. Versions that "
+    "a test cannot tell apart from the best of their tier share it: paired where the items of both "
+    "are kept, else unpaired, one-sided at 5 %, Holm-adjusted.",
+    response_class=Response,
+    responses={
+        **responses("not_found", *PROBLEMS),
+        200: {"description": "The tiers.", "content": content(refer("Leaderboard"))},
+    },
+)
+@needs("read")
+async def leaderboard(
+    request: Request, project: str, query: Annotated[LeaderboardQuery, Query()]
+) -> Response:
+    """Answer with the tiers."""
+    store = store_of(request)
+    contest = Contest(
+        measured=Measured.of(query.index, query.class_),
+        test_set=query.test_set,
+        model=query.model,
+        branch=query.branch,
+        limit=query.limit,
+    )
+    await require_some(request, project)
+    document = await run_in_threadpool(answer_leaderboard, store, project, contest)
+    return Response(document, media_type=JSON)
+
+
+async def require_some(request: Request, project: str) -> None:
+    """Fail where a project has no evaluation and is not known.
+
+    Raises
+    ------
+    Problem
+        404.
+    """
+    page = await run_in_threadpool(store_of(request).page, project, limit=1)
+    if not page.items:
+        await require_project(request, project)
+
+
+async def has_public_badge(request: Request) -> bool:
+    """Whether everybody may see the badge that a request is about."""
+    history: History = request.app.state.history
+    if not history.is_open:
+        return False
+    project = request.path_params["project"]
+    return await run_in_threadpool(history.store.badge_public, project)
+
+
+@router.get(
+    "/v1/projects/{project}/badge.svg",
+    summary="A badge",
+    description="The newest verdict, or one index of the newest evaluation. Public where the "
+    "project is marked so.",
+    response_class=Response,
+    responses={
+        **responses("not_found", *PROBLEMS),
+        200: {
+            "description": "The picture.",
+            "content": {"image/svg+xml": {"schema": {"type": "string"}}},
+        },
+    },
+)
+@needs("read", unless=has_public_badge)
+async def badge_svg(
+    request: Request, project: str, query: Annotated[BadgeQuery, Query()]
+) -> Response:
+    """Answer with the picture."""
+    badge = await _badge(request, project, query)
+    return await _cached(request, project, render_badge(badge).encode(), "image/svg+xml")
+
+
+@router.get(
+    "/v1/projects/{project}/badge.json",
+    summary="A badge as data",
+    description="For the endpoint badge of shields.io; otherwise as badge.svg.",
+    response_class=Response,
+    responses={
+        **responses("not_found", *PROBLEMS),
+        200: {"description": "The data.", "content": content(refer("BadgeEndpoint"))},
+    },
+)
+@needs("read", unless=has_public_badge)
+async def badge_json(
+    request: Request, project: str, query: Annotated[BadgeQuery, Query()]
+) -> Response:
+    """Answer with the data."""
+    badge = await _badge(request, project, query)
+    return await _cached(request, project, render_endpoint(badge), JSON)
+
+
+async def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
+    store = store_of(request)
+    measured = None if query.index is None else Measured.of(query.index, query.class_)
+    await require_some(request, project)
+    filters = Filters(model=query.model, branch=query.branch)
+    return await run_in_threadpool(_newest, store, project, filters, measured)
+
+
+def _newest(store: Store, project: str, filters: Filters, measured: Measured | None) -> Badge:
+    if measured is None:
+        newest = store.page(project, filters, limit=1).items
+        verdict: GateVerdict | None = newest[0].verdict if newest else None  # type: ignore[assignment] # as stored
+        return verdict_badge(verdict)
+    points = measured.points(store, project, filters, 1)
+    value = points[0].value if points else None
+    return value_badge(measured.index, value, measured.label)
+
+
+async def _cached(request: Request, project: str, picture: bytes, media_type: str) -> Response:
+    public = await run_in_threadpool(store_of(request).badge_public, project)
+    whose = "public" if public else "private"
+    headers = {"Cache-Control": f"{whose}, max-age={BADGE_SECONDS}"}
+    return Response(picture, headers=headers, media_type=media_type)

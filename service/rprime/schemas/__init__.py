@@ -1,0 +1,83 @@
+"""The contract as Pydantic models; texts and ranges come from the catalog."""
+
+from functools import cache
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
+from rprime.schemas.history import ANSWERS, BODIES
+from rprime.schemas.report import BatchReport, Catalog, IndexEntry, Report, catalog, entry_of
+from rprime.schemas.request import (
+    EVALUATE_REQUESTS,
+    CompareRequest,
+    LintRequest,
+    RequestOptions,
+)
+from rprime.schemas.review import CompareReport, LintReport
+from rprime.schemas.studies import (
+    AgreementReport,
+    AgreementRequest,
+    DiscriminationReport,
+    DiscriminationRequest,
+    StoredAgreementRequest,
+)
+
+__all__ = [
+    "EVALUATE_REQUESTS",
+    "BatchReport",
+    "Catalog",
+    "IndexEntry",
+    "Report",
+    "RequestOptions",
+    "catalog",
+    "components",
+    "entry_of",
+    "evaluate_body",
+    "request_fields",
+]
+
+_REQUESTS: tuple[type[BaseModel], ...] = (
+    *EVALUATE_REQUESTS,
+    CompareRequest,
+    LintRequest,
+    DiscriminationRequest,
+    AgreementRequest,
+    StoredAgreementRequest,
+)
+_ANSWERS: tuple[type[BaseModel], ...] = (
+    Report,
+    BatchReport,
+    CompareReport,
+    LintReport,
+    DiscriminationReport,
+    AgreementReport,
+    *ANSWERS,
+)
+_REFERENCE = "#/components/schemas/{model}"
+
+
+def components() -> dict[str, Any]:
+    """Give the JSON schemas of requests and reports, for the OpenAPI document."""
+    found: dict[str, Any] = {}
+    for models, mode in (((*_REQUESTS, *BODIES), "validation"), (_ANSWERS, "serialization")):
+        _, schema = models_json_schema(
+            [(model, mode) for model in models],  # type: ignore[misc] # a literal, for mypy a str
+            ref_template=_REFERENCE,
+        )
+        found |= schema["$defs"]
+    return found
+
+
+def evaluate_body() -> dict[str, Any]:
+    """Give the JSON schema of the body of POST /evaluate: one of the kinds of evidence."""
+    return {"oneOf": [{"$ref": _REFERENCE.format(model=m.__name__)} for m in EVALUATE_REQUESTS]}
+
+
+@cache
+def request_fields() -> frozenset[str]:
+    """Give every name that a request may have somewhere."""
+    _, schema = models_json_schema([(model, "validation") for model in _REQUESTS])
+    return frozenset(
+        name for model in schema["$defs"].values() for name in model.get("properties", {})
+    )

@@ -1,0 +1,108 @@
+"""Comparisons as answers."""
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from rprime.schemas.fields import Answer
+from rprime.schemas.gate import Delta, Pairing
+
+
+class ResolvedBaseline(Answer):
+    """Which baseline was asked for, which was taken, and why that one."""
+
+    requested: dict[str, Any] = Field(description="The reference, or the kind of evidence given.")
+    resolved: str | None = Field(description="Id of the stored evaluation; null for evidence.")
+    why: str
+
+
+class OtherClasses(Answer):
+    """Classes that one side alone declares: rules about them are not comparable."""
+
+    candidate_only: list[str]
+    baseline_only: list[str]
+
+
+class ClassFlips(Answer):
+    """Items that one side got right and the other wrong."""
+
+    right_to_wrong: float
+    wrong_to_right: float
+    mid_p: float | None = Field(description="One-sided: small where the candidate is worse.")
+    p_worse: float | None = Field(description="Probability of being worse; for information.")
+
+
+class Flips(ClassFlips):
+    """The flips of all items, and of the classes that have any."""
+
+    moved: int = Field(description="Items whose prediction changed, right or wrong.")
+    per_class: dict[str, ClassFlips]
+
+
+class Move(Answer):
+    """Items of one class whose prediction changed in the same way; null is unclassified."""
+
+    true: str
+    from_: str | None = Field(alias="from")
+    to: str | None
+    items: int
+
+
+class CellChange(Answer):
+    """A cell of the table on both sides; null is unclassified or spurious."""
+
+    true: str | None
+    predicted: str | None
+    baseline: float
+    candidate: float
+    change: float | None = Field(
+        description="Of counts; of shares where the totals differ, and null where one is 0."
+    )
+
+
+class ChiSquare(Answer):
+    """A chi-square test."""
+
+    statistic: float | None
+    df: int
+    p_value: float | None
+
+
+class Shift(Answer):
+    """Whether the predictions shifted, right or wrong: information, never a verdict."""
+
+    bowker: ChiSquare
+    stuart_maxwell: ChiSquare
+
+
+class Contribution(Answer):
+    """What one cell contributes to the change of an index."""
+
+    true: str | None
+    predicted: str | None
+    contribution: float
+
+
+class Attribution(Answer):
+    """The change of an index as a sum over cells."""
+
+    cells: list[Contribution]
+    rest: float | None = Field(description="Sum over all other cells.")
+    residual: float | None = Field(description="What the cells fall short of the difference.")
+
+
+class Comparison(Answer):
+    """A candidate against a baseline; every difference is candidate minus baseline."""
+
+    baseline: ResolvedBaseline
+    comparability: Literal["same_items", "same_test_set", "unknown", "different"]
+    pairing: Pairing | None
+    confidence: float
+    classes: OtherClasses
+    overall: dict[str, Delta]
+    per_class: dict[str, dict[str, Delta]]
+    flips: Flips | None
+    moves: list[Move] | None
+    cells: list[CellChange] | None
+    shift: Shift | None
+    attribution: dict[str, Attribution]

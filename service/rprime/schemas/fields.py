@@ -1,0 +1,145 @@
+"""The types that the models of the contract are made of."""
+
+from difflib import get_close_matches
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
+from typing_extensions import TypeAliasType
+
+from rprime.core.catalog import KEYS
+from rprime.core.naming import HIDDEN, LONGEST_NAME
+
+MOST = 2**53 - 1
+"""The largest integer that every JSON parser reads exactly."""
+DENSE_CLASSES = 1_000
+SPARSE_CLASSES = 100_000
+
+
+class Request(BaseModel):
+    """What a client sends: unknown fields and lax types are refused."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
+
+
+def _leave_out_null_defaults(schema: dict[str, Any]) -> None:
+    for field in schema.get("properties", {}).values():
+        if field.get("default", 0) is None:
+            del field["default"]
+
+
+Absent = SkipJsonSchema[None]
+"""The type of a field that is left out where it does not apply."""
+
+
+class Answer(BaseModel):
+    """What the service sends: fields with a default are left out where they do not apply."""
+
+    model_config = ConfigDict(json_schema_extra=_leave_out_null_defaults)
+
+
+def _known_key(key: str) -> str:
+    if key in _KEYS:
+        return key
+    near = get_close_matches(key[:64], KEYS, n=1)
+    hint = f" Did you mean {near[0]}?" if near else " GET /v1/indices lists them all."
+    raise PydanticCustomError(
+        "unknown_index", "The catalog has no such index.{hint}", {"hint": hint}
+    )
+
+
+def _not_null(value: object) -> object:
+    if value is None:
+        raise PydanticCustomError("null", "Leave the field out instead of sending null")
+    return value
+
+
+_KEYS = frozenset(KEYS)
+
+NotNull = BeforeValidator(_not_null)
+"""For fields that null, which a client may send by mistake, must not switch off."""
+
+IndexKey = TypeAliasType(
+    "IndexKey",
+    Annotated[
+        str,
+        AfterValidator(_known_key),
+        WithJsonSchema(
+            {"type": "string", "enum": list(KEYS), "description": "A key of GET /v1/indices."}
+        ),
+    ],
+)
+
+ClassName = TypeAliasType(
+    "ClassName",
+    Annotated[
+        str,
+        Field(
+            min_length=1,
+            max_length=LONGEST_NAME,
+            description="Brought into Unicode form NFC and stripped of surrounding white space; "
+            "no control, zero-width or bidirectional-override characters.",
+            json_schema_extra={"pattern": r"\S", "not": {"pattern": f"[{HIDDEN}]"}},
+        ),
+    ],
+)
+IntegerLabel = Annotated[int, Field(ge=-MOST, le=MOST)]
+_AllClasses = Field(min_length=1, max_length=SPARSE_CLASSES)
+Labels = TypeAliasType(
+    "Labels",
+    Annotated[
+        Annotated[list[ClassName], _AllClasses] | Annotated[list[IntegerLabel], _AllClasses],
+        Field(
+            description="Names of the classes in their order, no two the same. Integers stand for "
+            "their decimal text."
+        ),
+    ],
+)
+
+Count = TypeAliasType(
+    "Count",
+    Annotated[float, Field(ge=0, le=MOST, description="Finite; fractions are allowed.")],
+)
+Weight = Annotated[float, Field(ge=0, le=MOST)]
+Cost = Annotated[float, Field(ge=-MOST, le=MOST)]
+Matrix = TypeAliasType(
+    "Matrix",
+    Annotated[
+        list[Annotated[list[Count], Field(min_length=1, max_length=DENSE_CLASSES)]],
+        Field(min_length=1, max_length=DENSE_CLASSES, description="k rows of k counts."),
+    ],
+)
+Weights = TypeAliasType(
+    "Weights",
+    Annotated[
+        list[Annotated[list[Weight], Field(min_length=1)]],
+        Field(min_length=1, description="k rows of k weights, [true][predicted]."),
+    ],
+)
+Costs = TypeAliasType(
+    "Costs",
+    Annotated[
+        list[Annotated[list[Cost], Field(min_length=1)]],
+        Field(
+            min_length=1,
+            description="k rows of k costs, [true][predicted], or of k + 1, the last one of "
+            "leaving an item unclassified.",
+        ),
+    ],
+)
+ClassNumber = Annotated[int, Field(ge=0, lt=SPARSE_CLASSES)]
+Cell = TypeAliasType(
+    "Cell",
+    Annotated[
+        tuple[ClassNumber, ClassNumber, Count],
+        Field(description="[true, predicted, count]; counts of the same cell add up."),
+    ],
+)
+
+
+def text(most: int, description: str) -> Any:  # noqa: ANN401 (what Field gives)
+    """Declare an optional string of bounded length."""
+    return Field(default=None, min_length=1, max_length=most, description=description)

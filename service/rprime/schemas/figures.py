@@ -1,0 +1,47 @@
+"""Figures: how large, and what they show."""
+
+from typing import Annotated
+
+from pydantic import Field
+
+from rprime.schemas.history import ClassWanted, IndexName, Narrowed, Query
+
+_WIDTH = Field(
+    default=800, ge=320, le=1600, description="In pixels of CSS: 96 are an inch, 363 are 96 mm."
+)
+_SCALE = Field(
+    default=2.0, ge=0.5, le=4, description="Pixels of a PNG for each of these; 3.125 are 300 dpi."
+)
+_MOST_INDICES = 6
+
+
+class FigureQuery(Query):
+    """A figure of one evaluation."""
+
+    index: Annotated[
+        tuple[IndexName, ...],
+        Field(
+            max_length=_MOST_INDICES,
+            description="Keys of per-class indices, of `radar` and `per_class`; can be repeated.",
+        ),
+    ] = ()
+    width: int = _WIDTH
+    scale: float = _SCALE
+
+
+class HistoryFigureQuery(Narrowed):
+    """A figure of a history."""
+
+    index: Annotated[
+        tuple[IndexName, ...],
+        Field(
+            min_length=1,
+            max_length=_MOST_INDICES,
+            description="Keys: overall ones for `trend` unless it is of a class, per-class ones "
+            "for `lines` and `boxes`; can be repeated.",
+        ),
+    ] = ("r_prime",)
+    class_: ClassWanted = None
+    limit: int = Field(default=100, ge=1, le=1000, description="The newest so many.")
+    width: int = _WIDTH
+    scale: float = _SCALE

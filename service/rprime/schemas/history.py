@@ -1,0 +1,294 @@
+"""The history: what may be asked of it, and what it answers."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from rprime.core.catalog import KEYS
+from rprime.schemas.fields import Absent, Answer, Request
+
+_DATE = re.compile(r"\d{4}-\d\d-\d\d")
+
+
+def _dated(value: object) -> object:
+    """Refuse a number of seconds, which Pydantic takes for a moment, too."""
+    if isinstance(value, str) and not _DATE.match(value):
+        raise PydanticCustomError("not_a_moment", "It is a date or a moment of ISO 8601")
+    return value
+
+
+Moment = Annotated[datetime, BeforeValidator(_dated)]
+Verdict = Literal["pass", "fail", "inconclusive", "no_rules"]
+Wanted = Annotated[str, Field(min_length=1, max_length=255)]
+IndexName = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=100,
+        description="A key of GET /v1/indices.",
+        json_schema_extra={"enum": list(KEYS)},
+    ),
+]
+ClassWanted = Annotated[
+    str | None,
+    Field(alias="class", max_length=128, description="Of this class; absent: the overall index."),
+]
+
+
+class Query(BaseModel):
+    """The parameters of a request: unknown ones are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+
+class Narrowed(Query):
+    """Which evaluations of a project."""
+
+    model: Wanted | None = None
+    version: Wanted | None = None
+    branch: Wanted | None = None
+    test_set: Wanted | None = Field(default=None, description="Its id.")
+    verdict: Verdict | None = None
+    since: Moment | None = Field(
+        default=None, description="Made then or later; without an offset it is UTC."
+    )
+    tag: Wanted | None = Field(default=None, description="Is among its tags.")
+
+
+class ListQuery(Narrowed):
+    """Which page of the evaluations of a project."""
+
+    limit: int = Field(default=50, ge=1, le=200)
+    cursor: str | None = Field(
+        default=None, max_length=100, description="`next_cursor` of the page before."
+    )
+
+
+class TrendQuery(Narrowed):
+    """Which series."""
+
+    index: IndexName
+    class_: ClassWanted = None
+    limit: int = Field(default=1000, ge=1, le=10_000, description="The newest so many.")
+
+
+class LeaderboardQuery(Query):
+    """Which versions, ordered by what."""
+
+    index: IndexName
+    class_: ClassWanted = None
+    test_set: Wanted | None = Field(
+        default=None,
+        description="Its id or fingerprint; absent: that of the newest evaluation.",
+    )
+    model: Wanted | None = None
+    branch: Wanted | None = None
+    limit: int = Field(default=20, ge=1, le=50, description="The best so many versions.")
+
+
+class BadgeQuery(Query):
+    """What a badge says of the newest evaluation; without an index: its verdict."""
+
+    index: IndexName | None = None
+    class_: ClassWanted = None
+    model: Wanted | None = None
+    branch: Wanted | None = None
+
+
+class ExportQuery(Query):
+    """What is exported."""
+
+    project: Wanted | None = Field(default=None, description="It alone.")
+
+
+class ProjectSettings(Request):
+    """What is set for a project."""
+
+    badge_public: bool = Field(description="Whether everybody may see its badge, without a key.")
+
+
+class AliasTarget(Request):
+    """What an alias is to point at."""
+
+    evaluation: str = Field(min_length=1, max_length=64, description="Its id.")
+
+
+class PurgeRequest(Request):
+    """What to keep: an evaluation stays if any of these, or an alias, says so."""
+
+    model_config = ConfigDict(
+        json_schema_extra={
+            "anyOf": [{"required": ["keep_last"]}, {"required": ["newer_than_days"]}]
+        }
+    )
+    keep_last: int = Field(default=0, ge=0, le=2**31, description="The newest so many.")
+    newer_than_days: float | None = Field(default=None, ge=0, le=36_500)
+    dry_run: bool = Field(default=False, description="Only count.")
+
+    @model_validator(mode="after")
+    def _keeps_something(self) -> "PurgeRequest":
+        if not {"keep_last", "newer_than_days"} & self.model_fields_set:
+            raise PydanticCustomError("keeps_nothing", "Say keep_last or newer_than_days, or both")
+        return self
+
+
+class Summary(Answer):
+    """A kept evaluation in a list."""
+
+    id: str
+    created_at: datetime
+    project: str
+    model: str | None
+    version: str | None
+    branch: str | None
+    commit: str | None
+    tags: list[str]
+    test_set: str | None
+    fingerprint: str | None
+    verdict: Verdict | None
+    waived: bool
+    keeps_items: bool
+
+
+class EvaluationPage(Answer):
+    """A page of the list, newest first."""
+
+    items: list[Summary]
+    next_cursor: str | None = Field(description="Of the next page; null on the last one.")
+
+
+class ProjectEntry(Answer):
+    """A project in the list."""
+
+    name: str
+    evaluations: int
+    newest: str | None = Field(description="Id of its newest evaluation.")
+    badge_public: bool
+
+
+class ProjectList(Answer):
+    """The projects by name."""
+
+    items: list[ProjectEntry]
+
+
+class AliasEntry(Answer):
+    """An alias; its ETag is in the header."""
+
+    project: str
+    alias: str
+    evaluation: str
+    updated_at: datetime
+
+
+class AliasList(Answer):
+    """The aliases of a project by name."""
+
+    items: list[AliasEntry]
+
+
+class TrendItem(Answer):
+    """One value of a series."""
+
+    evaluation: str
+    version: str | None
+    created_at: datetime
+    value: float | None
+    interval: tuple[float, float] | None
+    verdict: Verdict | None
+    reason: str | Absent = Field(
+        default=None,
+        description="Why there is no value; or `items_in_groups`: then only the report has the "
+        "interval.",
+    )
+
+
+class Trend(Answer):
+    """A series, oldest first, computed from the stored tables now."""
+
+    index: str
+    class_: str | None = Field(alias="class")
+    items: list[TrendItem]
+
+
+class RankedVersion(Answer):
+    """A version in a tier."""
+
+    evaluation: str
+    model: str | None
+    version: str | None
+    value: float
+    interval: tuple[float, float] | None
+
+
+class Tier(Answer):
+    """Versions that cannot be told apart from the best of them."""
+
+    tier: int
+    versions: list[RankedVersion]
+    why: str
+
+
+class UnrankedVersion(Answer):
+    """A version without a place."""
+
+    evaluation: str
+    model: str | None
+    version: str | None
+    reason: str
+
+
+class Leaderboard(Answer):
+    """The versions in tiers, best first."""
+
+    index: str
+    class_: str | None = Field(alias="class")
+    test_set: str | None
+    tiers: list[Tier]
+    unranked: list[UnrankedVersion]
+
+
+class PurgeReport(Answer):
+    """What a purge deleted and kept, or would."""
+
+    deleted: int
+    kept: int
+    aliased: int = Field(description="Those kept only because an alias points at them.")
+    dry_run: bool
+
+
+class ImportReport(Answer):
+    """What an import added, and what was there already."""
+
+    evaluations: int
+    evaluations_present: int
+    aliases: int
+    aliases_present: int
+    aliases_dangling: int = Field(description="Left out: their evaluation is not there.")
+
+
+class BadgeEndpoint(Answer):
+    """A badge as shields.io draws one from."""
+
+    schemaVersion: int  # noqa: N815 (its name)
+    label: str
+    message: str
+    color: str
+    labelColor: str | Absent = None  # noqa: N815 (its name)
+    isError: bool | Absent = None  # noqa: N815 (its name)
+
+
+ANSWERS: tuple[type[BaseModel], ...] = (
+    EvaluationPage,
+    ProjectList,
+    AliasList,
+    Trend,
+    Leaderboard,
+    PurgeReport,
+    ImportReport,
+    BadgeEndpoint,
+)
+BODIES: tuple[type[BaseModel], ...] = (ProjectSettings, AliasTarget, PurgeRequest)

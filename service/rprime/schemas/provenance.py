@@ -1,0 +1,86 @@
+"""Where an evaluation comes from and where it is kept; and what it is compared with."""
+
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from rprime.schemas.fields import NotNull, Request, text
+
+Name = Annotated[
+    str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/+-]*$")
+]
+PathName = Annotated[
+    str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
+]
+"""A name that stands in a path, so it has no slash."""
+BranchName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
+Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]*$")]
+
+PROJECT = "Keeps the evaluation in the history of this project."
+Way = Literal["alias", "version", "branch", "evaluation"]
+WAYS: tuple[Way, ...] = get_args(Way)
+"""By which a baseline of the history is named."""
+
+
+class TestSet(Request):
+    """Names the test set, so that evaluations of the same items can be compared."""
+
+    id: str | None = text(128, "A name of your own.")
+    fingerprint: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+
+
+class Provenance(Request):
+    """What is kept beside the table; without a `project` nothing is kept."""
+
+    project: Annotated[PathName | None, NotNull] = Field(default=None, description=PROJECT)
+    model: Name | None = None
+    version: Name | None = None
+    branch: BranchName | None = Field(default=None, description="Of the repository.")
+    commit: Name | None = Field(default=None, description="Of the repository.")
+    tags: Annotated[list[Tag], Field(max_length=64)] | None = None
+    source: str | None = text(2048, "The address of the run, for people; it is never opened.")
+    test_set: TestSet | None = None
+    keep_items: bool | None = Field(
+        default=None,
+        description="Keep the classes of the items for paired comparison later; default: where "
+        "items come with a project.",
+    )
+
+
+class Reference(Request):
+    """A baseline of the project's history, named in one of four ways."""
+
+    alias: PathName | None = None
+    version: Name | None = None
+    branch: BranchName | None = Field(
+        default=None,
+        description="The newest evaluation of it that neither failed its gate nor was waived.",
+    )
+    evaluation: str | None = Field(default=None, min_length=1, max_length=64, description="Its id.")
+
+    @property
+    def ways(self) -> list[tuple[Way, str]]:
+        """The names that were given."""
+        found = ((way, getattr(self, way)) for way in WAYS)
+        return [(way, name) for way, name in found if name is not None]
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "Reference":
+        others = self.model_fields_set - set(WAYS)
+        if self.model_fields_set & set(WAYS) and (len(self.ways) != 1 or others):
+            raise PydanticCustomError(
+                "one_reference",
+                "A stored baseline is one of alias, version, branch and evaluation, alone",
+            )
+        return self
+
+
+def _one_way(schema: dict[str, Any]) -> None:
+    schema["minProperties"] = schema["maxProperties"] = 1
+
+
+class StoredBaseline(Reference):
+    """A baseline of the project's history: exactly one of these."""
+
+    model_config = ConfigDict(json_schema_extra=_one_way)

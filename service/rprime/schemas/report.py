@@ -1,0 +1,363 @@
+"""What the service answers: for the OpenAPI document and for clients, not for the hot path."""
+
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import ConfigDict, Field, RootModel
+
+from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
+from rprime.core.index import REASONS, Index
+from rprime.schemas.comparison import Comparison
+from rprime.schemas.fields import Absent, Answer
+from rprime.schemas.gate import Gate
+from rprime.schemas.studies import Properties
+
+"""A field with this type and the default None is left out where it does not apply."""
+
+
+class Excluded(Answer):
+    """A class that an average leaves out."""
+
+    class_: str = Field(alias="class")
+    reason: str
+
+
+class Value(Answer):
+    """The value of an index. What does not exist is null, with a reason."""
+
+    value: float | None
+    interval: tuple[float, float] | None = Field(
+        description="[low, high]; null where there is none."
+    )
+    reason: str | Absent = Field(
+        default=None,
+        description="Why the value, or else its interval, does not exist.",
+        json_schema_extra={"enum": list(REASONS[1:])},
+    )
+    excluded: list[Excluded] | Absent = Field(
+        default=None, description="Classes that an average leaves out, because they have no value."
+    )
+    excluded_elsewhere: int | Absent = Field(
+        default=None, description="How many more it leaves out, which `classes` does not show."
+    )
+    method: str | Absent = Field(default=None, description="How the interval was made.")
+    reliability: Literal["low"] | Absent = Field(
+        default=None, description="The interval rests on fewer than 10 items."
+    )
+    band: str | Absent = Field(default=None, description="Landis and Koch 1977, a convention.")
+    p_value: Annotated[float, Field(ge=0, le=1)] | Absent = None
+    clipped: int | Absent = Field(default=None, description="How many probabilities were clipped.")
+    bins: list[dict[str, float]] | Absent = Field(
+        default=None, description="Of a reliability diagram."
+    )
+
+
+def described(entries: Iterable[Index], value: dict[str, Any]) -> dict[str, Any]:
+    """Give JSON schema properties for indices, with texts and ranges from the catalog.
+
+    Parameters
+    ----------
+    entries
+        Of the catalog.
+    value
+        The schema that every one of them has.
+    """
+    return {
+        entry.key: {
+            "allOf": [value],
+            "title": entry.name,
+            "description": entry.description,
+            "properties": {"value": _bounds(entry)},
+        }
+        for entry in entries
+    }
+
+
+def _bounds(entry: Index) -> dict[str, Any]:
+    low, high = entry.range
+    bounds = {"minimum": low, "maximum": high}
+    return {name: bound for name, bound in bounds.items() if np.isfinite(bound)}
+
+
+def _list_overall(schema: dict[str, Any]) -> None:
+    value = schema.pop("additionalProperties")
+    schema["properties"] = described(OVERALL_INDICES.values(), value)
+    schema["additionalProperties"] = False
+
+
+def _list_per_class(schema: dict[str, Any]) -> None:
+    value = schema.pop("additionalProperties")
+    schema["properties"] |= described(CLASS_INDICES.values(), value)
+    schema["additionalProperties"] = False
+
+
+class Overall(RootModel[dict[str, Value]]):
+    """The overall indices by key, averages among them."""
+
+    model_config = ConfigDict(json_schema_extra=_list_overall)
+
+
+class ClassReport(Answer):
+    """The counts and the indices of one class."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=_list_per_class)
+    __pydantic_extra__: dict[str, Value] = Field(init=False)
+
+    support: float = Field(ge=0, description="Items of the class.")
+    predicted: float = Field(ge=0, description="Predictions of the class.")
+    correct: float = Field(ge=0, description="Items of the class that were predicted as such.")
+
+
+class Counts(Answer):
+    """How many items there were."""
+
+    total: float = Field(ge=0, description="Real items.")
+    classified: float = Field(ge=0, description="Real items with a prediction.")
+    unclassified: float = Field(ge=0, description="Real items without a prediction.")
+    spurious: float = Field(ge=0, description="Predictions on items without a true class.")
+    weighted: bool = Field(description="Whether weights other than 1 went in.")
+
+
+class OptionsUsed(Answer):
+    """The options that shaped the numbers; of matrices, whether they were given."""
+
+    beta: float
+    undefined: Literal["null", "zero", "one"]
+    cost: bool
+    cell_weights: bool
+    kappa_weights: Literal["linear", "quadratic", "matrix"] | None
+    intervals: bool
+    confidence: float
+    exact: bool
+    sampling: Literal["random", "fixed_rows"]
+    top_k: int | Absent = Field(
+        default=None, description="Of `top_k_accuracy`, where there are scores and it was given."
+    )
+
+
+class Curve(Answer):
+    """A curve as columns of equal length; null is what does not exist at a point."""
+
+    model_config = ConfigDict(extra="allow")
+    __pydantic_extra__: dict[str, list[float | None]] = Field(init=False)
+
+
+class Curves(Answer):
+    """The curves that scores draw, at most 1000 points each, from the highest threshold."""
+
+    roc: dict[str, Curve] = Field(
+        description="By class: `false_positive_rate`, `recall`, `threshold`."
+    )
+    precision_recall: dict[str, Curve] = Field(
+        description="By class: `recall`, `precision`, `threshold`."
+    )
+    reliability: list[dict[str, float]] | Absent = Field(
+        default=None, description="The bins of the top score; of probabilities only."
+    )
+    risk_coverage: Curve = Field(description="`coverage`, `risk`, `threshold`.")
+
+
+class ThresholdView(Answer):
+    """A class against the rest at a threshold of its score."""
+
+    threshold: float
+    table: tuple[tuple[int, int], tuple[int, int]] = Field(description="[[TP, FN], [FP, TN]].")
+    values: dict[str, float | None] = Field(description="Indices of the class there.")
+
+
+class Confusion(Answer):
+    """One of the largest off-diagonal cells."""
+
+    true: str
+    predicted: str
+    items: float = Field(gt=0)
+    share_of_true: float = Field(description="Of the items of the true class.", gt=0, le=1)
+
+
+class Warning(Answer):  # noqa: A001 (the contract's name)
+    """A machine-checked condition under which an index misleads."""
+
+    code: str
+    pointer: str = Field(description="JSON pointer into the report.")
+    detail: str
+    source: str = Field(description="Where the condition comes from.")
+
+
+class Note(Answer):
+    """What must be known to read some of the values."""
+
+    code: str
+    indices: list[str]
+    detail: str
+
+
+class Table(Answer):
+    """The table itself, on request."""
+
+    cells: list[tuple[int, int, float]] = Field(description="[true, predicted, count], non-empty.")
+    unclassified: list[float] | Absent = Field(default=None)
+    spurious: list[float] | Absent = Field(default=None)
+
+
+class KeptTestSet(Answer):
+    """The test set of a kept evaluation."""
+
+    id: str | Absent = Field(default=None)
+    fingerprint: str | Absent = Field(default=None)
+
+
+class ClassesShown(Answer):
+    """Which of the classes `per_class` has."""
+
+    total: int = Field(description="How many classes there are.")
+    left_out: int = Field(description="How many of them are not shown here.")
+    limit: int
+    offset: int
+    order_by: str = Field(description="`labels`, `support`, `predicted` or the key of an index.")
+
+
+class Report(Answer):
+    """An evaluation: every index overall and for each class, with warnings."""
+
+    engine_version: str = Field(description="The version of the formulas.")
+    input_digest: str = Field(
+        pattern="^sha256:[0-9a-f]{64}$",
+        description="Identifies the evidence: class names, table and items.",
+    )
+    labels: list[str] = Field(description="The classes in their order.")
+    counts: Counts
+    options: OptionsUsed
+    overall: Overall
+    classes: ClassesShown | Absent = Field(
+        default=None, description="Where a page of the classes was asked for, or they are many."
+    )
+    per_class: dict[str, ClassReport] = Field(
+        description="By class, in the order of `labels` or else of `classes`."
+    )
+    top_confusions: list[Confusion] = Field(description="The largest errors, largest first.")
+    id: str | Absent = Field(default=None, description="Of a kept evaluation.")
+    created_at: datetime | Absent = Field(default=None)
+    links: dict[str, str] | Absent = Field(
+        default=None, description="Paths of what there is of a kept evaluation."
+    )
+    project: str | Absent = Field(default=None)
+    model: str | Absent = Field(default=None)
+    version: str | Absent = Field(default=None)
+    branch: str | Absent = Field(default=None)
+    commit: str | Absent = Field(default=None)
+    tags: list[str] | Absent = Field(default=None)
+    test_set: KeptTestSet | Absent = Field(default=None)
+    source: str | Absent = Field(default=None)
+    comparison: Comparison | None = Field(
+        default=None,
+        description="Where there is a `baseline`; null where the history has none, and a warning "
+        "says why.",
+    )
+    gate: Gate | Absent = Field(default=None, description="Where there are `gates`.")
+    warnings: list[Warning]
+    notes: list[Note]
+    table: Table | Absent = Field(default=None)
+    curves: Curves | Absent = Field(default=None, description="With `curves`.")
+    rejection: Curve | Absent = Field(
+        default=None,
+        description="With `reject`: `threshold`, `coverage`, `accuracy`, `accuracy_on_answered`, "
+        "`r_prime`. Items with a top score below the threshold are left unclassified; R' counts "
+        "these as not wrong.",
+    )
+    thresholds: dict[str, ThresholdView] | Absent = Field(
+        default=None, description="With `thresholds`, by class."
+    )
+
+
+class BatchResult(Answer):
+    """The answer to one request of a batch."""
+
+    status: int
+    report: Report | Absent = Field(default=None)
+    problem: dict[str, Any] | Absent = Field(
+        default=None,
+        description="In place of the report.",
+        json_schema_extra={"allOf": [{"$ref": "#/components/schemas/Problem"}]},
+    )
+
+
+class BatchReport(Answer):
+    """The answers in the order of the requests."""
+
+    results: list[BatchResult]
+
+
+class IndexEntry(Answer):
+    """An entry of the catalog."""
+
+    key: str = Field(description="Its name in requests and reports.")
+    scope: Literal["class", "overall"]
+    symbol: str
+    name: str
+    description: str
+    tex: str = Field(description="The formula, in the notation a_i, m_i, s_i, w, n_ij.")
+    range: tuple[float | None, float | None] = Field(description="[low, high]; null: no bound.")
+    range_note: str = Field(description="What the two numbers cannot say; often empty.")
+    best: float | None = Field(
+        description="The value of a perfect classifier; null: none is best. What has no largest "
+        "value has no finite best, either: see `higher_is_better`."
+    )
+    higher_is_better: bool | None
+    undefined_when: list[str] = Field(description="Reasons for which it may not exist.")
+    universe: Literal["all", "classified"] = Field(
+        description="Whether it counts unclassified and spurious items."
+    )
+    association: bool = Field(description="Whether it does not care which label is which.")
+    scale_invariant: bool
+    interval: str | None = Field(description="The kind of interval it gets.")
+    needs: str | None = Field(description="The option without which it is not computed.")
+    scores: bool = Field(description="Whether it exists only where `y_score` was sent.")
+    average_of: list[str] = Field(description="Keys that it averages; mostly empty.")
+    source: str
+    properties: Properties | None = Field(
+        description="Computed on tables; null for an index that reads scores."
+    )
+
+
+class Catalog(Answer):
+    """Every index of the service."""
+
+    items: list[IndexEntry]
+
+
+def catalog() -> Catalog:
+    """Describe every index, in the order of the catalog."""
+    return Catalog(items=[entry_of(entry) for entry in INDICES])
+
+
+def entry_of(index: Index) -> IndexEntry:
+    """Describe an index for people and programs."""
+    low, high = index.range
+    return IndexEntry(
+        key=index.key,
+        scope=index.scope,
+        symbol=index.symbol,
+        name=index.name,
+        description=index.description,
+        tex=index.tex,
+        range=(_finite(low), _finite(high)),
+        range_note=index.range_note,
+        best=_finite(index.best),
+        higher_is_better=index.higher_is_better,
+        undefined_when=list(index.undefined),
+        universe=index.universe,
+        association=index.association,
+        scale_invariant=index.scale_invariant,
+        interval=index.interval,
+        needs=index.needs,
+        scores=index.scored,
+        average_of=list(index.of),
+        source=index.source,
+        properties=None if index.scored else Properties.of(index),
+    )
+
+
+def _finite(number: float | None) -> float | None:
+    return number if number is not None and np.isfinite(number) else None

@@ -1,0 +1,441 @@
+"""What a client may ask: options and evidence of POST /evaluate."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
+from rprime.core.cells import Array
+from rprime.core.options import Options
+from rprime.core.page import Paging
+from rprime.schemas.fields import (
+    DENSE_CLASSES,
+    MOST,
+    SPARSE_CLASSES,
+    Absent,
+    Cell,
+    ClassName,
+    Costs,
+    Count,
+    IndexKey,
+    IntegerLabel,
+    Labels,
+    Matrix,
+    NotNull,
+    Request,
+    Weight,
+    Weights,
+)
+from rprime.schemas.gate import Gates
+from rprime.schemas.provenance import (
+    PROJECT,
+    PathName,
+    Provenance,
+    Reference,
+    StoredBaseline,
+    TestSet,
+)
+
+Axis = Literal["rows_are_true", "rows_are_predicted"]
+Discordance = Annotated[
+    float,
+    Field(
+        gt=0,
+        le=1,
+        description="Paired: share of the items that only one of the two models gets right.",
+    ),
+]
+Replicates = Annotated[int, Field(ge=100, le=20_000, description="Simulated comparisons.")]
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Of the simulation.")]
+OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type]
+Score = Annotated[float, Field(ge=-MOST, le=MOST)]
+RejectBelow = Annotated[
+    Score | None,
+    Field(description="Items whose highest score is below it become unclassified."),
+]
+GroupName = Annotated[str, Field(min_length=1)]
+
+
+class EvaluateOptions(Request):
+    """The options that are no arrays, whatever the evidence."""
+
+    indices: Annotated[list[IndexKey], Field(min_length=1, max_length=len(KEYS))] | None = Field(
+        default=None,
+        description="Keys of the indices to report, overall and per class; default: all.",
+    )
+    beta: float = Field(
+        default=1.0, gt=0, le=1000, description="Weight of recall against precision in `f_beta`."
+    )
+    undefined: Literal["null", "zero", "one"] = Field(
+        default="null",
+        description="What replaces undefined per-class values before they are averaged.",
+    )
+    intervals: bool | None = Field(
+        default=None,
+        description="Whether to give intervals; default: up to 300 classes. At 1000 classes they "
+        "add about 25 ms.",
+    )
+    confidence: float = Field(
+        default=0.95, ge=0.5, le=0.9999, description="Two-sided confidence level."
+    )
+    exact: bool = Field(
+        default=False, description="Clopper-Pearson in place of Wilson for plain proportions."
+    )
+    sampling: Literal["random", "fixed_rows"] = Field(
+        default="random",
+        description="`fixed_rows`: the number of items of each class was fixed by design.",
+    )
+    top_k: Annotated[int, Field(ge=1, le=DENSE_CLASSES)] | None = Field(
+        default=None,
+        description="How many of the highest scores `top_k_accuracy` looks at; default: 5, at "
+        "most all but one of the classes.",
+    )
+
+
+class ScoreOptions(Request):
+    """The options that need `y_score`."""
+
+    reject_below: Annotated[RejectBelow, NotNull] = None
+    curves: bool = Field(
+        default=False,
+        description="Adds the curves: ROC and precision-recall of every class, reliability, "
+        "risk-coverage; each of at most 1000 points, which keep its convex hull.",
+    )
+    reject: Annotated[Literal["sweep"] | None, NotNull] = Field(
+        default=None,
+        description="`sweep`: adds accuracy, R' and coverage at every threshold of the top score "
+        "below which items are left unclassified.",
+    )
+    thresholds: Annotated[dict[str, Score] | None, NotNull] = Field(
+        default=None,
+        max_length=DENSE_CLASSES,
+        description="Adds, for each class named here, its table against the rest where items are "
+        "taken for it from this score on.",
+    )
+
+
+class ClassesWanted(Request):
+    """Which classes a report shows, where there are many."""
+
+    limit: int = Field(default=100, ge=1, le=SPARSE_CLASSES, description="How many, at most.")
+    offset: int = Field(
+        default=0, ge=0, le=SPARSE_CLASSES, description="How many are skipped before."
+    )
+    order_by: OrderBy = Field(
+        default="support",
+        description="`labels`: their order. `support`, `predicted`: largest first. The key of a "
+        "per-class index: worst first, and largest first where none is best.",
+    )
+
+    def core(self) -> Paging:
+        """Give it as the core takes it."""
+        return Paging(limit=self.limit, offset=self.offset, order_by=self.order_by)
+
+
+class ListOptions(Request):
+    """How much a report lists."""
+
+    classes: Annotated[
+        ClassesWanted | None,
+        NotNull,
+        Field(
+            description="The page of `per_class`. Default: all classes, up to 100 000 values, "
+            "those with the most items. The member `classes` of the report says what is left out."
+        ),
+    ] = None
+    top_confusions: Annotated[
+        int | None,
+        NotNull,
+        Field(ge=1, le=1000, description="How many confusions are listed; default: `/version`."),
+    ] = None
+
+
+class BaselineRest(Reference):
+    """What is left of a baseline once its arrays are taken out: options, or a reference."""
+
+    axis: Axis | None = None
+    weighted: bool = False
+    test_set: TestSet | None = None
+    reject_below: Annotated[RejectBelow, NotNull] = None
+
+
+class MatrixOptions(EvaluateOptions):
+    """The options of a comparison once their matrices are taken out."""
+
+    kappa_weights: Literal["linear", "quadratic"] | None = None
+
+    def lacking(self, given: Collection[str]) -> list[tuple[int, str]]:
+        """Find indices that need an option which is not given.
+
+        Parameters
+        ----------
+        given
+            Names of the options that are matrices and were given.
+
+        Returns
+        -------
+        Position among `indices` and name of the option.
+        """
+        there = {*given, *(["kappa_weights"] if self.kappa_weights else [])}
+        needs = [
+            (i, entry.needs)
+            for i, key in enumerate(self.indices or ())
+            for entry in (OVERALL_INDICES.get(key) or CLASS_INDICES[key],)
+        ]
+        return [(i, option) for i, option in needs if option is not None and option not in there]
+
+    def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
+        """Give the options as the core takes them.
+
+        Parameters
+        ----------
+        matrices
+            `cost`, `cell_weights`, `kappa_weights`, as far as they were given as matrices.
+        top_confusions
+            How many confusions a report lists.
+        """
+        return Options(
+            indices=None if self.indices is None else tuple(self.indices),
+            beta=self.beta,
+            undefined=self.undefined,
+            cost=matrices.get("cost"),
+            cell_weights=matrices.get("cell_weights"),
+            kappa_weights=matrices.get("kappa_weights", self.kappa_weights),
+            intervals=self.intervals,
+            confidence=self.confidence,
+            exact=self.exact,
+            sampling=self.sampling,
+            top_confusions=top_confusions,
+            top_k=self.top_k,
+        )
+
+
+class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, Provenance):
+    """What is left of a request once its arrays are taken out."""
+
+    axis: Axis | None = None
+    weighted: bool = False
+    baseline: Annotated[BaselineRest | None, NotNull] = None
+    gates: Annotated[Gates | None, NotNull] = None
+
+    def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
+        """Give the options as the core takes them, those of scores and of lists included."""
+        found = super().options(matrices, self.top_confusions or top_confusions)
+        if self.classes is not None:
+            found = replace(found, classes=self.classes.core())
+        if not (self.curves or self.reject or self.thresholds):
+            return found
+        thresholds = tuple((self.thresholds or {}).items())
+        return replace(found, curves=self.curves, reject=self.reject, thresholds=thresholds)
+
+
+class SideRest(Request):
+    """What is left of one side of a comparison once its arrays are taken out."""
+
+    axis: Axis | None = None
+    weighted: bool = False
+    test_set: TestSet | None = None
+    evaluation: Annotated[str | None, NotNull, Field(max_length=64)] = None
+    reject_below: Annotated[RejectBelow, NotNull] = None
+
+
+class ComparisonRest(Request):
+    """What is left of a request to compare once its arrays are taken out."""
+
+    candidate: SideRest
+    baseline: BaselineRest
+    options: MatrixOptions = MatrixOptions()
+    gates: Annotated[Gates | None, NotNull] = None
+
+
+class PublishedOptions(EvaluateOptions):
+    """The options with their matrices, as the OpenAPI document shows them."""
+
+    cost: Costs | None = Field(default=None, description="Adds `expected_cost` and its kin.")
+    cell_weights: Weights | None = Field(
+        default=None, description="Multiplies the table before anything is computed."
+    )
+    kappa_weights: Literal["linear", "quadratic"] | Weights | None = Field(
+        default=None,
+        description="Adds `weighted_kappa`. A matrix holds disagreements: its diagonal is 0.",
+    )
+
+
+class _Evidence(Request):
+    labels: Labels | None = None
+    test_set: TestSet | None = None
+
+
+class _Table(_Evidence):
+    axis: Axis | None = Field(
+        default=None, description="What the rows are; default: `rows_are_true`."
+    )
+    unclassified: list[Count] | None = Field(
+        default=None, description="k counts: items of each true class without a prediction."
+    )
+    spurious: list[Count] | None = Field(
+        default=None, description="k counts: predictions of each class on items without a class."
+    )
+    weighted: bool = Field(
+        default=False,
+        description="Whether the counts are sums of weights: weighted values have no intervals.",
+    )
+
+
+class MatrixEvidence(_Table):
+    """A confusion matrix; `labels` default to "0", "1", ..."""
+
+    confusion_matrix: Matrix
+
+
+class CellsEvidence(_Table):
+    """The non-empty cells of a confusion matrix, for many classes."""
+
+    cells: list[Cell] = Field(min_length=1)
+    labels: Labels
+
+
+_SOME = Field(min_length=1)
+_Predictions = (
+    Annotated[list[ClassName | None], _SOME] | Annotated[list[IntegerLabel | None], _SOME]
+)
+
+
+class LabelsEvidence(_Evidence):
+    """The true and the predicted label of every item: all strings, or all integers.
+
+    null in `y_pred` is an unclassified item. Without `labels` the classes are those that occur,
+    strings by code point and integers by value.
+    """
+
+    y_true: Annotated[list[ClassName], _SOME] | Annotated[list[IntegerLabel], _SOME]
+    y_pred: _Predictions
+    sample_weight: list[Weight] | None = Field(
+        default=None, description="A weight for each item. Weighted values have no intervals."
+    )
+    groups: list[GroupName] | list[IntegerLabel] | None = Field(
+        default=None,
+        description="The group of each item, such as a patient or a video: items of one group "
+        "are not independent, and intervals and tests take that into account.",
+    )
+
+
+_ScoreRows = Annotated[list[Annotated[list[Score], _SOME]], _SOME] | Annotated[list[Score], _SOME]
+_SCORES = Field(
+    description="A row of scores for each item, a column for each class in the order of "
+    "`labels`; or, of two classes, the scores of the second one alone. Measures of probability "
+    "need rows that sum to 1."
+)
+
+
+class ScoresEvidence(_Evidence):
+    """The true label of every item and its scores for every class.
+
+    Without `labels` the classes are those that occur; without `y_pred` the class of the highest
+    score is predicted, the first one of equal scores.
+    """
+
+    y_true: Annotated[list[ClassName], _SOME] | Annotated[list[IntegerLabel], _SOME]
+    y_score: Annotated[_ScoreRows, _SCORES]
+    y_pred: _Predictions | Absent = None
+    groups: list[GroupName] | list[IntegerLabel] | None = Field(
+        default=None, description="The group of each item: items of one are not independent."
+    )
+    reject_below: RejectBelow = None
+
+
+class PredictionsEvidence(Request):
+    """Other predictions for the candidate's own items: compared item by item."""
+
+    y_pred: _Predictions
+    labels: Labels | None = None
+
+
+class PredictedScoresEvidence(Request):
+    """Other scores for the candidate's own items: compared item by item."""
+
+    y_score: Annotated[_ScoreRows, _SCORES]
+    y_pred: _Predictions | Absent = None
+    labels: Labels | None = None
+    reject_below: RejectBelow = None
+
+
+class StoredSide(Request):
+    """An evaluation of the history."""
+
+    evaluation: str = Field(min_length=1, max_length=64, description="Its id.")
+
+
+AnyBaseline = (
+    MatrixEvidence
+    | CellsEvidence
+    | LabelsEvidence
+    | ScoresEvidence
+    | PredictionsEvidence
+    | PredictedScoresEvidence
+    | StoredBaseline
+)
+AnySide = MatrixEvidence | CellsEvidence | LabelsEvidence | ScoresEvidence | StoredSide
+
+
+class _Demands(PublishedOptions, ListOptions, Provenance):
+    project: PathName | Absent = Field(default=None, description=PROJECT)
+    baseline: AnyBaseline | Absent = Field(
+        default=None, description="What the report compares with, and `gates` may rest on."
+    )
+    gates: Gates | Absent = Field(
+        default=None, description="Rules that decide; the verdict is in the report."
+    )
+
+
+class MatrixRequest(MatrixEvidence, _Demands):
+    """A confusion matrix, and any options."""
+
+
+class CellsRequest(CellsEvidence, _Demands):
+    """The non-empty cells of a confusion matrix, and any options."""
+
+
+class LabelsRequest(LabelsEvidence, _Demands):
+    """The true and the predicted label of every item, and any options."""
+
+
+class ScoresRequest(ScoreOptions, ScoresEvidence, _Demands):
+    """The true label and the scores of every item, and any options."""
+
+
+class CompareRequest(Request):
+    """A candidate and a baseline."""
+
+    candidate: AnySide
+    baseline: AnyBaseline
+    options: PublishedOptions | Absent = None
+    gates: Gates | Absent = None
+
+
+class LintRequest(Request):
+    """A gate, and the table of a model that it is rehearsed on."""
+
+    gates: Gates
+    confusion_matrix: Matrix
+    labels: Labels | None = None
+    pairing: Literal["paired", "unpaired"] = "paired"
+    discordance: Discordance = 0.06
+    replicates: Replicates = 2000
+    seed: Seed = 0
+
+
+class LintRest(Request):
+    """What is left of a request to lint once its arrays are taken out."""
+
+    gates: Gates
+    pairing: Literal["paired", "unpaired"] = "paired"
+    discordance: Discordance = 0.06
+    replicates: Replicates = 2000
+    seed: Seed = 0
+
+
+EVALUATE_REQUESTS = (MatrixRequest, CellsRequest, LabelsRequest, ScoresRequest)
+"""One of these is the body of POST /evaluate."""

@@ -1,0 +1,226 @@
+"""Studies of indices: what is asked and answered, and the properties of an index."""
+
+from dataclasses import asdict
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag
+
+from rprime.core.index import Index
+from rprime.core.studies.properties import properties_of
+from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request
+from rprime.schemas.history import Narrowed, Wanted
+
+MOST_INDICES = 200
+MOST_CLASSES = 50
+MOST_MODELS = 1_000
+
+ClassOfStudy = Annotated[int, Field(ge=1, le=MOST_CLASSES)]
+
+
+class IndexOfClass(Request):
+    """A per-class index, taken for one class."""
+
+    index: IndexKey
+    class_: ClassOfStudy = Field(alias="class", description="From 1 on, the one that c_y is of.")
+
+
+def _listed(value: object) -> object:
+    return value if isinstance(value, list) else [value]
+
+
+def _kind(value: object) -> str:
+    return "of the whole" if isinstance(value, str) else "of a class"
+
+
+StudiedIndex = Annotated[
+    Annotated[IndexKey, Tag("of the whole")] | Annotated[IndexOfClass, Tag("of a class")],
+    Discriminator(_kind),
+]
+ClassCount = Annotated[int, Field(ge=2, le=MOST_CLASSES)]
+Imbalance = Annotated[float, Field(ge=0, le=1)]
+ClassCounts = Annotated[list[ClassCount], Field(min_length=1, max_length=MOST_CLASSES)]
+Imbalances = Annotated[list[Imbalance], Field(min_length=1, max_length=101)]
+
+
+class DiscriminationRequest(Request):
+    """Which discrimination lines are wanted."""
+
+    indices: list[StudiedIndex] = Field(
+        min_length=1,
+        max_length=MOST_INDICES,
+        description="Keys of overall indices, or per-class ones with a class.",
+    )
+    k: Annotated[
+        ClassCounts, BeforeValidator(_listed, json_schema_input_type=ClassCount | ClassCounts)
+    ] = Field(default=[3], description="Number of classes, one or several.")
+    p: Annotated[
+        Imbalances, BeforeValidator(_listed, json_schema_input_type=Imbalance | Imbalances)
+    ] = Field(
+        default=[0.0],
+        description="Imbalance, one or several: 0 makes the classes equally large, 1 halves them "
+        "from class to class.",
+    )
+    resolution: int = Field(
+        default=101,
+        ge=3,
+        le=501,
+        description="Grid values of each rate; the points are those where the line crosses it.",
+    )
+
+
+class DiscriminationLine(Answer):
+    """Where an index gives both series the same value; above the line it prefers series y.
+
+    An index that is not monotone has several lines, each with an entry of its own.
+    """
+
+    index: str
+    class_: int | None = Field(alias="class")
+    k: int
+    p: float
+    points: list[tuple[float, float]] = Field(
+        description="[c_x, c_y] along the line; empty where there is none."
+    )
+    prefers: Literal["x", "y"] | None = Field(
+        description="The series that it always prefers, where there is no line. Where no value "
+        "is best, the larger one counts as preferred."
+    )
+    reason: Literal["indifferent", "undefined"] | Absent = Field(
+        default=None, description="Why there is neither a line nor a preference."
+    )
+
+
+class DiscriminationReport(Answer):
+    """The answer of POST /v1/studies/discrimination."""
+
+    lines: list[DiscriminationLine]
+
+
+ValueName = Annotated[str, Field(min_length=1, max_length=128)]
+ModelValues = Annotated[
+    list[float | None],
+    Field(
+        min_length=2,
+        max_length=MOST_MODELS,
+        description="A value for each model, in one order; null where it does not exist.",
+    ),
+]
+
+
+class AgreementRequest(Request):
+    """The values of several models under several indices."""
+
+    values: dict[ValueName, ModelValues] = Field(
+        min_length=2,
+        max_length=MOST_INDICES,
+        description="By index. A name that the catalog does not have is taken for an index that "
+        "is better where it is larger.",
+    )
+    per_class: dict[ClassName, dict[ValueName, ModelValues]] = Field(
+        default={}, max_length=1000, description="By class and index, for the boxes alone."
+    )
+
+
+class StoredAgreementRequest(Narrowed):
+    """Which evaluations of a project, each a model, under which indices."""
+
+    project: Wanted
+    indices: list[IndexKey] = Field(
+        min_length=1,
+        max_length=MOST_INDICES,
+        description="A key that exists in both scopes is taken overall and for every class; one "
+        "that exists for classes alone has boxes alone.",
+    )
+    limit: int = Field(
+        default=MOST_MODELS, ge=2, le=MOST_MODELS, strict=True, description="The newest so many."
+    )
+
+
+class StudiedEvaluation(Answer):
+    """A stored evaluation as one of the models."""
+
+    evaluation: str
+    model: str | None
+    version: str | None
+    created_at: datetime
+
+
+class AgreementPair(Answer):
+    """How far two indices agree over the models for which both exist."""
+
+    a: str
+    b: str
+    n: int
+    pearson: float | None
+    spearman: float | None
+    kendall: float | None = Field(description="Tau-b.")
+    rmse: float | None = Field(description="Root of the mean squared difference.")
+
+
+class Quartiles(Answer):
+    """What a box plot shows of the values of an index over the models."""
+
+    n: int
+    minimum: float
+    lower: float = Field(description="First quartile, linearly interpolated.")
+    median: float
+    upper: float = Field(description="Third quartile.")
+    maximum: float
+
+
+class OpposedPair(Answer):
+    """Pairs of models of which one index prefers the first and the other the second."""
+
+    a: str
+    b: str
+    count: int
+    compared: int = Field(description="Pairs in which each of the two indices prefers a model.")
+    models: list[tuple[int, int]] = Field(
+        description="Some of the pairs, by position from 0: what `a` prefers, what `b` prefers."
+    )
+
+
+class AgreementReport(Answer):
+    """The answer of POST /v1/studies/agreement."""
+
+    evaluations: list[StudiedEvaluation] | Absent = Field(
+        default=None, description="The stored models, oldest first: positions are in this list."
+    )
+    pairs: list[AgreementPair]
+    boxes: dict[str, dict[str, Quartiles]] = Field(
+        description="`overall`, and by class what there is for classes."
+    )
+    disagreements: list[OpposedPair]
+
+
+class Relation(Answer):
+    """Another index of the same scope that orders models the same way."""
+
+    key: str
+    rising: bool = Field(description="Whether both rise together, or one falls as the other rises.")
+    extent: Literal["always", "same_test_set"] = Field(
+        description="Whether it holds for any two tables, or among models on one test set."
+    )
+
+
+class Properties(Answer):
+    """What an index is invariant to: computed, where all items are classified and k > 2."""
+
+    class_order: bool = Field(description="The order of the classes; options stay as they are.")
+    scale: bool = Field(description="Multiplying all counts by one factor.")
+    prevalence: bool = Field(
+        description="The proportions of the true classes, each treated as before."
+    )
+    own_prevalence: bool | None = Field(
+        description="The proportion of its own class alone; null for an overall index."
+    )
+    transposition: bool = Field(description="Exchanging truth and prediction.")
+    transposed: str | None = Field(description="The index that it turns into by that, if any.")
+    relations: list[Relation] = Field(description="Indices that it merely repeats.")
+
+    @classmethod
+    def of(cls, index: Index) -> "Properties":
+        """Give the properties of an index as the contract has them."""
+        found: dict[str, Any] = asdict(properties_of(index))
+        return cls.model_validate(found)

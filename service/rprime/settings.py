@@ -1,0 +1,154 @@
+"""Every setting of the service, read once from the environment."""
+
+import secrets
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import (
+    AliasChoices,
+    BaseModel,
+    ConfigDict,
+    Field,
+    NonNegativeFloat,
+    PositiveFloat,
+    PositiveInt,
+    SecretStr,
+    field_validator,
+)
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+MIB = 1024 * 1024
+
+
+class Limits(BaseModel):
+    """What one request may cost; published at ``/version``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    json_body_bytes: PositiveInt = Field(
+        32 * MIB, description="Largest JSON body, inflated, in bytes."
+    )
+    other_body_bytes: PositiveInt = Field(
+        256 * MIB, description="Largest CSV, Arrow, Parquet or NPZ body, inflated, in bytes."
+    )
+    in_flight_bytes: PositiveInt = Field(
+        512 * MIB, description="All bodies that are held at the same time, in bytes."
+    )
+    json_depth: PositiveInt = Field(8, description="Deepest nesting of a JSON body.")
+    dense_classes: PositiveInt = Field(
+        1_000, description="Most classes of a `confusion_matrix` or of scores."
+    )
+    sparse_classes: PositiveInt = Field(
+        100_000, description="Most classes of `cells` or of label arrays."
+    )
+    large_requests: PositiveInt = Field(
+        2, description="Large JSON bodies, and bodies of columns, that are worked on at a time."
+    )
+    large_waiting: PositiveInt = Field(
+        8, description="More of each that may wait for their turn; all others are told to retry."
+    )
+    wait_seconds: PositiveFloat = Field(
+        2, description="How long a complete request may wait for its turn; later it is refused."
+    )
+    head_bytes: PositiveInt = Field(128 * 1024, description="Largest head of a request, in bytes.")
+    head_seconds: PositiveFloat = Field(
+        10, description="How long a client may take to send the head of a request."
+    )
+    body_seconds: PositiveFloat = Field(
+        20,
+        description="How long a body may be waited for, and as long again as it takes to send what "
+        "has arrived at `body_bytes_per_second`.",
+    )
+    body_bytes_per_second: PositiveInt = Field(
+        16 * 1024, description="What a client has to send of a body, on average."
+    )
+    answer_seconds: PositiveFloat = Field(
+        30, description="How long a client may take nothing of its answer."
+    )
+    keep_alive_seconds: PositiveInt = Field(
+        5, description="How long a connection is kept for the next request."
+    )
+    batch_requests: PositiveInt = Field(100, description="Most evaluations in one batch.")
+    top_confusions: PositiveInt = Field(10, description="Confusions that a report lists.")
+
+
+class Settings(BaseSettings):
+    """The settings, from variables that start with ``RPRIME_``.
+
+    A limit is set by its name, as in ``RPRIME_LIMITS_JSON_BODY_BYTES``.
+    """
+
+    model_config = SettingsConfigDict(
+        env_prefix="RPRIME_",
+        env_nested_delimiter="_",
+        env_nested_max_split=1,
+        env_ignore_empty=True,
+        frozen=True,
+        populate_by_name=True,
+    )
+
+    host: str = Field("127.0.0.1", description="Address to listen on.")
+    port: int = Field(
+        8000,
+        ge=0,
+        le=65535,
+        validation_alias=AliasChoices("RPRIME_PORT", "PORT"),
+        description="Port to listen on; 0 takes a free one.",
+    )
+    hosts: Annotated[tuple[str, ...], NoDecode] = Field(
+        (),
+        description="Names under which the service may be asked, separated by commas, or `*`; "
+        "default: its own ones on loopback, else any.",
+    )
+    insecure: bool = Field(default=False, description="Listen on any address, even without keys.")
+    keys_file: Path | None = Field(
+        None, description="The file that `rprime keys` fills; if set, every request needs a key."
+    )
+    session_secret: SecretStr = Field(
+        default_factory=lambda: SecretStr(secrets.token_urlsafe(32)),
+        min_length=32,
+        description="Signs the sessions of the pages. Without it each start draws one for all its "
+        "workers, so that a restart signs everybody out.",
+    )
+    store: str = Field(
+        "sqlite:///rprime.db",
+        description="Where evaluations are kept: a SQLAlchemy URL, or `none`.",
+    )
+    cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
+        (), description="Web origins that may call the service, separated by commas."
+    )
+    drain_seconds: NonNegativeFloat = Field(
+        1,
+        description="After SIGTERM `/readyz` says no for so long before the service takes no more "
+        "connections.",
+    )
+    stop_seconds: PositiveInt = Field(
+        8,
+        description="Then requests that run may take so long; Docker waits 10 s in all.",
+    )
+    log_requests: bool = Field(default=False, description="Log every request, not failures only.")
+    limits: Limits = Limits()
+
+    @field_validator("cors_origins", "hosts", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value
+
+    @property
+    def known_hosts(self) -> frozenset[str] | None:
+        """What the header Host may name; None for anything."""
+        if "*" in self.hosts:
+            return None
+        if self.hosts:
+            return frozenset(self.hosts)
+        own = f"[{self.host}]" if ":" in self.host else self.host
+        return frozenset({"localhost", "127.0.0.1", "[::1]", own}) if self.loopback else None
+
+    @property
+    def loopback(self) -> bool:
+        """Whether only this machine can reach the address."""
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return self.host == "localhost"

@@ -1,0 +1,102 @@
+"""The history: evaluations in SQLite or PostgreSQL, as evidence and metadata."""
+
+from rprime.store.aliases import Alias, AliasChangedError, AliasMissingError, AliasPut, Expected
+from rprime.store.baselines import Baseline, BaselineQuery
+from rprime.store.database import KeyRunningError
+from rprime.store.evaluations import (
+    EvaluationAliasedError,
+    EvaluationMissingError,
+    InvalidCursorError,
+)
+from rprime.store.failures import (
+    StoreClosedError,
+    StoreConflictError,
+    StoreDamagedError,
+    StoreError,
+    StoreForeignError,
+    StoreFullError,
+    StoreInUseError,
+    StoreLockedError,
+    StoreMissingError,
+    StoreNewerError,
+    StoreOutdatedError,
+    StoreUnavailableError,
+    StoreUrlError,
+)
+from rprime.store.ids import is_id, new_id
+from rprime.store.packed_items import KeptItems
+from rprime.store.projects import ProjectMissingError, Purged, Retention
+from rprime.store.records import (
+    Evaluation,
+    Filters,
+    InvalidRecordError,
+    Model,
+    NewEvaluation,
+    Page,
+    Project,
+    Stack,
+    Summary,
+)
+from rprime.store.store import Store, open_store, refuse_many_workers
+from rprime.store.submission import (
+    EvaluationExistsError,
+    Idempotency,
+    KeyReusedError,
+    LookMovedError,
+    Replay,
+    Stored,
+)
+from rprime.store.transfer import Imported, InvalidExportError
+
+__all__ = [
+    "Alias",
+    "AliasChangedError",
+    "AliasMissingError",
+    "AliasPut",
+    "Baseline",
+    "BaselineQuery",
+    "Evaluation",
+    "EvaluationAliasedError",
+    "EvaluationExistsError",
+    "EvaluationMissingError",
+    "Expected",
+    "Filters",
+    "Idempotency",
+    "Imported",
+    "InvalidCursorError",
+    "InvalidExportError",
+    "InvalidRecordError",
+    "KeptItems",
+    "KeyReusedError",
+    "KeyRunningError",
+    "LookMovedError",
+    "Model",
+    "NewEvaluation",
+    "Page",
+    "Project",
+    "ProjectMissingError",
+    "Purged",
+    "Replay",
+    "Retention",
+    "Stack",
+    "Store",
+    "StoreClosedError",
+    "StoreConflictError",
+    "StoreDamagedError",
+    "StoreError",
+    "StoreForeignError",
+    "StoreFullError",
+    "StoreInUseError",
+    "StoreLockedError",
+    "StoreMissingError",
+    "StoreNewerError",
+    "StoreOutdatedError",
+    "StoreUnavailableError",
+    "StoreUrlError",
+    "Stored",
+    "Summary",
+    "is_id",
+    "new_id",
+    "open_store",
+    "refuse_many_workers",
+]

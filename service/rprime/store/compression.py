@@ -1,0 +1,71 @@
+"""Bytes made small: JSON by zstd, digests of hexadecimal text as bytes."""
+
+import hashlib
+import re
+import threading
+
+import zstandard
+
+_MAGIC = zstandard.FRAME_HEADER
+_WORTHWHILE = 64
+_PREFIX = "sha256:"
+_SHA256 = re.compile("[0-9a-f]{64}")
+_OTHER, _PREFIXED, _BARE = b"\x00", b"\x01", b"\x02"
+
+CONTENT_KEY_BYTES = 16
+
+
+class _Contexts(threading.local):
+    """A compressor and a decompressor for each thread: they are not to be shared."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=3)
+        self.decompressor = zstandard.ZstdDecompressor()
+
+
+_contexts = _Contexts()
+
+
+def deflate(data: bytes) -> bytes:
+    """Compress into one frame, which tells its inflated size."""
+    return _contexts.compressor.compress(data)
+
+
+def inflate(data: bytes) -> bytes:
+    """Give back what `deflate` was given."""
+    return _contexts.decompressor.decompress(data)
+
+
+def squeeze(text: bytes | None) -> bytes | None:
+    """Compress JSON where that makes it smaller; None stays None."""
+    if text is None or len(text) < _WORTHWHILE:
+        return text
+    small = deflate(text)
+    return small if len(small) < len(text) else text
+
+
+def expand(data: bytes | None) -> bytes | None:
+    """Give back what `squeeze` was given: no JSON starts as a frame does."""
+    return inflate(data) if data is not None and data.startswith(_MAGIC) else data
+
+
+def content_key(data: bytes) -> bytes:
+    """Give the key under which equal bytes are stored once."""
+    return hashlib.blake2b(data, digest_size=CONTENT_KEY_BYTES).digest()
+
+
+def digest_bytes(text: str) -> bytes:
+    """Halve a SHA-256 in hexadecimal, with or without "sha256:" before it; keep other text."""
+    bare = text.removeprefix(_PREFIX)
+    if _SHA256.fullmatch(bare):
+        return (_BARE if bare == text else _PREFIXED) + bytes.fromhex(bare)
+    # A lone surrogate cannot come out of a database, but it may be asked for.
+    return _OTHER + text.encode(errors="surrogatepass")
+
+
+def digest_text(data: bytes) -> str:
+    """Give back what `digest_bytes` was given."""
+    mark, rest = data[:1], data[1:]
+    if mark == _OTHER:
+        return rest.decode(errors="surrogatepass")
+    return (_PREFIX if mark == _PREFIXED else "") + rest.hex()

@@ -1,0 +1,163 @@
+"""A confusion table as few bytes, and many of them back as one stack at once."""
+
+import struct
+from collections import defaultdict
+from collections.abc import Sequence
+
+import numpy as np
+
+from rprime.core.cells import Array, SparseCells
+from rprime.core.table import ConfusionTable
+from rprime.store.compression import deflate, inflate
+
+# The form, byte by byte, is fixed by the files that hold it:
+#   0     type of the counts: position in _TYPES; +8 where the cells are coordinates
+#   1     flags
+#   then, as a zstd frame where the flag says so:
+#   dense:  the k * k cells in row order
+#   sparse: type of the steps (1 byte), number c of cells (4 bytes), c steps between the codes
+#           row * k + column in growing order, c counts
+#   both:   k unclassified and k spurious items, where the flags say so
+_TYPES = tuple(np.dtype(code) for code in ("<u1", "<u2", "<u4", "<u8", "<f8"))
+_SPARSE = 8
+_UNCLASSIFIED, _SPURIOUS, _WEIGHTED, _DEFLATED = 1, 2, 4, 8
+_HEAD = 2
+_SPARSE_HEAD = struct.Struct("<BI")
+# Below, a frame saves little disk and costs more than half of the time to read a history.
+_WORTH_DEFLATING = 512
+
+
+def pack(table: ConfusionTable) -> bytes:
+    """Give a single table as bytes; `unpack` gives an equal one, dense or sparse as it was."""
+    vectors = [v for v in (table.unclassified, table.spurious) if v is not None]
+    counts = np.concatenate([np.ravel(table.cells.counts), *vectors])
+    kind = _smallest(counts)
+    flags = _flags(table)
+    body = counts.astype(_TYPES[kind]).tobytes()
+    if isinstance(table.cells, SparseCells):
+        body = _steps(table.cells) + body
+        kind |= _SPARSE
+    if len(body) >= _WORTH_DEFLATING:
+        small = deflate(body)
+        if len(small) < len(body):
+            body, flags = small, flags | _DEFLATED
+    return bytes((kind, flags)) + body
+
+
+def unpack(blob: bytes, k: int) -> ConfusionTable:
+    """Give back the single table over k classes that `pack` was given."""
+    return unpack_stack([blob], k)[0]
+
+
+def is_sparse(blob: bytes) -> bool:
+    """Whether packed cells are coordinates."""
+    return bool(blob[0] & _SPARSE)
+
+
+def is_weighted(blob: bytes) -> bool:
+    """Whether packed counts are weighted."""
+    return bool(blob[1] & _WEIGHTED)
+
+
+def unpack_stack(blobs: Sequence[bytes], k: int) -> ConfusionTable:
+    """Give many tables over k classes as one stack, dense ones or sparse ones.
+
+    Parameters
+    ----------
+    blobs
+        Of `pack`; all dense or all sparse, all weighted or none.
+    k
+        Number of classes.
+    """
+    weighted = is_weighted(blobs[0])
+    if is_sparse(blobs[0]):
+        return _sparse_stack(blobs, k, weighted=weighted)
+    values = np.zeros((len(blobs), k * k + 2 * k))
+    for (kind, flags, _), places in _alike(blobs).items():
+        rows = _matrix([blobs[i] for i in places], flags).view(_TYPES[kind])
+        target = slice(None) if len(places) == len(blobs) else np.array(places)
+        for part, columns in _columns(rows, flags, k):
+            values[target, columns] = part
+    cells, unclassified, spurious = np.split(values, (k * k, k * k + k), axis=1)
+    return ConfusionTable.dense(cells.reshape(-1, k, k), unclassified, spurious, weighted=weighted)
+
+
+def _smallest(counts: Array) -> int:
+    if not counts.size:
+        return 0
+    if (counts != np.rint(counts)).any():
+        return len(_TYPES) - 1
+    largest = counts.max()
+    return next(i for i, kind in enumerate(_TYPES) if largest <= np.iinfo(kind).max)
+
+
+def _flags(table: ConfusionTable) -> int:
+    flags = _UNCLASSIFIED if table.unclassified is not None else 0
+    flags |= _SPURIOUS if table.spurious is not None else 0
+    return flags | (_WEIGHTED if table.weighted else 0)
+
+
+def _steps(cells: SparseCells) -> bytes:
+    codes = cells.rows.astype(np.int64) * cells.k + cells.columns
+    steps = np.diff(codes, prepend=0)
+    kind = _smallest(steps)
+    return _SPARSE_HEAD.pack(kind, steps.size) + steps.astype(_TYPES[kind]).tobytes()
+
+
+def _alike(blobs: Sequence[bytes]) -> dict[tuple[int, int, int], list[int]]:
+    """Group blobs that can be read as the rows of one matrix."""
+    groups = defaultdict(list)
+    for place, blob in enumerate(blobs):
+        flags = blob[1]
+        groups[blob[0], flags, 0 if flags & _DEFLATED else len(blob)].append(place)
+    return groups
+
+
+def _matrix(blobs: list[bytes], flags: int) -> Array:
+    """Give the bodies of blobs of one length as the rows of a matrix of bytes."""
+    if flags & _DEFLATED:
+        return _bytes([inflate(blob[_HEAD:]) for blob in blobs])
+    return np.ascontiguousarray(_bytes(blobs)[:, _HEAD:])
+
+
+def _bytes(blobs: list[bytes]) -> Array:
+    return np.frombuffer(b"".join(blobs), np.uint8).reshape(len(blobs), -1)
+
+
+def _columns(rows: Array, flags: int, k: int) -> list[tuple[Array, slice]]:
+    """Pair the parts of rows, shape (n, ...), with their places in k * k + 2 * k columns."""
+    parts = [(rows[:, : k * k], slice(0, k * k))]
+    rest = rows[:, k * k :]
+    if flags & _UNCLASSIFIED:
+        parts.append((rest[:, :k], slice(k * k, k * k + k)))
+    if flags & _SPURIOUS:
+        parts.append((rest[:, -k:], slice(k * k + k, k * k + 2 * k)))
+    return parts
+
+
+def _sparse_stack(blobs: Sequence[bytes], k: int, *, weighted: bool) -> ConfusionTable:
+    tables = [_coordinates(blob) for blob in blobs]
+    codes = np.unique(np.concatenate([found for found, _, _ in tables]))
+    counts = np.zeros((len(blobs), codes.size))
+    omissions = np.zeros((2, len(blobs), k))
+    for i, (found, values, flags) in enumerate(tables):
+        counts[i, np.searchsorted(codes, found)] = values[: found.size]
+        rest = values[found.size :]
+        if flags & _UNCLASSIFIED:
+            omissions[0, i] = rest[:k]
+        if flags & _SPURIOUS:
+            omissions[1, i] = rest[-k:]
+    cells = SparseCells(codes // k, codes % k, counts, k)
+    unclassified, spurious = (part if part.any() else None for part in omissions)
+    return ConfusionTable(cells, unclassified, spurious, weighted)
+
+
+def _coordinates(blob: bytes) -> tuple[Array, Array, int]:
+    """Give the codes of the cells, the counts with the omissions after them, and the flags."""
+    flags = blob[1]
+    body = inflate(blob[_HEAD:]) if flags & _DEFLATED else blob[_HEAD:]
+    step_kind, size = _SPARSE_HEAD.unpack_from(body)
+    steps = np.frombuffer(body, _TYPES[step_kind], size, _SPARSE_HEAD.size)
+    start = _SPARSE_HEAD.size + steps.nbytes
+    values = np.frombuffer(body, _TYPES[blob[0] & ~_SPARSE], offset=start)
+    return np.cumsum(steps, dtype=np.int64), values, flags

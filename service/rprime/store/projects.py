@@ -1,0 +1,170 @@
+"""Projects: what there is, what is set for one, and how one is deleted or thinned out."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from sqlalchemy import ColumnElement, Connection, func, select
+
+from rprime.store import ids
+from rprime.store.database import Database
+from rprime.store.records import Model, Project, check_names
+from rprime.store.schema import aliases, evaluations, looks, projects, replays, shared
+
+MOST_IN_A_STEP = 500
+"""Evaluations deleted in one transaction: others who write wait no longer than that."""
+
+_of = evaluations.c
+
+
+class ProjectMissingError(Exception):
+    """There is no such project."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retention:
+    """What to keep of a project: an evaluation stays if any of these says so.
+
+    Aliased evaluations stay in any case.
+
+    Parameters
+    ----------
+    keep_last
+        The newest so many.
+    newer_than_days
+        Those made within so many days.
+    """
+
+    keep_last: int = 0
+    newer_than_days: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Purged:
+    """What a purge deleted and kept, or would."""
+
+    deleted: int
+    kept: int
+    aliased: int
+    """How many of those kept are so only for an alias."""
+
+
+def read_all(connection: Connection) -> tuple[Project, ...]:
+    """List every project that has an evaluation or a setting, by name."""
+    grouped = select(_of.project, func.count(), func.max(_of.id)).group_by(_of.project)
+    found = {row[0]: (row[1], row[2]) for row in connection.execute(grouped)}
+    public = {row.name: row.badge_public for row in connection.execute(select(projects))}
+    return tuple(
+        Project(
+            name=name,
+            evaluations=found.get(name, (0, None))[0],
+            newest=found.get(name, (0, None))[1],
+            badge_public=public.get(name, False),
+        )
+        for name in sorted(found.keys() | public.keys())
+    )
+
+
+def models(connection: Connection, name: str) -> tuple[Model, ...]:
+    """List the models of a project, the one that was evaluated last first."""
+    newest = func.max(_of.id).label("newest")
+    grouped = select(_of.model, func.count(), newest).where(_of.project == name)
+    rows = connection.execute(grouped.group_by(_of.model).order_by(newest.desc())).all()
+    return tuple(Model(name=row[0], evaluations=row[1], newest=row[2]) for row in rows)
+
+
+def branches(connection: Connection, name: str) -> tuple[str, ...]:
+    """List the branches of a project by name."""
+    query = select(_of.branch).distinct().where(_of.project == name, _of.branch.is_not(None))
+    return tuple(connection.scalars(query.order_by(_of.branch)))
+
+
+def exists(connection: Connection, name: str) -> bool:
+    """Whether a project has an evaluation or a setting."""
+    has_one = select(_of.id).where(_of.project == name).limit(1)
+    is_set = select(projects.c.name).where(projects.c.name == name)
+    return connection.scalar(has_one) is not None or connection.scalar(is_set) is not None
+
+
+def is_badge_public(connection: Connection, name: str) -> bool:
+    """Whether everyone may see the badge of a project."""
+    return bool(connection.scalar(select(projects.c.badge_public).where(projects.c.name == name)))
+
+
+def set_badge_public(
+    database: Database, connection: Connection, name: str, *, public: bool
+) -> None:
+    """Let everyone see the badge of a project, or not."""
+    check_names(name)
+    put = database.insert(projects).values(name=name, badge_public=public)
+    connection.execute(
+        put.on_conflict_do_update(index_elements=["name"], set_={"badge_public": public})
+    )
+
+
+def delete(database: Database, connection: Connection, name: str) -> int:
+    """Delete everything of a project; how many evaluations it had.
+
+    Raises
+    ------
+    ProjectMissingError
+        If there is no such project.
+    """
+    database.quiesce(connection)
+    if not exists(connection, name):
+        raise ProjectMissingError
+    for table in (aliases, looks, replays):
+        connection.execute(table.delete().where(table.c.project == name))
+    connection.execute(projects.delete().where(projects.c.name == name))
+    deleted = connection.execute(evaluations.delete().where(_of.project == name)).rowcount
+    _drop_unused(connection)
+    return deleted
+
+
+def unwanted(connection: Connection, name: str, keep: Retention) -> tuple[list[str], Purged]:
+    """Find what a purge deletes: the ids, oldest first, and the counts."""
+    total = select(func.count()).select_from(evaluations).where(_of.project == name)
+    outdated = [_of.project == name, *_outdated(connection, name, keep)]
+    pointed = select(aliases.c.evaluation)
+    found = connection.scalars(
+        select(_of.id).where(*outdated, _of.id.not_in(pointed)).order_by(_of.id)
+    ).all()
+    aliased = select(func.count()).select_from(evaluations).where(*outdated, _of.id.in_(pointed))
+    return list(found), Purged(
+        deleted=len(found),
+        kept=(connection.scalar(total) or 0) - len(found),
+        aliased=connection.scalar(aliased) or 0,
+    )
+
+
+def delete_unaliased(connection: Connection, identifiers: list[str]) -> int:
+    """Delete evaluations, but none that an alias points at by now; how many it were."""
+    chosen = select(_of.id).where(_of.id.in_(identifiers)).order_by(_of.id).with_for_update()
+    locked = connection.scalars(chosen).all()
+    pointed = select(aliases.c.evaluation)
+    doomed = evaluations.delete().where(_of.id.in_(locked), _of.id.not_in(pointed))
+    return connection.execute(doomed).rowcount
+
+
+def drop_unused(database: Database, connection: Connection) -> None:
+    """Delete class names and options that no evaluation has any more."""
+    database.quiesce(connection)
+    _drop_unused(connection)
+
+
+def _drop_unused(connection: Connection) -> None:
+    used = select(_of.labels).union(select(_of.options))
+    connection.execute(shared.delete().where(shared.c.key.not_in(used)))
+
+
+def _outdated(connection: Connection, name: str, keep: Retention) -> list[ColumnElement[bool]]:
+    """Say as conditions which evaluations neither number nor age keeps."""
+    conditions = []
+    if keep.keep_last > 0:
+        newest = select(_of.id).where(_of.project == name).order_by(_of.id.desc())
+        oldest_kept = connection.scalar(newest.offset(keep.keep_last - 1).limit(1))
+        # Fewer than are kept: nothing is outdated, for no id is smaller than none.
+        conditions.append(_of.id < (oldest_kept or ""))
+    if keep.newer_than_days is not None:
+        since = datetime.now(UTC) - timedelta(days=keep.newer_than_days)
+        conditions.append(_of.id < ids.first_id(since))
+    return conditions

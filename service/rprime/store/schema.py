@@ -1,0 +1,122 @@
+"""The tables of a store, the same for SQLite and PostgreSQL."""
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+)
+
+# By code point on PostgreSQL, too: identifiers sort by time, names the same everywhere.
+Name = Text().with_variant(Text(collation="C"), "postgresql")
+
+metadata = MetaData()
+
+shared = Table(
+    "shared",
+    metadata,
+    Column("key", LargeBinary, primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+    comment="Class names and options, each once: most evaluations of a project have the same.",
+)
+
+evaluations = Table(
+    "evaluations",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("project", Name, nullable=False),
+    Column("model", Name),
+    Column("version", Name),
+    Column("branch", Name),
+    Column("commit", Name),
+    Column("tags", Text, nullable=False),
+    Column("test_set", Name),
+    Column("fingerprint", LargeBinary),
+    Column("verdict", Name),
+    Column("waived", Boolean, nullable=False),
+    Column("keeps_items", Boolean, nullable=False),
+    Column("engine_version", Text, nullable=False),
+    Column("input_digest", LargeBinary, nullable=False),
+    Column("submission", LargeBinary),
+    Column("labels", LargeBinary, nullable=False),
+    Column("options", LargeBinary, nullable=False),
+    Column("cells", LargeBinary, nullable=False),
+    Column("source", LargeBinary),
+    Column("gate", LargeBinary),
+    Column("comparison", LargeBinary),
+    Column("extras", LargeBinary),
+)
+
+_of = evaluations.c
+Index("evaluations_submission", _of.submission)
+Index("evaluations_version", _of.project, _of.version, _of.id)
+Index("evaluations_branch", _of.project, _of.branch, _of.id)
+# SQLite tests every filter on this index alone, before it touches a row.
+Index(
+    "evaluations_filters",
+    _of.project,
+    _of.id,
+    _of.model,
+    _of.version,
+    _of.branch,
+    _of.test_set,
+    _of.verdict,
+    _of.tags,
+).ddl_if(dialect="sqlite")
+# PostgreSQL limits an entry to a third of a page, which long names and tags would exceed.
+Index("evaluations_project", _of.project, _of.id).ddl_if(dialect="postgresql")
+Index("evaluations_model", _of.project, _of.model, _of.id).ddl_if(dialect="postgresql")
+Index("evaluations_test_set", _of.project, _of.test_set, _of.id).ddl_if(dialect="postgresql")
+Index("evaluations_verdict", _of.project, _of.verdict, _of.id).ddl_if(dialect="postgresql")
+
+items = Table(
+    "items",
+    metadata,
+    Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+)
+
+aliases = Table(
+    "aliases",
+    metadata,
+    Column("project", Name, primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("evaluation", Name, ForeignKey(evaluations.c.id), nullable=False, index=True),
+    Column("etag", Text, nullable=False),
+    Column("updated", BigInteger, nullable=False),
+)
+
+looks = Table(
+    "looks",
+    metadata,
+    Column("project", Name, primary_key=True),
+    Column("fingerprint", LargeBinary, primary_key=True),
+    Column("looks", Integer, nullable=False),
+)
+
+replays = Table(
+    "replays",
+    metadata,
+    Column("key", LargeBinary, primary_key=True),
+    Column("payload", LargeBinary, nullable=False),
+    Column("status", Integer, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("evaluation", Name, nullable=False),
+    Column("project", Name, nullable=False),
+    Column("expires", BigInteger, nullable=False, index=True),
+    comment="What was answered to an Idempotency-Key.",
+)
+
+projects = Table(
+    "projects",
+    metadata,
+    Column("name", Name, primary_key=True),
+    Column("badge_public", Boolean, nullable=False),
+    comment="Settings of the projects that have some.",
+)

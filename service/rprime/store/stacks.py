@@ -1,0 +1,128 @@
+"""A whole history as stacks of tables, for trends and leaderboards."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import accumulate, groupby
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, CursorResult, select
+
+from rprime.store import packed_table
+from rprime.store.compression import expand
+from rprime.store.database import Database
+from rprime.store.evaluations import conditions, labels_of
+from rprime.store.records import Filters, Stack
+from rprime.store.schema import evaluations, shared
+
+MOST_CELLS = 1 << 23
+"""Numbers in one stack, 64 MiB: a longer history comes in several."""
+
+_of = evaluations.c
+_COLUMNS = (
+    _of.id,
+    _of.model,
+    _of.version,
+    _of.branch,
+    _of.test_set,
+    _of.verdict,
+    _of.labels,
+    _of.cells,
+    _of.extras,
+)
+_LABELS, _CELLS, _EXTRAS = 6, 7, 8
+_Key = tuple[bytes, bool, bool]
+
+
+@dataclass
+class _Gathered:
+    """Rows that will be stacks."""
+
+    labels: tuple[str, ...]
+    sparse: bool
+    rows: list[Any] = field(default_factory=list)
+
+    def add(self, rows: Iterable[Any]) -> Iterator[Stack]:
+        """Take rows; give the stacks that are large enough with them."""
+        self.rows += rows
+        while len(self.rows) >= (most := self._most()):
+            rest = self.rows[most:]
+            del self.rows[most:]
+            yield self.stack()
+            self.rows = rest
+
+    def _most(self) -> int:
+        """Tell how many rows make a large stack."""
+        if self.sparse:
+            # At most one cell in two bytes before it was deflated, typically far fewer.
+            sizes = accumulate(len(row[_CELLS]) for row in self.rows)
+            large = (n for n, size in enumerate(sizes, start=1) if size * n >= MOST_CELLS)
+            return next(large, len(self.rows) + 1)
+        k = len(self.labels)
+        return max(1, -(-MOST_CELLS // (k * (k + 2))))
+
+    def stack(self) -> Stack:
+        """Give all of the rows as one stack."""
+        columns = tuple(zip(*self.rows, strict=True))
+        table = packed_table.unpack_stack(columns[_CELLS], len(self.labels))
+        ids, models, versions, branches, test_sets, verdicts = columns[:_LABELS]
+        return Stack(
+            labels=self.labels,
+            table=table,
+            ids=ids,
+            models=models,
+            versions=versions,
+            branches=branches,
+            test_sets=test_sets,
+            verdicts=verdicts,
+            extras=tuple(map(expand, columns[_EXTRAS])),
+        )
+
+
+def stacks(
+    database: Database, project: str, filters: Filters, *, newest: int | None
+) -> Iterator[Stack]:
+    """Read the tables of the evaluations that fit, those over the same classes together.
+
+    Parameters
+    ----------
+    database
+        Where to read; a connection is held until the iterator is used up or closed.
+    project, filters
+        Which evaluations.
+    newest
+        At most so many, the newest ones.
+    """
+    gathered: dict[_Key, _Gathered] = {}
+    with database.streaming() as connection:
+        fits = conditions(database, project, filters)
+        if newest is not None:
+            fits.append(_of.id >= _oldest(connection, fits, newest))
+        rows = connection.execute(select(*_COLUMNS).where(*fits).order_by(_of.id))
+        for key, run in _runs(rows):
+            if key not in gathered:
+                gathered[key] = _Gathered(_read_labels(connection, key[0]), key[1])
+            yield from gathered[key].add(run)
+    for group in gathered.values():
+        if group.rows:
+            yield group.stack()
+
+
+def _oldest(connection: Connection, fits: list[ColumnElement[bool]], newest: int) -> str:
+    """Find the oldest of the newest ones, by an index alone, so that rows come in order."""
+    ids = select(_of.id).where(*fits).order_by(_of.id.desc())
+    return connection.scalar(ids.offset(newest - 1).limit(1)) or ""
+
+
+def _runs(rows: CursorResult[Any]) -> Iterator[tuple[_Key, Iterable[Any]]]:
+    """Give rows that go into one stack together, as far as they follow one another."""
+    for part in rows.partitions():
+        yield from groupby(part, _key)
+
+
+def _key(row: Any) -> _Key:  # noqa: ANN401 - a row of the driver
+    blob = row[_CELLS]
+    return row[_LABELS], packed_table.is_sparse(blob), packed_table.is_weighted(blob)
+
+
+def _read_labels(connection: Connection, key: bytes) -> tuple[str, ...]:
+    return labels_of(connection.scalar(select(shared.c.content).where(shared.c.key == key)) or b"")

@@ -1,0 +1,430 @@
+"""Store: the one face of the history, over SQLite or PostgreSQL."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future  # noqa: TC003 - Sphinx and FastAPI read annotations
+from contextlib import AbstractContextManager
+from pathlib import Path
+from threading import Lock
+from typing import TypeVar
+
+from sqlalchemy import URL, Connection, delete, make_url, select
+from sqlalchemy.exc import ArgumentError
+
+from rprime.store import aliases, baselines, evaluations, projects, submission, transfer
+from rprime.store.aliases import Alias, AliasPut, Expected
+from rprime.store.baselines import Baseline, BaselineQuery
+from rprime.store.compression import digest_bytes
+from rprime.store.database import Database
+from rprime.store.failures import StoreError, StoreInUseError, StoreUrlError
+from rprime.store.packed_items import KeptItems
+from rprime.store.postgresql import open_postgresql
+from rprime.store.projects import Purged, Retention
+from rprime.store.records import (
+    ALL,
+    Evaluation,
+    Filters,
+    Model,
+    NewEvaluation,
+    Page,
+    Project,
+    Stack,
+)
+from rprime.store.schema import looks, replays
+from rprime.store.sqlite import open_sqlite
+from rprime.store.stacks import stacks
+from rprime.store.submission import Idempotency, Replay, Stored
+from rprime.store.transfer import Imported
+from rprime.store.writer import Writer
+
+T = TypeVar("T")
+
+LARGEST_PAGE = 200
+_SWEEP_MILLISECONDS = 10 * 60 * 1000
+_OPENERS = {"sqlite": open_sqlite, "postgresql": open_postgresql}
+_DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
+
+
+def milliseconds() -> int:
+    """Tell the time, since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def open_store(
+    url: str,
+    *,
+    read_only: bool = False,
+    lock_seconds: float = 5.0,
+    clock: Callable[[], int] = milliseconds,
+) -> "Store":
+    """Open a store; its tables are made or brought up to date.
+
+    Parameters
+    ----------
+    url
+        `sqlite:///rprime.db`, `sqlite:////var/lib/rprime.db`, `postgresql+psycopg://...`.
+    read_only
+        Read beside the process that serves a SQLite file, to export it or to back it up.
+    lock_seconds
+        How long to wait for locks of others.
+    clock
+        Tells when the answer to an idempotency key expires.
+
+    Raises
+    ------
+    StoreError
+        One of its kinds; the message says what mends it.
+    """
+    parsed = _parse(url)
+    database = _OPENERS[parsed.get_backend_name()](
+        parsed, read_only=read_only, lock_seconds=lock_seconds
+    )
+    return Store(database, None if read_only else Writer(database, clock), clock)
+
+
+def refuse_many_workers(url: str, workers: int) -> None:
+    """Refuse several processes on one SQLite file, before they are started.
+
+    Raises
+    ------
+    StoreInUseError
+        If the store cannot be shared.
+    """
+    if workers > 1 and url.startswith("sqlite"):
+        raise StoreInUseError(
+            f"A SQLite store belongs to one process, so {workers} workers cannot share it; "
+            "set RPRIME_STORE to a PostgreSQL URL, postgresql+psycopg://..., or to none."
+        )
+
+
+class Store:
+    """A history of evaluations.
+
+    Reading blocks until the answer is there, so an event loop runs it in a thread; so does every
+    method that changes something, but for `put`, which gives a future.
+
+    Parameters
+    ----------
+    database
+        Where everything is.
+    writer
+        The thread that writes to it; None for a store that is only read.
+    clock
+        Tells the milliseconds since 1970.
+    """
+
+    def __init__(self, database: Database, writer: Writer | None, clock: Callable[[], int]) -> None:
+        self.database = database
+        self._clock = clock
+        self._writer = writer
+        self._sweeping = Lock()
+        self._swept = 0
+
+    def put(
+        self, new: NewEvaluation, *, idempotency: Idempotency | None = None
+    ) -> "Future[Stored]":
+        """Store an evaluation with its items, its look and the answer to its key, or none of it.
+
+        The future is resolved when all of it is on the disk. It fails with `KeyReusedError`,
+        `LookMovedError`, `EvaluationExistsError` or a `StoreError`. Packing many items takes
+        milliseconds in the thread of the caller.
+
+        Raises
+        ------
+        InvalidRecordError
+            If the store cannot hold a name.
+        """
+        now = self._clock()
+        packed = submission.pack(new, idempotency, now)
+        if idempotency is not None:
+            self._sweep(now)
+        return self._writing().put(packed)
+
+    @property
+    def waiting(self) -> int:
+        """How many changes wait to be written."""
+        return 0 if self._writer is None else self._writer.waiting
+
+    def replay(self, owner: str, key: str, payload: bytes) -> Replay | None:
+        """Give what the first request with an idempotency key was answered, for 24 hours.
+
+        Raises
+        ------
+        KeyReusedError
+            If that request had another payload.
+        """
+        name, now = submission.replay_key(owner, key), self._clock()
+        return self._read(lambda c: submission.find_replay(c, name, payload, now))
+
+    def running(self, owner: str, key: str) -> AbstractContextManager[None]:
+        """Hold an idempotency key while its request is answered.
+
+        Look for a `replay` inside it, not before: else the first request can end in between.
+
+        Raises
+        ------
+        KeyRunningError
+            If another request holds it, in this process or another one.
+        """
+        return self.database.running(submission.replay_key(owner, key))
+
+    def looks(self, project: str, fingerprint: str) -> int:
+        """Count the evaluations that were stored on a test set, deleted ones included.
+
+        The next one is look `looks + 1`. Judge the gate by that number and name it in
+        `NewEvaluation.look`: where another evaluation comes first, `put` fails with
+        `LookMovedError` and the right number, so that no two gates spend the same look.
+        """
+        key = digest_bytes(fingerprint)
+        query = select(looks.c.looks).where(looks.c.project == project, looks.c.fingerprint == key)
+        return self._read(lambda c: c.scalar(query)) or 0
+
+    def get(self, identifier: str) -> Evaluation:
+        """Read an evaluation, without its items.
+
+        Raises
+        ------
+        EvaluationMissingError
+            If there is none with this id.
+        """
+        return self._read(lambda c: evaluations.get(c, identifier))
+
+    def items(self, identifier: str) -> KeptItems | None:
+        """Read the items of an evaluation; None where none were kept."""
+        return self._read(lambda c: evaluations.kept_items(c, identifier))
+
+    def delete(self, identifier: str) -> None:
+        """Delete an evaluation; the looks at its test set stay counted.
+
+        Raises
+        ------
+        EvaluationMissingError
+            If there is none with this id.
+        EvaluationAliasedError
+            If an alias points at it.
+        """
+        self._write(lambda c: evaluations.delete(c, identifier))
+
+    def page(
+        self,
+        project: str,
+        filters: Filters = ALL,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+    ) -> Page:
+        """List evaluations, newest first.
+
+        Parameters
+        ----------
+        project, filters
+            Which evaluations.
+        limit
+            At most so many, up to 200.
+        cursor
+            `next_cursor` of the page before.
+
+        Raises
+        ------
+        InvalidCursorError
+            If no page gave the cursor.
+        """
+        size = max(1, min(limit, LARGEST_PAGE))
+        return self._read(
+            lambda c: evaluations.page(
+                self.database, c, project, filters, limit=size, cursor=cursor
+            )
+        )
+
+    def count(self, project: str, filters: Filters = ALL) -> int:
+        """Count evaluations."""
+        return self._read(lambda c: evaluations.count(self.database, c, project, filters))
+
+    def tables(
+        self, project: str, filters: Filters = ALL, *, newest: int | None = None
+    ) -> Iterator[Stack]:
+        """Read tables as stacks, one for all evaluations over the same classes.
+
+        A history of more than 64 MiB of counts comes in several stacks. Use the iterator up, or
+        close it: it holds a connection.
+
+        Parameters
+        ----------
+        project, filters
+            Which evaluations.
+        newest
+            At most so many, the newest ones.
+        """
+        return stacks(self.database, project, filters, newest=newest)
+
+    def projects(self) -> tuple[Project, ...]:
+        """List the projects by name, with their counts."""
+        return self._read(projects.read_all)
+
+    def models(self, project: str) -> tuple[Model, ...]:
+        """List the models of a project with their counts, the one evaluated last first."""
+        return self._read(lambda c: projects.models(c, project))
+
+    def branches(self, project: str) -> tuple[str, ...]:
+        """List the branches of a project by name."""
+        return self._read(lambda c: projects.branches(c, project))
+
+    def delete_project(self, name: str) -> int:
+        """Delete all of a project, its look counts included; how many evaluations it had.
+
+        Raises
+        ------
+        ProjectMissingError
+            If there is no such project.
+        """
+        return self._write(lambda c: projects.delete(self.database, c, name))
+
+    def badge_public(self, project: str) -> bool:
+        """Whether everyone may see the badge of a project."""
+        return self._read(lambda c: projects.is_badge_public(c, project))
+
+    def set_badge_public(self, project: str, *, public: bool) -> None:
+        """Let everyone see the badge of a project, or not."""
+        self._write(lambda c: projects.set_badge_public(self.database, c, project, public=public))
+
+    def purge(self, project: str, keep: Retention, *, dry_run: bool = False) -> Purged:
+        """Delete the evaluations of a project that nothing keeps, in steps.
+
+        Parameters
+        ----------
+        project
+            Which one.
+        keep
+            What stays, beside what an alias points at.
+        dry_run
+            Only count.
+        """
+        doomed, counts = self._read(lambda c: projects.unwanted(c, project, keep))
+        if dry_run or not doomed:
+            return counts
+        deleted = 0
+        for start in range(0, len(doomed), projects.MOST_IN_A_STEP):
+            step = doomed[start : start + projects.MOST_IN_A_STEP]
+            deleted += self._write(lambda c: projects.delete_unaliased(c, step))  # noqa: B023 - done at once
+        self._write(lambda c: projects.drop_unused(self.database, c))
+        return Purged(
+            deleted=deleted, kept=counts.kept + counts.deleted - deleted, aliased=counts.aliased
+        )
+
+    def aliases(self, project: str) -> tuple[Alias, ...]:
+        """List the aliases of a project by name."""
+        return self._read(lambda c: aliases.read_all(c, project))
+
+    def alias(self, project: str, name: str) -> Alias:
+        """Read an alias.
+
+        Raises
+        ------
+        AliasMissingError
+            If there is none of this name.
+        """
+        return self._read(lambda c: aliases.get(c, project, name))
+
+    def put_alias(
+        self, project: str, name: str, *, evaluation: str, expected: Expected
+    ) -> AliasPut:
+        """Point an alias at an evaluation, if it is what is expected.
+
+        Raises
+        ------
+        AliasChangedError
+            If it is something else.
+        EvaluationMissingError
+            If the project has no such evaluation.
+        """
+        place = (project, name)
+        return self._write(
+            lambda c: aliases.put(self.database, c, place, evaluation=evaluation, expected=expected)
+        )
+
+    def delete_alias(self, project: str, name: str, *, expected: Expected) -> None:
+        """Delete an alias, if it is what is expected.
+
+        Raises
+        ------
+        AliasMissingError
+            If there is none of this name.
+        AliasChangedError
+            If it is something else.
+        """
+        place = (project, name)
+        self._write(lambda c: aliases.delete(self.database, c, place, expected=expected))
+
+    def baseline(self, project: str, query: BaselineQuery) -> Baseline:
+        """Find the evaluation that a request names as its baseline, and say why that one."""
+        return self._read(lambda c: baselines.resolve(c, project, query))
+
+    def export(self, project: str | None = None) -> Iterator[bytes]:
+        """Write the store, or one project, as lines of JSON; no connection is held between them."""
+        return transfer.export(self.database, project)
+
+    def import_lines(self, lines: Iterable[bytes]) -> Imported:
+        """Add what an export has and this store has not; once more, and nothing changes.
+
+        Raises
+        ------
+        InvalidExportError
+            At a line that no export wrote; what stood before it may have been added.
+        """
+        total = Imported()
+        for step in transfer.steps(lines):
+            total += self._write(lambda c: transfer.write(self.database, c, step))  # noqa: B023 - done at once
+        return total
+
+    def check(self) -> None:
+        """Fail with a `StoreError` where the database cannot be read."""
+        self._read(lambda c: c.scalar(select(replays.c.key).limit(1)))
+
+    def backup(self, path: Path) -> None:
+        """Write a copy of a SQLite store while it is used.
+
+        Raises
+        ------
+        StoreError
+            If the file exists, or the store is a PostgreSQL one.
+        """
+        self.database.backup(path)
+
+    def close(self) -> None:
+        """Write what waits, and give the database free."""
+        if self._writer is not None:
+            self._writer.close()
+        self.database.close()
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        return self.database.read(work)
+
+    def _write(self, work: Callable[[Connection], T]) -> T:
+        return self._writing().do(work).result()
+
+    def _writing(self) -> Writer:
+        if self._writer is None:
+            raise StoreError("The store was opened for reading only.")
+        return self._writer
+
+    def _sweep(self, now: int) -> None:
+        """Let expired answers be deleted, now and then."""
+        with self._sweeping:
+            due = now - self._swept >= _SWEEP_MILLISECONDS
+            self._swept = now if due else self._swept
+        if due:
+            # Nobody waits for it: what expired is not given out in any case.
+            self._writing().do(lambda c: c.execute(delete(replays).where(replays.c.expires <= now)))
+
+
+def _parse(url: str) -> URL:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as exc:
+        raise StoreUrlError(f"RPRIME_STORE is no SQLAlchemy URL. {_FORMS}") from exc
+    if parsed.drivername not in _DRIVERS:
+        raise StoreUrlError(f"A store cannot be {parsed.drivername}. {_FORMS}")
+    return parsed
+
+
+_FORMS = "It may be sqlite:///rprime.db, postgresql+psycopg://USER@HOST/DATABASE, or none."

@@ -1,0 +1,431 @@
+"""Storing evaluations: many in one transaction, each with its look, its key and its content."""
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+
+import orjson
+from sqlalchemy import Connection, Table, bindparam, select, tuple_
+
+from rprime.store import packed_items, packed_table
+from rprime.store.compression import content_key, digest_bytes, expand, squeeze
+from rprime.store.database import Database, Insert, Row
+from rprime.store.records import NewEvaluation, tags_text
+from rprime.store.schema import evaluations, items, looks, replays, shared
+
+REPLAY_MILLISECONDS = 24 * 60 * 60 * 1000
+"""How long the answer to a key is kept."""
+
+_SUBMISSION_BYTES = 16
+
+
+class KeyReusedError(Exception):
+    """An idempotency key came again with another payload."""
+
+
+class LookMovedError(Exception):
+    """Another evaluation was stored on this test set after the gate was judged.
+
+    Parameters
+    ----------
+    look
+        The number of the look that it would be now.
+    """
+
+    def __init__(self, look: int) -> None:
+        super().__init__(f"it would be look {look} at this test set")
+        self.look = look
+
+
+class EvaluationExistsError(Exception):
+    """An evaluation with this id is stored already."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Idempotency:
+    """An idempotency key and the answer to keep with it.
+
+    Parameters
+    ----------
+    owner
+        Within what the key is unique: the API key or the project.
+    key
+        As the client sent it.
+    payload
+        Digest of the request.
+    status, body
+        What a repetition is answered with for 24 hours.
+    """
+
+    owner: str
+    key: str
+    payload: bytes
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Replay:
+    """What the first request with a key was answered."""
+
+    evaluation: str
+    status: int
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What became of an evaluation that was put.
+
+    Parameters
+    ----------
+    id
+        Its own, or that of the one stored earlier.
+    created
+        Whether it was stored now.
+    look
+        The number of the look at its test set that it was; None without a fingerprint.
+    replay
+        The answer to its key, where that was used before.
+    """
+
+    id: str
+    created: bool
+    look: int | None = None
+    replay: Replay | None = None
+
+
+Outcome = Stored | Exception
+LookKey = tuple[str, bytes]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Packed:
+    """An evaluation as the rows that it becomes."""
+
+    evaluation: Row
+    contents: tuple[Row, Row]
+    items: Row | None
+    look_key: LookKey | None
+    look: int | None
+    replay: Row | None
+
+    @property
+    def id(self) -> str:
+        """The id of the evaluation."""
+        return str(self.evaluation["id"])
+
+    @property
+    def names(self) -> list[bytes]:
+        """What two transactions must not store at the same time."""
+        names: list[bytes] = []
+        if self.replay is not None:
+            names.append(b"key:" + self.replay["key"])
+        elif self.evaluation["submission"] is not None:
+            names.append(b"submission:" + self.evaluation["submission"])
+        if self.look_key is not None:
+            project, fingerprint = self.look_key
+            names.append(b"look:" + project.encode() + b"\n" + fingerprint)
+        return names
+
+
+def replay_key(owner: str, key: str) -> bytes:
+    """Give the primary key of the answer to an idempotency key."""
+    return content_key(f"{owner}\n{key}".encode(errors="surrogatepass"))
+
+
+def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packed:
+    """Turn an evaluation into rows; all the work that needs no database.
+
+    Parameters
+    ----------
+    new
+        The evaluation.
+    idempotency
+        Its key.
+    now
+        Milliseconds since 1970.
+
+    Raises
+    ------
+    InvalidRecordError
+        If the store cannot hold a name.
+    """
+    new.check()
+    contents = (_labels(new.labels), _content(new.options))
+    fingerprint = None if new.fingerprint is None else digest_bytes(new.fingerprint)
+    return Packed(
+        evaluation=_row(new, fingerprint, labels=contents[0]["key"], options=contents[1]["key"]),
+        contents=contents,
+        items=None
+        if new.items is None
+        else {"evaluation": new.id, "content": packed_items.pack(new.items)},
+        look_key=None if fingerprint is None else (new.project, fingerprint),
+        look=new.look,
+        replay=None if idempotency is None else _replay_row(new, idempotency, now),
+    )
+
+
+@lru_cache(maxsize=256)
+def _labels(labels: tuple[str, ...]) -> Row:
+    return _content(orjson.dumps(labels))
+
+
+@lru_cache(maxsize=256)
+def _content(content: bytes) -> Row:
+    """Give the row of content that many evaluations share, prepared once."""
+    return {"key": content_key(content), "content": squeeze(content)}
+
+
+def _row(
+    new: NewEvaluation,
+    fingerprint: bytes | None,
+    *,
+    labels: bytes,
+    options: bytes,
+) -> Row:
+    return {
+        "id": new.id,
+        "project": new.project,
+        "model": new.model,
+        "version": new.version,
+        "branch": new.branch,
+        "commit": new.commit,
+        "tags": tags_text(new.tags),
+        "test_set": new.test_set,
+        "fingerprint": fingerprint,
+        "verdict": new.verdict,
+        "waived": new.waived,
+        "keeps_items": new.items is not None,
+        "engine_version": new.engine_version,
+        "input_digest": digest_bytes(new.input_digest),
+        "submission": _submission_key(new),
+        "labels": labels,
+        "options": options,
+        "cells": packed_table.pack(new.table),
+        "source": squeeze(new.source),
+        "gate": squeeze(new.gate),
+        "comparison": squeeze(new.comparison),
+        "extras": squeeze(new.extras),
+    }
+
+
+def _submission_key(new: NewEvaluation) -> bytes | None:
+    if new.submission is None:
+        return None
+    return hashlib.blake2b(
+        new.project.encode() + b"\n" + new.submission, digest_size=_SUBMISSION_BYTES
+    ).digest()
+
+
+def _replay_row(new: NewEvaluation, given: Idempotency, now: int) -> Row:
+    return {
+        "key": replay_key(given.owner, given.key),
+        "payload": given.payload,
+        "status": given.status,
+        "body": squeeze(given.body),
+        "evaluation": new.id,
+        "project": new.project,
+        "expires": now + REPLAY_MILLISECONDS,
+    }
+
+
+def find_replay(connection: Connection, key: bytes, payload: bytes, now: int) -> Replay | None:
+    """Give the answer to an idempotency key that was used before.
+
+    Raises
+    ------
+    KeyReusedError
+        If it was used with another payload.
+    """
+    alive = (replays.c.key == key) & (replays.c.expires > now)
+    row = connection.execute(select(replays).where(alive)).mappings().first()
+    if row is None:
+        return None
+    if row["payload"] != payload:
+        raise KeyReusedError
+    return _replay(row)
+
+
+def _replay(row: Row) -> Replay:
+    return Replay(row["evaluation"], row["status"], expand(row["body"]) or b"")
+
+
+def put_all(
+    database: Database,
+    connection: Connection,
+    batch: Sequence[Packed],
+    *,
+    now: int,
+    repeated: bool = False,
+) -> list[Outcome]:
+    """Store evaluations in the transaction of a connection.
+
+    Parameters
+    ----------
+    database
+        Of the connection.
+    connection
+        In a transaction for writing.
+    batch
+        In the order in which they came: of two with one key the first is stored.
+    now
+        Milliseconds since 1970.
+    repeated
+        Whether it may be that they were stored already, because the connection was lost while
+        it was committed.
+
+    Returns
+    -------
+    For each what became of it; an exception only where nothing of it is in the transaction.
+    """
+    database.serialise(connection, [name for packed in batch for name in packed.names])
+    known = _read_known(connection, batch, now=now, repeated=repeated)
+    outcomes = [known.judge(packed) for packed in batch]
+    _write(database, connection, known)
+    return outcomes
+
+
+@dataclass
+class _Known:
+    """What is stored already, and what of the batch is to be stored."""
+
+    replays: dict[bytes, Row]
+    submissions: dict[bytes, str]
+    looks: dict[LookKey, int]
+    ids: set[str]
+    fresh: list[Packed] = field(default_factory=list)
+    looked: set[LookKey] = field(default_factory=set)
+
+    def judge(self, packed: Packed) -> Outcome:
+        """Decide whether an evaluation is stored, and keep in mind what follows for the next."""
+        earlier = self._earlier(packed)
+        if earlier is not None:
+            return earlier
+        key, look = packed.look_key, None
+        if key is not None:
+            look = self.looks.get(key, 0) + 1
+            if packed.look not in {None, look}:
+                return LookMovedError(look)
+            self.looks[key] = look
+            self.looked.add(key)
+        self._add(packed)
+        return Stored(packed.id, created=True, look=look)
+
+    def _earlier(self, packed: Packed) -> Outcome | None:
+        if packed.id in self.ids:
+            return Stored(packed.id, created=True, look=packed.look)
+        if packed.replay is None:
+            found = self.submissions.get(packed.evaluation["submission"])
+            return None if found is None else Stored(found, created=False)
+        row = self.replays.get(packed.replay["key"])
+        if row is None:
+            return None
+        if row["payload"] != packed.replay["payload"]:
+            return KeyReusedError()
+        return Stored(row["evaluation"], created=False, replay=_replay(row))
+
+    def _add(self, packed: Packed) -> None:
+        self.fresh.append(packed)
+        if packed.replay is not None:
+            self.replays[packed.replay["key"]] = packed.replay
+        if packed.evaluation["submission"] is not None:
+            self.submissions[packed.evaluation["submission"]] = packed.id
+
+
+def _read_known(
+    connection: Connection, batch: Sequence[Packed], *, now: int, repeated: bool
+) -> _Known:
+    keys = [packed.replay["key"] for packed in batch if packed.replay is not None]
+    digests = [p.evaluation["submission"] for p in batch if p.replay is None]
+    pairs = {packed.look_key for packed in batch if packed.look_key is not None}
+    return _Known(
+        _known_replays(connection, keys, now),
+        _known_submissions(connection, [digest for digest in digests if digest is not None]),
+        _known_looks(connection, sorted(pairs)),
+        _known_ids(connection, batch) if repeated else set(),
+    )
+
+
+def _known_replays(connection: Connection, keys: list[bytes], now: int) -> dict[bytes, Row]:
+    if not keys:
+        return {}
+    found = connection.execute(_REPLAYS, {"keys": keys, "now": now})
+    return {row["key"]: row for row in found.mappings()}
+
+
+def _known_submissions(connection: Connection, digests: list[bytes]) -> dict[bytes, str]:
+    if not digests:
+        return {}
+    found = connection.execute(_SUBMISSIONS, {"digests": digests})
+    return {row.submission: row.id for row in found}
+
+
+def _known_looks(connection: Connection, pairs: list[LookKey]) -> dict[LookKey, int]:
+    if not pairs:
+        return {}
+    found = connection.execute(_LOOKS, {"pairs": pairs})
+    return {(row.project, row.fingerprint): row.looks for row in found}
+
+
+def _known_ids(connection: Connection, batch: Sequence[Packed]) -> set[str]:
+    return set(connection.scalars(_IDS, {"ids": [packed.id for packed in batch]}))
+
+
+# Built once: to build a statement takes SQLAlchemy longer than the database takes to run it.
+_REPLAYS = select(replays).where(
+    replays.c.key.in_(bindparam("keys", expanding=True)), replays.c.expires > bindparam("now")
+)
+_SUBMISSIONS = select(evaluations.c.submission, evaluations.c.id).where(
+    evaluations.c.submission.in_(bindparam("digests", expanding=True))
+)
+_LOOKS = select(looks).where(
+    tuple_(looks.c.project, looks.c.fingerprint).in_(bindparam("pairs", expanding=True))
+)
+_IDS = select(evaluations.c.id).where(evaluations.c.id.in_(bindparam("ids", expanding=True)))
+
+
+@dataclass(frozen=True)
+class _Upserts:
+    """The statements that each database has its own words for."""
+
+    contents: Insert
+    replays: Insert
+    looks: Insert
+
+
+@cache
+def _upserts(insert: Callable[[Table], Insert]) -> _Upserts:
+    replay, look = insert(replays), insert(looks)
+    fresh = {c.name: replay.excluded[c.name] for c in replays.c if not c.primary_key}
+    return _Upserts(
+        insert(shared).on_conflict_do_nothing(),
+        # One with this key is there only where it has expired.
+        replay.on_conflict_do_update(index_elements=["key"], set_=fresh),
+        look.on_conflict_do_update(
+            index_elements=["project", "fingerprint"], set_={"looks": look.excluded.looks}
+        ),
+    )
+
+
+def _write(database: Database, connection: Connection, known: _Known) -> None:
+    if not known.fresh:
+        return
+    upserts = _upserts(database.insert)
+    contents = {row["key"]: row for packed in known.fresh for row in packed.contents}
+    # In one order, so that two transactions never wait for each other.
+    connection.execute(upserts.contents, [contents[key] for key in sorted(contents)])
+    database.add(connection, evaluations, [packed.evaluation for packed in known.fresh])
+    kept = [packed.items for packed in known.fresh if packed.items is not None]
+    if kept:
+        database.add(connection, items, kept)
+    answers = [packed.replay for packed in known.fresh if packed.replay is not None]
+    if answers:
+        connection.execute(upserts.replays, answers)
+    counted = [
+        {"project": project, "fingerprint": fingerprint, "looks": known.looks[project, fingerprint]}
+        for project, fingerprint in sorted(known.looked)
+    ]
+    if counted:
+        connection.execute(upserts.looks, counted)

@@ -1,0 +1,404 @@
+"""A store as lines of JSON: out of one database, into another, as often as one likes."""
+
+import base64
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+import orjson
+import zstandard
+from sqlalchemy import Connection, Row, select
+
+from rprime.core.cells import SparseCells
+from rprime.core.table import ConfusionTable
+from rprime.store import aliases, ids, packed_items, packed_table
+from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
+from rprime.store.database import Database
+from rprime.store.evaluations import EvaluationMissingError, labels_of, whole
+from rprime.store.records import InvalidRecordError, check_names, tags_of, tags_text
+from rprime.store.schema import evaluations, items, looks, projects, shared
+
+FORMAT = 1
+"""Version of the lines; the first line names it."""
+
+PAGE = 200
+MOST_IN_A_STEP = 200
+
+_of = evaluations.c
+_NAMES = ("model", "version", "branch", "commit", "test_set", "verdict")
+_JSON = ("source", "gate", "comparison", "extras")
+_NUMPY = orjson.OPT_SERIALIZE_NUMPY
+
+
+class InvalidExportError(ValueError):
+    """A line that no export wrote.
+
+    Parameters
+    ----------
+    line
+        Its number, from 1.
+    why
+        What is wrong with it.
+    """
+
+    def __init__(self, line: int, why: str) -> None:
+        super().__init__(f"line {line}: {why}")
+        self.line = line
+
+
+@dataclass(frozen=True, kw_only=True)
+class Imported:
+    """What an import added, and what was there already."""
+
+    evaluations: int = 0
+    evaluations_present: int = 0
+    aliases: int = 0
+    aliases_present: int = 0
+    aliases_dangling: int = 0
+    """Those that were left out: their evaluation is not there."""
+
+    def __add__(self, other: "Imported") -> "Imported":
+        return Imported(**{name: n + getattr(other, name) for name, n in vars(self).items()})
+
+
+def export(database: Database, project: str | None) -> Iterator[bytes]:
+    """Write a store, or one project of it, as lines of JSON with their ends.
+
+    It is read page by page, so nothing is held up however slowly the lines are taken: what is
+    stored meanwhile is left out, what is deleted meanwhile may be.
+    """
+    now = ids.new_id()
+    after, named = database.read(lambda connection: _beside(connection, project))
+    yield _line({"rprime_export": FORMAT, "created_at": ids.created_at(now), "project": project})
+    exported: set[str] = set()
+    pointed = {alias.evaluation for alias in named}
+    last = ""
+    while rows := database.read(lambda c: _page(c, project, after=last, before=now)):  # noqa: B023 - read at once
+        for row in rows:
+            if row.id in pointed:
+                exported.add(row.id)
+            yield _line(_evaluation(row, _items(database, row)))
+        last = rows[-1].id
+    yield from (_line({"alias": _alias(a)}) for a in named if a.evaluation in exported)
+    yield from after
+
+
+def _beside(
+    connection: Connection, project: str | None
+) -> tuple[list[bytes], tuple[aliases.Alias, ...]]:
+    """Read what stands beside the evaluations: settings and looks as lines, and the aliases."""
+    counted, set_for = select(looks), select(projects)
+    if project is not None:
+        counted = counted.where(looks.c.project == project)
+        set_for = set_for.where(projects.c.name == project)
+    lines = [
+        _line(
+            {
+                "looks": {
+                    "project": row.project,
+                    "fingerprint": digest_text(row.fingerprint),
+                    "looks": row.looks,
+                }
+            }
+        )
+        for row in connection.execute(counted)
+    ]
+    settings = connection.execute(set_for)
+    lines += [
+        _line({"settings": {"project": s.name, "badge_public": s.badge_public}}) for s in settings
+    ]
+    return lines, aliases.read_all(connection, project)
+
+
+def _page(
+    connection: Connection, project: str | None, *, after: str, before: str
+) -> list[Row[Any]]:
+    query = whole().where(_of.id > after, _of.id < before).order_by(_of.id).limit(PAGE)
+    if project is not None:
+        query = query.where(_of.project == project)
+    return list(connection.execute(query))
+
+
+def _items(database: Database, row: Row[Any]) -> bytes | None:
+    if not row.keeps_items:
+        return None
+    content = select(items.c.content).where(items.c.evaluation == row.id)
+    return database.read(lambda connection: connection.scalar(content))
+
+
+def _evaluation(row: Row[Any], kept: bytes | None) -> dict[str, Any]:
+    labels = labels_of(row.labels)
+    document: dict[str, Any] = {"id": row.id, "created_at": ids.created_at(row.id)}
+    document |= {"project": row.project, **{name: getattr(row, name) for name in _NAMES}}
+    document |= {"tags": tags_of(row.tags), "waived": row.waived}
+    document |= {"fingerprint": _optional(digest_text, row.fingerprint)}
+    document |= {
+        "engine_version": row.engine_version,
+        "input_digest": digest_text(row.input_digest),
+    }
+    document |= {"submission": _optional(bytes.hex, row.submission)}
+    document |= {"options": orjson.Fragment(expand(row.options) or b"{}")}
+    document |= {name: _optional(orjson.Fragment, expand(getattr(row, name))) for name in _JSON}
+    document |= {"labels": labels, "table": _table(packed_table.unpack(row.cells, len(labels)))}
+    document |= {"items": None if kept is None else base64.b64encode(kept).decode()}
+    return {"evaluation": document}
+
+
+def _table(table: ConfusionTable) -> dict[str, Any]:
+    cells = table.cells
+    document: dict[str, Any] = {"weighted": table.weighted}
+    if isinstance(cells, SparseCells):
+        document["cells"] = [
+            [int(i), int(j), _number(n)] for i, j, n in zip(*cells.coordinates(), strict=True)
+        ]
+    else:
+        document["counts"] = _whole(cells.counts)
+    for name in ("unclassified", "spurious"):
+        vector = getattr(table, name)
+        if vector is not None:
+            document[name] = _whole(vector)
+    return document
+
+
+def _whole(values: Any) -> Any:  # noqa: ANN401 - arrays of any shape
+    """Write counts as integers where all of them are."""
+    integers = values.astype(np.int64)
+    return np.ascontiguousarray(integers if (integers == values).all() else values)
+
+
+def _number(value: float) -> float:
+    return int(value) if value == int(value) else float(value)
+
+
+def _alias(alias: aliases.Alias) -> dict[str, str]:
+    return {"project": alias.project, "name": alias.name, "evaluation": alias.evaluation}
+
+
+def _optional(turn: Any, value: Any) -> Any:  # noqa: ANN401 - whatever it turns
+    return None if value is None else turn(value)
+
+
+def _line(document: dict[str, Any]) -> bytes:
+    return orjson.dumps(document, option=orjson.OPT_APPEND_NEWLINE | _NUMPY)
+
+
+@dataclass
+class Step:
+    """Lines of an import that are written in one transaction, already read and checked."""
+
+    evaluations: list[dict[str, Any]] = field(default_factory=list)
+    contents: dict[bytes, dict[str, Any]] = field(default_factory=dict)
+    items: dict[str, bytes] = field(default_factory=dict)
+    aliases: list[dict[str, Any]] = field(default_factory=list)
+    looks: list[dict[str, Any]] = field(default_factory=list)
+    settings: list[dict[str, Any]] = field(default_factory=list)
+    size: int = 0
+
+
+def steps(lines: Iterable[bytes]) -> Iterator[Step]:
+    """Read the lines of an export, a bounded number at a time.
+
+    Raises
+    ------
+    InvalidExportError
+        At the first line that no export wrote; the steps before it were given.
+    """
+    step = Step()
+    started = False
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            document = orjson.loads(line)
+            if started:
+                _READERS[next(iter(document))](step, next(iter(document.values())))
+            else:
+                _check_header(document)
+                started = True
+        except _Unreadable as exc:
+            raise InvalidExportError(number, str(exc)) from exc
+        except _DEFECTS as exc:
+            raise InvalidExportError(number, "This is no line of an export.") from exc
+        step.size += 1
+        if step.size >= MOST_IN_A_STEP:
+            yield step
+            step = Step()
+    if not started:
+        raise InvalidExportError(1, "The export is empty.")
+    yield step
+
+
+class _Unreadable(Exception):  # noqa: N818 - not meant to leave this module
+    pass
+
+
+_DEFECTS = (
+    ValueError,  # JSON, dates, base64, arrays and names
+    LookupError,
+    TypeError,
+    AttributeError,
+    StopIteration,
+    zstandard.ZstdError,
+)
+
+
+def _check_header(document: dict[str, Any]) -> None:
+    version = document.get("rprime_export")
+    if not isinstance(version, int):
+        raise _Unreadable("The first line does not say that this is an export of rprime.")
+    if version > FORMAT:
+        raise _Unreadable(f"The export has format {version}, this rprime knows {FORMAT}.")
+
+
+def _read_evaluation(step: Step, given: dict[str, Any]) -> None:
+    labels = given["labels"]
+    names = {name: given[name] for name in _NAMES}
+    _check_evaluation(given, labels, [name for name in names.values() if name is not None])
+    contents = [orjson.dumps(labels), orjson.dumps(given["options"])]
+    keys = [content_key(content) for content in contents]
+    for key, content in zip(keys, contents, strict=True):
+        step.contents[key] = {"key": key, "content": squeeze(content)}
+    row = {"id": given["id"], "project": given["project"], **names}
+    row |= {"tags": tags_text(given["tags"]), "waived": given["waived"] is True}
+    row |= {"fingerprint": _optional(digest_bytes, given["fingerprint"])}
+    row |= {"engine_version": str(given["engine_version"])}
+    row |= {"input_digest": digest_bytes(given["input_digest"])}
+    row |= {"submission": _optional(bytes.fromhex, given["submission"])}
+    row |= {"labels": keys[0], "options": keys[1]}
+    row |= {name: squeeze(_optional(orjson.dumps, given[name])) for name in _JSON}
+    row |= {"cells": packed_table.pack(_read_table(given["table"], len(labels)))}
+    row |= {"keeps_items": given["items"] is not None}
+    if given["items"] is not None:
+        content = base64.b64decode(given["items"], validate=True)
+        _check_items(content, len(labels))
+        step.items[given["id"]] = content
+    step.evaluations.append(row)
+
+
+def _check_evaluation(given: dict[str, Any], labels: object, names: list[str]) -> None:
+    if not ids.is_id(given["id"]):
+        raise _Unreadable("The id is none that a store makes.")
+    if not isinstance(labels, list) or len(set(labels)) != len(labels) or not labels:
+        raise _Unreadable("`labels` is no list of distinct class names.")
+    try:
+        check_names(given["project"], *names, *given["tags"], *labels)
+    except InvalidRecordError as exc:
+        raise _Unreadable(str(exc)) from exc
+
+
+def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
+    vectors = {
+        name: np.array(given[name], dtype=np.float64).reshape(k)
+        for name in ("unclassified", "spurious")
+        if name in given
+    }
+    weighted = given["weighted"] is True
+    if "counts" in given:
+        counts = np.array(given["counts"], dtype=np.float64).reshape(k, k)
+        table = ConfusionTable.dense(counts, **vectors, weighted=weighted)
+    else:
+        triples = np.array(given["cells"], dtype=np.float64).reshape(-1, 3)
+        rows, columns = triples[:, 0].astype(np.int64), triples[:, 1].astype(np.int64)
+        if ((rows < 0) | (rows >= k) | (columns < 0) | (columns >= k)).any():
+            raise _Unreadable("A cell names a class that is not there.")
+        table = ConfusionTable.sparse(rows, columns, triples[:, 2], k, **vectors, weighted=weighted)
+    for counts in (table.cells.counts, *vectors.values()):
+        if not (np.isfinite(counts) & (counts >= 0)).all():
+            raise _Unreadable("A count is negative or not finite.")
+    return table
+
+
+def _check_items(content: bytes, k: int) -> None:
+    items_ = packed_items.unpack(content).items
+    if items_.true.shape != items_.predicted.shape:
+        raise _Unreadable("There are not as many predictions as items.")
+    if (items_.true >= k).any() or (items_.predicted > k).any():
+        raise _Unreadable("An item names a class that is not there.")
+
+
+def _read_alias(step: Step, given: dict[str, Any]) -> None:
+    check_names(given["project"], given["name"])
+    if not ids.is_id(given["evaluation"]):
+        raise _Unreadable("The id is none that a store makes.")
+    step.aliases.append(given)
+
+
+def _read_looks(step: Step, given: dict[str, Any]) -> None:
+    check_names(given["project"])
+    row = {"project": given["project"], "fingerprint": digest_bytes(given["fingerprint"])}
+    step.looks.append({**row, "looks": int(given["looks"])})
+
+
+def _read_settings(step: Step, given: dict[str, Any]) -> None:
+    check_names(given["project"])
+    step.settings.append({"name": given["project"], "badge_public": given["badge_public"] is True})
+
+
+_READERS = {
+    "evaluation": _read_evaluation,
+    "alias": _read_alias,
+    "looks": _read_looks,
+    "settings": _read_settings,
+}
+
+
+def write(database: Database, connection: Connection, step: Step) -> Imported:
+    """Add what is not there yet; what is there stays as it is, but for the larger look count."""
+    insert = database.insert
+    given = [row["id"] for row in step.evaluations]
+    present = set(connection.scalars(select(_of.id).where(_of.id.in_(given))))
+    fresh = {row["id"]: row for row in step.evaluations if row["id"] not in present}
+    if step.contents:
+        contents = [step.contents[key] for key in sorted(step.contents)]
+        connection.execute(insert(shared).on_conflict_do_nothing(), contents)
+    if fresh:
+        rows = [fresh[identifier] for identifier in sorted(fresh)]
+        connection.execute(insert(evaluations).on_conflict_do_nothing(), rows)
+    kept = [{"evaluation": i, "content": c} for i, c in step.items.items() if i in fresh]
+    if kept:
+        connection.execute(insert(items).on_conflict_do_nothing(), kept)
+    if step.settings:
+        connection.execute(insert(projects).on_conflict_do_nothing(), step.settings)
+    for row in step.looks:
+        _raise_looks(database, connection, row)
+    pointed = Counter(_point(database, connection, alias) for alias in step.aliases)
+    return Imported(
+        evaluations=len(fresh),
+        evaluations_present=len(given) - len(fresh),
+        aliases=pointed["made"],
+        aliases_present=pointed["present"],
+        aliases_dangling=pointed["dangling"],
+    )
+
+
+def _raise_looks(database: Database, connection: Connection, row: dict[str, Any]) -> None:
+    put = database.insert(looks).values(**row)
+    connection.execute(
+        put.on_conflict_do_update(
+            index_elements=["project", "fingerprint"],
+            set_={"looks": put.excluded.looks},
+            where=looks.c.looks < put.excluded.looks,
+        )
+    )
+
+
+def _point(
+    database: Database, connection: Connection, given: dict[str, Any]
+) -> Literal["made", "present", "dangling"]:
+    """Point an alias that is not there yet."""
+    name = (given["project"], given["name"])
+    try:
+        aliases.put(
+            database,
+            connection,
+            name,
+            evaluation=given["evaluation"],
+            expected=aliases.Expected(absent=True),
+        )
+    except aliases.AliasChangedError:
+        return "present"
+    except EvaluationMissingError:
+        return "dangling"
+    return "made"

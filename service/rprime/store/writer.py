@@ -1,0 +1,208 @@
+"""The one thread of a process that writes: what waits is committed as one group."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
+from threading import Lock, Thread
+from typing import Any, Generic, TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.exc import IntegrityError
+
+from rprime.store.database import Database
+from rprime.store.failures import (
+    StoreClosedError,
+    StoreConflictError,
+    StoreLockedError,
+    StoreUnavailableError,
+    translated,
+)
+from rprime.store.submission import EvaluationExistsError, Packed, Stored, put_all
+
+T = TypeVar("T")
+
+MOST_IN_A_GROUP = 256
+ATTEMPTS = 5
+"""How often a group is tried where transactions of other processes undo it."""
+
+_GATHERING_SECONDS = 0.0005
+_PAUSE_SECONDS = 0.01
+
+
+@dataclass(frozen=True, eq=False)
+class _Put:
+    """An evaluation to store. Safe to repeat: its id tells whether it is stored."""
+
+    packed: Packed
+    future: "Future[Stored]" = field(default_factory=Future)
+
+
+@dataclass(frozen=True, eq=False)
+class _Task(Generic[T]):
+    """Anything else that writes."""
+
+    work: Callable[[Connection], T]
+    future: "Future[T]" = field(default_factory=Future)
+
+
+_Job = _Put | _Task[Any]
+
+
+class Writer:
+    """Commits what waits together; each future is resolved after its commit only.
+
+    While one group is on its way to the disk the next one gathers, so that sixteen clients share
+    a commit and one alone waits for nobody. What fails by itself fails alone: it is told in the
+    outcome of its own future, and where a whole group fails its members are tried one by one.
+
+    Parameters
+    ----------
+    database
+        Where to write.
+    clock
+        Tells the milliseconds since 1970.
+    """
+
+    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+        self._database = database
+        self._clock = clock
+        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._closing = Lock()
+        self._closed = False
+        # A daemon: a program that forgets to close its store can still end. What was
+        # acknowledged is on the disk already.
+        self._thread = Thread(target=self._run, name="rprime-store-writer", daemon=True)
+        self._thread.start()
+
+    def put(self, packed: Packed) -> "Future[Stored]":
+        """Store an evaluation."""
+        job = _Put(packed)
+        self._enqueue(job)
+        return job.future
+
+    def do(self, work: Callable[[Connection], T]) -> "Future[T]":
+        """Run something in a transaction; its own errors undo only what it did."""
+        job = _Task(work)
+        self._enqueue(job)
+        return job.future
+
+    def close(self) -> None:
+        """Write what waits, then end; further work is refused."""
+        with self._closing:
+            if self._closed:
+                return
+            self._closed = True
+            self._queue.put(None)
+        self._thread.join()
+
+    @property
+    def waiting(self) -> int:
+        """How much waits to be written."""
+        return self._queue.qsize()
+
+    def _enqueue(self, job: _Job) -> None:
+        with self._closing:
+            if self._closed:
+                raise StoreClosedError("The store is closed.")
+            self._queue.put(job)
+
+    def _run(self) -> None:
+        waiting: list[_Job | None] = []
+        while None not in waiting:
+            waiting = self._next_group(in_company=len(waiting) > 1)
+            group = [j for j in waiting if j and j.future.set_running_or_notify_cancel()]
+            if group:
+                self._settle(group)
+
+    def _next_group(self, *, in_company: bool) -> list[_Job | None]:
+        """Wait for work, then take all that waits; None says that there will be no more."""
+        waiting = [self._queue.get()]
+        if in_company:
+            # Those whose group has just ended come back at once: without this pause the first
+            # of them would have a commit of its own and the clients would fall into two halves.
+            time.sleep(_GATHERING_SECONDS)
+        try:
+            while len(waiting) < MOST_IN_A_GROUP:
+                waiting.append(self._queue.get_nowait())
+        except Empty:
+            pass
+        return waiting
+
+    def _settle(self, group: Sequence[_Job]) -> None:
+        """Commit a group and tell everyone in it what became of theirs."""
+        try:
+            outcomes = self._persist(group)
+        except StoreLockedError as exc:
+            # Each by itself would wait as long again.
+            outcomes = [exc] * len(group)
+        except Exception as exc:  # noqa: BLE001 - whatever it is belongs to the futures
+            if len(group) > 1:
+                for job in group:
+                    self._settle([job])
+                return
+            outcomes = [exc]
+        for job, outcome in zip(group, outcomes, strict=True):
+            _resolve(job.future, outcome)
+
+    def _persist(self, group: Sequence[_Job]) -> list[Any]:
+        repeated = False
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                return self._commit(group, repeated=repeated)
+            except StoreConflictError:
+                if attempt == ATTEMPTS:
+                    raise
+            except StoreUnavailableError:
+                # It may have been committed before the connection was lost. Evaluations are
+                # known by their ids; anything else must not happen twice.
+                repeated = self._database.can_lose_connection
+                lone = all(isinstance(job, _Put) for job in group)
+                if not (repeated and lone) or attempt == ATTEMPTS:
+                    raise
+            time.sleep(_PAUSE_SECONDS * attempt)
+        raise AssertionError("unreachable")
+
+    def _commit(self, group: Sequence[_Job], *, repeated: bool) -> list[Any]:
+        puts = [job for job in group if isinstance(job, _Put)]
+        with self._database.writing() as connection:
+            stored = iter(
+                put_all(
+                    self._database,
+                    connection,
+                    [job.packed for job in puts],
+                    now=self._clock(),
+                    repeated=repeated,
+                )
+                if puts
+                else ()
+            )
+            return [
+                next(stored) if isinstance(job, _Put) else _attempt(connection, job.work)
+                for job in group
+            ]
+
+
+def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> object:
+    """Run something within its own savepoint; give what it returned or what it raised."""
+    savepoint = connection.begin_nested()
+    try:
+        with translated():
+            result = work(connection)
+    except Exception as exc:
+        if not savepoint.is_active or isinstance(exc, StoreUnavailableError):
+            raise
+        savepoint.rollback()
+        return exc
+    savepoint.commit()
+    return result
+
+
+def _resolve(future: "Future[Any]", outcome: object) -> None:
+    if isinstance(outcome, IntegrityError):
+        future.set_exception(EvaluationExistsError())
+    elif isinstance(outcome, Exception):
+        future.set_exception(outcome)
+    else:
+        future.set_result(outcome)

@@ -1,0 +1,17 @@
+"""The confusion table computed where the predictions lie, by an engine that is there already."""
+
+from rprime.tally.counting import Tallies, tally
+from rprime.tally.engines import Engine, Files, opened
+from rprime.tally.failures import TallyError, UnreachableEngineError
+from rprime.tally.table import Tally
+
+__all__ = [
+    "Engine",
+    "Files",
+    "Tallies",
+    "Tally",
+    "TallyError",
+    "UnreachableEngineError",
+    "opened",
+    "tally",
+]

@@ -1,0 +1,249 @@
+"""Engines: who reads the files, here or on a cluster, as a frame that nothing was read of yet."""
+
+import re
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any, Literal
+from urllib.parse import parse_qsl
+
+from rprime.tally.failures import TallyError, UnreachableEngineError
+
+Format = Literal["csv", "parquet"]
+
+ENGINES = "duckdb, dask://host:port, spark, or spark://host:port"
+_ENGINE = re.compile(
+    r"(?P<name>duckdb|spark)(?:\?(?P<settings>.*))?"
+    r"|(?P<cluster>dask|spark)://(?P<address>(?:[^/:?]+|\[[^\]]+\]):\d{1,5})"
+)
+_SETTINGS = {"duckdb": ("memory_limit", "threads"), "spark": ()}
+_CONNECT_SECONDS = 10.0
+_WORKER_SECONDS = 30.0
+_LONGEST = 400
+_SUFFIXES: Mapping[str, Format] = {
+    ".csv": "csv",
+    ".csv.gz": "csv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+}
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine, as it was named.
+
+    Parameters
+    ----------
+    name
+        `duckdb`, `dask` or `spark`.
+    address
+        Of a cluster, host:port; None: here.
+    settings
+        Of the engine's own.
+    """
+
+    name: str
+    address: str | None
+    settings: dict[str, str]
+
+    @classmethod
+    def of(cls, text: str) -> "Engine":
+        """Read what stands after `--engine`.
+
+        Raises
+        ------
+        TallyError
+            If it names none.
+        """
+        found = _ENGINE.fullmatch(text)
+        if found is None:
+            raise TallyError(f"an engine is {ENGINES}; not {text[:64]!r}")
+        if found["cluster"]:
+            return cls(found["cluster"], found["address"], {})
+        settings = dict(parse_qsl(found["settings"] or "", keep_blank_values=True))
+        known = _SETTINGS[found["name"]]
+        if unknown := settings.keys() - set(known):
+            has = f"has {', '.join(known)}" if known else "has no settings here"
+            raise TallyError(f"{found['name']} {has}; not {min(unknown)[:64]!r}")
+        return cls(found["name"], None, settings)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the predictions lie.
+
+    Parameters
+    ----------
+    paths
+        Files, globs, folders or URIs.
+    format
+        Of all of them.
+    """
+
+    paths: tuple[str, ...]
+    format: Format
+
+    @classmethod
+    def of(cls, given: Sequence[str]) -> "Files":
+        """Tell the format from the names; a folder holds Parquet, with or without Hive's keys.
+
+        Raises
+        ------
+        TallyError
+            If it cannot be told.
+        """
+        formats = {_format(path) for path in given}
+        if len(formats) != 1:
+            raise TallyError("the files are all CSV or all Parquet")
+        return cls(tuple(map(_absolute, given)), formats.pop())
+
+
+@contextmanager
+def opened(engine: Engine, files: Files) -> Iterator[Any]:
+    """Let an engine open files; what is read, and goes wrong, is read within the context.
+
+    Yields
+    ------
+    A frame of the engine.
+
+    Raises
+    ------
+    TallyError
+        If the engine is not installed, or the files cannot be read.
+    UnreachableEngineError
+        If the cluster gives no answer.
+    """
+    if find_spec(_MODULES[engine.name]) is None or find_spec("narwhals") is None:
+        raise TallyError(f"this engine is an extra: pip install 'rprime[{engine.name}]'")
+    if engine.address is not None:
+        _reach(engine.address)
+    with _OPENERS[engine.name](engine, files) as frame:
+        yield frame
+
+
+def _format(path: str) -> Format:
+    name = path.rstrip("/").rpartition("/")[2].lower()
+    suffix = next((suffix for suffix in _SUFFIXES if name.endswith(suffix)), None)
+    if suffix is not None:
+        return _SUFFIXES[suffix]
+    if path.endswith("/") or Path(path).is_dir():
+        return "parquet"
+    raise TallyError(f"{path}: an engine reads .parquet, .csv and .csv.gz, or a folder of Parquet")
+
+
+def _absolute(path: str) -> str:
+    """Let a path of this machine mean the same to a cluster that shares its files."""
+    return path if "://" in path else str(Path(path).absolute())
+
+
+def _reach(address: str) -> None:
+    """Find out in seconds what the clients of the engines take minutes for."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
+    except (OSError, OverflowError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise UnreachableEngineError(f"nothing answers at {address}: {why}") from None
+
+
+@contextmanager
+def _duckdb(engine: Engine, files: Files) -> Iterator[Any]:
+    import duckdb  # noqa: PLC0415 (an extra)
+
+    # What does not fit into memory goes there, and not into the working directory.
+    with TemporaryDirectory(prefix="rprime-") as folder:
+        config: dict[str, Any] = {"temp_directory": folder, "preserve_insertion_order": "false"}
+        try:
+            with duckdb.connect(config=config | engine.settings) as connection:
+                yield _relation(connection, files)
+        except duckdb.Error as error:
+            raise TallyError(f"DuckDB: {_said(error)}") from None
+
+
+def _relation(connection: Any, files: Files) -> Any:  # noqa: ANN401 (duckdb's own)
+    if files.format == "parquet":
+        paths = [_searched(path) for path in files.paths]
+        return connection.read_parquet(paths, union_by_name=True)
+    return connection.read_csv(
+        list(files.paths), header=True, sep=",", all_varchar=True, union_by_name=True
+    )
+
+
+def _searched(path: str) -> str:
+    """Look through a folder at any depth."""
+    is_folder = _format(path) == "parquet" and not path.lower().endswith((".parquet", ".pq"))
+    return f"{path.rstrip('/')}/**/*.parquet" if is_folder else path
+
+
+@contextmanager
+def _dask(engine: Engine, files: Files) -> Iterator[Any]:
+    from distributed import Client, KilledWorker  # noqa: PLC0415 (an extra)
+    from distributed.comm import CommClosedError  # noqa: PLC0415 (an extra)
+
+    try:
+        with Client(f"tcp://{engine.address}", timeout=_CONNECT_SECONDS) as client:
+            client.wait_for_workers(1, timeout=_WORKER_SECONDS)
+            yield _dask_frame(files)
+    except (TimeoutError, CommClosedError, CancelledError) as error:
+        raise UnreachableEngineError(f"Dask at {engine.address}: {_said(error)}") from None
+    except TallyError:
+        raise
+    except (OSError, ValueError, TypeError, KeyError, RuntimeError, KilledWorker) as error:
+        raise TallyError(f"Dask: {_said(error)}") from None
+
+
+def _dask_frame(files: Files) -> Any:  # noqa: ANN401 (dask's own)
+    from dask import dataframe  # noqa: PLC0415 (an extra)
+
+    paths = list(files.paths)
+    if files.format == "parquet":
+        given = paths[0] if len(paths) == 1 else paths
+        return dataframe.read_parquet(given, dtype_backend="pyarrow")
+    zipped = any(path.lower().endswith(".gz") for path in paths)
+    return dataframe.read_csv(
+        paths,
+        dtype="string[pyarrow]",
+        keep_default_na=False,
+        na_values=[""],
+        **({"blocksize": None} if zipped else {}),
+    )
+
+
+@contextmanager
+def _spark(engine: Engine, files: Files) -> Iterator[Any]:
+    from py4j.protocol import Py4JError  # noqa: PLC0415 (an extra)
+    from pyspark.errors import PySparkException  # noqa: PLC0415 (an extra)
+    from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra)
+
+    builder = SparkSession.builder.appName("rprime").config("spark.log.level", "ERROR")
+    if engine.address is not None:
+        builder = builder.master(f"spark://{engine.address}")
+    try:
+        with builder.getOrCreate() as session:
+            yield _spark_frame(session, files)
+    except (PySparkException, Py4JError) as error:
+        raise TallyError(f"Spark: {_said(error)}") from None
+
+
+def _spark_frame(session: Any, files: Files) -> Any:  # noqa: ANN401 (pyspark's own)
+    if files.format == "parquet":
+        return session.read.parquet(*files.paths)
+    return session.read.option("header", "true").option("escape", '"').csv(list(files.paths))
+
+
+def _said(error: BaseException) -> str:
+    """Give what an engine says, without its dump of what it was doing."""
+    return " ".join(str(error).split())[:_LONGEST] or type(error).__name__
+
+
+_MODULES = {"duckdb": "duckdb", "dask": "distributed", "spark": "pyspark"}
+_OPENERS: Mapping[str, Callable[[Engine, Files], AbstractContextManager[Any]]] = {
+    "duckdb": _duckdb,
+    "dask": _dask,
+    "spark": _spark,
+}

@@ -1,0 +1,181 @@
+"""Groups of items that an engine has counted, as the cells of a confusion table."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rprime.tally.failures import TallyError
+
+Array = NDArray[Any]
+Label = str | None
+
+_MISSING = {"NAType", "NaTType"}
+_LONGEST_INTEGER = 17
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The non-empty cells of a confusion table.
+
+    Parameters
+    ----------
+    labels
+        The classes: those declared, else those that occur, integers by value and other names by
+        code point.
+    cells
+        Shape (c, 3): number of the true class, of the predicted one, and items.
+    unclassified
+        Shape (k,): items of each class without a prediction.
+    weighted
+        Whether the counts are sums of weights other than 1.
+    """
+
+    labels: tuple[str, ...]
+    cells: Array
+    unclassified: Array
+    weighted: bool
+
+    def evidence(self) -> dict[str, Any]:
+        """Give it as members of a request."""
+        return {
+            "labels": list(self.labels),
+            "cells": self.cells,
+            "unclassified": self.unclassified,
+            "weighted": self.weighted,
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Groups:
+    """The distinct combinations of labels.
+
+    Parameters
+    ----------
+    columns
+        By name, the label of each group; None where there is none.
+    counts
+        Items of each group, or their weight.
+    weighted
+        Whether they are weights.
+    labels
+        The classes in their order, where they are declared.
+    numeric
+        Whether the labels stand for integers.
+    """
+
+    columns: dict[str, list[Label]]
+    counts: Array
+    weighted: bool
+    labels: tuple[str, ...] | None
+    numeric: bool
+
+    def tally(self, true: str, predicted: str) -> Tally:
+        """Give the table of two of the columns."""
+        columns = (self.columns[true], self.columns[predicted])
+        labels = self._ordered({label for column in columns for label in column} - {None})
+        k = len(labels)
+        codes: dict[Label, int] = {label: code for code, label in enumerate(labels)}
+        codes[None] = k
+        rows, places = (
+            np.fromiter(map(codes.__getitem__, column), np.int64, len(column)) for column in columns
+        )
+        joint, group = np.unique(rows * (k + 1) + places, return_inverse=True)
+        counts = np.bincount(group, self.counts, joint.size)
+        rows, places = np.divmod(joint, k + 1)
+        counts = counts if self.weighted else np.rint(counts).astype(np.int64)
+        there = places < k
+        unclassified = np.zeros(k, counts.dtype)
+        unclassified[rows[~there]] = counts[~there]
+        cells = np.stack((rows[there], places[there], counts[there]), axis=-1)
+        return Tally(labels, cells, unclassified, self.weighted)
+
+    def _ordered(self, occurring: set[Label]) -> tuple[str, ...]:
+        names = [label for label in occurring if label is not None]
+        if self.labels is None:
+            return tuple(sorted(names, key=int) if self.numeric else sorted(names))
+        strangers = occurring.difference(self.labels)
+        if strangers:
+            raise TallyError(
+                f"{len(strangers):,} of the labels that occur are not among those declared"
+            )
+        return self.labels
+
+
+def grouped(
+    columns: dict[str, list[Any]],
+    counts: Array,
+    *,
+    weighted: bool,
+    labels: Sequence[str] | None,
+    untyped: bool,
+) -> Groups:
+    """Take what an engine has counted.
+
+    Parameters
+    ----------
+    columns
+        The labels of the groups as Python's values, by the name of the column.
+    counts
+        Items of each group, or their weight.
+    weighted
+        Whether they are weights.
+    labels
+        The declared classes, if they are.
+    untyped
+        Whether texts may stand for integers.
+
+    Raises
+    ------
+    TallyError
+        If something is neither a text nor an integer, or both kinds occur.
+    """
+    kinds: set[type] = set()
+    named = {name: list(_named(column, name, kinds)) for name, column in columns.items()}
+    # Where the classes are declared, either kind is looked up by its name.
+    if labels is None and len(kinds) > 1:
+        raise TallyError("the labels are all texts or all integers, in every column of labels")
+    texts = {text for column in named.values() for text in column if text is not None}
+    numeric = kinds == {int} or (untyped and all(map(_is_canonical, texts)))
+    return Groups(named, counts, weighted, None if labels is None else tuple(labels), numeric)
+
+
+def is_missing(value: Any) -> bool:  # noqa: ANN401 (of any library)
+    """Whether a value is null, NA or NaN."""
+    if value is None or type(value).__name__ in _MISSING:
+        return True
+    return bool(value != value)  # noqa: PLR0124 (NaN)
+
+
+def _named(column: Sequence[Any], name: str, kinds: set[type]) -> Iterator[Label]:
+    for value in column:
+        label = _label(value, name)
+        if label is not None:
+            kinds.add(type(label))
+        yield None if label is None else str(label)
+
+
+def _label(value: Any, name: str) -> str | int | None:  # noqa: ANN401 (of any library)
+    if is_missing(value):
+        return None
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+        return int(value)
+    if isinstance(value, float | np.floating) and float(value).is_integer():
+        return int(value)
+    raise TallyError(
+        f"the column {name} holds a {type(value).__name__}; a label is a text or an integer"
+    )
+
+
+def _is_canonical(text: str) -> bool:
+    """Whether a text is an integer in the one way to write it: 07 and +7 are names."""
+    if len(text) > _LONGEST_INTEGER:
+        return False
+    try:
+        return str(int(text)) == text
+    except ValueError:
+        return False

@@ -1,0 +1,214 @@
+"""Measure the service against a naive server and the cost of HTTP itself, as ratios.
+
+    sh .ci/venv python tests/bench/speed.py [--rounds 5] [--requests 1600]
+
+Three servers run at the same time: this service, what one would write instead (`naive_server`:
+FastAPI, Pydantic and scikit-learn) and a constant answer of the same size (`floor_server`). Each
+round asks all of them in turn, with 16 clients, and what counts is the CPU time of the server
+processes for each request, so that a noisy machine moves all figures alike. Printed are medians
+over the rounds and the medians of the ratios within a round.
+"""
+
+import argparse
+import http.client
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from socket import socket
+
+import numpy as np
+import orjson
+
+HERE = Path(__file__).parent
+TICK = os.sysconf("SC_CLK_TCK")
+JSON = {"Content-Type": "application/json"}
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server."""
+
+    port: int
+    process: int
+
+    def ask(self, path: str, body: bytes, times: int) -> bytes:
+        """Send the same request over one connection; the last answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=600)
+        answer = b""
+        for _ in range(times):
+            connection.request("POST", path, body, JSON)
+            response = connection.getresponse()
+            answer = response.read()
+            if response.status != http.HTTPStatus.OK:
+                raise SystemExit(f"{path}: {response.status} {answer[:300]!r}")
+        connection.close()
+        return answer
+
+    def cpu(self, path: str, body: bytes, times: int, clients: int = 16) -> float:
+        """CPU seconds of the server for one request, with some clients asking at once."""
+        before = cpu_seconds(self.process)
+        with ThreadPoolExecutor(clients) as pool:
+            for _ in pool.map(lambda _: self.ask(path, body, times // clients), range(clients)):
+                pass
+        return (cpu_seconds(self.process) - before) / (times // clients * clients)
+
+    def wall(self, path: str, body: bytes) -> float:
+        """Seconds from sending to having read the answer."""
+        start = time.perf_counter()
+        self.ask(path, body, 1)
+        return time.perf_counter() - start
+
+
+def cpu_seconds(process: int) -> float:
+    """User and system time of a process, its children included."""
+    fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    own = (int(fields[11]) + int(fields[12])) / TICK
+    return own + sum(cpu_seconds(int(child)) for child in children)
+
+
+@contextmanager
+def serve(*command: str, **variables: str) -> Iterator[Server]:
+    """Start a server on a free port and wait until it listens."""
+    with socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "RPRIME_STORE": "none"} | variables
+    arguments = [*command, "--port", str(port)]
+    process = subprocess.Popen(arguments, cwd=HERE, env=environment, stdout=sys.stderr)
+    try:
+        wait(port, process)
+        yield Server(port, process.pid)
+    finally:
+        process.terminate()
+        process.wait(20)
+
+
+def wait(port: int, process: "subprocess.Popen[bytes]") -> None:
+    """Wait until something listens on the port."""
+    for _ in range(300):
+        with socket() as attempt:
+            if attempt.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        if process.poll() is not None:
+            break
+        time.sleep(0.1)
+    raise SystemExit("a server did not start")
+
+
+def matrix(k: int) -> list[list[int]]:
+    """Draw a table of k classes with a strong diagonal."""
+    draw = np.random.default_rng(0)
+    found: list[list[int]] = (draw.integers(0, 60, (k, k)) + 100 * np.eye(k, dtype=int)).tolist()
+    return found
+
+
+def body(k: int, **options: object) -> bytes:
+    """Build the request for a table of k classes."""
+    return json.dumps({"confusion_matrix": matrix(k)} | options, separators=(",", ":")).encode()
+
+
+def show(name: str, seconds: dict[str, list[float]]) -> None:
+    """Print the medians and the ratios to the first."""
+    first, *others = seconds
+    times = "  ".join(f"{key} {statistics.median(v) * 1e6:9.0f} us" for key, v in seconds.items())
+    ratios = "  ".join(
+        f"{first}/{key} {ratio(seconds[first], seconds[key]):6.2f}  "
+        f"{key}/{first} {ratio(seconds[key], seconds[first]):6.2f}"
+        for key in others
+    )
+    print(f"{name:34s} {times}   {ratios}", flush=True)
+
+
+def ratio(above: list[float], below: list[float]) -> float:
+    """Median of the ratios within a round."""
+    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def small(rounds: int, requests: int) -> None:
+    """Compare a 10 x 10 table, CPU for each request."""
+    rprime = [str(Path(sys.executable).with_name("rprime")), "serve"]
+    uvicorn = [sys.executable, "-m", "uvicorn", "--no-access-log"]
+    cases = {"without intervals": body(10, intervals=False), "default report": body(10)}
+    with ExitStack() as servers:
+        own = servers.enter_context(serve(*rprime))
+        naive = servers.enter_context(serve(*uvicorn, "naive_server:app"))
+        for name, request in cases.items():
+            size = len(own.ask("/evaluate", request, 20))
+            floor = [*uvicorn, "floor_server:fastapi_app"]
+            with serve(*floor, SIZE=str(size)) as constant:
+                asked: dict[str, Callable[[], float]] = {
+                    "rprime": partial(own.cpu, "/evaluate", request, requests),
+                    "naive": partial(naive.cpu, "/evaluate", body(10), max(requests // 20, 32)),
+                    "floor": partial(constant.cpu, "/evaluate", request, requests),
+                }
+                for ask in asked.values():
+                    ask()
+                show(f"10 x 10, {name}", interleaved(asked, rounds))
+
+
+def large(rounds: int) -> None:
+    """Compare large requests with what parsing their JSON costs."""
+    draw = np.random.default_rng(0)
+    true = draw.integers(0, 10, 1_000_000)
+    predicted = np.where(draw.random(true.size) < 0.7, true, draw.integers(0, 10, true.size))
+    texts = [f"class_{i:04d}" for i in range(10)]
+    cases = {
+        "1000 x 1000": body(1000),
+        "1e6 integer labels": orjson.dumps({"y_true": true.tolist(), "y_pred": predicted.tolist()}),
+        "1e6 string labels": orjson.dumps(
+            {
+                "y_true": [texts[i] for i in true.tolist()],
+                "y_pred": [texts[i] for i in predicted.tolist()],
+            }
+        ),
+    }
+    with serve(str(Path(sys.executable).with_name("rprime")), "serve") as own:
+        for name, request in cases.items():
+            asked: dict[str, Callable[[], float]] = {
+                "rprime": partial(own.wall, "/evaluate", request),
+                "orjson.loads": partial(parsing, request),
+            }
+            show(name, interleaved(asked, rounds))
+
+
+def parsing(request: bytes) -> float:
+    """Seconds that orjson alone needs for a body."""
+    start = time.perf_counter()
+    orjson.loads(request)
+    return time.perf_counter() - start
+
+
+def interleaved(asked: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:
+    """Ask all in turn, round by round."""
+    times: dict[str, list[float]] = {name: [] for name in asked}
+    for _ in range(rounds):
+        for name, ask in asked.items():
+            times[name].append(ask())
+    return times
+
+
+def main() -> None:
+    """Run the comparisons."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--requests", type=int, default=1600)
+    parser.add_argument("--only", choices=("small", "large"))
+    chosen = parser.parse_args()
+    if chosen.only != "large":
+        small(chosen.rounds, chosen.requests)
+    if chosen.only != "small":
+        large(chosen.rounds)
+
+
+if __name__ == "__main__":
+    main()

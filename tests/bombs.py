@@ -1,0 +1,171 @@
+"""Bodies that cost much more than they weigh, and the memory of whoever has to read them."""
+
+import gzip
+import io
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
+import zstandard
+
+MIB = 1 << 20
+ZEROS = bytes(16 * MIB)
+JSON = "application/json"
+CSV = "text/csv"
+ARROW = "application/vnd.apache.arrow.stream"
+PARQUET = "application/vnd.apache.parquet"
+NPZ = "application/x-npz"
+
+
+@dataclass(frozen=True)
+class Bomb:
+    """A body in pieces, as it is sent."""
+
+    name: str
+    media_type: str
+    pieces: Callable[[], Iterator[bytes]]
+    headers: dict[str, str] = field(default_factory=dict)
+    most: int = 64 * MIB
+    """Bytes that it may take before it is known to be too large."""
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def whole(name: str, media_type: str, write: Callable[[], bytes], **headers: str) -> Bomb:
+    """Give a bomb that is sent in one piece."""
+    made = cache(write)
+    return Bomb(
+        name,
+        media_type,
+        lambda: iter([made()]),
+        {k.replace("_", "-"): v for k, v in headers.items()},
+    )
+
+
+def _chunked() -> Iterator[bytes]:
+    yield b'{"y_true":['
+    piece = b"1," * (MIB // 2)
+    for _ in range(200):
+        yield piece
+
+
+def _gzipped(before: bytes = b"") -> bytes:
+    return gzip.compress(before) + gzip.compress(ZEROS) * 64
+
+
+def _zstandard(before: bytes = b"") -> bytes:
+    return zstandard.compress(before) + zstandard.compress(ZEROS) * 64
+
+
+def _packed_arrow() -> bytes:
+    """1 GiB of zeros in compressed buffers."""
+    zeros = pa.array(np.zeros(1 << 23, np.int64))
+    batch = pa.record_batch({"y_true": zeros, "y_pred": zeros})
+    sink = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        for _ in range(8):
+            writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def _lying_arrow() -> bytes:
+    """Say that the first message is 2 GiB long."""
+    sink = io.BytesIO()
+    batch = pa.record_batch({"y_true": [1], "y_pred": [1]})
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()[:4] + b"\xff\xff\xff\x7f" + sink.getvalue()[8:]
+
+
+def _run_length_parquet() -> bytes:
+    """2.7e8 rows, all the same, which takes some bytes for each million."""
+    zeros = pa.array(np.zeros(1 << 24, np.int32))
+    table, sink = pa.table({"y_true": zeros, "y_pred": zeros}), io.BytesIO()
+    with pyarrow.parquet.ParquetWriter(sink, table.schema) as writer:
+        for _ in range(16):
+            writer.write_table(table, row_group_size=1 << 24)
+    return sink.getvalue()
+
+
+def _dictionary_parquet() -> bytes:
+    """A dictionary of a few very long labels, which many rows name."""
+    names = pa.array([chr(97 + i) * (8 * MIB) for i in range(8)])
+    labels = pa.DictionaryArray.from_arrays(np.arange(1 << 16, dtype=np.int32) % 8, names)
+    sink = io.BytesIO()
+    table = pa.table({"y_true": labels, "y_pred": labels})
+    pyarrow.parquet.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _npz() -> bytes:
+    sink = io.BytesIO()
+    zeros = np.zeros(1 << 28, np.uint8)
+    np.savez_compressed(sink, y_true=zeros, y_pred=zeros)
+    return sink.getvalue()
+
+
+def _bad_cells() -> bytes:
+    return (
+        b'{"confusion_matrix":['
+        + b",".join([b"[" + b",".join([b'"x"'] * 316) + b"]"] * 316)
+        + b"]}"
+    )
+
+
+def _classes() -> bytes:
+    row = b"[" + b",".join([b"0"] * 1000) + b"]"
+    return b'{"confusion_matrix":[' + b",".join([row] * 10_000) + b"]}"
+
+
+BOMBS = [
+    Bomb("200 MB in chunks", JSON, _chunked, {"Transfer-Encoding": "chunked"}),
+    whole("1 GiB in gzip", JSON, lambda: _gzipped(b'{"y_true":['), Content_Encoding="gzip"),
+    whole("1 GiB in zstd", JSON, lambda: _zstandard(b'{"y_true":['), Content_Encoding="zstd"),
+    whole(
+        "1 GiB of CSV in gzip", CSV, lambda: _gzipped(b"y_true,y_pred\na,"), Content_Encoding="gzip"
+    ),
+    whole(
+        "1 GiB of CSV in zstd",
+        CSV,
+        lambda: _zstandard(b"y_true,y_pred\na,"),
+        Content_Encoding="zstd",
+    ),
+    # A stream says nothing of what follows: what may be inflated is held until it is more.
+    replace(whole("Arrow, 1 GiB in its buffers", ARROW, _packed_arrow), most=256 * MIB),
+    whole("Arrow, a length that lies", ARROW, _lying_arrow),
+    whole("Parquet, 2.7e8 equal rows", PARQUET, _run_length_parquet),
+    whole("Parquet, huge labels", PARQUET, _dictionary_parquet),
+    whole("NPZ, 512 MiB", NPZ, _npz),
+    whole("1e5 bad cells", JSON, _bad_cells),
+    whole("100 000 deep", JSON, lambda: b'{"a":' * 100_000),
+    whole("10 000 classes", JSON, _classes),
+    whole("32 000 000 commas", JSON, lambda: b'{"y_true":[' + b"," * 32_000_000),
+]
+
+
+def resident(process: int, field: str) -> int:
+    """Bytes of a process and of those that it started: `VmRSS`, or its peak, `VmHWM`."""
+    return sum(_memory(one, field) for one in _family(process))
+
+
+def forget_peak(process: int) -> None:
+    """Begin the peak anew."""
+    for one in _family(process):
+        Path(f"/proc/{one}/clear_refs").write_text("5")
+
+
+def _memory(process: int, field: str) -> int:
+    found = re.search(rf"{field}:\s+(\d+)", Path(f"/proc/{process}/status").read_text())
+    return int(found[1]) * 1024 if found else 0
+
+
+def _family(process: int) -> list[int]:
+    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [process, *(one for child in children for one in _family(int(child)))]

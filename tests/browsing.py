@@ -1,0 +1,157 @@
+"""A real browser for the pages: it watches what they do, and checks that all can use them.
+
+`PAGES_SHOTS=folder` keeps a picture of every page that a test looks at.
+"""
+
+import os
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Browser, Page, sync_playwright
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+WIDTHS = (1280, 390)
+"""Of a laptop and of a phone."""
+HEIGHT = 900
+ALIKE = ("math", ".entry:nth-child(n+9)", "tbody tr:nth-child(n+9)", ".result:nth-child(n+9)")
+"""What axe need not look at: no rule is about the inside of formulas, and the ninth of many parts
+is like the first."""
+Scheme = Literal["light", "dark"]
+SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Start Chromium. Not for the whole session: as long as it runs, it owns this thread's loop."""
+    found = next((path for name in NAMES if (path := shutil.which(name))), None)
+    if found is None:
+        reason = "no browser: `sh .ci/chromium` installs one"
+        if os.environ.get("CI_RUN"):
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found)
+        yield browser
+        browser.close()
+
+
+@dataclass
+class Visit:
+    """A page in a window of its own.
+
+    Parameters
+    ----------
+    page
+        What Playwright drives.
+    host
+        From which alone anything may come.
+    complaints
+        What the console called an error, and requests to other hosts.
+    """
+
+    page: Page
+    host: str
+    complaints: list[str] = field(default_factory=list)
+
+    def watch(self) -> None:
+        """Note everything that must not happen."""
+        self.page.on("console", lambda m: self._note(m.text) if m.type == "error" else None)
+        self.page.on("pageerror", lambda error: self._note(str(error)))
+        self.page.on("request", lambda request: self._follow(request.url))
+
+    def _note(self, complaint: str) -> None:
+        self.complaints.append(complaint)
+
+    def _follow(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in {"data", "blob"} and parts.netloc != self.host:
+            self._note(f"a request to {url}")
+
+    def violations(self) -> list[str]:
+        """Ask axe what keeps somebody from using the page, in light and in dark colours."""
+        found = self._axe({})
+        self.page.emulate_media(color_scheme="dark")
+        # Only what is seen has changed.
+        found += self._axe({"runOnly": ["color-contrast"]})
+        self.page.emulate_media(color_scheme="light")
+        return found
+
+    def _axe(self, options: dict[str, Any]) -> list[str]:
+        context = {"exclude": [[part] for part in ALIKE]}
+        options = {"resultTypes": ["violations"], **options}
+        found = Axe().run(self.page, context, options).response["violations"]
+        return [
+            f"{one['id']}: {node['html']} {node.get('failureSummary', '')}"
+            for one in found
+            for node in one["nodes"]
+        ]
+
+    def overflow(self) -> int:
+        """Tell by how many pixels the page is wider than its window."""
+        width: int = self.page.evaluate(
+            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
+        )
+        return width
+
+    def shoot(self, name: str) -> None:
+        """Keep pictures in light and dark colours and of all widths, where they are wanted."""
+        folder = os.environ.get("PAGES_SHOTS")
+        if folder is None:
+            return
+        scheme: Scheme
+        for width, scheme in product(WIDTHS, SCHEMES):
+            self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            self.page.emulate_media(color_scheme=scheme)
+            path = Path(folder) / f"{name}-{width}-{scheme}.png"
+            self.page.screenshot(path=path, full_page=True)
+        self.page.emulate_media(color_scheme="light")
+
+
+class Visitor:
+    """Opens pages; afterwards none may have complained.
+
+    Parameters
+    ----------
+    browser
+        The browser.
+    """
+
+    def __init__(self, browser: Browser) -> None:
+        self._browser = browser
+        self._visits: list[Visit] = []
+
+    def __call__(self, url: str, *, scheme: Scheme = "light", width: int = WIDTHS[0]) -> Visit:
+        """Open a page in a fresh window, without anything of an earlier one."""
+        context = self._browser.new_context(
+            color_scheme=scheme,
+            viewport={"width": width, "height": HEIGHT},
+            reduced_motion="reduce",
+        )
+        context.set_default_timeout(10_000)
+        visit = Visit(context.new_page(), urlsplit(url).netloc)
+        visit.watch()
+        self._visits.append(visit)
+        visit.page.goto(url)
+        return visit
+
+    def leave(self) -> None:
+        """Close all windows, and fail where a page complained."""
+        for visit in self._visits:
+            visit.page.context.close()
+        complaints = [complaint for visit in self._visits for complaint in visit.complaints]
+        assert not complaints
+
+
+@pytest.fixture
+def visit(browser: Browser) -> Iterator[Visitor]:
+    """Give what opens pages."""
+    visitor = Visitor(browser)
+    yield visitor
+    visitor.leave()

@@ -1,0 +1,31 @@
+"""The values of a table by key, for tests of the core."""
+
+from typing import Any
+
+import numpy as np
+
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values, compute
+
+
+def values_of(table: ConfusionTable, **options: Any) -> Values:  # noqa: ANN401 (any option)
+    """Compute the catalog on a table."""
+    asked = Options(**options)
+    return compute(table, asked, select(asked))
+
+
+def per_class(values: Values) -> dict[str, Any]:
+    """Per-class values by key, NaN where undefined."""
+    return {e.key: v for e, v in zip(values.selection.computed, values.per_class, strict=True)}
+
+
+def overall(values: Values) -> dict[str, Any]:
+    """Overall values by key, NaN where undefined."""
+    return {e.key: v for e, v in zip(values.selection.overall, values.overall, strict=True)}
+
+
+def dense(counts: Any, *vectors: Any) -> ConfusionTable:  # noqa: ANN401 (nested lists)
+    """Build a table from nested lists."""
+    return ConfusionTable.dense(np.array(counts, dtype=float), *(np.array(v) for v in vectors))

@@ -1,0 +1,137 @@
+"""The real service, as a process of its own."""
+
+import os
+import re
+import socket
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from threading import Thread
+
+import httpx
+import hypothesis
+import pytest
+import uvicorn
+from fastapi import FastAPI
+
+from browsing import browser, visit
+
+__all__ = ["browser", "visit"]
+
+# An application that a test makes in this process keeps nothing, unless the test says where.
+os.environ["RPRIME_STORE"] = "none"
+
+# How long an example takes depends on what else the machine does.
+hypothesis.settings.register_profile("rprime", deadline=None)
+hypothesis.settings.load_profile("rprime")
+
+RPRIME = Path(sys.executable).with_name("rprime")
+Serve = Callable[..., AbstractContextManager[httpx.Client]]
+ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """Give the environment of the tests without the settings of a developer."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "PORT" and not name.startswith("RPRIME_")
+    }
+    # Nobody has to learn that a service of a test stops.
+    return kept | {"RPRIME_DRAIN_SECONDS": "0"} | variables
+
+
+@pytest.fixture(scope="session")
+def rprime() -> Callable[..., subprocess.CompletedProcess[str]]:
+    """Run the command to its end."""
+
+    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [RPRIME, *arguments],
+            env=environment(**variables),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def processes() -> dict[int, int]:
+    """Give the process of each service by its port."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def serve(tmp_path_factory: pytest.TempPathFactory, processes: dict[int, int]) -> Serve:
+    """Start a service on a free port; leaving it asks it to stop, which has to succeed."""
+
+    @contextmanager
+    def started(
+        *arguments: str, log: Path | None = None, **variables: str
+    ) -> Iterator[httpx.Client]:
+        folder = tmp_path_factory.mktemp("serve")
+        path = log or folder / "log"
+        with path.open("w") as stderr:
+            process = subprocess.Popen(
+                [RPRIME, "serve", "--port", "0", *arguments],
+                cwd=folder,
+                env=environment(**variables),
+                stdout=subprocess.PIPE,
+                stderr=stderr,
+                text=True,
+            )
+            assert process.stdout is not None
+            with process.stdout:
+                line = process.stdout.readline()
+                found = re.search(r"http://\S+(?=,)", line)
+                assert found, path.read_text()
+                try:
+                    with httpx.Client(base_url=found[0], timeout=30) as client:
+                        processes[client.base_url.port or 0] = process.pid
+                        yield client
+                finally:
+                    process.terminate()
+                    status = process.wait(timeout=30)
+        assert status == 0, path.read_text()
+
+    return started
+
+
+@pytest.fixture(scope="session")
+def serve_app() -> ServeApp:
+    """Serve an application of the test's own from a thread, over a real connection."""
+
+    @contextmanager
+    def started(app: FastAPI) -> Iterator[httpx.Client]:
+        listener = socket.create_server(("127.0.0.1", 0))
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
+        thread = Thread(target=server.run, kwargs={"sockets": [listener]})
+        thread.start()
+        try:
+            base_url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+            with httpx.Client(base_url=base_url, timeout=30) as client:
+                yield client
+        finally:
+            server.should_exit = True
+            thread.join()
+
+    return started
+
+
+@pytest.fixture(scope="session")
+def server(serve: Serve) -> Iterator[str]:
+    """Give the address of a service with default settings."""
+    with serve() as client:
+        yield str(client.base_url)
+
+
+@pytest.fixture
+def client(server: str) -> Iterator[httpx.Client]:
+    """Give a client of that service."""
+    with httpx.Client(base_url=server, timeout=30) as client:
+        yield client

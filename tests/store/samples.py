@@ -1,0 +1,68 @@
+"""Evaluations to store."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+
+from rprime.core.items import Items
+from rprime.core.table import ConfusionTable
+from rprime.store import KeptItems, NewEvaluation
+
+LABELS = ("cat", "dog", "naïve bird")
+FINGERPRINT = "ab" * 32
+
+
+def table(seed: int = 0, k: int = 3) -> ConfusionTable:
+    generator = np.random.default_rng(seed)
+    return ConfusionTable.dense(generator.integers(0, 40, (k, k)) + 300 * np.eye(k))
+
+
+def sparse_table(seed: int = 0, k: int = 3) -> ConfusionTable:
+    generator = np.random.default_rng(seed)
+    codes = generator.choice(k * k, 4, replace=False)
+    counts = generator.integers(1, 70_000, 4)
+    return ConfusionTable.sparse(codes // k, codes % k, counts, k)
+
+
+def kept_items(n: int = 50, k: int = 3) -> KeptItems:
+    generator = np.random.default_rng(n)
+    true = generator.integers(0, k, n).astype(np.uint8)
+    predicted = np.where(generator.random(n) < 0.8, true, generator.integers(0, k + 1, n))
+    groups = generator.integers(0, 9, n).astype(np.uint16)
+    return KeptItems(
+        Items(true, predicted.astype(np.uint8), groups, generator.random(n)),
+        tuple(f"item {i} ü" for i in range(n)),
+    )
+
+
+def digest(text: object) -> str:
+    return "sha256:" + hashlib.sha256(str(text).encode()).hexdigest()
+
+
+def evaluation(number: int = 0, **given: Any) -> NewEvaluation:  # noqa: ANN401 - its fields
+    fields: dict[str, Any] = {
+        "project": "animals",
+        "labels": LABELS,
+        "table": table(number),
+        "input_digest": digest(number),
+        "engine_version": "0.1.0",
+        "version": f"1.{number}",
+    }
+    return NewEvaluation(**fields | given)
+
+
+def same_table(one: ConfusionTable, other: ConfusionTable) -> bool:
+    """Whether two tables hold the same counts, dense or sparse alike."""
+    pairs: list[tuple[Any, Any]] = [
+        (one.cells.counts, other.cells.counts),
+        (one.unclassified, other.unclassified),
+        (one.spurious, other.spurious),
+        (getattr(one.cells, "rows", None), getattr(other.cells, "rows", None)),
+        (getattr(one.cells, "columns", None), getattr(other.cells, "columns", None)),
+    ]
+    return (
+        type(one.cells) is type(other.cells)
+        and one.weighted == other.weighted
+        and all(a is b or np.array_equal(a, b) for a, b in pairs)
+    )

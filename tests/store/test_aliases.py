@@ -1,0 +1,124 @@
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from rprime.store import (
+    AliasChangedError,
+    AliasMissingError,
+    EvaluationAliasedError,
+    EvaluationMissingError,
+    Expected,
+    InvalidRecordError,
+    Store,
+    new_id,
+)
+from store import samples
+
+NEW = Expected(absent=True)
+ANY = Expected()
+
+
+def stored(store: Store, number: int = 0, project: str = "animals") -> str:
+    return store.put(samples.evaluation(number, project=project)).result().id
+
+
+def test_an_alias_is_made_moved_and_deleted(store: Store) -> None:
+    one, two = stored(store, 1), stored(store, 2)
+    made = store.put_alias("animals", "champion", evaluation=one, expected=NEW)
+    assert made.created
+    assert store.alias("animals", "champion") == made.alias
+    moved = store.put_alias(
+        "animals", "champion", evaluation=two, expected=Expected([made.alias.etag])
+    )
+    assert not moved.created
+    assert moved.alias.etag != made.alias.etag
+    assert store.aliases("animals") == (moved.alias,)
+    assert store.aliases("plants") == ()
+    store.delete_alias("animals", "champion", expected=Expected([moved.alias.etag]))
+    with pytest.raises(AliasMissingError):
+        store.alias("animals", "champion")
+
+
+def test_an_alias_that_changed_is_not_overwritten(store: Store) -> None:
+    one = stored(store)
+    made = store.put_alias("animals", "main", evaluation=one, expected=NEW).alias
+    again = store.put_alias("animals", "main", evaluation=one, expected=ANY).alias
+    for expected in (NEW, Expected([made.etag]), Expected([])):
+        with pytest.raises(AliasChangedError) as caught:
+            store.put_alias("animals", "main", evaluation=one, expected=expected)
+        assert caught.value.current == again
+    with pytest.raises(AliasChangedError):
+        store.delete_alias("animals", "main", expected=Expected([made.etag]))
+    assert not store.put_alias("animals", "main", evaluation=one, expected=Expected("*")).created
+
+
+def test_an_alias_that_has_to_be_there_is_not_made(store: Store) -> None:
+    one = stored(store)
+    with pytest.raises(AliasChangedError) as caught:
+        store.put_alias("animals", "main", evaluation=one, expected=Expected("*"))
+    assert caught.value.current is None
+    with pytest.raises(AliasChangedError):
+        store.delete_alias("animals", "main", expected=Expected("*"))
+    with pytest.raises(AliasMissingError):
+        store.delete_alias("animals", "main", expected=ANY)
+
+
+def test_an_etag_does_not_come_back_with_the_alias(store: Store) -> None:
+    one = stored(store)
+    first = store.put_alias("animals", "main", evaluation=one, expected=NEW).alias
+    store.delete_alias("animals", "main", expected=ANY)
+    second = store.put_alias("animals", "main", evaluation=one, expected=NEW).alias
+    assert first.etag != second.etag
+
+
+def test_an_alias_stays_within_its_project(store: Store) -> None:
+    elsewhere = stored(store, project="plants")
+    for target in (elsewhere, new_id(), "nonsense"):
+        with pytest.raises(EvaluationMissingError):
+            store.put_alias("animals", "main", evaluation=target, expected=NEW)
+    with pytest.raises(InvalidRecordError):
+        store.put_alias("plants", "a\nb", evaluation=elsewhere, expected=NEW)
+
+
+def test_an_aliased_evaluation_is_not_deleted(store: Store) -> None:
+    one = stored(store)
+    for name in ("main", "champion"):
+        store.put_alias("animals", name, evaluation=one, expected=NEW)
+    with pytest.raises(EvaluationAliasedError) as caught:
+        store.delete(one)
+    assert caught.value.names == ("champion", "main")
+    for name in caught.value.names:
+        store.delete_alias("animals", name, expected=ANY)
+    store.delete(one)
+
+
+def test_of_simultaneous_changes_one_wins(store: Store) -> None:
+    one = stored(store)
+    first = store.put_alias("animals", "main", evaluation=one, expected=NEW).alias
+
+    def move(_: int) -> bool:
+        try:
+            store.put_alias("animals", "main", evaluation=one, expected=Expected([first.etag]))
+        except AliasChangedError:
+            return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert sum(pool.map(move, range(32))) == 1
+
+
+def test_deleting_and_aliasing_at_once_never_leaves_a_dangling_alias(store: Store) -> None:
+    def race(number: int) -> None:
+        target = stored(store, number)
+        with ThreadPoolExecutor(2) as pool:
+            doomed = pool.submit(store.delete, target)
+            pointed = pool.submit(
+                store.put_alias, "animals", str(number), evaluation=target, expected=NEW
+            )
+        lost = isinstance(doomed.exception(), EvaluationAliasedError)
+        assert lost != isinstance(pointed.exception(), EvaluationMissingError)
+
+    for number in range(20):
+        race(number)
+    for alias in store.aliases("animals"):
+        assert store.get(alias.evaluation).id == alias.evaluation

@@ -1,0 +1,330 @@
+import shutil
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, create_engine, text
+
+from rprime.store import (
+    NewEvaluation,
+    StoreDamagedError,
+    StoreError,
+    StoreForeignError,
+    StoreInUseError,
+    StoreLockedError,
+    StoreMissingError,
+    StoreNewerError,
+    StoreOutdatedError,
+    StoreUnavailableError,
+    StoreUrlError,
+    open_store,
+    refuse_many_workers,
+    sqlite,
+)
+from rprime.store.schema import metadata
+from rprime.store.upgrading import SCHEMA_VERSION, VERSION_TABLE
+from store import samples
+
+ONE_DATABASE_ONLY = {
+    "evaluations_filters",
+    "evaluations_project",
+    "evaluations_model",
+    "evaluations_test_set",
+    "evaluations_verdict",
+}
+RELEASED = Path(__file__).parent / "released"
+
+
+def made(path: Path, number: int = 5) -> list[NewEvaluation]:
+    """Make a SQLite store with some evaluations."""
+    store = open_store(f"sqlite:///{path}")
+    given = [samples.evaluation(i) for i in range(number)]
+    for new in given:
+        store.put(new).result()
+    store.close()
+    return given
+
+
+def test_a_store_is_found_again_as_it_was(url: str) -> None:
+    store = open_store(url)
+    given = samples.evaluation()
+    store.put(given).result()
+    store.close()
+    again = open_store(url)
+    assert again.get(given.id).version == given.version
+    again.check()
+    again.close()
+
+
+def test_migrations_make_the_tables_that_the_code_declares(url: str) -> None:
+    store = open_store(url)
+
+    def differences(connection: Connection) -> list[Any]:
+        context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
+        return list(compare_metadata(context, metadata))
+
+    found = store.database.read(differences)
+    # Alembic does not know that an index is declared for one of the databases only.
+    assert {index.name for _, index in found} <= ONE_DATABASE_ONLY
+    assert len(found) < len(ONE_DATABASE_ONLY)
+    store.close()
+
+
+@pytest.mark.parametrize("number", range(1, SCHEMA_VERSION + 1))
+def test_files_of_every_released_schema_are_read(number: int, tmp_path: Path) -> None:
+    path = tmp_path / "rprime.db"
+    shutil.copy(RELEASED / f"schema_{number}.db", path)
+    store = open_store(f"sqlite:///{path}")
+    [project] = store.projects()
+    assert (project.name, project.evaluations, project.badge_public) == ("animals", 3, True)
+    main = store.get(store.alias("animals", "main").evaluation)
+    assert (main.labels, main.version, main.verdict) == (samples.LABELS, "1.0", "pass")
+    assert samples.same_table(main.table, samples.table(0))
+    assert main.gate == b'{"verdict":"pass"}'
+    kept = store.items(main.id)
+    assert kept is not None
+    assert kept.ids == samples.kept_items().ids
+    sparse = store.page("animals").items[0]
+    assert samples.same_table(store.get(sparse.id).table, samples.sparse_table())
+    assert store.looks("animals", samples.FINGERPRINT) == 2
+    assert store.put(samples.evaluation(9)).result().created
+    store.close()
+
+
+def test_a_newer_store_is_refused(url: str) -> None:
+    open_store(url).close()
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("UPDATE rprime_version SET version_num = '99'"))
+    engine.dispose()
+    with pytest.raises(StoreNewerError, match=r"99.*install the newer rprime"):
+        open_store(url)
+
+
+def test_a_newer_file_is_refused_by_its_header(path: Path) -> None:
+    made(path)
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("PRAGMA user_version = 77")
+    with pytest.raises(StoreNewerError, match="77"):
+        open_store(f"sqlite:///{path}")
+
+
+def test_tables_of_another_program_are_left_alone(url: str) -> None:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE evaluations (id TEXT)"))
+    engine.dispose()
+    with pytest.raises(StoreForeignError):
+        open_store(url)
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        assert connection.execute(text("SELECT * FROM evaluations")).all() == []
+    engine.dispose()
+
+
+def test_on_postgresql_other_tables_may_stand_beside_ours(postgresql_url: str) -> None:
+    engine = create_engine(postgresql_url)
+    with engine.begin() as connection:
+        connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
+    engine.dispose()
+    open_store(postgresql_url).close()
+
+
+@pytest.mark.parametrize("content", [b"PK\x03\x04 not a database" * 100, b"SQLite format 4\0"])
+def test_a_file_of_another_kind_is_left_alone(path: Path, content: bytes) -> None:
+    path.write_bytes(content)
+    with pytest.raises(StoreForeignError, match="no SQLite file"):
+        open_store(f"sqlite:///{path}")
+    assert path.read_bytes() == content
+
+
+def test_a_database_of_another_program_is_left_alone(path: Path) -> None:
+    with closing(sqlite3.connect(path)) as connection:
+        connection.execute("CREATE TABLE theirs (x)")
+        connection.commit()
+    before = path.read_bytes()
+    with pytest.raises(StoreForeignError, match="another program"):
+        open_store(f"sqlite:///{path}")
+    assert path.read_bytes() == before
+
+
+def test_a_damaged_file_is_refused_with_the_way_to_mend_it(path: Path) -> None:
+    made(path, 300)
+    content = bytearray(path.read_bytes())
+    for start in range(8192, len(content), 4096):
+        content[start : start + 200] = b"\xff" * 200
+    path.write_bytes(content)
+    with pytest.raises(StoreDamagedError, match=r"restore a backup.*\.recover"):
+        open_store(f"sqlite:///{path}")
+
+
+def test_a_truncated_file_is_refused(path: Path) -> None:
+    made(path, 300)
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size // 2 // 4096 * 4096)
+    with pytest.raises(StoreDamagedError):
+        open_store(f"sqlite:///{path}")
+
+
+def test_a_refused_file_is_not_held(path: Path) -> None:
+    path.write_bytes(b"not a database")
+    for _ in range(2):
+        with pytest.raises(StoreForeignError):
+            open_store(f"sqlite:///{path}")
+
+
+def test_an_empty_file_becomes_a_store(path: Path) -> None:
+    path.touch()
+    assert len(made(path)) == 5
+
+
+def test_a_second_opening_is_refused_and_told_about_postgresql(path: Path) -> None:
+    store = open_store(f"sqlite:///{path}")
+    with pytest.raises(StoreInUseError, match=r"Another process.*PostgreSQL"):
+        open_store(f"sqlite:///{path}")
+    second = (
+        "import sys; from rprime.store import *\n"
+        "try: open_store(sys.argv[1])\n"
+        "except StoreInUseError: sys.exit(9)"
+    )
+    process = subprocess.run(
+        [sys.executable, "-c", second, f"sqlite:///{path}"], check=False, capture_output=True
+    )
+    assert process.returncode == 9, process.stderr
+    store.close()
+    open_store(f"sqlite:///{path}").close()
+
+
+def test_a_store_is_read_and_copied_beside_the_process_that_serves_it(path: Path) -> None:
+    store = open_store(f"sqlite:///{path}")
+    given = samples.evaluation()
+    store.put(given).result()
+    beside = open_store(f"sqlite:///{path}", read_only=True)
+    assert beside.get(given.id).version == given.version
+    beside.backup(path.with_name("copy.db"))
+    assert len(list(beside.export())) == 2
+    with pytest.raises(StoreError, match="reading only"):
+        beside.put(samples.evaluation())
+    with pytest.raises(StoreError, match="reading only"):
+        beside.delete(given.id)
+    beside.close()
+    assert store.put(samples.evaluation(1)).result().created
+    store.close()
+    copy = open_store(f"sqlite:///{path.with_name('copy.db')}")
+    assert copy.get(given.id).version == given.version
+    copy.close()
+
+
+def test_a_store_that_nobody_serves_is_read(path: Path) -> None:
+    given = made(path)
+    store = open_store(f"sqlite:///{path}", read_only=True)
+    assert store.get(given[0].id).version == given[0].version
+    assert store.count("animals") == 5
+    store.close()
+
+
+def test_a_copy_does_not_overwrite(path: Path) -> None:
+    store = open_store(f"sqlite:///{path}")
+    taken = path.with_name("copy.db")
+    taken.write_text("mine")
+    with pytest.raises(StoreError, match="exists already"):
+        store.backup(taken)
+    assert taken.read_text() == "mine"
+    store.close()
+
+
+def test_on_postgresql_a_copy_is_left_to_its_own_tools(postgresql_url: str, path: Path) -> None:
+    store = open_store(postgresql_url)
+    with pytest.raises(StoreError, match="pg_dump"):
+        store.backup(path)
+    store.close()
+
+
+def test_reading_only_makes_nothing(path: Path) -> None:
+    with pytest.raises(StoreMissingError, match="no store"):
+        open_store(f"sqlite:///{path}", read_only=True)
+    assert not path.exists()
+
+
+def test_on_postgresql_reading_only_makes_nothing(postgresql_url: str) -> None:
+    with pytest.raises(StoreOutdatedError):
+        open_store(postgresql_url, read_only=True)
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "nonsense", "mysql://x/y", "sqlite://", "sqlite:///:memory:", "postgresql+asyncpg://x/y"],
+)
+def test_other_urls_are_refused(url: str) -> None:
+    with pytest.raises(StoreUrlError):
+        open_store(url)
+
+
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreMissingError, match="nowhere"):
+        open_store(f"sqlite:///{tmp_path}/nowhere/rprime.db")
+
+
+def test_a_server_that_is_not_there_is_unavailable(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailableError):
+        open_store(f"postgresql+psycopg://u@/d?host={tmp_path}")
+
+
+def test_an_old_library_is_refused(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", (3, 36, 0))
+    with pytest.raises(StoreOutdatedError, match=r"3\.37"):
+        open_store(f"sqlite:///{path}")
+
+
+@pytest.mark.parametrize(("found", "lines"), [((3, 51, 2), 1), ((3, 51, 3), 0)])
+def test_a_library_with_the_wal_defect_is_logged(
+    path: Path, monkeypatch: pytest.MonkeyPatch, found: tuple[int, int, int], lines: int
+) -> None:
+    monkeypatch.setattr(sqlite3, "sqlite_version_info", found)
+    with structlog.testing.capture_logs() as logged:
+        sqlite.check_library()
+    assert len(logged) == lines
+    assert path.parent.exists()
+
+
+def test_several_workers_on_sqlite_are_refused() -> None:
+    refuse_many_workers("sqlite:///rprime.db", 1)
+    refuse_many_workers("postgresql+psycopg://h/d", 8)
+    refuse_many_workers("none", 8)
+    with pytest.raises(StoreInUseError, match="PostgreSQL"):
+        refuse_many_workers("sqlite:///rprime.db", 2)
+
+
+def test_a_locked_file_is_waited_for_then_refused(path: Path) -> None:
+    made(path)
+    store = open_store(f"sqlite:///{path}", lock_seconds=0.2)
+    with closing(sqlite3.connect(path, isolation_level=None)) as stranger:
+        stranger.execute("BEGIN IMMEDIATE")
+        futures = [store.put(samples.evaluation(i)) for i in range(20)]
+        for future in futures:
+            with pytest.raises(StoreLockedError) as caught:
+                future.result()
+            assert caught.value.retry_after > 0
+        assert store.count("animals") == 5
+        stranger.execute("ROLLBACK")
+    assert store.put(samples.evaluation()).result().created
+    store.close()
+
+
+def test_on_postgresql_a_lock_is_waited_for_then_refused(postgresql_url: str) -> None:
+    store = open_store(postgresql_url, lock_seconds=0.2)
+    engine = create_engine(postgresql_url)
+    with engine.begin() as stranger:
+        stranger.execute(text("LOCK TABLE evaluations IN EXCLUSIVE MODE"))
+        with pytest.raises(StoreLockedError):
+            store.put(samples.evaluation()).result()
+    engine.dispose()
+    assert store.put(samples.evaluation()).result().created
+    store.close()

@@ -1,0 +1,105 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rprime.core.items import Items
+from rprime.core.table import ConfusionTable
+from rprime.store import KeptItems, packed_items, packed_table
+from rprime.store.compression import digest_bytes, digest_text, expand, squeeze
+from store import samples
+
+COUNTS = st.one_of(
+    st.integers(0, 255), st.integers(0, 2**53 - 1), st.just(0), st.floats(0, 1e6, width=32)
+).map(float)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> ConfusionTable:
+    k = draw(st.integers(1, 6))
+    counts = draw(arrays(np.float64, (k, k), elements=COUNTS))
+    vectors = [draw(st.none() | arrays(np.float64, k, elements=COUNTS)) for _ in range(2)]
+    weighted = draw(st.booleans())
+    if draw(st.booleans()):
+        return ConfusionTable.dense(counts, *vectors, weighted=weighted)
+    rows, columns = np.nonzero(counts)
+    return ConfusionTable.sparse(
+        rows,
+        columns,
+        counts[rows, columns],
+        k,
+        unclassified=vectors[0],
+        spurious=vectors[1],
+        weighted=weighted,
+    )
+
+
+@given(tables())
+def test_a_table_comes_back_as_it_was(table: ConfusionTable) -> None:
+    assert samples.same_table(packed_table.unpack(packed_table.pack(table), table.k), table)
+
+
+@pytest.mark.parametrize("k", [50, 300])
+def test_large_tables_come_back_and_are_small(k: int) -> None:
+    for table in (samples.table(1, k), samples.sparse_table(1, k)):
+        blob = packed_table.pack(table)
+        assert samples.same_table(packed_table.unpack(blob, k), table)
+        assert len(blob) < k * k
+
+
+def test_a_ten_by_ten_table_takes_two_hundred_bytes() -> None:
+    assert len(packed_table.pack(samples.table(1, 10))) == 202
+
+
+@given(
+    st.integers(0, 60),
+    st.sampled_from([1, 2, 254, 255, 256, 65_535, 65_536]),
+    st.booleans(),
+    st.lists(st.text(max_size=5), min_size=60, max_size=60) | st.none(),
+)
+def test_items_come_back_as_they_were(
+    n: int,
+    k: int,
+    more: bool,
+    ids: list[str] | None,
+) -> None:
+    generator = np.random.default_rng(n)
+    true = generator.integers(0, k, n).astype(np.min_scalar_type(k))
+    predicted = generator.integers(0, k + 1, n).astype(np.min_scalar_type(k))
+    groups, weights = (
+        (generator.integers(0, 1000, n), generator.random(n)) if more else (None, None)
+    )
+    names = None if ids is None else tuple(ids[:n])
+    kept = packed_items.unpack(
+        packed_items.pack(KeptItems(Items(true, predicted, groups, weights), names))
+    )
+    assert np.array_equal(kept.items.true, true)
+    assert np.array_equal(kept.items.predicted, predicted)
+    assert kept.items.predicted.dtype.kind == "u"
+    assert kept.ids == names
+    for got, want in ((kept.items.groups, groups), (kept.items.weights, weights)):
+        assert got is want is None or np.array_equal(np.asarray(got), np.asarray(want))
+
+
+def test_right_predictions_cost_next_to_nothing() -> None:
+    generator = np.random.default_rng(0)
+    true = generator.integers(0, 10, 100_000).astype(np.uint8)
+    blob = packed_items.pack(KeptItems(Items(true, true)))
+    assert len(blob) < 50_000
+
+
+@pytest.mark.parametrize(
+    "text", ["sha256:" + "ab" * 32, "ab" * 32, "AB" * 32, "", "ü", "sha256:short", "ab" * 31 + "g0"]
+)
+def test_digests_come_back_as_they_were(text: str) -> None:
+    assert digest_text(digest_bytes(text)) == text
+
+
+def test_a_sha_takes_33_bytes() -> None:
+    assert len(digest_bytes("sha256:" + "ab" * 32)) == 33
+
+
+@given(st.binary(max_size=300).map(lambda data: b"{" + data) | st.none())
+def test_squeezed_json_comes_back(data: bytes | None) -> None:
+    assert expand(squeeze(data)) == data

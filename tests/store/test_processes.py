@@ -1,0 +1,80 @@
+"""Several processes on one PostgreSQL database."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from sqlalchemy import create_engine, text
+
+from rprime.store import Store, open_store
+from store import samples
+
+WRITING = Path(__file__).with_name("writing.py")
+
+
+def start(url: str, seconds: float = 3, threads: int = 4) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, WRITING, url, str(seconds), str(threads)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={"PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+
+
+def test_eight_processes_start_at_once_and_write_without_an_error(postgresql_url: str) -> None:
+    # The database is empty: all of them want to make the tables.
+    processes = [start(postgresql_url) for _ in range(8)]
+    outputs = [process.communicate() for process in processes]
+    assert [process.returncode for process in processes] == [0] * 8, outputs[0][1]
+    assert not [errors for _, errors in outputs if "Traceback" in errors]
+    ids = [line for output, _ in outputs for line in output.split()]
+    assert len(ids) == len(set(ids)) > 100
+    store = open_store(postgresql_url)
+    assert store.count("animals") == len(ids)
+    looks = [store.looks("animals", f"test set {i}") for i in range(3)]
+    assert sum(looks) == len(ids)
+    store.close()
+
+
+def test_a_purge_beside_writers_breaks_nothing(postgresql_url: str) -> None:
+    store = open_store(postgresql_url)
+    processes = [start(postgresql_url, 2, 2) for _ in range(3)]
+    rounds = 0
+    while any(process.poll() is None for process in processes):
+        _purge(store)
+        rounds += 1
+    assert [process.wait() for process in processes] == [0] * 3
+    for process in processes:
+        process.communicate()
+    assert rounds > 1
+    for item in store.page("animals").items:
+        assert store.get(item.id).labels == samples.LABELS
+    store.close()
+
+
+def _purge(store: Store) -> None:
+    from rprime.store import Retention  # noqa: PLC0415
+
+    store.purge("animals", Retention(keep_last=5))
+
+
+def test_a_server_that_restarts_is_found_again(postgresql_url: str) -> None:
+    store = open_store(postgresql_url)
+    given = samples.evaluation()
+    store.put(given).result()
+    store.get(given.id)
+    engine = create_engine(postgresql_url)
+    with engine.begin() as connection:
+        connection.execute(
+            text(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity "
+                "WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            )
+        )
+    engine.dispose()
+    # Every connection of the pool is dead; neither writing nor reading shows it.
+    assert store.put(samples.evaluation(1)).result().created
+    assert store.get(given.id).id == given.id
+    store.close()

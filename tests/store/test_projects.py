@@ -1,0 +1,108 @@
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import func, select
+
+from rprime.store import Expected, Idempotency, Project, ProjectMissingError, Retention, Store
+from rprime.store.ids import first_id
+from rprime.store.schema import metadata, shared
+from store import samples
+
+
+def fill(store: Store, number: int, project: str = "animals") -> list[str]:
+    futures = [store.put(samples.evaluation(i, project=project)) for i in range(number)]
+    return [future.result().id for future in futures]
+
+
+def aged(number: int, days: float) -> str:
+    """Give an id as it was made some days ago."""
+    return first_id(datetime.now(UTC) - timedelta(days=days))[:20] + f"{number:06}"
+
+
+def test_projects_are_listed_with_their_counts(store: Store) -> None:
+    animals, plants = fill(store, 3), fill(store, 1, "plants")
+    store.set_badge_public("plants", public=True)
+    store.set_badge_public("empty", public=False)
+    assert store.projects() == (
+        Project(name="animals", evaluations=3, newest=animals[-1], badge_public=False),
+        Project(name="empty", evaluations=0, newest=None, badge_public=False),
+        Project(name="plants", evaluations=1, newest=plants[0], badge_public=True),
+    )
+
+
+def test_a_badge_is_public_only_when_it_was_made_so(store: Store) -> None:
+    assert not store.badge_public("animals")
+    store.set_badge_public("animals", public=True)
+    assert store.badge_public("animals")
+    store.set_badge_public("animals", public=False)
+    assert not store.badge_public("animals")
+
+
+def test_deleting_a_project_leaves_nothing_of_it(store: Store) -> None:
+    key = Idempotency(owner="ci", key="k", payload=b"p", status=201, body=b"{}")
+    given = samples.evaluation(
+        fingerprint="f", items=samples.kept_items(), labels=("a", "b", "c"), options=b'{"x":1}'
+    )
+    store.put(given, idempotency=key).result()
+    store.put_alias("animals", "main", evaluation=given.id, expected=Expected(absent=True))
+    store.set_badge_public("animals", public=True)
+    other = fill(store, 2, "plants")
+    assert store.delete_project("animals") == 1
+    assert store.replay("ci", "k", b"p") is None
+    assert store.delete_project("plants") == 2
+    assert other
+    left = store.database.read(
+        lambda c: {
+            t.name: c.scalar(select(func.count()).select_from(t)) for t in metadata.tables.values()
+        }
+    )
+    assert set(left.values()) == {0}
+    with pytest.raises(ProjectMissingError):
+        store.delete_project("animals")
+
+
+def test_a_purge_keeps_the_last_ones(store: Store) -> None:
+    ids = fill(store, 10)
+    fill(store, 2, "plants")
+    planned = store.purge("animals", Retention(keep_last=3), dry_run=True)
+    assert (planned.deleted, planned.kept, planned.aliased) == (7, 3, 0)
+    assert store.count("animals") == 10
+    assert store.purge("animals", Retention(keep_last=3)) == planned
+    assert [item.id for item in store.page("animals").items] == ids[:-4:-1]
+    assert store.count("plants") == 2
+
+
+def test_a_purge_keeps_what_an_alias_points_at(store: Store) -> None:
+    ids = fill(store, 5)
+    store.put_alias("animals", "main", evaluation=ids[0], expected=Expected(absent=True))
+    done = store.purge("animals", Retention(keep_last=1))
+    assert (done.deleted, done.kept, done.aliased) == (3, 2, 1)
+    assert {item.id for item in store.page("animals").items} == {ids[0], ids[4]}
+
+
+def test_a_purge_keeps_what_is_new(store: Store) -> None:
+    old = [samples.evaluation(i, id=aged(i, days=10)) for i in range(4)]
+    for given in old:
+        store.put(given).result()
+    new = fill(store, 2)
+    assert store.purge("animals", Retention(newer_than_days=30), dry_run=True).deleted == 0
+    both = Retention(keep_last=3, newer_than_days=5)
+    assert store.purge("animals", both).deleted == 3
+    assert {item.id for item in store.page("animals").items} == {*new, old[-1].id}
+
+
+def test_a_purge_that_keeps_more_than_there_are_deletes_nothing(store: Store) -> None:
+    fill(store, 3)
+    assert store.purge("animals", Retention(keep_last=100)).deleted == 0
+
+
+def test_a_purge_of_many_goes_in_steps_and_drops_what_nobody_uses(store: Store) -> None:
+    futures = [
+        store.put(samples.evaluation(i, options=b'{"beta":%d}' % (i % 7))) for i in range(600)
+    ]
+    for future in futures:
+        future.result()
+    assert store.purge("animals", Retention(keep_last=1)).deleted == 599
+    left = store.database.read(lambda c: c.scalar(select(func.count()).select_from(shared)))
+    assert left == 2
+    assert store.get(store.page("animals").items[0].id).options == b'{"beta":%d}' % (599 % 7)

@@ -1,0 +1,197 @@
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import fields
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rprime.store import (
+    EvaluationExistsError,
+    EvaluationMissingError,
+    InvalidRecordError,
+    LookMovedError,
+    Store,
+    StoreClosedError,
+    new_id,
+)
+from store import samples
+
+
+def test_what_was_put_is_given_back(store: Store) -> None:
+    given = samples.evaluation(
+        model="resnet",
+        branch="main",
+        commit="a" * 40,
+        tags=("nightly", "gpu 1"),
+        test_set="holdout",
+        fingerprint=samples.FINGERPRINT,
+        options=b'{"beta":2.0}',
+        source=b'{"run":"https://ci.example/1"}',
+        gate=b'{"verdict":"fail","results":[' + b'{"rule":"accuracy.max_drop"},' * 40 + b"{}]}",
+        comparison=b'{"why":"\xc3\xbc"}',
+        extras=b"[1.5,null]",
+        verdict="fail",
+        waived=True,
+    )
+    assert store.put(given).result().id == given.id
+    found = store.get(given.id)
+    names = {field.name for field in fields(given)} - {"table", "items", "submission", "look"}
+    for name in names:
+        assert getattr(found, name) == getattr(given, name), name
+    assert samples.same_table(found.table, given.table)
+    assert found.keeps_items is False
+    assert abs(found.created_at - datetime.now(UTC)) < timedelta(minutes=1)
+
+
+def test_what_was_left_out_is_none(store: Store) -> None:
+    given = samples.evaluation(version=None)
+    store.put(given).result()
+    found = store.get(given.id)
+    assert (found.version, found.tags, found.fingerprint, found.gate) == (None, (), None, None)
+
+
+def test_items_are_kept_apart(store: Store) -> None:
+    kept = samples.kept_items()
+    given = samples.evaluation(items=kept)
+    store.put(given).result()
+    assert store.get(given.id).keeps_items
+    found = store.items(given.id)
+    assert found is not None
+    assert found.ids == kept.ids
+    for name in ("true", "predicted", "groups", "weights"):
+        assert np.array_equal(getattr(found.items, name), getattr(kept.items, name)), name
+
+
+def test_there_may_be_no_items(store: Store) -> None:
+    given = samples.evaluation()
+    store.put(given).result()
+    assert store.items(given.id) is None
+
+
+def test_what_is_missing_is_said(store: Store) -> None:
+    with pytest.raises(EvaluationMissingError):
+        store.get(new_id())
+    with pytest.raises(EvaluationMissingError):
+        store.delete(new_id())
+
+
+def test_deleting_takes_the_items_along(store: Store) -> None:
+    given = samples.evaluation(items=samples.kept_items())
+    store.put(given).result()
+    store.delete(given.id)
+    assert store.items(given.id) is None
+    with pytest.raises(EvaluationMissingError):
+        store.get(given.id)
+
+
+def test_looks_are_counted_for_each_test_set(store: Store) -> None:
+    results = [
+        store.put(samples.evaluation(i, fingerprint=samples.FINGERPRINT)).result().look
+        for i in range(3)
+    ]
+    other = store.put(samples.evaluation(9, fingerprint="another")).result()
+    elsewhere = store.put(
+        samples.evaluation(9, project="plants", fingerprint=samples.FINGERPRINT)
+    ).result()
+    none = store.put(samples.evaluation(10)).result()
+    assert (results, other.look, elsewhere.look, none.look) == ([1, 2, 3], 1, 1, None)
+    assert store.looks("animals", samples.FINGERPRINT) == 3
+
+
+def test_a_deleted_evaluation_was_still_a_look(store: Store) -> None:
+    given = samples.evaluation(fingerprint=samples.FINGERPRINT)
+    store.put(given).result()
+    store.delete(given.id)
+    assert store.looks("animals", samples.FINGERPRINT) == 1
+
+
+def test_two_gates_never_spend_the_same_look(store: Store) -> None:
+    def judged(number: int) -> int:
+        given = samples.evaluation(number, fingerprint=samples.FINGERPRINT)
+        look = store.looks("animals", samples.FINGERPRINT) + 1
+        while True:
+            try:
+                stored = store.put(
+                    samples.evaluation(
+                        number, fingerprint=samples.FINGERPRINT, look=look, id=given.id
+                    )
+                ).result()
+            except LookMovedError as exc:
+                look = exc.look
+            else:
+                assert stored.look == look
+                return look
+
+    with ThreadPoolExecutor(8) as pool:
+        spent = list(pool.map(judged, range(40)))
+    assert sorted(spent) == list(range(1, 41))
+
+
+def test_the_same_submission_is_stored_once(store: Store) -> None:
+    first = samples.evaluation(submission=b"all that matters", fingerprint="f")
+    again = samples.evaluation(submission=b"all that matters", fingerprint="f")
+    other = samples.evaluation(submission=b"something else")
+    elsewhere = samples.evaluation(submission=b"all that matters", project="plants")
+    assert store.put(first).result().created
+    repeated = store.put(again).result()
+    assert (repeated.id, repeated.created, repeated.look) == (first.id, False, None)
+    assert store.put(other).result().created
+    assert store.put(elsewhere).result().created
+    assert store.looks("animals", "f") == 1
+
+
+def test_simultaneous_same_submissions_are_stored_once(store: Store) -> None:
+    futures = [store.put(samples.evaluation(submission=b"same")) for _ in range(16)]
+    results = [future.result() for future in futures]
+    assert sum(result.created for result in results) == 1
+    assert len({result.id for result in results}) == 1
+
+
+def test_an_id_is_taken_once_and_the_neighbours_do_not_suffer(store: Store) -> None:
+    taken = samples.evaluation(0)
+    store.put(taken).result()
+    futures = [store.put(samples.evaluation(i)) for i in range(8)]
+    refused = store.put(samples.evaluation(9, id=taken.id))
+    futures += [store.put(samples.evaluation(i)) for i in range(8)]
+    with pytest.raises(EvaluationExistsError):
+        refused.result()
+    assert all(future.result().created for future in futures)
+    assert store.count("animals") == 17
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"project": ""},
+        {"project": "x" * 256},
+        {"version": "a\nb"},
+        {"tags": ("fine", "nul\0")},
+        {"branch": "\ud800"},
+        {"id": "not an id"},
+    ],
+)
+def test_names_that_no_database_could_hold_are_refused(store: Store, wrong: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRecordError):
+        store.put(samples.evaluation(**wrong))
+
+
+def test_all_that_waits_is_written_before_closing(store: Store) -> None:
+    futures = [store.put(samples.evaluation(i)) for i in range(100)]
+    store.close()
+    assert all(future.done() and future.result().created for future in futures)
+    with pytest.raises(StoreClosedError):
+        store.put(samples.evaluation())
+
+
+def test_many_threads_write_and_read_at_once(store: Store) -> None:
+    def work(number: int) -> None:
+        given = samples.evaluation(number)
+        store.put(given).result()
+        assert store.get(given.id).version == given.version
+        store.page("animals")
+
+    with ThreadPoolExecutor(16) as pool:
+        done, _ = wait([pool.submit(work, i) for i in range(200)])
+    assert not [future.exception() for future in done if future.exception()]
+    assert store.count("animals") == 200

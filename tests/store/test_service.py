@@ -1,0 +1,80 @@
+"""The service on each database in turn, and two services on one PostgreSQL."""
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+
+import httpx
+
+from histories import keep, labels, matrix
+
+RULES = {"rules": [{"index": "accuracy", "max_drop": 0.1}], "looks": "spend"}
+Serve = Callable[..., AbstractContextManager[httpx.Client]]
+
+
+def test_a_project_is_kept_compared_promoted_and_found(serve: Serve, url: str) -> None:
+    with serve(RPRIME_STORE=url) as client:
+        first = client.post("/evaluate", json=labels(1, version="1"))
+        assert first.status_code == 201, first.text
+        path = first.headers["location"]
+        assert client.get(path).content == first.content
+        alias = "/v1/projects/pets/aliases/champion"
+        target = {"evaluation": first.json()["id"]}
+        assert client.put(alias, json=target, headers={"If-None-Match": "*"}).status_code == 201
+        second = labels(2, version="2", baseline={"alias": "champion"}, tags=["x"])
+        assert keep(client, second)["comparison"]["pairing"] == "paired"
+        assert keep(client, second, 200)["version"] == "2"
+        page = client.get("/v1/projects/pets/evaluations?tag=x").json()
+        assert [item["version"] for item in page["items"]] == ["2"]
+        trend = client.get("/v1/projects/pets/trend?index=accuracy").json()
+        assert [item["version"] for item in trend["items"]] == ["1", "2"]
+        board = client.get("/v1/projects/pets/leaderboard?index=accuracy").json()
+        assert sum(len(tier["versions"]) for tier in board["tiers"]) == 2
+        assert client.get("/readyz").json()["store"] == "ok"
+        assert client.delete(path).status_code == 409
+        assert client.delete("/v1/projects/pets").status_code == 204
+        assert client.get(path).status_code == 404
+
+
+def test_one_key_makes_one_evaluation(serve: Serve, url: str) -> None:
+    with serve(RPRIME_STORE=url) as client:
+
+        def post(_: int) -> httpx.Response:
+            return client.post("/evaluate", json=labels(), headers={"Idempotency-Key": "k"})
+
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(post, range(16)))
+        assert {answer.status_code for answer in answers} <= {201, 409}
+        assert len({answer.content for answer in answers if answer.status_code == 201}) == 1
+        assert client.get("/v1/projects").json()["items"][0]["evaluations"] == 1
+
+
+def test_several_workers_share_a_database(serve: Serve, postgresql_url: str) -> None:
+    with serve("--workers", "2", RPRIME_STORE=postgresql_url) as client:
+
+        def post(number: int) -> int:
+            # A connection of its own each, so that both workers get some.
+            with httpx.Client(base_url=client.base_url, timeout=30) as alone:
+                return int(keep(alone, labels(number, gates=RULES))["gate"]["look"])
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sorted(pool.map(post, range(24))) == list(range(1, 25))
+        assert client.get("/v1/projects").json()["items"][0]["evaluations"] == 24
+
+
+def test_two_services_share_a_database(serve: Serve, postgresql_url: str) -> None:
+    with serve(RPRIME_STORE=postgresql_url) as one, serve(RPRIME_STORE=postgresql_url) as two:
+        both = (one, two)
+
+        def post(number: int) -> int:
+            return int(keep(both[number % 2], labels(number, gates=RULES))["gate"]["look"])
+
+        with ThreadPoolExecutor(8) as pool:
+            looks = list(pool.map(post, range(16)))
+        assert sorted(looks) == list(range(1, 17))
+        answers = [
+            client.post("/evaluate", json=matrix(), headers={"Idempotency-Key": "k"})
+            for client in both
+        ]
+        assert answers[0].content == answers[1].content
+        assert answers[1].headers["idempotency-replayed"] == "true"

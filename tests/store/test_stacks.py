@@ -1,0 +1,91 @@
+import numpy as np
+
+from rprime.core.table import ConfusionTable
+from rprime.store import Filters, Store, stacks
+from store import samples
+
+
+def test_a_history_is_one_stack_oldest_first(store: Store) -> None:
+    given = [
+        samples.evaluation(i, model="m", branch="b", test_set="t", verdict="pass")
+        for i in range(30)
+    ]
+    for new in given:
+        store.put(new).result()
+    [stack] = store.tables("animals")
+    assert stack.ids == tuple(new.id for new in given)
+    assert stack.versions == tuple(f"1.{i}" for i in range(30))
+    assert stack.labels == samples.LABELS
+    assert {*stack.models, *stack.branches, *stack.test_sets, *stack.verdicts} == {
+        "m",
+        "b",
+        "t",
+        "pass",
+    }
+    assert stack.created_at[3] == store.get(given[3].id).created_at
+    for i, new in enumerate(given):
+        assert np.array_equal(stack.table.cells.counts[i], new.table.cells.counts)
+
+
+def test_tables_of_different_kinds_are_apart(store: Store) -> None:
+    weighted = ConfusionTable.dense(np.eye(3) * 0.5, weighted=True)
+    given = [
+        samples.evaluation(0),
+        samples.evaluation(1, labels=("x", "y", "z")),
+        samples.evaluation(2, table=weighted),
+        samples.evaluation(3, table=samples.sparse_table(3)),
+        samples.evaluation(4, table=samples.sparse_table(4)),
+    ]
+    for new in given:
+        store.put(new).result()
+    found = list(store.tables("animals"))
+    assert sorted(len(stack.ids) for stack in found) == [1, 1, 1, 2]
+    by_id = {i: stack.table[place] for stack in found for place, i in enumerate(stack.ids)}
+    for new in given:
+        got, want = by_id[new.id], new.table
+        assert got.weighted == want.weighted
+        assert np.array_equal(got.support, want.support)
+        assert np.array_equal(got.predicted, want.predicted)
+        assert np.array_equal(got.correct, want.correct)
+
+
+def test_omissions_of_some_are_zeros_of_the_others(store: Store) -> None:
+    cells = np.arange(9.0).reshape(3, 3)
+    tables = [
+        ConfusionTable.dense(cells),
+        ConfusionTable.dense(cells, np.array([1, 0, 2])),
+        ConfusionTable.dense(cells * 100, None, np.array([0, 70_000, 0])),
+        ConfusionTable.dense(cells * 1e9, np.array([1, 2, 3]), np.array([4, 5, 6])),
+    ]
+    for i, table in enumerate(tables):
+        store.put(samples.evaluation(i, table=table)).result()
+    [stack] = store.tables("animals")
+    for i, table in enumerate(tables):
+        assert np.array_equal(stack.table.support[i], table.support)
+        assert np.array_equal(stack.table.predicted[i], table.predicted)
+
+
+def test_filters_and_the_newest_ones(store: Store) -> None:
+    for i in range(10):
+        store.put(samples.evaluation(i, test_set="a" if i % 2 else "b")).result()
+    [stack] = store.tables("animals", Filters(test_set="a"), newest=3)
+    assert stack.versions == ("1.5", "1.7", "1.9")
+    assert list(store.tables("animals", Filters(test_set="c"))) == []
+
+
+def test_a_history_beyond_the_memory_comes_in_several_stacks(store: Store) -> None:
+    k = 1000
+    few = [
+        samples.evaluation(i, labels=tuple(map(str, range(k))), table=_diagonal(k, i))
+        for i in range(10)
+    ]
+    for new in few:
+        store.put(new).result()
+    found = list(store.tables("animals"))
+    assert [len(stack.ids) for stack in found] == [9, 1]
+    assert all(len(s.ids) * k * k <= stacks.MOST_CELLS * 1.1 for s in found)
+    assert float(found[1].table.cells.counts[0, 5, 5]) == 10
+
+
+def _diagonal(k: int, number: int) -> ConfusionTable:
+    return ConfusionTable.dense(np.eye(k) * (number + 1))

@@ -1,0 +1,182 @@
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import orjson
+import pytest
+
+from rprime.core.table import ConfusionTable
+from rprime.store import Expected, Filters, Imported, InvalidExportError, Store
+from rprime.store.records import Evaluation
+from store import samples
+
+
+def fill(store: Store) -> list[str]:
+    given = [
+        samples.evaluation(0, items=samples.kept_items(), fingerprint=samples.FINGERPRINT),
+        samples.evaluation(
+            1,
+            table=ConfusionTable.dense(np.eye(3) / 7, np.ones(3), weighted=True),
+            gate=b'{"verdict":"pass","p":1e-300,"n":[1.0,2,null,"\xc3\xbc"]}',
+            comparison=b"{}",
+            source=b'"https://ci.example"',
+            extras=b"[]",
+            options=b'{"beta":0.1}',
+            tags=("a", "b c"),
+            verdict="pass",
+            waived=True,
+            model="m",
+            branch="b",
+            commit="c",
+            test_set="t",
+            submission=b"same",
+        ),
+        samples.evaluation(2, table=samples.sparse_table(), project="plants"),
+    ]
+    for new in given:
+        store.put(new).result()
+    store.put_alias("animals", "main", evaluation=given[1].id, expected=Expected(absent=True))
+    store.set_badge_public("plants", public=True)
+    return [new.id for new in given]
+
+
+def comparable(found: Evaluation) -> dict[str, Any]:
+    return {**vars(found), "table": None, "options_digest": found.options_digest}
+
+
+def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> None:
+    ids = fill(store)
+    lines = list(store.export())
+    assert other_store.import_lines(lines) == Imported(evaluations=3, aliases=1)
+    for identifier in ids:
+        one, two = store.get(identifier), other_store.get(identifier)
+        assert comparable(one) == comparable(two)
+        assert samples.same_table(one.table, two.table)
+    kept, found = store.items(ids[0]), other_store.items(ids[0])
+    assert kept is not None
+    assert found is not None
+    assert found.ids == kept.ids
+    assert np.array_equal(found.items.predicted, kept.items.predicted)
+    assert other_store.alias("animals", "main").evaluation == ids[1]
+    assert other_store.badge_public("plants")
+    assert other_store.looks("animals", samples.FINGERPRINT) == 1
+    assert list(other_store.export())[1:] == lines[1:]
+
+
+def test_an_import_repeated_changes_nothing(store: Store) -> None:
+    fill(store)
+    lines = list(store.export())
+    assert store.import_lines(lines) == Imported(evaluations_present=3, aliases_present=1)
+    assert list(store.export())[1:] == lines[1:]
+
+
+def test_what_was_imported_is_known_as_submitted(store: Store, other_store: Store) -> None:
+    ids = fill(store)
+    other_store.import_lines(store.export())
+    again = other_store.put(samples.evaluation(submission=b"same")).result()
+    assert (again.id, again.created) == (ids[1], False)
+
+
+def test_one_project_is_exported_alone(store: Store, other_store: Store) -> None:
+    fill(store)
+    assert other_store.import_lines(store.export("plants")) == Imported(evaluations=1)
+    assert [project.name for project in other_store.projects()] == ["plants"]
+
+
+def test_an_export_of_many_goes_page_by_page(store: Store, other_store: Store) -> None:
+    futures = [store.put(samples.evaluation(i)) for i in range(450)]
+    for future in futures:
+        future.result()
+    lines = store.export()
+    first = next(lines)
+    # What comes meanwhile is not part of it, and nothing is held up.
+    store.put(samples.evaluation(451)).result()
+    assert other_store.import_lines([first, *lines]).evaluations == 450
+
+
+def test_the_larger_look_count_stays(store: Store, other_store: Store) -> None:
+    for i in range(3):
+        store.put(samples.evaluation(i, fingerprint="f")).result()
+    other_store.put(samples.evaluation(9, fingerprint="f")).result()
+    other_store.import_lines(store.export())
+    assert other_store.looks("animals", "f") == 3
+    store.import_lines(other_store.export())
+    assert store.looks("animals", "f") == 3
+
+
+def test_an_alias_without_its_evaluation_is_left_out(store: Store, other_store: Store) -> None:
+    fill(store)
+    lines = [line for line in store.export() if not line.startswith(b'{"evaluation"')]
+    assert other_store.import_lines(lines) == Imported(aliases_dangling=1)
+
+
+def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:  # noqa: ANN401 - of a line
+    return lambda evaluation: evaluation.update(fields)
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        changed(id="nonsense"),
+        changed(project=""),
+        changed(labels=["a", "a", "b"]),
+        changed(labels=[]),
+        changed(labels="abc"),
+        changed(table={"weighted": False, "counts": [[1]]}),
+        changed(table={"weighted": False, "counts": [[-1, 0, 0], [0, 0, 0], [0, 0, 0]]}),
+        changed(table={"weighted": False, "cells": [[0, 3, 1]]}),
+        changed(table={"weighted": False, "cells": [[0, -1, 1]]}),
+        changed(items="!"),
+        changed(items="bm90IHpzdGQ="),
+        changed(tags="x\ny"),
+        changed(submission="xyz"),
+        changed(input_digest=7),
+        changed(model=7),
+        lambda evaluation: evaluation.pop("tags"),
+    ],
+)
+def test_a_spoiled_line_is_named_and_not_stored(
+    store: Store, other_store: Store, spoil: Callable[[dict[str, Any]], None]
+) -> None:
+    fill(store)
+    lines = list(store.export("plants"))
+    document = orjson.loads(lines[1])
+    spoil(document["evaluation"])
+    lines[1] = orjson.dumps(document)
+    with pytest.raises(InvalidExportError) as caught:
+        other_store.import_lines(lines)
+    assert caught.value.line == 2
+    assert other_store.projects() == ()
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        [b"not json"],
+        [b"[]"],
+        [b"{}"],
+        [b'{"rprime_export":99}'],
+        [b'{"rprime_export":"1"}'],
+        [b'{"rprime_export":1}', b'{"unknown":{}}'],
+        [b'{"rprime_export":1}', b"{}"],
+        [b'{"rprime_export":1}', b'{"alias":{"project":"p","name":"n","evaluation":"x"}}'],
+        [b'{"rprime_export":1}', b'{"looks":{"project":"p","fingerprint":"f","looks":"x"}}'],
+    ],
+)
+def test_what_is_no_export_is_refused(store: Store, lines: list[bytes]) -> None:
+    with pytest.raises(InvalidExportError):
+        store.import_lines(lines)
+
+
+def test_empty_lines_do_not_matter(store: Store) -> None:
+    assert store.import_lines([b'{"rprime_export":1}\n', b"\n", b""]) == Imported()
+
+
+def test_filters_find_what_was_imported(store: Store, other_store: Store) -> None:
+    ids = fill(store)
+    other_store.import_lines(store.export())
+    wanted = Filters(model="m", branch="b", test_set="t", verdict="pass", tag="b c")
+    assert [item.id for item in other_store.page("animals", wanted).items] == [ids[1]]
+    assert other_store.page("animals", replace(wanted, tag="b")).items == ()

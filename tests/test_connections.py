@@ -1,0 +1,173 @@
+"""Clients that keep the service waiting are let go, and others do not notice them."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from http.client import HTTPResponse
+from pathlib import Path
+
+import httpx
+import pytest
+
+Serve = Callable[..., AbstractContextManager[httpx.Client]]
+
+HEAD = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+BODY = b'{"confusion_matrix": [[5, 1], [2, 7]], "indices": ["accuracy"]}'
+REQUEST = HEAD + b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+DEADLINES = {
+    "RPRIME_LIMITS_HEAD_SECONDS": "1",
+    "RPRIME_LIMITS_BODY_SECONDS": "1",
+    "RPRIME_LIMITS_ANSWER_SECONDS": "1",
+    "RPRIME_LIMITS_KEEP_ALIVE_SECONDS": "1",
+}
+PATIENCE = 20
+
+
+@pytest.fixture(scope="module")
+def hasty(serve: Serve) -> Iterator[httpx.Client]:
+    with serve(RPRIME_STORE="none", **DEADLINES) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def patient(serve: Serve) -> Iterator[httpx.Client]:
+    """Give a service that waits a second longer for every byte of a body."""
+    limits = {"BODY_SECONDS": "1", "BODY_BYTES_PER_SECOND": "1", "LARGE_REQUESTS": "1"}
+    named = {f"RPRIME_LIMITS_{name}": value for name, value in limits.items()}
+    with serve(RPRIME_STORE="none", **named) as client:
+        yield client
+
+
+def connect(client: httpx.Client, content: bytes = b"") -> socket.socket:
+    address = client.base_url.host, client.base_url.port or 0
+    connection = socket.create_connection(address, timeout=PATIENCE)
+    connection.sendall(content)
+    return connection
+
+
+def answer(connection: socket.socket) -> tuple[int, str]:
+    """Read the answer and the end of the connection."""
+    with connection:
+        response = HTTPResponse(connection)
+        response.begin()
+        content = response.read()
+        assert connection.recv(1) == b""
+    assert response.headers["connection"] == "close"
+    assert response.headers["content-type"] == "application/problem+json"
+    assert response.headers["content-security-policy"].startswith("default-src 'none';")
+    assert len(response.headers["x-request-id"]) == 32
+    return response.status, content.decode()
+
+
+def closed(client: httpx.Client, reason: str) -> float:
+    found = 0.0
+    for line in client.get("/metrics").text.splitlines():
+        if line.startswith(f'rprime_connections_closed_total{{reason="{reason}"}}'):
+            found = float(line.rpartition(" ")[2])
+    return found
+
+
+@pytest.mark.parametrize("sent", [0, 1, len(HEAD) - 4])
+def test_who_does_not_send_a_head_is_let_go(hasty: httpx.Client, sent: int) -> None:
+    connection = connect(hasty, HEAD[:sent])
+    if sent:
+        status, content = answer(connection)
+        assert (status, '"request_timeout"' in content) == (408, True)
+    else:
+        with connection:
+            assert connection.recv(1) == b""
+
+
+def test_who_sends_a_byte_now_and_then_is_let_go_all_the_same(hasty: httpx.Client) -> None:
+    connections = [connect(hasty, b"POST "), connect(hasty, REQUEST[: -len(BODY)]), connect(hasty)]
+    alive, deadline = set(range(3)), time.monotonic() + PATIENCE
+    while alive:
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+        for i in list(alive):
+            try:
+                connections[i].sendall(b"\r\n" if i == 2 else b" ")
+            except (BrokenPipeError, ConnectionResetError):
+                alive.remove(i)
+    for connection in connections:
+        connection.close()
+
+
+def test_who_does_not_send_a_body_is_told(hasty: httpx.Client) -> None:
+    before = closed(hasty, "body")
+    status, content = answer(connect(hasty, REQUEST[:-5]))
+    assert (status, '"request_timeout"' in content) == (408, True)
+    assert closed(hasty, "body") == before + 1
+
+
+def test_a_body_that_keeps_coming_has_all_the_time_it_needs(patient: httpx.Client) -> None:
+    with connect(patient, REQUEST[: -len(BODY)]) as connection:
+        for start in range(0, len(BODY), 16):
+            time.sleep(0.5)
+            connection.sendall(BODY[start : start + 16])
+        assert connection.recv(12) == b"HTTP/1.1 200"
+
+
+def test_who_does_not_take_its_answer_is_let_go(hasty: httpx.Client) -> None:
+    before = closed(hasty, "answer")
+    asked = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    with connect(hasty, asked * 200):
+        deadline = time.monotonic() + PATIENCE
+        while closed(hasty, "answer") == before:
+            assert time.monotonic() < deadline
+            time.sleep(0.2)
+
+
+def test_the_clock_stands_still_for_who_waits_for_its_turn(patient: httpx.Client) -> None:
+    head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
+    first = connect(patient, head + b"Content-Length: 9000\r\n\r\ny_true,y_pred\n")
+    time.sleep(0.5)
+    with connect(patient, head + b"Content-Length: 18\r\nExpect: 100-continue\r\n\r\n") as second:
+        second.settimeout(2.5)
+        with pytest.raises(TimeoutError):
+            second.recv(1)
+        first.close()
+        second.settimeout(PATIENCE)
+        assert second.recv(12) == b"HTTP/1.1 100"
+
+
+def test_a_second_request_on_a_connection_has_its_own_deadline(hasty: httpx.Client) -> None:
+    connection = connect(hasty, REQUEST)
+    first = HTTPResponse(connection)
+    first.begin()
+    assert (first.status, bool(first.read())) == (200, True)
+    connection.sendall(HEAD)
+    assert answer(connection)[0] == 408
+
+
+def test_a_head_has_a_limit(hasty: httpx.Client) -> None:
+    status, content = answer(connect(hasty, HEAD + b"X: " + b"y" * 200_000))
+    assert (status, '"head_too_large"' in content) == (431, True)
+
+
+def test_what_is_no_http_is_told_as_a_problem_and_not_reset(hasty: httpx.Client) -> None:
+    connection = connect(hasty, b"\x16\x03\x01 not HTTP\r\n\r\n")
+    # More of it is on the way already.
+    connection.sendall(bytes(100_000))
+    status, content = answer(connection)
+    assert (status, '"bad_request"' in content) == (400, True)
+
+
+def test_five_hundred_slow_clients_take_nothing_from_a_good_one(
+    serve: Serve, tmp_path: Path
+) -> None:
+    deadlines = {"RPRIME_LIMITS_HEAD_SECONDS": "2", "RPRIME_LIMITS_BODY_SECONDS": "2"}
+    with (
+        serve(RPRIME_STORE="none", log=tmp_path / "log", **deadlines) as client,
+        ExitStack() as slow,
+    ):
+        parts = (b"", HEAD, REQUEST[:-5])
+        lingering = [slow.enter_context(connect(client, parts[i % 3])) for i in range(500)]
+        headers = {"Content-Type": "application/json"}
+        for _ in range(50):
+            response = client.post("/evaluate", content=BODY, headers=headers)
+            assert response.status_code == 200
+        found = [connection.recv(12) for connection in lingering]
+    assert set(found) == {b"", b"HTTP/1.1 408"}
+    assert "Traceback" not in (tmp_path / "log").read_text()

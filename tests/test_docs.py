@@ -1,0 +1,43 @@
+"""The pages of the documentation."""
+
+import re
+
+import httpx
+import pytest
+
+from rprime.problems import KINDS
+from rprime.routes.docs import STATIC
+
+
+@pytest.mark.parametrize("page", ["/docs", "/redoc", "/docs/problems"])
+def test_a_page_loads_everything_from_the_service(client: httpx.Client, page: str) -> None:
+    response = client.get(page)
+    links = re.findall(r'(?:src|href)="([^"]+)"', response.text)
+    assert response.status_code == 200
+    assert links
+    for link in links:
+        assert "//" not in link
+        assert client.get(str(response.url.join(link))).status_code == 200
+
+
+@pytest.mark.parametrize("page", ["/docs", "/redoc", "/docs/problems"])
+def test_a_page_has_no_inline_script_and_may_run_none(client: httpx.Client, page: str) -> None:
+    response = client.get(page)
+    assert "script-src 'self';" in response.headers["content-security-policy"]
+    assert not re.search(r"<script(?![^>]*\bsrc=)|\son\w+=", response.text)
+
+
+def test_every_problem_is_explained_at_its_type(client: httpx.Client) -> None:
+    page = client.get("/docs/problems").text
+    for kind in KINDS.values():
+        assert kind.type == f"/docs/problems#{kind.code}"
+        assert f'id="{kind.code}"' in page
+
+
+def test_what_comes_from_elsewhere_has_its_licence() -> None:
+    names = {path.name for path in (STATIC / "licenses").iterdir()}
+    assert {"swagger-ui.LICENSE.txt", "redoc.LICENSE.txt"} <= names
+
+
+def test_a_browser_finds_the_icon_by_itself(client: httpx.Client) -> None:
+    assert client.get("/favicon.ico").headers["content-type"] == "image/svg+xml"

@@ -1,0 +1,254 @@
+"""POST /evaluate: one call, one report; a batch is computed as stacks."""
+
+import gzip
+import json
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+
+from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
+
+MNIST = [
+    [966, 1, 0, 2, 0, 1, 4, 3, 3, 0],
+    [0, 1125, 3, 1, 0, 0, 2, 1, 3, 0],
+    [1, 0, 1016, 4, 0, 0, 1, 3, 7, 0],
+    [1, 0, 5, 987, 0, 4, 0, 6, 4, 3],
+    [1, 0, 3, 0, 945, 0, 2, 3, 2, 26],
+    [2, 0, 0, 7, 1, 871, 4, 2, 3, 2],
+    [4, 3, 2, 1, 1, 3, 940, 0, 4, 0],
+    [2, 1, 4, 0, 0, 0, 0, 1011, 3, 7],
+    [0, 1, 3, 5, 0, 4, 1, 2, 954, 4],
+    [0, 3, 2, 2, 5, 0, 2, 2, 2, 991],
+]
+PRINTED = [0.986, 0.9913, 0.9839, 0.9773, 0.9653, 0.9774, 0.9814, 0.983, 0.9784, 0.9798]
+PETS: dict[str, Any] = {
+    "y_true": ["cat", "cat", "dog", "dog", "dog", "horse"],
+    "y_pred": ["cat", "dog", "dog", "dog", None, "horse"],
+}
+
+
+def evaluate(client: httpx.Client, path: str = "/evaluate", **content: object) -> dict[str, Any]:
+    response = client.post(path, json=content)
+    assert response.status_code == 200, response.text
+    assert response.headers["content-type"] == "application/json"
+    report: dict[str, Any] = response.json()
+    return report
+
+
+def test_the_paper_is_reproduced(client: httpx.Client) -> None:
+    report = evaluate(client, confusion_matrix=MNIST)
+    assert report["overall"]["r_prime"]["value"] == pytest.approx(0.9806, abs=5e-5)
+    assert report["overall"]["kappa"]["value"] == pytest.approx(0.9784, abs=5e-5)
+    found = [report["per_class"][str(i)]["r_prime"]["value"] for i in range(10)]
+    assert found == pytest.approx(PRINTED, abs=5.1e-5)
+
+
+def test_every_index_is_there(client: httpx.Client) -> None:
+    report = evaluate(client, confusion_matrix=MNIST)
+    asked = {key for key, entry in OVERALL_INDICES.items() if not (entry.needs or entry.scored)}
+    assert set(report["overall"]) == asked
+    of_classes = {key for key, entry in CLASS_INDICES.items() if not entry.scored}
+    assert set(report["per_class"]["3"]) == {*of_classes, "support", "predicted", "correct"}
+
+
+def test_overall_indices_alone_have_no_values_of_classes(client: httpx.Client) -> None:
+    report = evaluate(client, confusion_matrix=MNIST, indices=["accuracy"])
+    assert set(report["per_class"]["3"]) == {"support", "predicted", "correct"}
+
+
+def test_both_paths_are_the_same(client: httpx.Client) -> None:
+    assert evaluate(client, **PETS) == evaluate(client, "/v1/evaluate", **PETS)
+
+
+def test_labels_and_their_matrix_have_the_same_values(client: httpx.Client) -> None:
+    items = evaluate(client, **PETS)
+    table = evaluate(
+        client,
+        confusion_matrix=[[1, 1, 0], [0, 2, 0], [0, 0, 1]],
+        labels=["cat", "dog", "horse"],
+        unclassified=[0, 1, 0],
+    )
+    assert items["input_digest"] != table["input_digest"]
+    assert items | {"input_digest": ""} == table | {"input_digest": ""}
+    assert items["counts"]["unclassified"] == 1
+
+
+def test_the_table_comes_on_request(client: httpx.Client) -> None:
+    assert "table" not in evaluate(client, **PETS)
+    assert evaluate(client, "/evaluate?include=table", **PETS)["table"] == {
+        "cells": [[0, 0, 1], [0, 1, 1], [1, 1, 2], [2, 2, 1]],
+        "unclassified": [0, 1, 0],
+    }
+
+
+@pytest.mark.parametrize("query", ["include=tables", "include=", "includ=table", "x"])
+def test_other_parameters_are_refused(client: httpx.Client, query: str) -> None:
+    response = client.post(f"/evaluate?{query}", json=PETS)
+    assert response.status_code == 422
+    assert response.json()["errors"][0]["pointer"] == "/query"
+
+
+def test_options_reach_the_engine(client: httpx.Client) -> None:
+    report = evaluate(
+        client,
+        confusion_matrix=[[8, 2], [3, 7]],
+        indices=["f_beta", "expected_cost", "weighted_kappa", "accuracy"],
+        beta=2,
+        cost=[[0, 1], [5, 0]],
+        kappa_weights="linear",
+        intervals=False,
+    )
+    assert list(report["overall"]) == ["accuracy", "weighted_kappa", "expected_cost"]
+    assert report["overall"]["accuracy"] == {"value": 0.75, "interval": None}
+    assert report["overall"]["expected_cost"]["value"] == pytest.approx(17 / 20)
+    assert report["per_class"]["0"]["f_beta"]["value"] == pytest.approx(5 * 8 / (5 * 8 + 4 * 2 + 3))
+
+
+def test_undefined_values_are_null_with_a_reason(client: httpx.Client) -> None:
+    report = evaluate(client, confusion_matrix=[[2, 0], [1, 0]])
+    assert report["per_class"]["1"]["precision"]["value"] is None
+    assert report["per_class"]["1"]["precision"]["reason"] == "no_predictions"
+    replaced = evaluate(client, confusion_matrix=[[2, 0], [1, 0]], undefined="zero")
+    assert replaced["overall"]["macro_precision"]["value"] == pytest.approx(1 / 3)
+
+
+@pytest.mark.parametrize("matrix", [[[0]], [[5]], [[0, 0], [0, 0]], [[0, 3], [0, 0]]])
+def test_degenerate_tables_have_a_report(client: httpx.Client, matrix: list[list[int]]) -> None:
+    report = evaluate(client, confusion_matrix=matrix)
+    for value in report["overall"].values():
+        assert (value["value"] is None) <= ("reason" in value)
+
+
+def test_a_compressed_body_is_read(client: httpx.Client) -> None:
+    body = gzip.compress(json.dumps(PETS).encode())
+    headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+    assert client.post("/evaluate", content=body, headers=headers).status_code == 200
+
+
+def test_a_large_body_is_evaluated(client: httpx.Client) -> None:
+    labels = [i % 7 for i in range(200_000)]
+    report = evaluate(client, y_true=labels, y_pred=labels)
+    assert report["counts"]["total"] == 200_000
+    assert report["overall"]["accuracy"]["value"] == 1
+
+
+def test_many_classes_are_evaluated(client: httpx.Client) -> None:
+    labels = [f"c{i}" for i in range(2000)]
+    content: dict[str, Any] = {
+        "labels": labels,
+        "cells": [[i, i, 5] for i in range(2000)],
+        "indices": ["recall"],
+    }
+    report = evaluate(client, **content)
+    assert report["per_class"]["c1999"]["recall"]["value"] == 1
+
+
+def test_reports_are_what_the_document_says(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    for content in (
+        {"confusion_matrix": MNIST, "kappa_weights": "linear", "cost": MNIST},
+        {"confusion_matrix": MNIST, "intervals": False},
+        {"confusion_matrix": [[2, 0, 0], [1, 0, 3], [0, 0, 0]], "spurious": [1, 0, 0]},
+        PETS,
+    ):
+        schema = {"$ref": "#/components/schemas/Report", "components": document["components"]}
+        Draft202012Validator(schema).validate(
+            evaluate(client, "/evaluate?include=table", **content)
+        )
+
+
+def test_the_examples_of_the_document_are_right(client: httpx.Client) -> None:
+    document = client.get("/openapi.json").json()
+    components = document["components"]
+    operation = document["paths"]["/evaluate"]["post"]
+    body = operation["requestBody"]["content"]["application/json"]
+    for example in body["examples"].values():
+        schema = {**body["schema"], "components": components}
+        Draft202012Validator(schema).validate(example["value"])
+        evaluate(client, **example["value"])
+    answer = operation["responses"]["200"]["content"]["application/json"]
+    Draft202012Validator({**answer["schema"], "components": components}).validate(answer["example"])
+    real = evaluate(client, **body["examples"]["confusion_matrix"]["value"])
+    assert answer["example"]["input_digest"] == real["input_digest"]
+    shown = answer["example"]["overall"]["accuracy"]["value"]
+    assert shown == round(real["overall"]["accuracy"]["value"], 4)
+
+
+class TestBatch:
+    def test_it_answers_what_single_requests_answer(self, client: httpx.Client) -> None:
+        requests: list[dict[str, Any]] = [
+            {"confusion_matrix": MNIST},
+            {"confusion_matrix": [[5, 1], [2, 7]], "labels": ["a", "b"]},
+            {"confusion_matrix": [[9, 1], [0, 7]], "labels": ["c", "d"]},
+            {"confusion_matrix": [[9, 0], [3, 0]]},
+            {"confusion_matrix": [[9, 1], [0, 7]], "spurious": [1, 0]},
+            {"confusion_matrix": [[9, 1], [0.5, 7]]},
+            {"confusion_matrix": [[9, 1], [0, 7]], "cell_weights": [[1, 2], [2, 1]]},
+            {"confusion_matrix": [[5, 1], [2, 7]], "cell_weights": [[1, 2], [2, 1]]},
+            {"confusion_matrix": [[9, 1], [0, 7]], "intervals": False},
+            {"y_true": [0, 1], "y_pred": [0, 1], "sample_weight": [2, 3]},
+            PETS,
+        ]
+        response = client.post("/v1/evaluate/batch", json={"requests": requests})
+        assert response.status_code == 200
+        results = response.json()["results"]
+        assert [result["status"] for result in results] == [200] * len(requests)
+        for request, result in zip(requests, results, strict=True):
+            assert near(result["report"], evaluate(client, **request))
+
+    def test_a_bad_request_among_them_fails_alone(self, client: httpx.Client) -> None:
+        requests = [PETS, {"confusion_matrix": [[1, "x"], [1, 1]]}, {"indices": ["accuracy"]}]
+        response = client.post("/v1/evaluate/batch", json={"requests": requests})
+        assert response.status_code == 207
+        good, bad, empty = response.json()["results"]
+        assert good["report"]["counts"]["total"] == 6
+        assert bad["status"] == bad["problem"]["status"] == 422
+        assert bad["problem"]["errors"][0]["pointer"] == "/confusion_matrix/0/1"
+        assert empty["problem"]["errors"][0]["code"] == "no_evidence"
+        assert bad["problem"]["request_id"] == response.headers["x-request-id"]
+
+    @pytest.mark.parametrize(
+        "body", [{}, {"requests": []}, {"requests": [PETS] * 101}, {"requests": [PETS], "x": 1}]
+    )
+    def test_a_batch_that_is_none_is_refused(
+        self, client: httpx.Client, body: dict[str, Any]
+    ) -> None:
+        response = client.post("/v1/evaluate/batch", json=body)
+        assert response.status_code == 422
+        assert len(response.content) < 16 * 1024
+
+    def test_a_hundred_large_ones_are_answered(self, client: httpx.Client) -> None:
+        requests = [{"confusion_matrix": [[i + 1] * 30] * 30} for i in range(100)]
+        response = client.post("/v1/evaluate/batch", json={"requests": requests})
+        assert response.status_code == 200
+
+
+def near(a: object, b: object) -> bool:
+    """Whether two documents are the same up to the last digits of numbers."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        return a.keys() == b.keys() and all(near(a[name], b[name]) for name in a)
+    if isinstance(a, list) and isinstance(b, list):
+        return len(a) == len(b) and all(map(near, a, b))
+    if isinstance(a, float) and isinstance(b, float):
+        return a == pytest.approx(b, rel=1e-9, abs=1e-12)
+    return a == b
+
+
+class TestCatalog:
+    def test_it_lists_everything(self, client: httpx.Client) -> None:
+        items = client.get("/v1/indices").json()["items"]
+        assert [(i["scope"], i["key"]) for i in items] == [(e.scope, e.key) for e in INDICES]
+
+    def test_an_entry_has_its_own_address(self, client: httpx.Client) -> None:
+        entry = client.get("/v1/indices/class/r_prime").json()
+        assert entry["symbol"]
+        assert entry["range"] == [None, 1]
+        assert client.get("/v1/indices/overall/r_prime").json()["scope"] == "overall"
+
+    @pytest.mark.parametrize("path", ["class/mcc", "classes/recall", "overall/nothing"])
+    def test_others_are_not_found(self, client: httpx.Client, path: str) -> None:
+        response = client.get(f"/v1/indices/{path}")
+        assert response.status_code == 404
+        assert response.headers["content-type"] == "application/problem+json"

@@ -1,0 +1,82 @@
+"""Requests that arrive together get what each gets alone."""
+
+import asyncio
+import json
+from dataclasses import replace
+
+import httpx
+import numpy as np
+import pytest
+
+from rprime.inquiry import Inquiry, inquire
+from rprime.routes.gathering import MOST_CLASSES, MOST_TOGETHER, Gathering, stack_key
+from rprime.settings import Limits
+
+draw = np.random.default_rng(0)
+
+
+def body(k: int = 4, **options: object) -> bytes:
+    table = (draw.integers(0, 40, (k, k)) + 50 * np.eye(k, dtype=int)).tolist()
+    return json.dumps({"confusion_matrix": table} | options).encode()
+
+
+def inquiry(content: bytes) -> Inquiry:
+    return inquire(content, Limits())
+
+
+async def at_once(inquiries: list[Inquiry]) -> list[object]:
+    gathering = Gathering()
+    asked = (gathering.evaluate(one) for one in inquiries)
+    return await asyncio.gather(*asked, return_exceptions=True)
+
+
+def test_many_at_once_get_what_each_gets_alone(server: str) -> None:
+    bodies = [body(k, **more) for k in (2, 3, 10) for more in ({}, {"beta": 2}) for _ in range(12)]
+
+    async def ask(client: httpx.AsyncClient, content: bytes) -> bytes:
+        headers = {"Content-Type": "application/json"}
+        return (await client.post("/evaluate", content=content, headers=headers)).content
+
+    async def together() -> list[bytes]:
+        async with httpx.AsyncClient(base_url=server) as client:
+            return await asyncio.gather(*(ask(client, content) for content in bodies))
+
+    async def one_by_one() -> list[bytes]:
+        async with httpx.AsyncClient(base_url=server) as client:
+            return [await ask(client, content) for content in bodies]
+
+    assert asyncio.run(together()) == asyncio.run(one_by_one())
+
+
+def test_more_than_fit_into_one_stack_are_all_answered() -> None:
+    inquiries = [inquiry(body()) for _ in range(2 * MOST_TOGETHER + 3)]
+    answers = asyncio.run(at_once(inquiries))
+    for one, found in zip(inquiries, answers, strict=True):
+        assert one.report(found) == one.report(one.evaluate())  # type: ignore[arg-type]
+
+
+def test_a_fault_of_the_engine_is_the_answer_to_all_of_its_stack_and_to_nobody_else() -> None:
+    fine, other = inquiry(body()), inquiry(body())
+    broken = replace(fine, options=replace(fine.options, indices=("no_such_index",)))
+    found = asyncio.run(at_once([broken, other, broken]))
+    assert [isinstance(answer, KeyError) for answer in found] == [True, False, True]
+
+
+def test_one_who_goes_away_takes_nobody_along() -> None:
+    async def leaving() -> object:
+        gathering = Gathering()
+        gone = asyncio.ensure_future(gathering.evaluate(inquiry(body())))
+        stays = asyncio.ensure_future(gathering.evaluate(inquiry(body())))
+        await asyncio.sleep(0)
+        gone.cancel()
+        return await stays
+
+    assert asyncio.run(leaving())
+
+
+@pytest.mark.parametrize(
+    "content",
+    [body(MOST_CLASSES + 1), body(cost=(1 - np.eye(4)).tolist()), body(kappa_weights="linear")],
+)
+def test_what_gains_nothing_stays_alone(content: bytes) -> None:
+    assert stack_key(inquiry(content)) is None

@@ -1,0 +1,353 @@
+"""In-process: any column of any library, the same report, shown and framed."""
+
+import datetime as dt
+import subprocess
+import sys
+from collections.abc import Callable
+from enum import IntEnum, StrEnum
+from importlib import import_module
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from rich.console import Console
+
+import rprime
+from rprime import ProblemError
+from rprime.client.frames import LIBRARIES
+from rprime.schemas.gate import Gates
+
+TRUE = ["cat", "cat", "dog", "eel"]
+PREDICTED = ["cat", "dog", "dog", None]
+DIGITS = [1, 1, 2, 10]
+FOUND = [1, 2, 2, None]
+Any_ = Any  # what a library of which nothing is known here gives
+
+
+def library(name: str) -> Any_:
+    """Import a library, or skip the test and say loudly that it did not run."""
+    return pytest.importorskip(name, reason=f"NOT TESTED: {name} is not installed")
+
+
+def columns() -> dict[str, Callable[[list[Any]], object]]:
+    return {
+        "list": list,
+        "tuple": tuple,
+        "iterator": iter,
+        "numpy": lambda values: np.array(values, dtype=object),
+        "masked": lambda values: np.ma.masked_array(
+            [values[0] if value is None else value for value in values],
+            [value is None for value in values],
+        ),
+        "pandas": lambda values: library("pandas").Series(values),
+        "pandas.categorical": lambda values: library("pandas").Series(values, dtype="category"),
+        "pandas.nullable": lambda values: library("pandas").array(values),
+        "polars": lambda values: library("polars").Series(values),
+        "pyarrow": lambda values: library("pyarrow").array(values),
+        "pyarrow.chunked": lambda values: library("pyarrow").chunked_array([values]),
+        "arrow.interface": lambda values: Exported(library("pyarrow").array(values)),
+    }
+
+
+class Exported:
+    """A column of which nothing is known but that Arrow can read it."""
+
+    def __init__(self, array: Any) -> None:  # noqa: ANN401 (of pyarrow)
+        self.array = array
+
+    def __arrow_c_array__(self, schema: object = None) -> object:
+        return self.array.__arrow_c_array__(schema)
+
+
+class TestColumns:
+    @pytest.mark.parametrize("kind", columns())
+    @pytest.mark.parametrize(("true", "predicted"), [(TRUE, PREDICTED), (DIGITS, FOUND)])
+    def test_each_gives_the_same_report(
+        self, kind: str, true: list[Any], predicted: list[Any]
+    ) -> None:
+        make = columns()[kind]
+        expected = rprime.evaluate(true, predicted).content
+        assert rprime.evaluate(make(true), make(predicted)).content == expected
+
+    def test_nan_in_predictions_is_unclassified(self) -> None:
+        expected = rprime.evaluate(DIGITS, FOUND).content
+        floats = np.array([1.0, 2.0, 2.0, np.nan])
+        assert rprime.evaluate(np.array(DIGITS, dtype=np.int8), floats).content == expected
+        pd = library("pandas")
+        for missing in (pd.NA, np.nan, None):
+            assert rprime.evaluate(DIGITS, [1, 2, 2, missing]).content == expected
+
+    def test_scalars_of_numpy_and_enumerations_are_labels(self) -> None:
+        class Animal(StrEnum):
+            CAT = "cat"
+            DOG = "dog"
+
+        class Digit(IntEnum):
+            ONE = 1
+            TWO = 2
+
+        animals = rprime.evaluate([Animal.CAT, Animal.DOG], [np.str_("cat"), "cat"])
+        assert animals.content == rprime.evaluate(["cat", "dog"], ["cat", "cat"]).content
+        digits = rprime.evaluate([Digit.ONE, np.int64(2)], [np.uint8(1), Digit.TWO])
+        assert digits.content == rprime.evaluate([1, 2], [1, 2]).content
+
+    def test_weights_and_groups_are_columns_too(self) -> None:
+        for weights in ([1, 2, 0.5, 1], np.array([1, 2, 0.5, 1], dtype=np.float32)):
+            report = rprime.evaluate(TRUE, PREDICTED, sample_weight=weights)
+            assert report.counts.weighted
+            assert report.counts.total == 4.5
+        grouped = rprime.evaluate(TRUE, PREDICTED, groups=np.array([1, 1, 2, 2]))
+        assert grouped.content == rprime.evaluate(TRUE, PREDICTED, groups=[1, 1, 2, 2]).content
+
+    @pytest.mark.parametrize(
+        ("y_true", "said"),
+        [
+            (np.array([True, False]), "y_true.*boolean.*astype"),
+            ([True, False], "boolean"),
+            ([np.True_, 1], "boolean"),
+            ([1.5, 2], r"y_true\[0\]. is 1.5"),
+            ([b"cat", b"dog"], r"y_true\[0\]. is a bytes"),
+            ([dt.date(2026, 1, 1), None], "a date; a label is a string or an integer"),
+            (np.eye(2), "more than one dimension"),
+            (np.array(3), "needs one value for each item"),
+            ("ab", "is a str"),
+            ({"a": 1}, "is a dict"),
+            ({"a", "b"}, "is a set"),
+            (7, "is a int"),
+        ],
+    )
+    def test_what_names_no_class_is_refused(self, y_true: object, said: str) -> None:
+        with pytest.raises((TypeError, ValueError), match=said):
+            rprime.evaluate(y_true, [1, 2])
+
+    def test_a_whole_frame_is_no_column(self) -> None:
+        for name in LIBRARIES:
+            frame = library(name).DataFrame({"y": [1, 2]})
+            with pytest.raises(TypeError, match="whole table"):
+                rprime.evaluate(frame, [1, 2])
+
+    @pytest.mark.parametrize("weight", [float("nan"), float("inf"), True, "1", None])
+    def test_weights_are_finite_numbers(self, weight: object) -> None:
+        with pytest.raises((TypeError, ValueError), match=r"sample_weight\[1\]"):
+            rprime.evaluate([1, 2], [1, 2], sample_weight=[1, weight])
+
+    def test_a_missing_true_label_is_a_problem_with_its_place(self) -> None:
+        with pytest.raises(ProblemError) as caught:
+            rprime.evaluate([1, np.nan], [1, 2])
+        assert caught.value.errors[0].pointer == "/y_true/1"
+
+
+class TestTables:
+    COUNTS = ((5, 1), (2, 7))
+
+    def test_an_array_and_a_frame_give_the_same_report(self) -> None:
+        labels = ["ill", "well"]
+        expected = rprime.evaluate(confusion_matrix=self.COUNTS, labels=labels).content
+        counts = np.array(self.COUNTS)
+        pd, pl = library("pandas"), library("polars")
+        for frame in (
+            pd.DataFrame(counts, columns=labels),
+            pd.DataFrame(counts, columns=labels, index=labels),
+            pl.DataFrame(counts, schema=labels),
+        ):
+            assert rprime.evaluate(confusion_matrix=frame).content == expected
+        assert rprime.evaluate(confusion_matrix=counts, labels=labels).content == expected
+
+    def test_a_cross_tabulation_is_a_table(self) -> None:
+        pd = library("pandas")
+        true, predicted = pd.Series(["a", "b", "b"]), pd.Series(["a", "b", "a"])
+        report = rprime.evaluate(confusion_matrix=pd.crosstab(true, predicted), table=True)
+        assert (report.labels, report.table and report.table.cells) == (
+            ["a", "b"],
+            [(0, 0, 1), (1, 0, 1), (1, 1, 1)],
+        )
+
+    def test_rows_in_another_order_are_refused(self) -> None:
+        frame = library("pandas").DataFrame([[1, 2], [3, 4]], index=["b", "a"], columns=["a", "b"])
+        with pytest.raises(ValueError, match="reindex"):
+            rprime.evaluate(confusion_matrix=frame)
+
+    def test_labels_that_contradict_the_columns_are_refused(self) -> None:
+        frame = library("pandas").DataFrame([[1, 2], [3, 4]], columns=["a", "b"])
+        with pytest.raises(ValueError, match="leave them out"):
+            rprime.evaluate(confusion_matrix=frame, labels=["b", "a"])
+
+    def test_options_that_are_matrices_are_arrays(self) -> None:
+        cost = np.array([[0, 1], [5, 0]])
+        report = rprime.evaluate(confusion_matrix=self.COUNTS, cost=cost, kappa_weights="linear")
+        assert report.overall["expected_cost"].value == pytest.approx(11 / 15)
+        assert report.options.kappa_weights == "linear"
+
+
+class TestRequests:
+    def test_gates_are_a_mapping_or_the_model(self) -> None:
+        rules = {"rules": [{"index": "accuracy", "min_value": 0.5}]}
+        arguments: Any = {"confusion_matrix": [[50, 1], [1, 50]]}
+        as_mapping = rprime.evaluate(**arguments, gates=rules)
+        as_model = rprime.evaluate(**arguments, gates=Gates.model_validate(rules))
+        assert (as_mapping.verdict, as_model.content) == ("pass", as_mapping.content)
+
+    @pytest.mark.parametrize("name", ["gates", "baseline", "test_set"])
+    def test_a_name_in_the_place_of_a_mapping_is_refused(self, name: str) -> None:
+        wrong: Any = {name: "gates.yaml"}
+        with pytest.raises(TypeError, match=f"`{name}` is a str"):
+            rprime.evaluate(TRUE, PREDICTED, **wrong)
+
+    def test_none_is_left_out(self) -> None:
+        report = rprime.evaluate(TRUE, PREDICTED, gates=None, baseline=None, indices=None)
+        assert report.content == rprime.evaluate(TRUE, PREDICTED).content
+
+    def test_a_misspelt_option_is_a_problem(self) -> None:
+        wrong: Any = {"gate": {}}
+        with pytest.raises(ProblemError, match="Did you mean `gates`"):
+            rprime.evaluate(TRUE, PREDICTED, **wrong)
+
+    def test_a_baseline_takes_columns_too(self, client: httpx.Client) -> None:
+        report = rprime.evaluate(TRUE, PREDICTED, baseline={"y_pred": np.array(TRUE)})
+        assert report.comparison is not None
+        assert report.comparison.comparability == "same_items"
+        body = {"y_true": TRUE, "y_pred": PREDICTED, "baseline": {"y_pred": TRUE}}
+        assert report.content == client.post("/evaluate", json=body).content
+
+
+class TestFrames:
+    @pytest.mark.parametrize("name", LIBRARIES)
+    def test_the_classes_are_rows(self, name: str) -> None:
+        frame = rprime.evaluate(TRUE, PREDICTED).to_frame(library(name).__name__)
+        assert type(frame).__module__.startswith(name)
+        assert list(frame["class"]) == ["cat", "dog", "eel"]
+        assert list(frame["support"]) == [2, 1, 1]
+        assert list(frame["recall"]) == [0.5, 1, 0]
+
+    @pytest.mark.parametrize("name", LIBRARIES)
+    def test_values_have_their_intervals_and_reasons(self, name: str) -> None:
+        report = rprime.evaluate(TRUE, PREDICTED)
+        frame = report.to_frame(library(name), of="overall")
+        place = list(frame["index"]).index("accuracy")
+        assert (frame["low"][place], frame["high"][place]) == report.overall["accuracy"].interval
+        rows = len(report.overall) + sum(map(len, report.per_class.values()))
+        assert len(report.to_frame(library(name), of="values")) == rows
+
+    def test_without_a_library_it_names_both(self) -> None:
+        code = (
+            "import sys, rprime; sys.modules.update(pandas=None, polars=None)\n"
+            "import importlib.util as u; real = u.find_spec\n"
+            "import rprime.client.frames as f\n"
+            "f.find_spec = lambda name: None if name in f.LIBRARIES else real(name)\n"
+            "for name in f.LIBRARIES: del sys.modules[name]\n"
+            "try: rprime.evaluate(['a', 'b'], ['a', 'b']).to_frame()\n"
+            "except ImportError as error: print(error)"
+        )
+        said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout  # noqa: PLW1510
+        assert "pip install pandas" in said
+        assert "pip install polars" in said
+
+    def test_unknown_choices_are_refused(self) -> None:
+        report = rprime.evaluate(TRUE, PREDICTED)
+        wrong: Any = "dask"
+        with pytest.raises(ValueError, match="pandas, polars"):
+            report.to_frame(wrong)
+        with pytest.raises(ValueError, match="per_class, overall, values"):
+            report.to_frame(of=wrong)
+
+
+class TestDisplay:
+    HOSTILE = ("<script>alert(1)</script>", "[red]x[/red]", "=cmd()", "אבג", "a|b")
+
+    def test_a_notebook_shows_names_as_text(self) -> None:
+        report = rprime.evaluate(self.HOSTILE, self.HOSTILE)
+        shown = report._repr_html_()
+        assert "<script>" not in shown
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
+        assert "<bdi>אבג</bdi>" in shown
+
+    def test_a_terminal_shows_names_as_text(self) -> None:
+        console = Console(record=True, width=200, file=open("/dev/null", "w"))  # noqa: SIM115, PTH123
+        with console.file:
+            console.print(rprime.evaluate(self.HOSTILE, self.HOSTILE))
+            text = console.export_text()
+        assert "[red]x[/red]" in text
+        assert "accuracy" in text
+
+    def test_many_classes_are_cut_and_counted(self) -> None:
+        report = rprime.evaluate(range(50), range(50))
+        shown = report._repr_html_()
+        assert "the first 20 of 50" in shown
+        assert len(shown) < 20_000
+
+    def test_a_verdict_opens_it(self) -> None:
+        gates = {"rules": [{"index": "accuracy", "min_value": 1, "test": "none"}]}
+        report = rprime.evaluate(TRUE, PREDICTED, gates=gates)
+        assert report._repr_html_().startswith("<p><strong>fail: 3 classes, 4 items")
+
+    def test_few_indices_are_shown_whichever_they_are(self) -> None:
+        report = rprime.evaluate(TRUE, PREDICTED, indices=["csi", "lift"])
+        assert "csi" in report._repr_html_()
+        assert report.overall.csi.value is not None
+
+
+ITEMS = ["cat", "dog", "dog", "eel"]
+SCORES = [[0.75, 0.25, 0.0], [0.25, 0.5, 0.25], [0.5, 0.25, 0.25], [0.0, 0.25, 0.75]]
+NAMES = ["cat", "dog", "eel"]
+TABLES: dict[str, Callable[[], object]] = {
+    "numpy": lambda: np.array(SCORES),
+    "numpy.float32": lambda: np.array(SCORES, np.float32),
+    "numpy.fortran": lambda: np.asfortranarray(SCORES),
+    "rows": lambda: [np.array(row) for row in SCORES],
+    "pandas": lambda: library("pandas").DataFrame(SCORES, columns=NAMES),
+    "pandas.numbered": lambda: library("pandas").DataFrame(SCORES),
+    "polars": lambda: library("polars").DataFrame(SCORES, schema=NAMES, orient="row"),
+}
+
+
+class TestScores:
+    @pytest.mark.parametrize("kind", TABLES)
+    def test_every_table_is_what_lists_are(self, kind: str) -> None:
+        plain = rprime.evaluate(ITEMS, y_score=SCORES, labels=NAMES, curves=True)
+        found = rprime.evaluate(ITEMS, y_score=TABLES[kind](), curves=True)
+        assert found.content == plain.content
+        assert plain.overall["log_loss"].value == pytest.approx(
+            -np.log([0.75, 0.5, 0.25, 0.75]).mean()
+        )
+
+    def test_of_two_classes_one_column_is_enough(self) -> None:
+        second = np.array([0.25, 0.5, 0.75])
+        found = rprime.evaluate([0, 1, 1], y_score=second)
+        assert found.content == rprime.evaluate([0, 1, 1], y_score=second.tolist()).content
+        frame = library("pandas").DataFrame({0: 1 - second, 1: second})
+        assert found.overall == rprime.evaluate([0, 1, 1], y_score=frame).overall
+
+    def test_a_service_gives_the_same_bytes(self, server: str) -> None:
+        options: Any = {"reject": "sweep", "baseline": {"y_score": SCORES[::-1]}, "labels": NAMES}
+        with rprime.Client(server) as client:
+            asked = client.evaluate(ITEMS, y_score=np.array(SCORES), **options)
+        assert asked.content == rprime.evaluate(ITEMS, y_score=SCORES, **options).content
+        assert asked.overall.brier_score.value is not None
+
+    def test_what_is_no_number_is_named(self) -> None:
+        broken = np.array(SCORES)
+        broken[2, 1] = np.nan
+        with pytest.raises(ValueError, match=r"`y_score\[2\]\[1\]` is nan"):
+            rprime.evaluate(ITEMS, y_score=broken)
+        with pytest.raises(ValueError, match="columns of `y_score`"):
+            rprime.evaluate(ITEMS, y_score=TABLES["pandas"](), labels=NAMES[::-1])
+
+
+def test_the_package_loads_nothing_until_it_is_asked_for() -> None:
+    code = (
+        "import sys, rprime; heavy = {'httpx', 'numpy', 'pydantic', 'fastapi', 'rich'}\n"
+        "assert not heavy & set(sys.modules); assert 'Client' in dir(rprime)\n"
+        "from rprime import evaluate; evaluate(['a', 'b'], ['a', 'b'])\n"
+        "unused = {'fastapi', 'starlette', 'uvicorn', 'httpx', 'sqlalchemy', 'structlog'}\n"
+        "assert not unused & set(sys.modules), unused & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    for name in rprime.__all__:
+        assert getattr(rprime, name) is not None
+    with pytest.raises(AttributeError):
+        import_module("rprime").nothing  # noqa: B018 (asking is the point)

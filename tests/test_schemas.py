@@ -1,0 +1,226 @@
+"""The published contract and the reader say the same, and the texts come from the catalog."""
+
+import json
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from pydantic import ValidationError
+
+from rprime.core.catalog import CLASS_INDICES, INDICES, KEYS, OVERALL_INDICES
+from rprime.core.gates.rules import mistakes
+from rprime.core.index import REASONS
+from rprime.evidence import names
+from rprime.evidence.document import ARRAYS
+from rprime.inquiry import inquire
+from rprime.problems import Problem
+from rprime.schemas import catalog, components, evaluate_body, request_fields
+from rprime.schemas.gate import Gates
+from rprime.schemas.provenance import Provenance, Reference
+from rprime.schemas.request import EVALUATE_REQUESTS, EvaluateOptions, RequestOptions
+from rprime.settings import Limits
+
+SCHEMA = {**evaluate_body(), "components": {"schemas": components()}}
+CONTRACT = Draft202012Validator(SCHEMA)
+LIMITS = Limits()
+
+
+def accepted(content: object) -> bool:
+    try:
+        inquire(orjson.dumps(content), LIMITS)
+    except Problem:
+        return False
+    return True
+
+
+NUMBER = st.sampled_from([0, 1, 2, 3, 0.5, 2.0, 2**53 - 1])
+BAD: st.SearchStrategy[Any] = st.sampled_from([-1, 2**53, "7", True, None, [], {}])
+LABEL = st.sampled_from(["a", "b", "é", "c d", "\u200b", "", " "])
+INTEGER = st.sampled_from([0, 1, 2, -5, 2.0, 2.5, 2**53, True, "0"])
+
+
+def rows(element: st.SearchStrategy[Any], k: int) -> st.SearchStrategy[Any]:
+    return st.lists(st.lists(element, min_size=k, max_size=k), min_size=k, max_size=k)
+
+
+@st.composite
+def requests(draw: st.DrawFn) -> dict[str, Any]:
+    """Draw requests that are right, or wrong in a way that a schema can see."""
+    k = draw(st.integers(1, 3))
+    number = draw(st.sampled_from([NUMBER, NUMBER, NUMBER | BAD]))
+    label = draw(st.sampled_from([st.sampled_from(["a", "b"]), st.integers(7, 8), LABEL, INTEGER]))
+    labels: list[list[Any]] = [
+        ["a", "b", "c"],
+        ["a", "b", "c"],
+        [0, 1, 2],
+        ["\u202e", "a", "b"],
+        ["a", 1, "b"],
+    ]
+    evidence = {
+        "confusion_matrix": rows(number, k),
+        "cells": st.lists(
+            st.tuples(st.integers(0, k - 1), st.integers(0, k - 1), number), min_size=1
+        ),
+        "labels": st.sampled_from(labels).map(lambda found: found[:k]),
+        "y_true": st.lists(label, min_size=k, max_size=k),
+        "y_pred": st.lists(label | st.none(), min_size=k, max_size=k),
+    }
+    kinds = [
+        ["confusion_matrix"],
+        ["confusion_matrix", "labels"],
+        ["cells", "labels"],
+        ["y_true", "y_pred"],
+        ["y_true", "y_pred"],
+    ]
+    wrong = [["cells"], ["y_true"], ["labels"], ["confusion_matrix", "y_true", "y_pred"]]
+    chosen = draw(st.sampled_from(kinds * 3 + wrong))
+    more = {
+        "axis": st.sampled_from(["rows_are_true", "rows_are_predicted", "rows"]),
+        "unclassified": st.lists(number, min_size=k, max_size=k),
+        "sample_weight": st.lists(number, min_size=k, max_size=k) | st.none(),
+        "cell_weights": rows(number, k),
+        "beta": st.sampled_from([1, 0.5, 2, 0, -1, "1", True, None, 10_000]),
+        "undefined": st.sampled_from(["null", "zero", "one", "nan", None]),
+        "confidence": st.sampled_from([0.9, 0.99, 0, 1, "0.9"]),
+        "exact": st.sampled_from([True, False, 1, "yes"]),
+        "intervals": st.sampled_from([True, False, None, 0]),
+        "indices": st.sampled_from([["accuracy"], ["f1", "kappa"], [], ["f2"], "f1", [1]]),
+        "kappa_weights": st.sampled_from(["linear", "quadratic", "cubic", None]),
+        "gatez": st.just(1),
+    }
+    if "y_true" in chosen:
+        del more["cell_weights"]  # how many classes occur is nothing a schema can see
+    optional = draw(st.lists(st.sampled_from(sorted(more)), max_size=2, unique=True))
+    content: dict[str, Any] = draw(
+        st.fixed_dictionaries(
+            {name: evidence[name] for name in chosen} | {name: more[name] for name in optional}
+        )
+    )
+    return content
+
+
+def beyond_a_schema(content: dict[str, Any]) -> bool:
+    """Whether a request is wrong in a way that only the reader can see."""
+    items = [content.get("y_true"), content.get("y_pred")]
+    if not all(isinstance(found, list) for found in items):
+        return False
+    true, predicted = items
+    assert true is not None
+    assert predicted is not None
+    kinds = {type(label) is str for label in (*true, *predicted) if label is not None}
+    if len(kinds) > 1:
+        return True
+    occurring = {str(label) for label in (*true, *predicted) if label is not None}
+    return len({name.strip() for name in occurring}) < len(occurring)
+
+
+@given(requests())
+def test_the_reader_accepts_what_the_contract_accepts(content: dict[str, Any]) -> None:
+    content = json.loads(json.dumps(content))
+    if accepted(content) != CONTRACT.is_valid(content):
+        assert CONTRACT.is_valid(content)
+        assert beyond_a_schema(content), content
+
+
+def test_the_contract_itself_is_valid() -> None:
+    Draft202012Validator.check_schema(SCHEMA)
+
+
+def test_the_options_that_are_checked_are_those_that_are_published() -> None:
+    kinds = [set(components()[kind.__name__]["properties"]) for kind in EVALUATE_REQUESTS]
+    assert all(set(EvaluateOptions.model_fields) <= published for published in kinds)
+    assert set(RequestOptions.model_fields) | set(ARRAYS) == set().union(*kinds)
+    assert set().union(*kinds) <= request_fields()
+
+
+def test_class_names_are_published_as_they_are_checked() -> None:
+    validator = Draft202012Validator(components()["ClassName"])
+    for name in ("a", "a b", "é", "\u200b", "a\n", "\x85", "", "  ", "x" * 128, "x" * 129, "🐈"):
+        try:
+            names.declared([name], "", 1)
+        except ValueError:
+            assert not validator.is_valid(name), name
+        else:
+            assert validator.is_valid(name), name
+
+
+def test_reports_describe_every_index_with_its_range() -> None:
+    published = components()
+    overall = published["Overall"]["properties"]
+    assert list(overall) == list(OVERALL_INDICES)
+    assert set(CLASS_INDICES) < set(published["ClassReport"]["properties"])
+    assert overall["kappa"]["description"] == OVERALL_INDICES["kappa"].description
+    assert overall["accuracy"]["properties"]["value"] == {"minimum": 0, "maximum": 1}
+    assert published["Value"]["properties"]["reason"]["enum"] == list(REASONS[1:])
+
+
+def test_the_catalog_lists_every_entry_once() -> None:
+    found = [(entry.scope, entry.key) for entry in catalog().items]
+    assert found == [(entry.scope, entry.key) for entry in INDICES]
+    assert len(set(found)) == len(found)
+    assert "Infinity" not in catalog().model_dump_json()
+    assert "NaN" not in catalog().model_dump_json()
+
+
+def test_keys_in_requests_are_those_of_the_catalog() -> None:
+    assert components()["IndexKey"]["enum"] == list(KEYS)
+
+
+RULE = {"index": "r_prime", "classes": "all", "max_drop": 0.05}
+
+
+def test_gates_become_rules_of_the_core() -> None:
+    gate = Gates.model_validate(
+        {
+            "rules": [RULE, {"index": "accuracy", "min_value": 1, "severity": "warn"}],
+            "on": {"inconclusive": "pass"},
+            "waivers": [
+                {
+                    "rule": "r_prime.max_drop",
+                    "class": "cat",
+                    "ceiling": 0.1,
+                    "reason": "known",
+                    "by": "me",
+                    "expires": "2030-01-31",
+                }
+            ],
+        }
+    ).core()
+    assert [rule.name for rule in gate.rules] == ["r_prime.max_drop", "accuracy.min_value"]
+    assert gate.rules[0].classes == "all"
+    assert gate.effects["inconclusive"] == "pass"
+    assert gate.waivers[0].class_ == "cat"
+    assert not list(mistakes(gate))
+
+
+@pytest.mark.parametrize(
+    "gates",
+    [
+        {},
+        {"rules": [RULE], "alpha": 0.5},
+        {"rules": [RULE], "alhpa": 0.1},
+        {"rules": [{**RULE, "min_value": 0.5}]},
+        {"rules": [{"index": "r_prime"}]},
+        {"rules": [{**RULE, "index": "r_primes"}]},
+        {"rules": [{**RULE, "max_drop": "0.05"}]},
+        {"rules": [{**RULE, "classes": []}]},
+        {"rules": [{**RULE, "clases": ["a"]}]},
+        {"rules": [RULE], "on": {"undefined": "pass"}},
+        {"rules": [RULE], "on": {"undefinde": "warn"}},
+        {"rules": [RULE], "waivers": [{"rule": "x"}]},
+    ],
+)
+def test_gates_that_could_be_misread_are_refused(gates: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Gates.model_validate(gates)
+
+
+def test_provenance_and_baseline_are_bounded() -> None:
+    assert Provenance.model_validate({"project": "digits", "tags": ["run 7"]}).project
+    assert Reference.model_validate({"alias": "champion"}).alias
+    for bad in ({"project": "x" * 129}, {"source": "x" * 3000}, {"tags": ["x" * 300]}):
+        with pytest.raises(ValidationError):
+            Provenance.model_validate(bad)
