@@ -10,7 +10,7 @@ from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
 
 
-def values_of(table: ConfusionTable, **options: Any) -> Values:  # noqa: ANN401 (any option)
+def values_of(table: ConfusionTable, **options: Any) -> Values:
     """Compute the catalog on a table."""
     asked = Options(**options)
     return compute(table, asked, select(asked))
@@ -26,6 +26,6 @@ def overall(values: Values) -> dict[str, Any]:
     return {e.key: v for e, v in zip(values.selection.overall, values.overall, strict=True)}
 
 
-def dense(counts: Any, *vectors: Any) -> ConfusionTable:  # noqa: ANN401 (nested lists)
+def dense(counts: Any, *vectors: Any) -> ConfusionTable:
     """Build a table from nested lists."""
     return ConfusionTable.dense(np.array(counts, dtype=float), *(np.array(v) for v in vectors))

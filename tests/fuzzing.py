@@ -248,7 +248,7 @@ def _grafted(random: Random, request: Request) -> Request:
     return Request(request.path, JSON, "", body, random.random() < 0.2)
 
 
-def _graft(random: Random, content: Any) -> None:  # noqa: ANN401 (any JSON value)
+def _graft(random: Random, content: Any) -> None:
     """Walk down to some place, and change what is there."""
     place = random.choice(_places(content))
     while random.random() < 0.6 and _places(content[place]):
@@ -265,7 +265,7 @@ def _graft(random: Random, content: Any) -> None:  # noqa: ANN401 (any JSON valu
         content.append(deepcopy(content[place]))
 
 
-def _places(content: Any) -> list[Any]:  # noqa: ANN401 (any JSON value)
+def _places(content: Any) -> list[Any]:
     if isinstance(content, dict):
         return list(content)
     return list(range(len(content))) if isinstance(content, list) else []

@@ -21,21 +21,21 @@ TODAY = date(2026, 11, 22)
 # Any: the fields of the dataclass that each of these makes.
 
 
-def drop(limit: float = 0.05, **fields: Any) -> Rule:  # noqa: ANN401 (see above)
+def drop(limit: float = 0.05, **fields: Any) -> Rule:
     known: dict[str, Any] = {"index": "recall", "kind": "max_drop", "classes": "all"}
     return Rule(limit=limit, **known | fields)
 
 
-def floor(limit: float, **fields: Any) -> Rule:  # noqa: ANN401 (see above)
+def floor(limit: float, **fields: Any) -> Rule:
     known: dict[str, Any] = {"index": "accuracy", "kind": "min_value"}
     return Rule(limit=limit, **known | fields)
 
 
-def gate_of(*rules: Rule, **fields: Any) -> Gate:  # noqa: ANN401 (see above)
+def gate_of(*rules: Rule, **fields: Any) -> Gate:
     return Gate(rules=rules, **fields)
 
 
-def waiver(**fields: Any) -> Waiver:  # noqa: ANN401 (see above)
+def waiver(**fields: Any) -> Waiver:
     known: dict[str, Any] = {"rule": "recall.max_drop", "ceiling": 0.12, "expires": TODAY}
     return Waiver(**known | {"reason": "relabelled", "by": "ana"} | fields)
 

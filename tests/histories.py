@@ -21,7 +21,7 @@ LABELS = ["cat", "dog", "eel"]
 TRUE = [LABELS[i] for i in np.random.default_rng(0).integers(0, 3, 400)]
 
 
-def matrix(errors: int = 5, project: str | None = "pets", **given: Any) -> Json:  # noqa: ANN401 - JSON
+def matrix(errors: int = 5, project: str | None = "pets", **given: Any) -> Json:
     """Give a request with a table of 300 items, some of them errors."""
     good = 100 - 2 * errors
     table = [[good if i == j else errors for j in range(3)] for i in range(3)]
@@ -40,7 +40,7 @@ def predicted(seed: int, wrong: float) -> list[str]:
     ]
 
 
-def labels(seed: int = 1, wrong: float = 0.1, **given: Any) -> Json:  # noqa: ANN401 - JSON
+def labels(seed: int = 1, wrong: float = 0.1, **given: Any) -> Json:
     """Give a request with the labels of 400 items."""
     return {
         "y_true": TRUE,
@@ -55,7 +55,7 @@ def labels(seed: int = 1, wrong: float = 0.1, **given: Any) -> Json:  # noqa: AN
 def keeping(
     serve_app: ServeApp,
     folder: Path,
-    **settings: Any,  # noqa: ANN401 - of any kind
+    **settings: Any,
 ) -> Iterator[httpx.Client]:
     """Serve with a SQLite store in a folder."""
     given = {"store": f"sqlite:///{folder}/rprime.db"} | settings

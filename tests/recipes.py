@@ -26,7 +26,7 @@ FEW = slice(180, 220)
 """Too few items to tell."""
 
 
-def load(name: str) -> Any:  # noqa: ANN401 (YAML)
+def load(name: str) -> Any:
     return yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
 
 

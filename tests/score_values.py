@@ -10,7 +10,7 @@ from rprime.core.scores.scores import Scores
 from sides import names, table_of
 
 
-def softmax(values: Any) -> Any:  # noqa: ANN401 (arrays)
+def softmax(values: Any) -> Any:
     shares = np.exp(values - values.max(-1, keepdims=True))
     return shares / shares.sum(-1, keepdims=True)
 
@@ -23,7 +23,7 @@ def drawn(rng: np.random.Generator, n: int, k: int, sharp: float = 1.0) -> Score
     return Scores(true, softmax(values))
 
 
-def evaluated(scores: Scores, **options: Any) -> Evaluation:  # noqa: ANN401 (any option)
+def evaluated(scores: Scores, **options: Any) -> Evaluation:
     table = table_of(scores.true, scores.top, scores.k)
     return evaluate(table, names(scores.k), Options(**options), scores=scores)
 

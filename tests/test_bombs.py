@@ -84,7 +84,7 @@ def test_a_bomb_is_refused(target: httpx.Client, processes: dict[int, int], bomb
     [(status, seconds, answer)], peak = measured(
         target, processes[target.base_url.port or 0], [bomb]
     )
-    print(f"{bomb}: {status}, {seconds:.2f} s, {peak / MIB:+.0f} MiB")  # noqa: T201 (the figure)
+    print(f"{bomb}: {status}, {seconds:.2f} s, {peak / MIB:+.0f} MiB")  # noqa: T201 (the figure) (the figure)
     assert status in REFUSALS, answer[:500]
     assert len(answer) <= 16 * 1024
     assert peak <= bomb.most
@@ -102,7 +102,7 @@ def test_many_bombs_leave_room_for_others(target: httpx.Client, processes: dict[
             assert target.post("/evaluate", json=SMALL).status_code == 200
             served += 1
         answers, peak = going_off.result()
-    print(f"32 at once: {peak / MIB:+.0f} MiB, {served} small requests beside them")  # noqa: T201
+    print(f"32 at once: {peak / MIB:+.0f} MiB, {served} small requests beside them")  # noqa: T201 (the figure)
     assert {status for status, _, _ in answers} <= REFUSALS | BUSY
     assert served > 5
     in_flight = target.get("/version").json()["limits"]["in_flight_bytes"]

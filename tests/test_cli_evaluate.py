@@ -11,7 +11,7 @@ from xml.etree import ElementTree as ET
 import httpx
 import numpy as np
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 import rprime as library
 from flaky import Step, flaky
@@ -65,7 +65,7 @@ def gates(write: Write) -> str:
     return write("gates.yaml", GATES)
 
 
-def reported(done: subprocess.CompletedProcess[str]) -> Any:  # noqa: ANN401 (JSON)
+def reported(done: subprocess.CompletedProcess[str]) -> Any:
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
@@ -399,7 +399,7 @@ class TestService:
         assert {name: kept[name] for name in here} == here
 
     def test_the_key_comes_from_an_option_or_a_variable(self, rprime: Run, file: str) -> None:
-        with flaky(Step(body=library.evaluate(**REQUEST).content)) as server:  # type: ignore[arg-type]
+        with flaky(Step(body=library.evaluate(**REQUEST).content)) as server:  # type: ignore[arg-type] # a literal
             rprime("evaluate", file, "--server", server.url, "--key", "rp_a")
             rprime("evaluate", file, "--server", server.url, RPRIME_KEY="rp_b\n")
             found = [seen.headers["authorization"] for seen in server.seen]

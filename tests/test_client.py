@@ -105,7 +105,7 @@ class TestProblems:
         assert problem.errors[0][:2] == ("/confusion_matrix/0/1", "out_of_range")
         assert problem.request_id
         assert "/confusion_matrix/0/1: A count" in str(problem)
-        assert pickle.loads(pickle.dumps(problem)).errors == problem.errors  # noqa: S301
+        assert pickle.loads(pickle.dumps(problem)).errors == problem.errors  # noqa: S301 (our own)
 
     def test_they_are_the_same_here(self, service: Client) -> None:
         wrong: Any = {"y_true": ["a", None], "y_pred": ["a", "b"], "betta": 2}

@@ -92,7 +92,7 @@ def test_calls_run_at_the_same_time() -> None:
 
 
 def test_problems_and_outages_are_exceptions(server: str) -> None:
-    async def ask(url: str, **options: Any) -> None:  # noqa: ANN401 (of any client)
+    async def ask(url: str, **options: Any) -> None:
         async with AsyncClient(url, **options) as client:
             await client.evaluate(confusion_matrix=[[1, -1], [2, 3]])
 

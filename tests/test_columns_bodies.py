@@ -27,6 +27,7 @@ from bodies import (
     report,
     send,
 )
+from rprime import evidence
 
 Json = dict[str, Any]
 
@@ -145,8 +146,6 @@ def test_integers_as_ids_are_their_decimal_text(client: httpx.Client) -> None:
 
 
 def test_the_fingerprint_with_ids_is_the_published_one() -> None:
-    from rprime import evidence  # noqa: PLC0415
-
     bounds = evidence.Bounds(classes=10, inflated=1000, depth=8)
     body = as_csv({"y_true": ["b", "a"], "y_pred": ["b", "b"], "item_id": ["x", "Ab"]})
     document = evidence.read_columns(
@@ -273,7 +272,7 @@ def test_texts_that_are_no_integers_stay_what_they_are(client: httpx.Client) -> 
     assert found["labels"] == ["09", "10", "9"]
 
 
-def test_a_bomb_does_not_go_off(serve: Any) -> None:  # noqa: ANN401
+def test_a_bomb_does_not_go_off(serve: Any) -> None:
     with serve(RPRIME_LIMITS_OTHER_BODY_BYTES="1000000", RPRIME_STORE="none") as client:
         zeros = np.zeros(3_000_000, np.uint8)
         for kind in MEDIA_TYPES:
@@ -284,7 +283,7 @@ def test_a_bomb_does_not_go_off(serve: Any) -> None:  # noqa: ANN401
             assert fault(response) == (413, "", "body_too_large"), kind
 
 
-def test_a_kept_evaluation_has_its_items(serve: Any) -> None:  # noqa: ANN401
+def test_a_kept_evaluation_has_its_items(serve: Any) -> None:
     with serve() as client:
         columns: Columns = {"y_true": [0, 1, 1], "y_pred": [0, 1, 0], "item_id": ["c", "a", "b"]}
         request: Json = {"project": "p", "model": "m", "version": "1"}

@@ -102,7 +102,7 @@ def test_damaged_messages_are_refused_and_not_believed(small: httpx.Client, plac
     assert send(small, "arrow", bytes(body)).status_code in {200, 400, 413, 422}
 
 
-def parquet(columns: Columns, **options: Any) -> bytes:  # noqa: ANN401 (of pyarrow)
+def parquet(columns: Columns, **options: Any) -> bytes:
     sink = io.BytesIO()
     pyarrow.parquet.write_table(pa.table(columns), sink, **options)
     return sink.getvalue()

@@ -229,7 +229,7 @@ def test_comparability_follows_fingerprints_then_identifiers() -> None:
     true, old, new = random_items(1, 3, 60, missing=False)
     a, b = side_of(true, new, 3), side_of(true, old, 3)
 
-    def relation(**baseline: Any) -> str:  # noqa: ANN401 (the fields of Side)
+    def relation(**baseline: Any) -> str:
         return plain(a, replace(b, **baseline), SMALL).comparability
 
     assert relation() == "same_items"

@@ -49,7 +49,7 @@ def test_short_curves_are_those_of_scikit_learn(digits: int) -> None:
     np.testing.assert_array_equal(curve["threshold"][1:], thresholds[::-1])
 
 
-def corners(x: Any, y: Any) -> set[tuple[float, float]]:  # noqa: ANN401 (arrays)
+def corners(x: Any, y: Any) -> set[tuple[float, float]]:
     points = np.column_stack((x, y)).astype(float)
     return {tuple(points[i]) for i in ConvexHull(points).vertices}
 
@@ -70,7 +70,7 @@ def test_thinned_curves_keep_their_hull() -> None:
 
 
 @given(arrays(np.int64, st.integers(3, 60), elements=st.integers(-9, 9)), st.integers(0, 2))
-def test_the_hull_of_any_curve_is_kept(y: Any, step: int) -> None:  # noqa: ANN401 (an array)
+def test_the_hull_of_any_curve_is_kept(y: Any, step: int) -> None:
     x = np.arange(len(y)) // (step + 1)
     kept = thinned(x, y, 3)
     spread = np.ptp(x) and np.ptp(y)

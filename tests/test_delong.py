@@ -17,7 +17,7 @@ from sides import names, side_of
 RNG = np.random.default_rng(1988)
 
 
-def components(column: Any, positive: Any) -> tuple[Any, Any]:  # noqa: ANN401 (arrays)
+def components(column: Any, positive: Any) -> tuple[Any, Any]:
     """The structural components of DeLong, by comparing all pairs."""
     x, y = column[positive][:, None], column[~positive]
     psi = (x > y) + (x == y) / 2
@@ -45,7 +45,7 @@ def test_influences_give_the_covariances_of_delong(digits: int | None) -> None:
             assert influences[i] @ influences[j] == pytest.approx(expected, rel=1e-10)
 
 
-def interval(scores: Scores, key: str, **options: Any) -> tuple[float, float]:  # noqa: ANN401
+def interval(scores: Scores, key: str, **options: Any) -> tuple[float, float]:
     evaluation = evaluated(scores, **options)
     known = evaluation.intervals
     assert known is not None
@@ -119,7 +119,7 @@ def test_intervals_cover_what_they_estimate(key: str) -> None:
     assert 0.92 <= covered / 400 <= 0.98
 
 
-def scored_side(scores: Scores, groups: Any = None) -> Side:  # noqa: ANN401 (an array)
+def scored_side(scores: Scores, groups: Any = None) -> Side:
     side = side_of(scores.true, scores.top, scores.k, groups)
     return Side(
         labels=side.labels,
@@ -137,7 +137,7 @@ def both(k: int = 3) -> tuple[Scores, Scores]:
     return Scores(old.true, values / values.sum(-1, keepdims=True)), old
 
 
-def comparison(new: Side, old: Side, **options: Any) -> Comparison:  # noqa: ANN401
+def comparison(new: Side, old: Side, **options: Any) -> Comparison:
     return compare(new, old, Options(**options))
 
 

@@ -105,7 +105,7 @@ def test_every_gradient_is_the_difference_of_the_whole_index(
             assert influence == pytest.approx(per_class[i], rel=1e-6, abs=1e-9), entry.key
 
 
-def of_class(kinds: Any, entry: Index, c: int, row: int, column: int) -> float:  # noqa: ANN401
+def of_class(kinds: Any, entry: Index, c: int, row: int, column: int) -> float:
     """Influence of an item of the cell on the index of class c."""
     if column == len(COUNTS) and entry.universe == "classified":
         return 0.0
@@ -125,7 +125,7 @@ def test_exactly_the_entries_with_an_interval_have_a_gradient() -> None:
     assert named == {entry.key for entry in INDICES if not entry.scored}
 
 
-def definition(gradient: Any, counts: Any, sampling: Sampling) -> Any:  # noqa: ANN401 (arrays)
+def definition(gradient: Any, counts: Any, sampling: Sampling) -> Any:
     """Variance as it is defined, from dense gradients (n, k, k + 1) and counts (k, k + 1)."""
     squares, sums = (counts * gradient**2).sum(-1), (counts * gradient).sum(-1)
     if sampling == "random":
@@ -133,7 +133,7 @@ def definition(gradient: Any, counts: Any, sampling: Sampling) -> Any:  # noqa: 
     return (squares - sums**2 / counts.sum(-1)).sum(-1)
 
 
-def cells_of(table: ConfusionTable) -> Any:  # noqa: ANN401 (an array)
+def cells_of(table: ConfusionTable) -> Any:
     """All real items, the unclassified in the last column."""
     silent = np.zeros(table.k) if table.unclassified is None else table.unclassified
     return np.column_stack((table.cells.counts, silent))

@@ -6,7 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
 

@@ -81,7 +81,7 @@ def forge() -> Iterator[Forge]:
         thread.join()
 
 
-def comment(forge: Forge, folder: Path, model: str, *, token: str = "secret") -> Done:  # noqa: S107
+def comment(forge: Forge, folder: Path, model: str, *, token: str = "secret") -> Done:  # noqa: S107 (none)
     """Evaluate a model and put the report into pull request 7."""
     table = folder / "table.json"
     table.write_text('{"confusion_matrix": [[5, 1], [2, 7]], "labels": ["<a>", "b"]}')
@@ -115,7 +115,7 @@ def test_each_model_has_one_comment_that_is_brought_up_to_date(
 
 
 def test_what_it_may_not_do_fails_and_is_said(forge: Forge, tmp_path: Path) -> None:
-    done = comment(forge, tmp_path, "resnet", token="of a fork")  # noqa: S106
+    done = comment(forge, tmp_path, "resnet", token="of a fork")  # noqa: S106 (none)
     assert done.returncode not in {0, 2}
     assert "403" in done.stderr
     assert not forge.ours

@@ -42,7 +42,7 @@ def newest_of(client: httpx.Client, project: str) -> str:
     return f"/v1/evaluations/{page['items'][0]['id']}/figures"
 
 
-def image(client: httpx.Client, path: str, **query: Any) -> bytes:  # noqa: ANN401 - of any kind
+def image(client: httpx.Client, path: str, **query: Any) -> bytes:
     response = client.get(path, params=query)
     assert response.status_code == 200, response.text
     assert response.headers["Content-Type"].startswith("image/")

@@ -469,7 +469,7 @@ def test_one_failing_effect_fails_the_gate() -> None:
 # Waivers
 
 
-def waived(*waivers: Waiver, **fields: Any) -> GateResult:  # noqa: ANN401 (see above)
+def waived(*waivers: Waiver, **fields: Any) -> GateResult:
     return judged(gate_of(drop(classes=("0",)), waivers=waivers), *dropped(0.1), **fields)
 
 

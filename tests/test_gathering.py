@@ -52,7 +52,7 @@ def test_more_than_fit_into_one_stack_are_all_answered() -> None:
     inquiries = [inquiry(body()) for _ in range(2 * MOST_TOGETHER + 3)]
     answers = asyncio.run(at_once(inquiries))
     for one, found in zip(inquiries, answers, strict=True):
-        assert one.report(found) == one.report(one.evaluate())  # type: ignore[arg-type]
+        assert one.report(found) == one.report(one.evaluate())  # type: ignore[arg-type] # none has failed
 
 
 def test_a_fault_of_the_engine_is_the_answer_to_all_of_its_stack_and_to_nobody_else() -> None:

@@ -40,7 +40,7 @@ def store(reports: list[Json], folder: Path) -> Iterator[Store]:
     store.close()
 
 
-def value_of(report: Json, key: str) -> Any:  # noqa: ANN401 - a number or null
+def value_of(report: Json, key: str) -> Any:
     return report["overall"][key]["value"]
 
 
@@ -75,7 +75,7 @@ def test_a_row_has_the_headlines_of_the_report(store: Store, reports: list[Json]
         ("verdict", "ascending", [None, "3", "2", "1", "0"]),
     ],
 )
-def test_a_list_is_ordered(store: Store, by: str, direction: Any, expected: list[Any]) -> None:  # noqa: ANN401 - a literal
+def test_a_list_is_ordered(store: Store, by: str, direction: Any, expected: list[Any]) -> None:
     assert versions(listed(store, Order(by, direction))) == expected
 
 

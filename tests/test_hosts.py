@@ -10,7 +10,7 @@ import pytest
 from rprime.settings import Settings
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
-ANYWHERE = {"RPRIME_HOST": "0.0.0.0", "RPRIME_INSECURE": "1", "RPRIME_STORE": "none"}  # noqa: S104
+ANYWHERE = {"RPRIME_HOST": "0.0.0.0", "RPRIME_INSECURE": "1", "RPRIME_STORE": "none"}  # noqa: S104 (the point)
 
 
 def status(client: httpx.Client, host: str, path: str = "/version") -> int:

@@ -44,19 +44,19 @@ class Found:
         self,
         table: ConfusionTable,
         items: Items | None = None,
-        **options: Any,  # noqa: ANN401
+        **options: Any,
     ) -> None:
         self.values = values_of(table, **options)
         self.intervals = intervals(self.values, items)
         self.place = self.values.selection.place
         self.overall_place = {e.key: i for i, e in enumerate(self.values.selection.overall)}
 
-    def of_class(self, key: str) -> Any:  # noqa: ANN401 (an array)
+    def of_class(self, key: str) -> Any:
         """Limits, shape (2, ..., k)."""
         place, found = self.place[key], self.intervals
         return np.stack((found.per_class_low[place], found.per_class_high[place]))
 
-    def overall(self, key: str) -> Any:  # noqa: ANN401 (an array)
+    def overall(self, key: str) -> Any:
         """Limits, shape (2, ...)."""
         place, found = self.overall_place[key], self.intervals
         return np.stack((found.overall_low[place], found.overall_high[place]))
@@ -170,7 +170,7 @@ def test_agreement_without_a_lower_bound_is_untransformed_below_minus_one() -> N
     assert found.overall("scott_pi_true_margin").mean() == pytest.approx(value, rel=1e-9)
 
 
-def macro_by_definition(found: Found, key: str, correlations: Any) -> list[float]:  # noqa: ANN401
+def macro_by_definition(found: Found, key: str, correlations: Any) -> list[float]:
     """Limits of a macro average from those of the classes."""
     values = found.values.per_class[found.place[key]]
     low, high = np.abs(found.of_class(key) - values) / len(values)
@@ -364,7 +364,7 @@ def test_intervals_enclose_their_value_or_say_why_there_is_none(
     ],
     ids=["perfect", "wrong", "swapped", "one", "single", "empty", "large", "thousand"],
 )
-def test_extreme_tables_leak_nothing(counts: Any) -> None:  # noqa: ANN401 (nested lists)
+def test_extreme_tables_leak_nothing(counts: Any) -> None:
     k = len(counts)
     check(Found(dense(counts), kappa_weights="quadratic", cost=1 - np.eye(k)))
 
@@ -384,7 +384,7 @@ def test_an_index_asked_for_alone_has_the_interval_it_has_among_all(key: str) ->
         np.testing.assert_allclose(alone.of_class(entry.key), expected, rtol=1e-9)
 
 
-def assert_same(one: Intervals, other: Intervals, place: Any = ...) -> None:  # noqa: ANN401
+def assert_same(one: Intervals, other: Intervals, place: Any = ...) -> None:
     for field in fields(one):
         left, right = getattr(one, field.name), getattr(other, field.name)
         if isinstance(left, tuple):
@@ -422,7 +422,7 @@ def test_sparse_cells_give_what_dense_cells_give() -> None:
     assert_same(Found(sparse).intervals, Found(dense(GOOD)).intervals)
 
 
-def items_of(table: Any) -> tuple[Any, Any]:  # noqa: ANN401 (k x (k + 1) counts)
+def items_of(table: Any) -> tuple[Any, Any]:
     true, predicted = np.nonzero(table)
     times = table[true, predicted].astype(int)
     return np.repeat(true, times), np.repeat(predicted, times)
@@ -431,7 +431,7 @@ def items_of(table: Any) -> tuple[Any, Any]:  # noqa: ANN401 (k x (k + 1) counts
 OMITTING = np.column_stack((np.array(GOOD), [5, 0, 3]))
 
 
-def grouped(groups: Any, times: int = 1, **options: Any) -> Found:  # noqa: ANN401 (an array)
+def grouped(groups: Any, times: int = 1, **options: Any) -> Found:
     true, predicted = items_of(OMITTING)
     items = Items(np.tile(true, times), np.tile(predicted, times), groups)
     return Found(dense(OMITTING[:, :3] * times, OMITTING[:, 3] * times), items, **options)
@@ -492,7 +492,7 @@ def test_faultless_groups_count_as_their_number() -> None:
 COVERED = ("accuracy", "kappa", "mcc", "macro_recall", "macro_f1", "macro_r_prime", "weighted_f1")
 
 
-def coverage(truth: Any, n: int, replicates: int) -> tuple[dict[str, float], dict[str, Any]]:  # noqa: ANN401
+def coverage(truth: Any, n: int, replicates: int) -> tuple[dict[str, float], dict[str, Any]]:
     """Share of the intervals that contain the value of the whole population."""
     drawn = np.random.default_rng(5).multinomial(n, truth.ravel(), replicates)
     found = Found(ConfusionTable.dense(drawn.reshape(-1, *truth.shape).astype(float)))

@@ -32,7 +32,7 @@ def everything(values: Values) -> dict[tuple[str, str], Any]:
     return found | {("overall", key): v for key, v in overall(values).items()}
 
 
-def assert_equal(left: Any, right: Any, message: object) -> None:  # noqa: ANN401 (arrays)
+def assert_equal(left: Any, right: Any, message: object) -> None:
     np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9, err_msg=str(message))
 
 
@@ -75,7 +75,7 @@ def test_a_diagonal_table_gets_the_best_value(support: list[int]) -> None:
 
 
 @given(tables(), st.randoms(use_true_random=False))
-def test_the_order_of_the_classes_does_not_matter(drawn: tuple[Any, Any, Any], rng: Any) -> None:  # noqa: ANN401
+def test_the_order_of_the_classes_does_not_matter(drawn: tuple[Any, Any, Any], rng: Any) -> None:
     counts, unclassified, spurious = drawn
     order = np.array(rng.sample(range(len(counts)), len(counts)))
     values = values_of(dense(*drawn))

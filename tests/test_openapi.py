@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from jsonschema import Draft202012Validator  # type: ignore[import-untyped]
+from jsonschema import Draft202012Validator
 
 DOCUMENT = Path(__file__).parent.parent / "openapi" / "openapi.json"
 

@@ -105,7 +105,7 @@ def test_a_file_of_predictions_is_evaluated(server: str, visit: Visitor) -> None
     page = visit(server).page
     content = b"y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\n"
     given = {"name": "predictions.csv", "mimeType": "text/csv", "buffer": content}
-    page.get_by_label("Predictions or a matrix").set_input_files(given)  # type: ignore[arg-type]
+    page.get_by_label("Predictions or a matrix").set_input_files(given)  # type: ignore[arg-type] # a FilePayload
     classes = page.locator(".classes tbody th")
     expect(classes).to_have_text(["cat", "dog"])
     page.get_by_label("Confidence").select_option("0.99")

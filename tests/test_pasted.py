@@ -1,7 +1,7 @@
 """A matrix is read as people have it: from spreadsheets, consoles, files and documents."""
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped]
+import pandas as pd
 import pytest
 from sklearn.metrics import confusion_matrix
 

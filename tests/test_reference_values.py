@@ -20,7 +20,7 @@ MORE = json.loads((REFERENCE / "more_indices.json").read_text())["cases"]
 PRINTED = {"recall_macro": "macro_recall", "precision_macro": "macro_precision"}
 
 
-def assert_same(found: Any, expected: Any, tolerance: float, where: str) -> None:  # noqa: ANN401
+def assert_same(found: Any, expected: Any, tolerance: float, where: str) -> None:
     for got, want in zip(np.atleast_1d(found), np.atleast_1d(expected), strict=True):
         if want is None:
             assert not np.isfinite(got), where

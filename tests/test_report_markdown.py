@@ -103,7 +103,7 @@ def test_a_sentence_stays_a_sentence(name: str) -> None:
 
 
 def test_right_to_left_names_are_isolated_and_others_are_not() -> None:
-    assert code("שלום") == "`\u2068שלום\u2069`"  # noqa: RUF001
+    assert code("שלום") == "`\u2068שלום\u2069`"
     assert code("ship") == "`ship`"
 
 
@@ -122,7 +122,7 @@ def test_failing_rules_and_worst_classes_lead() -> None:
     assert failing < text.index("### Overall") < warned
     classes = text[text.index("10 classes") :]
     assert classes.index("✗ `cat`") < classes.index("`bird`") < classes.index("`automobile`")
-    assert "| R' | **0.8334** | [0.8260, 0.8406] | 0.8756 | −0.0422 |" in text  # noqa: RUF001
+    assert "| R' | **0.8334** | [0.8260, 0.8406] | 0.8756 | −0.0422 |" in text
 
 
 def test_without_a_baseline_classes_keep_their_order() -> None:

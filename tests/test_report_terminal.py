@@ -36,7 +36,7 @@ def test_markup_in_names_is_text() -> None:
 def test_the_verdict_comes_first_and_values_follow() -> None:
     text = render_terminal(cifar())
     assert text.startswith("✗ Gate failed  resnet18 2.0.0, 10,000 items, 10 classes\n")
-    assert re.search(r"Accuracy +0\.8334 +\[0\.8260, 0\.8406\] +0\.8756 +−0\.0422", text)  # noqa: RUF001
+    assert re.search(r"Accuracy +0\.8334 +\[0\.8260, 0\.8406\] +0\.8756 +−0\.0422", text)
     assert text.index("✗ cat") < text.index("  automobile")
 
 

@@ -51,7 +51,7 @@ def test_a_column_for_each_class_gives_the_report_of_json(client: httpx.Client, 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("kind", ["f4", ">f8"])
-def test_an_array_gives_the_report_of_json(client: httpx.Client, kind: str, order: Any) -> None:  # noqa: ANN401
+def test_an_array_gives_the_report_of_json(client: httpx.Client, kind: str, order: Any) -> None:
     true, scores = drawn(kind)
     columns = {"y_true": true, "y_score": np.asarray(scores, order=order)}
     request = {"labels": [0, 1, 2]}

@@ -22,11 +22,11 @@ ROWS = [
 Json = dict[str, Any]
 
 
-def read(**content: Any) -> evidence.Evidence:  # noqa: ANN401 (JSON)
+def read(**content: Any) -> evidence.Evidence:
     return evidence.read(evidence.parse(json.dumps(content).encode()), evidence.Limits())
 
 
-def refused(**content: Any) -> tuple[str, str]:  # noqa: ANN401 (JSON)
+def refused(**content: Any) -> tuple[str, str]:
     with pytest.raises(InvalidEvidenceError) as caught:
         read(**content)
     return caught.value.faults[0].pointer, caught.value.faults[0].code
@@ -65,7 +65,7 @@ def test_low_scores_leave_items_unclassified() -> None:
 
 
 @pytest.mark.parametrize("column", [[0.2, 0.9, 0.5], [[0.2], [0.9], [0.5]]])
-def test_one_column_is_enough_for_two_classes(column: Any) -> None:  # noqa: ANN401 (JSON)
+def test_one_column_is_enough_for_two_classes(column: Any) -> None:
     found = read(y_true=["n", "y", "n"], y_score=column)
     assert found.scores is not None
     np.testing.assert_allclose(found.scores, [[0.8, 0.2], [0.1, 0.9], [0.5, 0.5]])
@@ -122,7 +122,7 @@ def test_the_digest_knows_the_scores() -> None:
     assert found.fingerprint == other.fingerprint == labels.fingerprint
 
 
-def post(client: httpx.Client, **content: Any) -> Json:  # noqa: ANN401 (JSON)
+def post(client: httpx.Client, **content: Any) -> Json:
     answer = client.post("/evaluate", json={"y_true": TRUE, "y_score": ROWS} | content)
     assert answer.status_code == 200, answer.text
     found: Json = answer.json()

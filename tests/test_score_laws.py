@@ -30,7 +30,7 @@ def scored(draw: st.DrawFn) -> Scores:
     return Scores(true, parts / parts.sum(-1, keepdims=True))
 
 
-def assert_close(left: Any, right: Any, message: object) -> None:  # noqa: ANN401 (arrays)
+def assert_close(left: Any, right: Any, message: object) -> None:
     np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9, err_msg=str(message))
 
 
@@ -70,7 +70,7 @@ def test_what_is_undefined_has_a_reason(scores: Scores) -> None:
 
 
 @given(scored(), st.randoms(use_true_random=False))
-def test_the_order_of_the_items_does_not_matter(scores: Scores, rng: Any) -> None:  # noqa: ANN401
+def test_the_order_of_the_items_does_not_matter(scores: Scores, rng: Any) -> None:
     order = np.array(rng.sample(range(len(scores.true)), len(scores.true)))
     moved = values(alone(Scores(scores.true[order], scores.values[order])))
     for name, found in values(alone(scores)).items():

@@ -148,7 +148,7 @@ def test_the_default_of_top_k_leaves_one_class_out() -> None:
     assert values(evaluated(scores))["overall", "top_k_accuracy"] == pytest.approx(expected)
 
 
-def close(n: int) -> Any:  # noqa: ANN401 (an array)
+def close(n: int) -> Any:
     """Scores that differ in their last bits alone, each with its neighbour and itself again."""
     rng = np.random.default_rng(8)
     base = rng.standard_normal(n)

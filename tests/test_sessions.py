@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from html import unescape
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import httpx
 import pytest
@@ -101,7 +102,7 @@ def test_a_browser_signs_in_and_comes_back(browser: httpx.Client, path: Path) ->
     assert "<bdi>Mallory&#39;s &lt;b&gt;</bdi>" in page.text
     assert browser.get(CLOSED).status_code == 200
     assert browser.get("/ui/sign-in?next=ui/indices").headers["location"] == "../ui/indices"
-    assert key.id in next(iter(browser.cookies.jar)).value  # type: ignore[operator]
+    assert key.id in next(iter(browser.cookies.jar)).value  # type: ignore[operator] # it has one
 
 
 def test_the_cookie_is_for_this_host_alone_and_has_no_key_in_it(
@@ -392,7 +393,7 @@ def test_no_key_of_a_form_is_in_the_log(serve: Serve, path: Path, tmp_path: Path
     assert cookie not in written
 
 
-def test_a_short_secret_is_refused(rprime: Callable[..., object]) -> None:
+def test_a_short_secret_is_refused(rprime: Callable[..., CompletedProcess[str]]) -> None:
     done = rprime("serve", RPRIME_SESSION_SECRET="short")  # noqa: S106 - that is what is refused
-    assert "RPRIME_SESSION_SECRET" in done.stderr  # type: ignore[attr-defined]
-    assert "short" not in done.stderr.replace("shorter", "")  # type: ignore[attr-defined]
+    assert "RPRIME_SESSION_SECRET" in done.stderr
+    assert "short" not in done.stderr.replace("shorter", "")

@@ -35,7 +35,7 @@ def values(models: int) -> st.SearchStrategy[Any]:
 
 
 @given(st.integers(2, 12).flatmap(values))
-def test_coefficients_are_those_of_scipy(drawn: Any) -> None:  # noqa: ANN401 (array)
+def test_coefficients_are_those_of_scipy(drawn: Any) -> None:
     for found in agreements(drawn):
         both = np.isfinite(drawn[[found.a, found.b]]).all(axis=0)
         left, right = drawn[found.a, both], drawn[found.b, both]
@@ -87,7 +87,7 @@ def test_an_error_rate_agrees_with_the_accuracy_that_it_complements() -> None:
 
 
 @given(arrays(np.float64, (2, 7), elements=st.integers(0, 4)))
-def test_disagreements_count_what_kendall_counts(drawn: Any) -> None:  # noqa: ANN401 (array)
+def test_disagreements_count_what_kendall_counts(drawn: Any) -> None:
     discordant = sum(
         (drawn[0, i] - drawn[0, j]) * (drawn[1, i] - drawn[1, j]) < 0
         for i in range(7)

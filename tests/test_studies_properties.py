@@ -28,12 +28,12 @@ def computed() -> None:
 
 
 @st.composite
-def tables(draw: st.DrawFn) -> Any:  # noqa: ANN401 (array)
+def tables(draw: st.DrawFn) -> Any:
     """Draw tables of three classes, empty cells among them."""
     return draw(arrays(np.float64, (3, 3), elements=st.integers(0, 40))) + np.eye(3)
 
 
-def everything(counts: Any) -> Values:  # noqa: ANN401 (array)
+def everything(counts: Any) -> Values:
     values = values_of(dense(counts), cost=COST, kappa_weights="linear", beta=2.0)
     found: Values = {("class", key): value for key, value in per_class(values).items()}
     return found | {("overall", key): value for key, value in overall(values).items()}
@@ -45,7 +45,7 @@ def of(scope: str, key: str) -> Properties:
     return properties_of(index)
 
 
-def assert_law(entry: Index, left: Any, right: Any) -> None:  # noqa: ANN401 (arrays)
+def assert_law(entry: Index, left: Any, right: Any) -> None:
     # Where one of the two does not exist the law says nothing.
     both = np.isfinite(left) & np.isfinite(right)
     np.testing.assert_allclose(
@@ -54,7 +54,7 @@ def assert_law(entry: Index, left: Any, right: Any) -> None:  # noqa: ANN401 (ar
 
 
 @given(tables(), st.permutations(range(3)))
-def test_the_order_of_the_classes_is_as_declared(counts: Any, order: list[int]) -> None:  # noqa: ANN401
+def test_the_order_of_the_classes_is_as_declared(counts: Any, order: list[int]) -> None:
     before, after = everything(counts), everything(counts[np.ix_(order, order)])
     for entry in INDICES:
         if properties_of(entry).class_order:
@@ -64,7 +64,7 @@ def test_the_order_of_the_classes_is_as_declared(counts: Any, order: list[int]) 
 
 
 @given(tables(), st.sampled_from([2, 7, 1000]))
-def test_the_scale_is_as_computed(counts: Any, factor: int) -> None:  # noqa: ANN401 (array)
+def test_the_scale_is_as_computed(counts: Any, factor: int) -> None:
     before, after = everything(counts), everything(counts * factor)
     for entry in INDICES:
         if properties_of(entry).scale:
@@ -72,7 +72,7 @@ def test_the_scale_is_as_computed(counts: Any, factor: int) -> None:  # noqa: AN
 
 
 @given(tables(), st.lists(st.integers(1, 9), min_size=3, max_size=3))
-def test_prevalence_is_as_computed(counts: Any, factors: list[int]) -> None:  # noqa: ANN401
+def test_prevalence_is_as_computed(counts: Any, factors: list[int]) -> None:
     before, after = everything(counts), everything(counts * np.array(factors)[:, None])
     for entry in INDICES:
         properties = properties_of(entry)
@@ -85,7 +85,7 @@ def test_prevalence_is_as_computed(counts: Any, factors: list[int]) -> None:  # 
 
 @given(tables(), st.integers(0, 2), st.integers(2, 9))
 def test_the_prevalence_of_the_own_class_is_as_computed(
-    counts: Any,  # noqa: ANN401 (array)
+    counts: Any,
     own: int,
     factor: int,
 ) -> None:
@@ -97,7 +97,7 @@ def test_the_prevalence_of_the_own_class_is_as_computed(
 
 
 @given(tables())
-def test_transposition_is_as_computed(counts: Any) -> None:  # noqa: ANN401 (array)
+def test_transposition_is_as_computed(counts: Any) -> None:
     before, after = everything(counts), everything(counts.T)
     if not all(np.isfinite(value).all() for value in before.values()):
         return  # an average over fewer classes is another one
@@ -108,7 +108,7 @@ def test_transposition_is_as_computed(counts: Any) -> None:  # noqa: ANN401 (arr
 
 
 @given(tables(), tables())
-def test_related_indices_order_tables_the_same_way(one: Any, two: Any) -> None:  # noqa: ANN401
+def test_related_indices_order_tables_the_same_way(one: Any, two: Any) -> None:
     left, right = everything(one), everything(two)
     for entry in INDICES:
         if entry.scope == "overall":
@@ -117,7 +117,7 @@ def test_related_indices_order_tables_the_same_way(one: Any, two: Any) -> None: 
 
 
 @given(tables(), tables())
-def test_related_indices_order_models_on_one_test_set_the_same_way(one: Any, two: Any) -> None:  # noqa: ANN401
+def test_related_indices_order_models_on_one_test_set_the_same_way(one: Any, two: Any) -> None:
     sizes = one.sum(axis=1)
     left, right = everything(one), everything(two * (sizes / two.sum(axis=1))[:, None])
     for entry in INDICES:

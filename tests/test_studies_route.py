@@ -235,7 +235,7 @@ class TestCommand:
         path = tmp_path / "figure.svg"
         ran = rprime("study", "discrimination", "--figure", str(number), "--output", str(path))
         assert ran.returncode == 0, ran.stderr
-        assert ET.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314
+        assert ET.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"  # noqa: S314 (ours)
 
     def test_a_figure_as_png(self, rprime: Run, tmp_path: Path) -> None:
         path = tmp_path / "figure.png"

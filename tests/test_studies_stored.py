@@ -33,7 +33,7 @@ def fill(client: httpx.Client) -> list[Json]:
     return [keep(client, content) for content in [*contents, contents[0] | other]]
 
 
-def study(client: httpx.Client, **asked: Any) -> Json:  # noqa: ANN401 (JSON)
+def study(client: httpx.Client, **asked: Any) -> Json:
     answer = client.post(AGREEMENT, json={"project": "pets", "indices": INDICES} | asked)
     assert answer.status_code == 200, answer.text
     report: Json = answer.json()

@@ -14,13 +14,13 @@ from rprime.core.warnings import CHECKS, MOST_OF_ONE_CODE, Warning  # noqa: A004
 QUIET = np.array([[90, 6, 4], [8, 85, 7], [5, 10, 85]])
 
 
-def warnings_of(counts: Any, *vectors: Any) -> list[Warning]:  # noqa: ANN401 (nested lists)
+def warnings_of(counts: Any, *vectors: Any) -> list[Warning]:
     table = dense(counts, *vectors)
     labels = tuple(f"class {i}" for i in range(table.k))
     return list(evaluate(table, labels, Options()).warnings)
 
 
-def codes(counts: Any, *vectors: Any) -> set[str]:  # noqa: ANN401 (nested lists)
+def codes(counts: Any, *vectors: Any) -> set[str]:
     return {warning.code for warning in warnings_of(counts, *vectors)}
 
 
@@ -69,7 +69,7 @@ def test_every_warning_has_a_table_that_shows_it() -> None:
         ("r_prime_incomparable", [[1001, 0], [0, 100]], [[1000, 0], [0, 100]]),
     ],
 )
-def test_conditions_are_exact_at_their_bounds(code: str, holds: Any, holds_not: Any) -> None:  # noqa: ANN401
+def test_conditions_are_exact_at_their_bounds(code: str, holds: Any, holds_not: Any) -> None:
     assert code in codes(holds)
     assert code not in codes(holds_not)
 

@@ -64,7 +64,7 @@ class Connection(HttpToolsProtocol):
 
     # What uvicorn and its parser say
 
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # by TCP
         super().connection_made(transport)
         if self._listener is not None:
             self._accept_others(self._listener)

@@ -194,7 +194,7 @@ def stalls(own: Server, items: int, rounds: int) -> None:
             assert load.stdin is not None
             load.stdin.write(content)
             load.stdin.close()
-            times = small_times(own, lambda load=load: load.poll() is not None)  # type: ignore[misc]
+            times = small_times(own, lambda load=load: load.poll() is not None)  # type: ignore[misc] # mypy knows no default of a lambda
         print(f"{name:14s} {told(times)}  p99/idle {p99(times) / p99(idle):5.1f}", flush=True)
     print(f"{'idle':14s} {told(idle)}", flush=True)
 

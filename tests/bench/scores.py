@@ -49,7 +49,7 @@ def fresh(scores: Scores) -> Scores:
     return Scores(scores.true, scores.values)
 
 
-def ours(scores: Scores, keys: tuple[str, ...] | None) -> Any:  # noqa: ANN401 (an array)
+def ours(scores: Scores, keys: tuple[str, ...] | None) -> Any:
     """Compute indices of scores; None for all of them."""
     table = ConfusionTable.dense(np.eye(scores.k))
     options = Options(indices=keys)

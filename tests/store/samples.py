@@ -40,7 +40,7 @@ def digest(text: object) -> str:
     return "sha256:" + hashlib.sha256(str(text).encode()).hexdigest()
 
 
-def evaluation(number: int = 0, **given: Any) -> NewEvaluation:  # noqa: ANN401 - its fields
+def evaluation(number: int = 0, **given: Any) -> NewEvaluation:
     fields: dict[str, Any] = {
         "project": "animals",
         "labels": LABELS,

@@ -6,11 +6,11 @@ from rprime.store import BaselineQuery, Expected, Store
 from store import samples
 
 
-def stored(store: Store, **given: Any) -> str:  # noqa: ANN401 - fields
+def stored(store: Store, **given: Any) -> str:
     return store.put(samples.evaluation(**given)).result().id
 
 
-def resolved(store: Store, by: Any, name: str) -> tuple[str | None, str]:  # noqa: ANN401 - literal
+def resolved(store: Store, by: Any, name: str) -> tuple[str | None, str]:
     baseline = store.baseline("animals", BaselineQuery(by, name))
     found = baseline.evaluation
     return None if found is None else found.id, baseline.why

@@ -25,7 +25,7 @@ def put(store: Store, *given: dict[str, Any]) -> list[str]:
     return [future.result().id for future in futures]
 
 
-def listed(store: Store, **filters: Any) -> list[str]:  # noqa: ANN401 - of Filters
+def listed(store: Store, **filters: Any) -> list[str]:
     return [item.id for item in store.page("animals", Filters(**filters)).items]
 
 

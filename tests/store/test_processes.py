@@ -7,7 +7,7 @@ from pathlib import Path
 
 from sqlalchemy import create_engine, text
 
-from rprime.store import Store, open_store
+from rprime.store import Retention, Store, open_store
 from store import samples
 
 WRITING = Path(__file__).with_name("writing.py")
@@ -55,8 +55,6 @@ def test_a_purge_beside_writers_breaks_nothing(postgresql_url: str) -> None:
 
 
 def _purge(store: Store) -> None:
-    from rprime.store import Retention  # noqa: PLC0415
-
     store.purge("animals", Retention(keep_last=5))
 
 

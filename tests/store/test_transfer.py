@@ -111,7 +111,7 @@ def test_an_alias_without_its_evaluation_is_left_out(store: Store, other_store: 
     assert other_store.import_lines(lines) == Imported(aliases_dangling=1)
 
 
-def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:  # noqa: ANN401 - of a line
+def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
     return lambda evaluation: evaluation.update(fields)
 
 

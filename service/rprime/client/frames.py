@@ -19,7 +19,7 @@ LIBRARIES = ("pandas", "polars")
 
 def frame(
     overall: "Values", per_class: "Classes", library: str | ModuleType | None, of: str
-) -> Any:  # noqa: ANN401
+) -> Any:  # noqa: ANN401 (a frame of the library)
     """Give values of a report as a data frame.
 
     Parameters

@@ -40,8 +40,8 @@ DEFAULT_STORE = "sqlite:///rprime.db"
 @contextmanager
 def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
     """Open a store for a command; what is wrong with it ends the command."""
-    from rprime import logs  # noqa: PLC0415 - see rprime.cli
-    from rprime.store import StoreError, open_store  # noqa: PLC0415 - see rprime.cli
+    from rprime import logs
+    from rprime.store import StoreError, open_store
 
     # To standard error: what a command prints may be read by a program.
     logs.configure()
@@ -63,8 +63,8 @@ def asked(
     server: str, key: str | None, *, timeout: float = 60.0, retries: int = 3
 ) -> Iterator["Client"]:
     """Ask a service for a command; what it refuses ends the command."""
-    from rprime.client.blocking import Client  # noqa: PLC0415 - see rprime.cli
-    from rprime.client.failures import (  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.blocking import Client
+    from rprime.client.failures import (
         ProblemError,
         ServiceUnavailableError,
     )

@@ -49,7 +49,7 @@ class ColumnFile:
     @contextmanager
     def opened(self) -> "Iterator[Source]":
         """Open it; whoever watches sees how far a large one has been read."""
-        from rprime.inquiry.files import Source  # noqa: PLC0415 - see rprime.cli
+        from rprime.inquiry.files import Source
 
         complete = "y_true" in self.names
         with self.path.open("rb", buffering=0) as file:
@@ -98,8 +98,8 @@ def _csv_names(path: Path) -> Sequence[str]:
 
 
 def _arrow_names(path: Path, kind: str) -> Sequence[str]:
-    import pyarrow as pa  # noqa: PLC0415 - see rprime.cli
-    import pyarrow.parquet  # noqa: PLC0415 - see rprime.cli
+    import pyarrow as pa
+    import pyarrow.parquet
 
     try:
         if kind == "parquet":
@@ -143,7 +143,7 @@ def _begins(file: IO[bytes], magic: bytes) -> bool:
 @contextmanager
 def _streamed(path: Path) -> Iterator[IO[bytes]]:
     """Give a file of Arrow as the stream that a service reads."""
-    import pyarrow as pa  # noqa: PLC0415 - see rprime.cli
+    import pyarrow as pa
 
     with TemporaryFile() as stream:
         with (

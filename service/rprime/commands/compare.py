@@ -43,12 +43,12 @@ def compare(
     """
     service = server and Service(server, key, timeout, retries, on_service_error)
     with defects():
-        from rprime.commands.judgement import (  # noqa: PLC0415 - see rprime.cli
+        from rprime.commands.judgement import (
             comparison_question,
             judge,
         )
-        from rprime.commands.renderings import conclude, publish  # noqa: PLC0415 - see rprime.cli
-        from rprime.commands.submission import assemble  # noqa: PLC0415 - see rprime.cli
+        from rprime.commands.renderings import conclude, publish
+        from rprime.commands.submission import assemble
 
         submission = assemble(candidate, baseline=baseline, gates=gates, request=request)
         judgement = judge(comparison_question(), submission, service or None, table_only=table_only)

@@ -50,7 +50,7 @@ def read_drawn(file: str, baseline: str | None) -> Drawn:
 
 def _report(file: str) -> Json | None:
     """Give the report that a file is; None where it is none."""
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
     path = Path(file)
     if path.suffix.lower() != ".json":
@@ -64,8 +64,8 @@ def _report(file: str) -> Json | None:
 
 
 def _of_evidence(file: str, baseline: str | None) -> Drawn:
-    from rprime.commands.judgement import read, subject_of  # noqa: PLC0415 - see rprime.cli
-    from rprime.commands.submission import assemble  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.judgement import read, subject_of
+    from rprime.commands.submission import assemble
 
     submission = assemble(file, baseline=baseline)
     if "baseline" in submission.kept_there:
@@ -82,15 +82,15 @@ def _of_evidence(file: str, baseline: str | None) -> Drawn:
 
 
 def _of_report(report: Json) -> Drawn:
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
-    from rprime.commands.judgement import read  # noqa: PLC0415 - see rprime.cli
-    from rprime.commands.submission import JsonRequest  # noqa: PLC0415 - see rprime.cli
-    from rprime.inquiry.recorded import (  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.judgement import read
+    from rprime.commands.submission import JsonRequest
+    from rprime.inquiry.recorded import (
         baseline_name,
         read_comparison,
     )
-    from rprime.report.subject import Subject  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.subject import Subject
 
     body: Json = {"labels": report["labels"], **report["table"]}
     body |= {name: report["options"][name] for name in _KEPT}

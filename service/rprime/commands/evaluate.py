@@ -103,12 +103,12 @@ def evaluate(
     }
     service = server and Service(server, key, timeout, retries, on_service_error)
     with defects():
-        from rprime.commands.judgement import (  # noqa: PLC0415 - see rprime.cli
+        from rprime.commands.judgement import (
             judge,
             report_question,
         )
-        from rprime.commands.renderings import conclude, publish  # noqa: PLC0415 - see rprime.cli
-        from rprime.commands.submission import assemble  # noqa: PLC0415 - see rprime.cli
+        from rprime.commands.renderings import conclude, publish
+        from rprime.commands.submission import assemble
 
         submission = assemble(
             *file, baseline=baseline, gates=gates, request=request, origin=origin, engine=engine

@@ -193,12 +193,12 @@ _CONVERT: Mapping[str, Callable[[list[str], Path, str], Any]] = {
 
 def shown(stream: BinaryIO, size: int, name: str) -> Any:  # noqa: ANN401 (a reader of rich)
     """Show whoever watches how far a large file has been read."""
-    from contextlib import nullcontext  # noqa: PLC0415 - see rprime.cli
+    from contextlib import nullcontext
 
     if size < _LARGE or not sys.stderr.isatty():
         return nullcontext(stream)
-    from rich.console import Console  # noqa: PLC0415 - see rprime.cli
-    from rich.progress import wrap_file  # noqa: PLC0415 - see rprime.cli
+    from rich.console import Console
+    from rich.progress import wrap_file
 
     return wrap_file(stream, size, description=f"Reading {name}", console=Console(stderr=True))
 
@@ -220,7 +220,7 @@ _ARRAY = b"\x93NUMPY"
 
 
 def _read_npz(path: Path) -> Columns:
-    import numpy as np  # noqa: PLC0415 - see rprime.cli
+    import numpy as np
 
     try:
         known = [*NAMES, "y_score", *TABLES]

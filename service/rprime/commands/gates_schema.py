@@ -5,9 +5,9 @@ import typer
 
 def gates_schema() -> None:
     """Print the JSON Schema of a gates file."""
-    import json  # noqa: PLC0415 - see rprime.cli
+    import json
 
-    from rprime.schemas.gate import Gates  # noqa: PLC0415 - see rprime.cli
+    from rprime.schemas.gate import Gates
 
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -56,9 +56,9 @@ def history(
 
 
 def _stored(url: str, project: str, filters: dict[str, str], limit: int) -> list[Json]:
-    from dataclasses import asdict  # noqa: PLC0415 - see rprime.cli
+    from dataclasses import asdict
 
-    from rprime.store import Filters  # noqa: PLC0415 - see rprime.cli
+    from rprime.store import Filters
 
     with opened(url, read_only=True) as store:
         page = store.page(project, Filters(**filters), limit=limit)  # type: ignore[arg-type] # no time
@@ -69,8 +69,8 @@ def _stored(url: str, project: str, filters: dict[str, str], limit: int) -> list
 
 
 def _answered(client: "Client", project: str, query: dict[str, str]) -> list[Json]:
-    from rprime.client.calls import Call  # noqa: PLC0415 - see rprime.cli
-    from rprime.client.failures import ProblemError  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.calls import Call
+    from rprime.client.failures import ProblemError
 
     path = f"/v1/projects/{quote(project, safe='')}/evaluations?{urlencode(query)}"
     call: Call[Json] = Call("GET", path, lambda response: response.json())
@@ -118,7 +118,7 @@ def promote(
 
 
 def _promote_here(url: str, project: str, alias: str, evaluation: str) -> None:
-    from rprime.store import (  # noqa: PLC0415 - see rprime.cli
+    from rprime.store import (
         EvaluationMissingError,
         Expected,
         InvalidRecordError,
@@ -134,8 +134,8 @@ def _promote_here(url: str, project: str, alias: str, evaluation: str) -> None:
 
 
 def _promote_there(client: "Client", project: str, alias: str, evaluation: str) -> None:
-    from rprime.client.calls import Call  # noqa: PLC0415 - see rprime.cli
-    from rprime.client.failures import ProblemError  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.calls import Call
+    from rprime.client.failures import ProblemError
 
     path = f"/v1/projects/{quote(project, safe='')}/aliases/{quote(alias, safe='')}"
 

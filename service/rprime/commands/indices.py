@@ -26,7 +26,7 @@ def indices(
     if markdown:
         _print_markdown()
     elif as_json:
-        from rprime.schemas import catalog  # noqa: PLC0415 - see rprime.cli
+        from rprime.schemas import catalog
 
         typer.echo(catalog().model_dump_json())
     else:
@@ -34,10 +34,10 @@ def indices(
 
 
 def _print_table() -> None:
-    from rich.console import Console  # noqa: PLC0415 - see rprime.cli
-    from rich.table import Table  # noqa: PLC0415 - see rprime.cli
+    from rich.console import Console
+    from rich.table import Table
 
-    from rprime.core.catalog import INDICES  # noqa: PLC0415 - see rprime.cli
+    from rprime.core.catalog import INDICES
 
     table = Table("scope", "key", "symbol", "range", "best", "name", box=None)
     table.columns[1].no_wrap = True
@@ -49,7 +49,7 @@ def _print_table() -> None:
 
 def _print_markdown() -> None:
     """Print what is declared, without the averages, which follow from it."""
-    from rprime.core.catalog import INDICES  # noqa: PLC0415 - see rprime.cli
+    from rprime.core.catalog import INDICES
 
     typer.echo("| key | name | range | best | interval | source |\n|---|---|---|---|---|---|")
     for index in INDICES:

@@ -70,7 +70,7 @@ def report_question(*, table: bool) -> Question:
     """Ask for a report."""
 
     def there(parcel: "Parcel") -> "Call[Report]":
-        from rprime.client import calls  # noqa: PLC0415 - only who asks a service needs it
+        from rprime.client import calls
 
         if parcel.request is None:
             return calls.evaluation(parcel.content, table=table)
@@ -86,14 +86,14 @@ def report_question(*, table: bool) -> Question:
 
 def comparison_question() -> Question:
     """Ask for a comparison."""
-    from rprime.inquiry.comparison import render_review  # noqa: PLC0415 - see rprime.cli
+    from rprime.inquiry.comparison import render_review
 
     def here(inquiry: "Inquiry", _: "Evaluation") -> bytes:
         assert inquiry.review is not None  # noqa: S101 (there is a baseline)
         return render_review(inquiry.review)
 
     def there(parcel: "Parcel") -> "Call[Comparison]":
-        from rprime.client import calls  # noqa: PLC0415 - only who asks a service needs it
+        from rprime.client import calls
 
         return calls.comparison(comparison_body(parcel.content))
 
@@ -125,7 +125,7 @@ def judge_there(
     question: Question, submission: Submission, service: Service, *, table_only: bool
 ) -> Judgement:
     """Ask a service; what the renderings show besides its verdict is computed here."""
-    from rprime.commands.sending import parcel  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.sending import parcel
 
     inquiry = read(submission.request, kept_there=True)
     sent = parcel(submission, inquiry, table_only=table_only, columns=question.columns)
@@ -147,7 +147,7 @@ def read(request: JsonRequest | ColumnsRequest, *, kept_there: bool = False) -> 
     kept_there
         Whether a service will keep what the request wants to be kept.
     """
-    from rprime.problems import Problem  # noqa: PLC0415 - see rprime.cli
+    from rprime.problems import Problem
 
     known = limits()
     try:
@@ -163,16 +163,16 @@ def read(request: JsonRequest | ColumnsRequest, *, kept_there: bool = False) -> 
 
 def refuse_here(problem: "Problem") -> NoReturn:
     """End because of a problem that was found here."""
-    from rprime.client.failures import ProblemError  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.failures import ProblemError
 
     refuse_problem(ProblemError(problem.document()))
 
 
 def limits() -> "Limits":
     """Give what a request may cost here, from the environment."""
-    from pydantic import ValidationError  # noqa: PLC0415 - see rprime.cli
+    from pydantic import ValidationError
 
-    from rprime.settings import Settings  # noqa: PLC0415 - see rprime.cli
+    from rprime.settings import Settings
 
     try:
         return Settings().limits
@@ -183,8 +183,8 @@ def limits() -> "Limits":
 
 def ask(call: "Call[Result]", service: Service) -> Result:
     """Ask a service, or end and say why there is no answer."""
-    from rprime.client.blocking import Client  # noqa: PLC0415 - see rprime.cli
-    from rprime.client.failures import (  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.blocking import Client
+    from rprime.client.failures import (
         ProblemError,
         ServiceUnavailableError,
     )
@@ -214,8 +214,8 @@ _SHOWN = ("project", "model", "version", "branch", "commit", "source")
 
 def subject_of(inquiry: "Inquiry", evaluation: "Evaluation", submission: Submission) -> "Subject":
     """Give what the renderings are of."""
-    from rprime import __version__  # noqa: PLC0415 - see rprime.cli
-    from rprime.report.subject import Subject  # noqa: PLC0415 - see rprime.cli
+    from rprime import __version__
+    from rprime.report.subject import Subject
 
     review = inquiry.review
     return Subject(
@@ -231,9 +231,9 @@ def subject_of(inquiry: "Inquiry", evaluation: "Evaluation", submission: Submiss
 
 def answered(subject: "Subject", answer: "Report | Comparison", url: str) -> "Subject":
     """Give what the renderings are of, where a service has the last word on the verdict."""
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
-    from rprime.inquiry.recorded import read_comparison, read_gate  # noqa: PLC0415 - see rprime.cli
+    from rprime.inquiry.recorded import read_comparison, read_gate
 
     found = answer.to_dict()
     # What was computed here, too, has its warnings with it.
@@ -254,7 +254,7 @@ def answered(subject: "Subject", answer: "Report | Comparison", url: str) -> "Su
 
 
 def _say_version(there: str) -> None:
-    from rprime import __version__  # noqa: PLC0415 - see rprime.cli
+    from rprime import __version__
 
     if there != __version__:
         say(f"the service computes with version {there}, the renderings with {__version__}")

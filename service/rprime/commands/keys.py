@@ -41,8 +41,8 @@ def create(
     name: Annotated[str, typer.Option(help="What the key is for.")] = "",
 ) -> None:
     """Make a key and print it: this once, since only its hash is kept."""
-    from rprime import keys  # noqa: PLC0415 - see rprime.cli
-    from rprime.schemas.provenance import Name  # noqa: PLC0415 - see rprime.cli
+    from rprime import keys
+    from rprime.schemas.provenance import Name
 
     lasts = _duration(expires)
     scopes = [_valid("--scope", keys.Scope, given) for given in scope]
@@ -61,7 +61,7 @@ def create(
 @app.command("list")
 def list_keys(*, file: File) -> None:
     """List the keys, without their secrets."""
-    from rprime import keys  # noqa: PLC0415 - see rprime.cli
+    from rprime import keys
 
     try:
         found = keys.read(file)
@@ -81,7 +81,7 @@ def revoke(
     file: File,
 ) -> None:
     """Revoke a key for good: a service refuses it from its next request on."""
-    from rprime import keys  # noqa: PLC0415 - see rprime.cli
+    from rprime import keys
 
     try:
         keys.revoke(file, key_id)
@@ -93,7 +93,7 @@ def revoke(
 
 
 def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
-    from pydantic import TypeAdapter, ValidationError  # noqa: PLC0415 - see rprime.cli
+    from pydantic import TypeAdapter, ValidationError
 
     try:
         return TypeAdapter(kind).validate_python(given)

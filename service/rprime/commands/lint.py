@@ -68,11 +68,11 @@ def lint(
 
 
 def _rehearse(body: bytes, service: Service | None) -> "Rehearsal":
-    from rprime.client import calls  # noqa: PLC0415 - see rprime.cli
-    from rprime.client.report import Rehearsal  # noqa: PLC0415 - see rprime.cli
-    from rprime.commands.judgement import ask, limits, refuse_here  # noqa: PLC0415 - see rprime.cli
-    from rprime.inquiry import answer_lint  # noqa: PLC0415 - see rprime.cli
-    from rprime.problems import Problem  # noqa: PLC0415 - see rprime.cli
+    from rprime.client import calls
+    from rprime.client.report import Rehearsal
+    from rprime.commands.judgement import ask, limits, refuse_here
+    from rprime.inquiry import answer_lint
+    from rprime.problems import Problem
 
     if service is not None:
         return ask(calls.rehearsal(body), service)
@@ -83,10 +83,10 @@ def _rehearse(body: bytes, service: Service | None) -> "Rehearsal":
 
 
 def _body(file: str, gates: Path, simulation: dict[str, Any]) -> bytes:
-    from rprime.client.request import body  # noqa: PLC0415 - see rprime.cli
-    from rprime.commands.judgement import read  # noqa: PLC0415 - see rprime.cli
-    from rprime.commands.mappings import read_mapping  # noqa: PLC0415 - see rprime.cli
-    from rprime.commands.submission import assemble  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.request import body
+    from rprime.commands.judgement import read
+    from rprime.commands.mappings import read_mapping
+    from rprime.commands.submission import assemble
 
     table = _table(read(assemble(file).request))
     try:
@@ -96,7 +96,7 @@ def _body(file: str, gates: Path, simulation: dict[str, Any]) -> bytes:
 
 
 def _table(inquiry: "Inquiry") -> dict[str, Any]:
-    from rprime.core.cells import DenseCells  # noqa: PLC0415 - see rprime.cli
+    from rprime.core.cells import DenseCells
 
     evidence = inquiry.evidence
     cells = evidence.table.cells
@@ -113,9 +113,9 @@ def _table(inquiry: "Inquiry") -> dict[str, Any]:
 
 
 def _print(found: "Rehearsal") -> None:
-    from io import StringIO  # noqa: PLC0415 - see rprime.cli
+    from io import StringIO
 
-    from rich.console import Console  # noqa: PLC0415 - see rprime.cli
+    from rich.console import Console
 
     shown = _overview(found)
     if sys.stdout.isatty():
@@ -127,12 +127,12 @@ def _print(found: "Rehearsal") -> None:
 
 
 def _overview(found: "Rehearsal") -> Any:  # noqa: ANN401 (what rich prints)
-    from rich.console import Group  # noqa: PLC0415 - see rprime.cli
-    from rich.table import Table  # noqa: PLC0415 - see rprime.cli
-    from rich.text import Text  # noqa: PLC0415 - see rprime.cli
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
 
-    from rprime.report.decimals import decimal, percent  # noqa: PLC0415 - see rprime.cli
-    from rprime.report.names import clipped, isolated, shown  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.decimals import decimal, percent
+    from rprime.report.names import clipped, isolated, shown
 
     rules = found.model.rules
     table = Table("rule", "class", "fails", "inconclusive", "drop it can see", box=None)

@@ -21,7 +21,7 @@ def read_mapping(path: Path, what: str) -> Json:
     what
         It is, for messages.
     """
-    import yaml  # noqa: PLC0415 - see rprime.cli
+    import yaml
 
     try:
         content = yaml.load(path.read_bytes(), Loader=_loader())  # noqa: S506 - made of SafeLoader
@@ -39,7 +39,7 @@ def _line(error: Exception) -> str:
 
 
 def _loader() -> "type[yaml.SafeLoader]":
-    import yaml  # noqa: PLC0415 - see rprime.cli
+    import yaml
 
     class Loader(yaml.SafeLoader):
         """Refuses a name that stands twice: the last one would silently win."""

@@ -12,8 +12,8 @@ def openapi(
     output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
 ) -> None:
     """Print the OpenAPI document of the service."""
-    from rprime.app import create_app  # noqa: PLC0415 - see rprime.cli
-    from rprime.settings import Settings  # noqa: PLC0415 - see rprime.cli
+    from rprime.app import create_app
+    from rprime.settings import Settings
 
     document = create_app(Settings()).openapi()
     text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"

@@ -105,7 +105,7 @@ def plot(
     form = form_of(output)
     given = {"model": model, "branch": branch, "class": label, "limit": limit}
     with defects():
-        from rprime.report.figures.sheet import Sheet  # noqa: PLC0415 - see rprime.cli
+        from rprime.report.figures.sheet import Sheet
 
         wanted = Wanted(figure, tuple(index or ()), Sheet(form, width, scale))
         if figure in _OF_HISTORY:
@@ -128,8 +128,8 @@ def plot(
 
 
 def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
-    from rprime.core.catalog import find  # noqa: PLC0415 - see rprime.cli
-    from rprime.report.figures.evaluation import (  # noqa: PLC0415 - see rprime.cli
+    from rprime.core.catalog import find
+    from rprime.report.figures.evaluation import (
         FIGURES,
         default_indices,
     )
@@ -145,10 +145,10 @@ def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
 
 def _of_store(wanted: Wanted, kept: Kept, url: str) -> bytes:
     """Draw what a store has."""
-    from rprime.commands.judgement import refuse_here  # noqa: PLC0415 - see rprime.cli
-    from rprime.inquiry.figures import figure_of  # noqa: PLC0415 - see rprime.cli
-    from rprime.problems import Problem  # noqa: PLC0415 - see rprime.cli
-    from rprime.store import EvaluationMissingError  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.judgement import refuse_here
+    from rprime.inquiry.figures import figure_of
+    from rprime.problems import Problem
+    from rprime.store import EvaluationMissingError
 
     name = wanted.figure.value
     with opened(url, read_only=True) as store:
@@ -164,8 +164,8 @@ def _of_store(wanted: Wanted, kept: Kept, url: str) -> bytes:
 
 
 def _history(wanted: Wanted, kept: Kept) -> "HistoryFigure":
-    from rprime.inquiry.history_figures import HistoryFigure  # noqa: PLC0415 - see rprime.cli
-    from rprime.store import Filters  # noqa: PLC0415 - see rprime.cli
+    from rprime.inquiry.history_figures import HistoryFigure
+    from rprime.store import Filters
 
     narrowed = kept.narrowed
     return HistoryFigure(
@@ -179,8 +179,8 @@ def _history(wanted: Wanted, kept: Kept) -> "HistoryFigure":
 
 
 def _of_service(wanted: Wanted, kept: Kept, server: str, key: str | None) -> bytes:
-    from rprime.client.calls import Call  # noqa: PLC0415 - see rprime.cli
-    from rprime.report.figures.sheet import MEDIA_TYPES  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.calls import Call
+    from rprime.report.figures.sheet import MEDIA_TYPES
 
     sheet, whose = wanted.sheet, kept.evaluation
     place = f"projects/{quote(kept.project, safe='')}"

@@ -44,7 +44,7 @@ def publish(
     json_file
         Where to write the JSON, whatever is printed.
     """
-    from rprime.report.formats import BY_NAME  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.formats import BY_NAME
 
     for name, path in files.items():
         if path is not None:
@@ -75,18 +75,18 @@ def conclude(verdict: str | None, *, strict: bool) -> NoReturn:
 
 
 def _print(subject: "Subject") -> None:
-    from rprime.report.terminal import Terminal, render_terminal  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.terminal import Terminal, render_terminal
 
     if not sys.stdout.isatty():
         put(render_terminal(subject).encode())
         return
-    from rich.console import Console  # noqa: PLC0415 - see rprime.cli
+    from rich.console import Console
 
     Console().print(Terminal(subject))
 
 
 def _annotate(subject: "Subject", *, err: bool) -> None:
-    from rprime.report.annotations import render_annotations  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.annotations import render_annotations
 
     if err:
         typer.echo(render_annotations(subject), err=True, nl=False)
@@ -108,7 +108,7 @@ def _append(variable: str, content: Callable[[], bytes]) -> None:
 
 def _outputs(judgement: "Judgement") -> bytes:
     """Give what later steps of a job branch on: the verdict, the id and the first figures."""
-    from rprime.report.measures import Measures  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.measures import Measures
 
     subject = judgement.subject
     figures = {measure.index.key: measure.value for measure in Measures(subject).headlines}

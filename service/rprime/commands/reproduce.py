@@ -17,7 +17,7 @@ def reproduce(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a document.")] = False,
 ) -> None:
     """Print what the R' paper published against what is computed here, with its errata."""
-    from rprime.inquiry.reproduction import reproduce as run  # noqa: PLC0415 - see rprime.cli
+    from rprime.inquiry.reproduction import reproduce as run
 
     found = run()
     if as_json:
@@ -71,7 +71,7 @@ def _document(found: "Reproduction") -> Iterator[str]:
 
 
 def _json(found: "Reproduction") -> bytes:
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
     results = [
         {

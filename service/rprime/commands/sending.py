@@ -166,7 +166,7 @@ def _archived(arrays: Arrays) -> bytes:
 
 def _streamed(arrays: Arrays, labels: tuple[str, ...], identities: Any) -> bytes:
     """Give columns with the ids of their items, which have been read by pyarrow."""
-    import pyarrow as pa  # noqa: PLC0415 - only who has ids needs it
+    import pyarrow as pa
 
     scores = arrays.pop("y_score", None)
     columns = {name: pa.array(array) for name, array in arrays.items()}

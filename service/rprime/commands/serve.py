@@ -34,7 +34,7 @@ def serve(
     settings = _settings(host=host, port=port, insecure=insecure)
     _refuse_unsafe(settings, workers)
     _refuse_damaged(settings.keys_file)
-    from rprime import logs  # noqa: PLC0415 - see rprime.cli
+    from rprime import logs
 
     logs.configure()
     _refuse_unusable(settings.store)
@@ -48,9 +48,9 @@ def serve(
 
 
 def _settings(**options: Any) -> "Settings":  # noqa: ANN401 - Pydantic types them
-    from pydantic import ValidationError  # noqa: PLC0415 - see rprime.cli
+    from pydantic import ValidationError
 
-    from rprime.settings import Settings  # noqa: PLC0415 - see rprime.cli
+    from rprime.settings import Settings
 
     given = {name: value for name, value in options.items() if value is not None}
     try:
@@ -77,7 +77,7 @@ def _refuse_unsafe(settings: "Settings", workers: int) -> None:
 
 
 def _refuse_damaged(keys_file: Path | None) -> None:
-    from rprime import keys  # noqa: PLC0415 - see rprime.cli
+    from rprime import keys
 
     if keys_file is None:
         return
@@ -92,7 +92,7 @@ def _refuse_damaged(keys_file: Path | None) -> None:
 
 def _refuse_unusable(url: str) -> None:
     """Open the store once before anybody is told that the service listens."""
-    from rprime.store import (  # noqa: PLC0415 - see rprime.cli
+    from rprime.store import (
         StoreError,
         StoreUnavailableError,
         open_store,
@@ -127,7 +127,7 @@ def _listen(settings: "Settings") -> socket.socket:
 
 
 def _announce(settings: "Settings", listener: socket.socket) -> None:
-    import structlog  # noqa: PLC0415 - see rprime.cli
+    import structlog
 
     if settings.loopback:
         structlog.get_logger().info(
@@ -142,10 +142,10 @@ def _announce(settings: "Settings", listener: socket.socket) -> None:
 
 
 def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
-    import uvicorn  # noqa: PLC0415 - see rprime.cli
-    from uvicorn.supervisors import Multiprocess  # noqa: PLC0415 - see rprime.cli
+    import uvicorn
+    from uvicorn.supervisors import Multiprocess
 
-    from rprime.connections import Connection  # noqa: PLC0415 - see rprime.cli
+    from rprime.connections import Connection
 
     # uvicorn calls it as it would call the class itself.
     protocol = cast(
@@ -173,8 +173,8 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
 
 def _application(settings: "Settings") -> "FastAPI":
     # Runs in the process that serves, so that the workers have the log, too.
-    from rprime import logs  # noqa: PLC0415 - see rprime.cli
-    from rprime.app import create_app  # noqa: PLC0415 - see rprime.cli
+    from rprime import logs
+    from rprime.app import create_app
 
     logs.configure()
     app = create_app(settings)

@@ -94,9 +94,9 @@ def agreement(
     ],
 ) -> None:
     """Say how far indices agree over many models."""
-    from rprime.commands.judgement import limits, refuse_here  # noqa: PLC0415 - see rprime.cli
-    from rprime.inquiry.agreement import answer_agreement  # noqa: PLC0415 - see rprime.cli
-    from rprime.problems import Problem  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.judgement import limits, refuse_here
+    from rprime.inquiry.agreement import answer_agreement
+    from rprime.problems import Problem
 
     with defects():
         try:
@@ -113,11 +113,11 @@ def _read(file: str) -> bytes:
 
 
 def _lines(plan: dict[str, Any], resolution: int) -> "list[Line]":
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
-    from rprime.commands.judgement import limits, refuse_here  # noqa: PLC0415 - see rprime.cli
-    from rprime.inquiry.studies import discrimination_lines  # noqa: PLC0415 - see rprime.cli
-    from rprime.problems import Problem  # noqa: PLC0415 - see rprime.cli
+    from rprime.commands.judgement import limits, refuse_here
+    from rprime.inquiry.studies import discrimination_lines
+    from rprime.problems import Problem
 
     asked: dict[str, Any] = {name: plan[name] for name in ("k", "p") if name in plan}
     asked |= {"indices": [_entry(name) for name in plan["indices"]], "resolution": resolution}
@@ -135,13 +135,13 @@ def _entry(name: str) -> Any:  # noqa: ANN401 (JSON)
 
 
 def _print(lines: "list[Line]") -> None:
-    from rprime.inquiry.studies import discrimination_document  # noqa: PLC0415 - see rprime.cli
+    from rprime.inquiry.studies import discrimination_document
 
     put(discrimination_document(lines) + b"\n")
 
 
 def _draw(lines: "list[Line]", plan: dict[str, Any], output: Path) -> None:
-    from rprime.report.figures.discrimination import (  # noqa: PLC0415 - see rprime.cli
+    from rprime.report.figures.discrimination import (
         draw_discrimination,
     )
 

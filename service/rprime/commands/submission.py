@@ -32,14 +32,14 @@ class JsonRequest:
 
     def read(self, limits: "Limits") -> "Inquiry":
         """Read it; a `Problem` says what is wrong with it."""
-        from rprime.inquiry import parsed, understand  # noqa: PLC0415 - see rprime.cli
+        from rprime.inquiry import parsed, understand
 
         return understand(parsed(self.body, limits), limits)
 
     @property
     def members(self) -> Json:
         """The rest of the request, the baseline included."""
-        import orjson  # noqa: PLC0415 - see rprime.cli
+        import orjson
 
         content = orjson.loads(self.body)
         return {name: value for name, value in content.items() if name not in evidence_members()}
@@ -66,7 +66,7 @@ class ColumnsRequest:
 
     def read(self, limits: "Limits") -> "Inquiry":
         """Read it; a `Problem` says what is wrong with it."""
-        from rprime.inquiry.files import inquire_files  # noqa: PLC0415 - see rprime.cli
+        from rprime.inquiry.files import inquire_files
 
         request = written(self.members)
         with ExitStack() as files:
@@ -211,7 +211,7 @@ def splice(body: bytes, members: Mapping[str, Any]) -> bytes:
     So the reader still sees, and refuses, a name that stands twice; and a body that is no object
     stays as it is, for the reader to say so.
     """
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
     if not members:
         return body
@@ -226,7 +226,7 @@ def splice(body: bytes, members: Mapping[str, Any]) -> bytes:
 
 def written(members: Mapping[str, Any]) -> bytes:
     """Give members of a request as JSON."""
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
     try:
         return orjson.dumps(dict(members))
@@ -236,7 +236,7 @@ def written(members: Mapping[str, Any]) -> bytes:
 
 def evidence_members() -> frozenset[str]:
     """Give the names of a request that are evidence."""
-    from rprime.evidence.reader import COMPANIONS, EVIDENCE_ARRAYS  # noqa: PLC0415 - see rprime.cli
+    from rprime.evidence.reader import COMPANIONS, EVIDENCE_ARRAYS
 
     parts = (*EVIDENCE_ARRAYS.values(), *COMPANIONS.values())
     return frozenset(name for names in parts for name in names)
@@ -244,7 +244,7 @@ def evidence_members() -> frozenset[str]:
 
 def comparison_body(body: bytes) -> bytes:
     """Turn a request to evaluate against a baseline into one to compare."""
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
     content = orjson.loads(body)
     asked = {name: content.pop(name) for name in ("baseline", "gates") if name in content}
@@ -267,7 +267,7 @@ def _take_inline_baseline(candidate: bytes | Columns, members: Json, file: str) 
 
 def _fragment(content: bytes | Columns, file: str) -> object:
     """Give evidence as a part of a larger document."""
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
     if isinstance(content, dict) and "y_pred_baseline" in content:
         refuse(_NO_SECOND.format(file))
@@ -280,7 +280,7 @@ def _fragment(content: bytes | Columns, file: str) -> object:
 
 
 def _json(content: bytes | Columns, file: str) -> bytes:
-    from rprime.client.request import body  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.request import body
 
     if isinstance(content, bytes):
         return content

@@ -52,7 +52,7 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
 
 def _of_scores(members: Json) -> Iterator[str]:
     """Name what is asked for and needs scores; what is malformed is refused by its reader."""
-    from rprime.core.catalog import SCORE_KEYS  # noqa: PLC0415 - see rprime.cli
+    from rprime.core.catalog import SCORE_KEYS
 
     yield from (name for name in _OF_SCORES if members.get(name))
     gates = members.get("gates")
@@ -64,7 +64,7 @@ def _of_scores(members: Json) -> Iterator[str]:
 
 
 def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
-    from rprime.tally import (  # noqa: PLC0415 - see rprime.cli
+    from rprime.tally import (
         Engine,
         Files,
         TallyError,
@@ -91,6 +91,6 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
 
 
 def _json(found: "Tally", **more: object) -> bytes:
-    import orjson  # noqa: PLC0415 - see rprime.cli
+    import orjson
 
     return orjson.dumps(found.evidence() | more, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -36,7 +36,7 @@ def export(
         with opened(store, read_only=True) as found:
             _write(found.export(project), output)
     else:
-        from rprime.client.calls import Call  # noqa: PLC0415 - see rprime.cli
+        from rprime.client.calls import Call
 
         path = "/v1/export" if project is None else f"/v1/export?{urlencode({'project': project})}"
         lines = Call("GET", path, lambda response: response.content, headers={"Accept": _LINES})
@@ -82,9 +82,9 @@ def import_(
 
 
 def _added_here(store: str, lines: IO[bytes], file: Path) -> dict[str, int]:
-    from dataclasses import asdict  # noqa: PLC0415 - see rprime.cli
+    from dataclasses import asdict
 
-    from rprime.store import InvalidExportError  # noqa: PLC0415 - see rprime.cli
+    from rprime.store import InvalidExportError
 
     with opened(store, read_only=False) as found:
         try:
@@ -94,7 +94,7 @@ def _added_here(store: str, lines: IO[bytes], file: Path) -> dict[str, int]:
 
 
 def _added_there(client: "Client", lines: IO[bytes]) -> dict[str, int]:
-    from rprime.client.calls import Call  # noqa: PLC0415 - see rprime.cli
+    from rprime.client.calls import Call
 
     def read(response: "httpx.Response") -> dict[str, int]:
         found: dict[str, int] = response.json()

@@ -307,5 +307,5 @@ class Growing:
         return self._array
 
 
-def _mapped(kind: Any, size: int) -> Array:  # noqa: ANN401
+def _mapped(kind: Any, size: int) -> Array:  # noqa: ANN401 (a dtype)
     return np.empty(max(MAPPED // np.dtype(kind).itemsize, size), kind)

@@ -17,6 +17,8 @@ from rprime.report.figures.steps import MOST_PANELS, ClassHistory, Step
 from rprime.report.figures.trend import Course, Trend, draw_trend
 from rprime.store import Filters, Stack, Store, ids
 
+_NO_MODEL = "\N{EN DASH}"
+
 
 @dataclass(frozen=True, kw_only=True)
 class HistoryFigure:
@@ -120,7 +122,7 @@ class _Steps:
 
     def _name(self, one: _Found) -> str:
         version = one.version or f"{ids.created_at(one.id):%Y-%m-%d %H:%M}"
-        return f"{one.model or '–'} {version}" if len(self.models) > 1 else version  # noqa: RUF001
+        return f"{one.model or _NO_MODEL} {version}" if len(self.models) > 1 else version
 
 
 def _of_point(point: Point) -> _Found:

@@ -35,7 +35,7 @@ def main() -> None:
 
 def _answer(body: bytearray, question: Any) -> Any:  # noqa: ANN401 (see rprime.routes.large)
     try:
-        return answer_large(body, question)  # type: ignore[arg-type]
+        return answer_large(body, question)  # type: ignore[arg-type] # orjson reads it alike
     except Problem as problem:
         return problem
 

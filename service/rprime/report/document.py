@@ -188,7 +188,7 @@ def class_heads(evaluation: Evaluation, labels: list[bytes]) -> list[bytes]:
     ]
 
 
-def value_pieces(opening: list[bytes], values: Array, limits: Any) -> list[bytes]:  # noqa: ANN401
+def value_pieces(opening: list[bytes], values: Array, limits: Any) -> list[bytes]:  # noqa: ANN401 (a pair, or none)
     """Render Values as pieces, three for each, in flat order; limits are (low, high) or None."""
     parts = [b""] * (PIECES * len(opening))
     parts[0::PIECES] = opening

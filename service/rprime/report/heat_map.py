@@ -105,20 +105,28 @@ def _cells(
     names: tuple[str, ...], row: int, items: Array, shares: Array, largest: float
 ) -> tuple[Cell, ...]:
     return tuple(
-        _cell(names[row], name, number, share, 1.0 if row == column else largest, row == column)
+        _cell(
+            names[row],
+            name,
+            number,
+            share,
+            1.0 if row == column else largest,
+            right=row == column,
+        )
         for column, (name, number, share) in enumerate(
             zip(names, items.tolist(), shares.tolist(), strict=True)
         )
     )
 
 
-def _cell(  # noqa: PLR0917 (what a cell is, in the order in which it is said)
+def _cell(
     true: str,
     predicted: str,
     items: float,
     share: float,
     darkest: float,
-    right: bool,  # noqa: FBT001
+    *,
+    right: bool,
 ) -> Cell:
     if not items:
         return Cell("", "right" if right else "", "")

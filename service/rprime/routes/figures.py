@@ -1,6 +1,6 @@
 """Figures without a browser: of an evaluation, and of the history of a project."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -67,7 +67,7 @@ async def evaluation_figure(
     query: Annotated[FigureQuery, Query()],
 ) -> Response:
     """Answer with the image."""
-    sheet = _sheet(name in of_evaluation.FIGURES, form, query)
+    sheet = _sheet(name, of_evaluation.FIGURES, form, query)
     if query.index and name == "confusion":
         violation = Violation("/query/index", "misplaced", "A confusion matrix has no index.")
         raise Problem("invalid_request", errors=[violation])
@@ -100,7 +100,7 @@ async def history_figure(
     query: Annotated[HistoryFigureQuery, Query()],
 ) -> Response:
     """Answer with the image."""
-    sheet = _sheet(name in of_history.FIGURES, form, query)
+    sheet = _sheet(name, of_history.FIGURES, form, query)
     await require_some(request, project)
     figure = HistoryFigure(
         name=name,
@@ -116,8 +116,10 @@ async def history_figure(
     return _unchanged(etag) if is_known(request, etag) else _answer(image, etag, sheet)
 
 
-def _sheet(known: bool, form: str, query: FigureQuery | HistoryFigureQuery) -> Sheet:  # noqa: FBT001
-    if not known or form not in MEDIA_TYPES:
+def _sheet(
+    name: str, known: Container[str], form: str, query: FigureQuery | HistoryFigureQuery
+) -> Sheet:
+    if name not in known or form not in MEDIA_TYPES:
         raise Problem("not_found")
     return Sheet(form, query.width, query.scale)
 

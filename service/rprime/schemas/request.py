@@ -49,7 +49,7 @@ Discordance = Annotated[
 ]
 Replicates = Annotated[int, Field(ge=100, le=20_000, description="Simulated comparisons.")]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Of the simulation.")]
-OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type]
+OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known as it is imported
 Score = Annotated[float, Field(ge=-MOST, le=MOST)]
 RejectBelow = Annotated[
     Score | None,

@@ -195,8 +195,8 @@ def _point(
         project=name[0],
         name=name[1],
         evaluation=evaluation,
-        etag=fresh["etag"],  # type: ignore[arg-type]
-        updated_at=_moment(fresh["updated"]),  # type: ignore[arg-type]
+        etag=fresh["etag"],  # type: ignore[arg-type] # a str
+        updated_at=_moment(fresh["updated"]),  # type: ignore[arg-type] # an int
     )
 
 

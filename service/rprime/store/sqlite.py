@@ -114,7 +114,7 @@ class SqliteDatabase(Database):
         with translated(), self.readers.connect() as connection:
             source = connection.connection.dbapi_connection
             with closing(sqlite3.connect(part)) as target:
-                source.backup(target)  # type: ignore[union-attr]
+                source.backup(target)  # type: ignore[union-attr] # of sqlite3
         part.replace(path)
 
     def close(self) -> None:

@@ -26,9 +26,9 @@ def upgrade(connection: Connection) -> None:
     """
     if version_of(connection) == SCHEMA_VERSION:
         return
-    # Imported only where it is needed: it takes longer than all else that opening does.
-    from alembic import command  # noqa: PLC0415
-    from alembic.config import Config  # noqa: PLC0415
+    # It takes longer than all else that opening does.
+    from alembic import command  # noqa: PLC0415 (see above)
+    from alembic.config import Config  # noqa: PLC0415 (see above)
 
     config = Config()
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))

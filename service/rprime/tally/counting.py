@@ -93,7 +93,7 @@ def tally(
 def _lazy(frame: Any) -> "nw.LazyFrame[Any]":
     if find_spec("narwhals") is None:
         raise TallyError("frames are counted by narwhals: pip install 'rprime[duckdb]'")
-    import narwhals as nw  # noqa: PLC0415 (an extra)
+    import narwhals as nw
 
     try:
         with warnings.catch_warnings():
@@ -128,7 +128,7 @@ def _check(names: Sequence[str], scores: Sequence[str], reject_below: float | No
 
 def _top(scores: Sequence[str], reject_below: float | None) -> "nw.Expr":
     """Give the position of the highest score, the first of equal ones; null where too low."""
-    import narwhals as nw  # noqa: PLC0415 (an extra)
+    import narwhals as nw
 
     top = nw.max_horizontal(*scores)
     first = nw.min_horizontal(
@@ -140,7 +140,7 @@ def _top(scores: Sequence[str], reject_below: float | None) -> "nw.Expr":
 
 
 def _is_number(name: str) -> "nw.Expr":
-    import narwhals as nw  # noqa: PLC0415 (an extra)
+    import narwhals as nw
 
     return ~nw.col(name).is_null() & nw.col(name).is_finite()
 
@@ -149,7 +149,7 @@ def _counted(
     lazy: "nw.LazyFrame[Any]", keys: Sequence[str], *, weighted: bool
 ) -> "nw.LazyFrame[Any]":
     """Group by the labels and count; what is null is a group, too."""
-    import narwhals as nw  # noqa: PLC0415 (an extra)
+    import narwhals as nw
 
     if not weighted:
         return lazy.select(*keys).group_by(*keys).agg(nw.len().alias(_COUNT))

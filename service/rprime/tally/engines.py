@@ -153,7 +153,7 @@ def _reach(address: str) -> None:
 
 @contextmanager
 def _duckdb(engine: Engine, files: Files) -> Iterator[Any]:
-    import duckdb  # noqa: PLC0415 (an extra)
+    import duckdb
 
     # What does not fit into memory goes there, and not into the working directory.
     with TemporaryDirectory(prefix="rprime-") as folder:
@@ -182,8 +182,8 @@ def _searched(path: str) -> str:
 
 @contextmanager
 def _dask(engine: Engine, files: Files) -> Iterator[Any]:
-    from distributed import Client, KilledWorker  # noqa: PLC0415 (an extra)
-    from distributed.comm import CommClosedError  # noqa: PLC0415 (an extra)
+    from distributed import Client, KilledWorker
+    from distributed.comm import CommClosedError
 
     try:
         with Client(f"tcp://{engine.address}", timeout=_CONNECT_SECONDS) as client:
@@ -198,7 +198,7 @@ def _dask(engine: Engine, files: Files) -> Iterator[Any]:
 
 
 def _dask_frame(files: Files) -> Any:  # noqa: ANN401 (dask's own)
-    from dask import dataframe  # noqa: PLC0415 (an extra)
+    from dask import dataframe
 
     paths = list(files.paths)
     if files.format == "parquet":
@@ -216,9 +216,9 @@ def _dask_frame(files: Files) -> Any:  # noqa: ANN401 (dask's own)
 
 @contextmanager
 def _spark(engine: Engine, files: Files) -> Iterator[Any]:
-    from py4j.protocol import Py4JError  # noqa: PLC0415 (an extra)
-    from pyspark.errors import PySparkException  # noqa: PLC0415 (an extra)
-    from pyspark.sql import SparkSession  # noqa: PLC0415 (an extra)
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
 
     builder = SparkSession.builder.appName("rprime").config("spark.log.level", "ERROR")
     if engine.address is not None:

@@ -276,7 +276,7 @@ CONDITIONS: dict[str, Callable[[Scores], Any]] = {
 }
 
 
-def score_values(entry: Index, scores: Scores | None, *options: Any) -> Any:  # noqa: ANN401
+def score_values(entry: Index, scores: Scores | None, *options: Any) -> Any:  # noqa: ANN401 (by scope)
     """Compute an index that reads scores; NaN where there are none, or no probabilities."""
     if scores is None or ("not_probabilities" in entry.undefined and not scores.are_probabilities):
         return np.nan

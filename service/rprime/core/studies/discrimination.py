@@ -239,8 +239,7 @@ class _Tracing:
 
     def _roots(self, crossings: _Crossings) -> Array:
         """Find the sought rate of every crossing, all of them at once."""
-        # Importing it takes as long as starting the service.
-        from scipy.optimize import elementwise  # noqa: PLC0415
+        from scipy.optimize import elementwise  # noqa: PLC0415 (as slow as starting the service)
 
         if not crossings.place.size:
             return np.empty(0)

@@ -134,7 +134,7 @@ def _notes(blocks: Blocks, subject: Subject) -> list[str]:
 
 def _fill(figure: "Figure", blocks: Blocks, cell: float) -> None:
     """Draw the cells, `cell` inches wide at most."""
-    from matplotlib.colors import Normalize, PowerNorm  # noqa: PLC0415 (an extra)
+    from matplotlib.colors import Normalize, PowerNorm
 
     axes = figure.add_subplot(aspect="equal", anchor="NW")
     right, wrong = blocks.shares
@@ -159,7 +159,7 @@ def _shade(  # noqa: PLR0917 (what a scale has)
     colour: str,
     words: str,
 ) -> None:
-    from matplotlib.colors import LinearSegmentedColormap  # noqa: PLC0415 (an extra)
+    from matplotlib.colors import LinearSegmentedColormap
 
     shades = LinearSegmentedColormap.from_list(words, _tints(colour))
     rows, columns = shares.shape
@@ -183,7 +183,7 @@ def _shade(  # noqa: PLR0917 (what a scale has)
 
 
 def _tints(colour: str) -> list[Any]:
-    from matplotlib.colors import to_rgb  # noqa: PLC0415 (an extra)
+    from matplotlib.colors import to_rgb
 
     hue, surface = np.array(to_rgb(colour)), np.array(to_rgb(palette().surface))
     return [tuple(surface + part * (hue - surface)) for part in (0.06, 1.0)]

@@ -98,7 +98,7 @@ def draw(picture: Picture, sheet: Sheet) -> bytes:
         If matplotlib is not installed.
     """
     try:
-        import matplotlib as mpl  # noqa: PLC0415 (an extra)
+        import matplotlib as mpl
     except ImportError:
         raise NoFiguresError from None
     style: Any = _style()
@@ -182,8 +182,8 @@ class _Lines:
 
 def _filled(picture: Picture, sheet: Sheet) -> "Figure":
     """Draw the plot between its title and its notes."""
-    from matplotlib.figure import Figure  # noqa: PLC0415 (an extra)
-    from matplotlib.layout_engine import ConstrainedLayoutEngine  # noqa: PLC0415 (an extra)
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     colours, width = palette(), sheet.inches
     room = width - 2 * MARGIN

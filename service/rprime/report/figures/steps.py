@@ -113,7 +113,7 @@ def band(axes: "Axes", boxes: Sequence[Box | None]) -> None:
 
 def name_ends(axes: "Axes", ends: Sequence[End]) -> None:
     """Name lines where they end, the names apart from each other."""
-    from scipy.optimize import isotonic_regression  # noqa: PLC0415 (it takes its time)
+    from scipy.optimize import isotonic_regression
 
     ordered = sorted(ends, key=lambda end: end.value)
     if not ordered:

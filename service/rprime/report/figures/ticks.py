@@ -55,7 +55,7 @@ def label_steps(axis: "Axis", names: Sequence[str], width: float) -> None:
 
 def number_values(axis: "Axis", most: int = 6) -> None:
     """Put numbers at round places of an axis, with no more decimals than they need."""
-    from matplotlib.ticker import FuncFormatter, MaxNLocator  # noqa: PLC0415 (an extra)
+    from matplotlib.ticker import FuncFormatter, MaxNLocator
 
     axis.set_major_locator(MaxNLocator(most, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(FuncFormatter(lambda value, _: bound(value)))
