@@ -15,7 +15,8 @@ from rprime.evidence.arrow_messages import Messages
 from rprime.evidence.columns import DUPLICATE_ID, LABELS, Columns, Hold
 from rprime.evidence.faults import refuse
 from rprime.evidence.label_columns import Piece
-from rprime.evidence.parquet_pages import check_footer, largest_page
+from rprime.evidence.parquet_footer import Footer
+from rprime.evidence.parquet_pages import largest_page
 from rprime.evidence.score_columns import PREFIX, is_score
 from rprime.evidence.vocabulary import Names
 
@@ -98,14 +99,11 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
     most
         Bytes that the columns may have, inflated.
     """
-    check_footer(file)
-    with pq.ParquetFile(file, pre_buffer=False, buffer_size=_BLOCK) as source:
-        schema = source.schema_arrow
-        columns.hold(largest_page(file, source.metadata, most))
-        texts = [name for name in schema.names if _is_text(schema.field(name).type)]
-    with pq.ParquetFile(
-        file, pre_buffer=False, buffer_size=_BLOCK, read_dictionary=texts
-    ) as source:
+    footer = Footer.of(file)
+    columns.hold(largest_page(file, footer.chunks, most))
+    metadata = pq.read_metadata(pa.BufferReader(footer.content))
+    options: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BLOCK}
+    with pq.ParquetFile(file, metadata=metadata, read_dictionary=footer.texts, **options) as source:
         batches = source.iter_batches(ROWS, use_threads=False)
         _gather(source.schema_arrow, _validated(batches), columns)
 
