@@ -13,6 +13,7 @@ from playwright.sync_api import expect
 
 from browsing import WIDTHS, Visitor
 from rprime.core.catalog import INDICES
+from rprime.inquiry.glossary import INTERVALS
 from rprime.inquiry.reproduction import printed_table
 from rprime.report.formulas import formula
 
@@ -157,6 +158,7 @@ def test_the_catalog_is_searched_while_typing(server: str, visit: Visitor) -> No
     expect(names).to_have_text(["Cohen's kappa", "Largest attainable kappa"])
     names.first.get_by_role("link").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cohen's kappa")
+    expect(page.get_by_text("delta method, on a scale")).to_be_visible()
 
 
 def test_a_thousand_classes_stay_usable(client: httpx.Client, server: str, visit: Visitor) -> None:
@@ -197,6 +199,10 @@ def _links(text: str) -> Iterator[str]:
         link = part.partition('"')[0]
         if "static/" in link:
             yield f"/{link}"
+
+
+def test_every_interval_of_the_catalog_has_words() -> None:
+    assert {index.interval for index in INDICES} == INTERVALS.keys()
 
 
 def test_every_formula_of_the_catalog_was_built() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 
 from rprime.core.catalog import INDICES
-from rprime.core.index import Index
+from rprime.core.index import Index, Interval
 from rprime.report.explanations import explained
 from rprime.report.view import Term
 from rprime.schemas import IndexEntry, entry_of
@@ -18,6 +18,20 @@ INVARIANCES = {
     "transposition": "truth and predictions are exchanged",
 }
 """What an index may stay the same under, where the classifier stays the same."""
+INTERVALS: dict[Interval | None, str] = {
+    "proportion": "Wilson, or Clopper-Pearson where `exact` is asked for",
+    "share": "Wilson, or Clopper-Pearson where `exact` is asked for",
+    "dice": "Wilson for the Jaccard index, mapped to F1",
+    "jaccard": "Wilson",
+    "r_prime": "MOVER: from the Wilson intervals of its parts",
+    "informedness": "MOVER: from the Wilson intervals of its parts",
+    "macro": "MOVER: from the intervals of the classes and their correlations",
+    "delta": "delta method, on a scale that keeps it in the range",
+    "delong": "DeLong, on the logit scale",
+    "items": "from the variance over the items, on a scale that keeps it in the range",
+    None: "none",
+}
+"""How the interval of an index is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +76,11 @@ class Entry:
         facts = self.facts
         parts = (facts.name, facts.key, facts.symbol, facts.description, facts.source)
         return " ".join(parts).lower()
+
+    @property
+    def interval(self) -> str:
+        """How its interval is made."""
+        return INTERVALS[self.facts.interval]
 
     @property
     def undefined(self) -> str:

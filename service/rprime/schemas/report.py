@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, RootModel
 
 from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
-from rprime.core.index import REASONS, Index
+from rprime.core.index import REASONS, Index, Interval
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.fields import Absent, Answer
 from rprime.schemas.gate import Gate
@@ -311,7 +311,7 @@ class IndexEntry(Answer):
     )
     association: bool = Field(description="Whether it does not care which label is which.")
     scale_invariant: bool
-    interval: str | None = Field(description="The kind of interval it gets.")
+    interval: Interval | None = Field(description="The kind of interval it gets.")
     needs: str | None = Field(description="The option without which it is not computed.")
     scores: bool = Field(description="Whether it exists only where `y_score` was sent.")
     average_of: list[str] = Field(description="Keys that it averages; mostly empty.")
