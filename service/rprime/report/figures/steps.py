@@ -131,9 +131,13 @@ def name_ends(axes: "Axes", ends: Sequence[End]) -> None:
             color=palette().ink,
             size=8.5,
             va="center_baseline",
-            arrowprops={"arrowstyle": "-", "color": end.colour, "linewidth": 0.8, "shrinkB": 3},
+            arrowprops=_LEADER | {"color": end.colour},
             annotation_clip=False,
         )
+
+
+# From the middle of the begin of a name; from its own middle it would leave by a corner.
+_LEADER = {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 2, "shrinkB": 3, "relpos": (0, 0.5)}
 
 
 def last_of(places: Array, values: Array) -> tuple[float, float] | None:
