@@ -328,6 +328,7 @@ def test_every_worker_asks_for_keys(serve: Serve, tmp_path: Path) -> None:
         assert {client.get(CLOSED, headers=close).status_code for _ in range(20)} == {401}
 
 
+@pytest.mark.slow
 def test_no_key_is_in_the_log(serve: Serve, tmp_path: Path) -> None:
     path, log = tmp_path / "keys.json", tmp_path / "log"
     _, token = keys.create(path, ["evaluate"])

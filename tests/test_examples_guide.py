@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import pytest
 import yaml
 
 from recipes import EXAMPLES, load, run
@@ -16,6 +17,7 @@ def blocks(language: str) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_every_command_ends_as_it_says(server: str, tmp_path: Path) -> None:
     (tmp_path / "examples").symlink_to(EXAMPLES)
     for line in "".join(blocks("sh")).splitlines():

@@ -29,6 +29,8 @@ from recipes import (
     write_csv,
 )
 
+pytestmark = pytest.mark.slow
+
 WORKFLOW = load("github/workflow.yml")
 ACTION = load("github/action.yml")
 GITLAB = load("gitlab/.gitlab-ci.yml")["model-quality"]
@@ -259,7 +261,6 @@ class TestAction:
             assert self.use(runner, file=bad).returncode == 2
         assert not (runner.folder / "hacked").exists()
 
-    @pytest.mark.slow
     def test_it_installs_itself_where_the_runner_has_none(
         self, runner: Runner, tmp_path: Path
     ) -> None:

@@ -9,6 +9,8 @@ import pytest
 from flaky import BUSY, flaky, stopped
 from recipes import EXAMPLES, Done, missing, run
 
+pytestmark = pytest.mark.slow
+
 OPENAPI = EXAMPLES.parent / "openapi" / "openapi.json"
 
 
@@ -40,7 +42,6 @@ def node(folder: Path, url: str) -> Done:
     return run("node", "evaluate.js", url, cwd=folder)
 
 
-@pytest.mark.slow
 def test_a_call_is_answered(compiled: Path, server: str) -> None:
     done = node(compiled, server)
     assert done.returncode == 0, done.stderr
@@ -48,7 +49,6 @@ def test_a_call_is_answered(compiled: Path, server: str) -> None:
     assert "verdict: pass" in done.stdout
 
 
-@pytest.mark.slow
 def test_an_outage_is_no_verdict(compiled: Path) -> None:
     assert node(compiled, stopped()).returncode == 4
     with flaky(BUSY) as service:
@@ -57,7 +57,6 @@ def test_an_outage_is_no_verdict(compiled: Path) -> None:
     assert "overloaded" in done.stderr
 
 
-@pytest.mark.slow
 def test_a_misspelt_member_does_not_compile(compiled: Path) -> None:
     source = (compiled / "evaluate.ts").read_text()
     bad = compiled / "bad"

@@ -30,6 +30,7 @@ def test_the_service_publishes_the_same_document(client: httpx.Client) -> None:
     assert client.get("/openapi.json").json() == json.loads(DOCUMENT.read_text(encoding="utf-8"))
 
 
+@pytest.mark.slow
 def test_settings_do_not_change_the_document(rprime: Run) -> None:
     changed = rprime("openapi", RPRIME_LIMITS_JSON_BODY_BYTES="1000", RPRIME_STORE="none")
     assert changed.stdout == DOCUMENT.read_text(encoding="utf-8")

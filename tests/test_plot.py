@@ -21,6 +21,7 @@ def test_evidence_is_drawn_with_its_baseline(rprime: Run, tmp_path: Path) -> Non
     assert {"gate", "baseline", "R' by class"} <= set(texts(output.read_bytes()))
 
 
+@pytest.mark.slow
 def test_a_report_is_drawn_as_its_evidence(rprime: Run, tmp_path: Path) -> None:
     report, other = tmp_path / "gate.json", tmp_path / "bare.json"
     report.write_text(rprime("evaluate", GATE, "--json", "--table").stdout)
@@ -46,6 +47,7 @@ def test_a_csv_is_compared_with_another(rprime: Run, tmp_path: Path) -> None:
     assert size(output.read_bytes())[0] == 400
 
 
+@pytest.mark.slow
 def test_what_is_stored_is_drawn_the_same_here_and_there(
     rprime: Run, serve: Serve, tmp_path: Path
 ) -> None:
@@ -55,9 +57,7 @@ def test_what_is_stored_is_drawn_the_same_here_and_there(
         identifier = kept[-1]["id"]
         server = ("--server", str(client.base_url))
         for source in (
-            (identifier, "--figure", "confusion"),
             (identifier, "--figure", "radar", "--index", "recall"),
-            ("--project", "pets", "--figure", "boxes", "--limit", "2"),
             ("--project", "pets", "--figure", "trend", "--index", "recall", "--class", "cat"),
         ):
             here, there = tmp_path / "here.svg", tmp_path / "there.svg"

@@ -359,6 +359,7 @@ def test_a_link_on_another_site_leads_to_the_page(browser: httpx.Client) -> None
 # The process
 
 
+@pytest.mark.slow
 def test_workers_share_sessions_and_a_restart_ends_them(serve: Serve, path: Path) -> None:
     _, token = keys.create(path, ["read"])
     variables = {"RPRIME_KEYS_FILE": str(path), "RPRIME_STORE": "none"}
