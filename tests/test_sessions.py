@@ -177,9 +177,18 @@ def test_signing_in_leads_nowhere_else(browser: httpx.Client, path: Path, asked:
 
 def test_only_pages_are_destinations() -> None:
     for asked in ("ui/projects/a%20b?x=1", "", "?x", "ui/"):
-        assert destination(asked) == asked
+        assert destination(asked, "first") == asked
     for other in (None, "v1/projects", "ui", "../x", "ui/sign-in?next=ui/sign-in"):
-        assert destination(other) == "ui/projects"
+        assert destination(other, "first") == "first"
+
+
+def test_it_leads_to_the_projects_only_where_there_are_some(
+    browser: httpx.Client, path: Path, serve_app: ServeApp
+) -> None:
+    _, token = keys.create(path, ["read"])
+    assert signed_in(browser, token).headers["location"] == "../ui/projects"
+    with serve_app(create_app(Settings(keys_file=path, store="none"))) as other:
+        assert signed_in(other, token).headers["location"] == "../"
 
 
 def test_signing_out_ends_it_in_the_browser(browser: httpx.Client, path: Path) -> None:

@@ -212,10 +212,10 @@ def to_sign_in(request: Request) -> Response:
     return RedirectResponse(f"{root}{SIGN_IN}?{asked}", HTTPStatus.SEE_OTHER, _NOT_KEPT)
 
 
-def destination(asked: str | None) -> str:
-    """Give where to go after signing in, from the root: a page, whatever was asked for."""
+def destination(asked: str | None, first: str) -> str:
+    """Give where to go after signing in, from the root: what is asked for if it is a page."""
     if asked is None or not _PAGE.fullmatch(asked) or asked.startswith(SIGN_IN):
-        return _FIRST_PAGE
+        return first
     return asked
 
 
@@ -227,7 +227,6 @@ def _cookie_for(request: Request) -> tuple[str, bool]:
     return (_HOST_COOKIE, True) if secure else (_COOKIE, False)
 
 
-_FIRST_PAGE = "ui/projects"
 _PAGE = re.compile(r"(?:ui/[^\\\s]*)?(?:\?[^\\\s]*)?")
 _NOT_KEPT = {"Cache-Control": "no-store"}
 _ONWARD = """<!DOCTYPE html>

@@ -86,5 +86,7 @@ def _ask(request: Request, refused: str | None = None) -> Response:
 
 
 def _onward(request: Request) -> Response:
-    where = destination(request.query_params.get("next"))
+    # Without a store there are no projects; the evaluator is always there.
+    first = "ui/projects" if request.app.state.history.is_kept else ""
+    where = destination(request.query_params.get("next"), first)
     return RedirectResponse(f"../{where}", HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})
