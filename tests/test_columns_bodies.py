@@ -181,6 +181,9 @@ def test_what_is_damaged_is_unreadable(client: httpx.Client, kind: str, end: int
     assert send(client, kind, body).status_code in {400, 422}
 
 
+INFINITE = np.array([np.inf], np.float16)
+
+
 @pytest.mark.parametrize(
     ("kind", "columns", "request_", "expected"),
     [
@@ -193,6 +196,7 @@ def test_what_is_damaged_is_unreadable(client: httpx.Client, kind: str, end: int
         ("npz", {"y_true": [1], "y_pred": [[1]]}, None, (422, "/y_pred", "wrong_shape")),
         ("npz", {"y_true": [1], "y_pred": [1, 2]}, None, (422, "/y_pred", "wrong_length")),
         ("arrow", {"y_true": [2**60], "y_pred": [1]}, None, (422, "/y_true/0", "out_of_range")),
+        ("npz", {"y_true": INFINITE, "y_pred": [1]}, None, (422, "/y_true/0", "mixed_labels")),
         ("csv", {"y_true": ["\x7f"], "y_pred": ["b"]}, None, (422, "/y_true/0", "class_name")),
         ("csv", {"y_true": [1], "y_pred": [2]}, {"codes": True}, (422, "/labels", "required")),
         (

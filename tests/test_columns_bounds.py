@@ -202,6 +202,24 @@ def test_an_archive_of_many_members_is_refused(small: httpx.Client) -> None:
     assert "members" in response.json()["detail"]
 
 
+@pytest.mark.parametrize(
+    "header",
+    [
+        "{'descr': (",
+        "{[]: 1}",
+        "(" * 5000,
+        "{'descr': '<i8', 'fortran_order': False, 'shape': (-1,)}",
+    ],
+)
+def test_an_array_without_a_header_is_unreadable(client: httpx.Client, header: str) -> None:
+    size = len(header).to_bytes(2, "little")
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as archive:
+        for name in ("y_true", "y_pred"):
+            archive.writestr(f"{name}.npy", b"\x93NUMPY\1\0" + size + header.encode())
+    assert fault(send(client, "npz", sink.getvalue())) == (400, "", "unreadable_body")
+
+
 def test_a_body_that_inflates_too_much_is_refused_by_its_ratio(client: httpx.Client) -> None:
     # Within every limit of size; half of it would be within that of the ratio.
     for size, expected in ((64 * MIB, 413), (16 * MIB, 200)):

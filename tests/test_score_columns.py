@@ -110,6 +110,12 @@ TWO: Columns = {"y_true": ["a", "b"], "score:a": [0.5, 0.5], "score:b": [0.5, 0.
         ("csv", {"score:b": [0.5, None]}, {}, ("/y_score/1/1", "not_a_number", "column 3")),
         ("npz", {"score:a": [0.5, np.nan]}, {}, ("/y_score/1/0", "out_of_range", "column 2")),
         ("arrow", {"score:a": [1e300, 0]}, {}, ("/y_score/0/0", "out_of_range", "column 2")),
+        (
+            "parquet",
+            {"score:a": np.array([np.inf, 0], np.float16)},
+            {},
+            ("/y_score/0/0", "out_of_range", "column 2"),
+        ),
         ("parquet", {"score:a": ["x", "y"]}, {}, ("/y_score", "column_type", "Column 2")),
         ("npz", {"score:a": ["x", "y"]}, {}, ("/y_score", "column_type", "numbers")),
         (

@@ -55,7 +55,7 @@ class Piece:
         missing = np.isnan(self.values)
         if self.missing is not None:
             missing |= self.missing
-        values = np.where(missing, 0.0, self.values)
+        values = np.where(missing, 0.0, self.values.astype(np.float64, copy=False))
         bad = ~(np.abs(values) <= MOST)
         where.refuse(bad | (np.rint(values) != values), "mixed_labels", _NO_INTEGER)
         return missing if missing.any() else None, values.astype(np.int64)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from struct import Struct
+from tokenize import TokenError
 from typing import IO
 
 import numpy as np
@@ -57,6 +58,8 @@ def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
 
 # Encrypted members raise a RuntimeError, unknown flags a NotImplementedError.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
+# The header is a literal of Python: whatever its tokenizer, parser and evaluation raise.
+_NO_HEADER = (ValueError, SyntaxError, TokenError, TypeError, MemoryError, RecursionError)
 
 
 def _check_directory(file: IO[bytes]) -> None:
@@ -133,9 +136,11 @@ class _Member:
         try:
             # Other versions are those of headers that fill more than 64 KiB.
             if npy.read_magic(stream) != (1, 0):
-                raise ValueError  # noqa: TRY301 (what numpy raises where there is no header)
+                raise ValueError  # what numpy raises where there is no header
             shape, by_columns, kind = npy.read_array_header_1_0(stream)
-        except ValueError:
+            if min(shape, default=0) < 0:
+                raise ValueError
+        except _NO_HEADER:
             raise UnreadableBodyError("The body is no archive of plain arrays.") from None
         pointer = f"/{MATRIX if is_score(name) else name}"
         numeric = name in {"sample_weight", MATRIX} or is_score(name)

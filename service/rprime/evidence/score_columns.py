@@ -88,6 +88,8 @@ class ScoreColumns:
 
     def _numbers_of(self, piece: Piece, name: str, row: int) -> Array:
         values = piece.values
+        if values.dtype == np.float16:  # which has no number as large as the bounds
+            values = values.astype(np.float64)
         if piece.missing is not None:
             self._refuse(piece.missing, name, row, "not_a_number", "Each item needs a score.")
         if piece.names is not None or piece.texts is not None:
