@@ -114,6 +114,17 @@ def test_undefined_values_are_null_with_a_reason(client: httpx.Client) -> None:
     assert replaced["overall"]["macro_precision"]["value"] == pytest.approx(1 / 3)
 
 
+@pytest.mark.parametrize("label", ["100%", "%b%s%", '"', "\\", "a,b", "},{", "null", "]],[["])
+def test_no_name_of_a_class_disturbs_the_report(client: httpx.Client, label: str) -> None:
+    report = evaluate(client, confusion_matrix=[[2, 1], [1, 0]], labels=["0", label])
+    assert report["labels"] == ["0", label]
+    assert set(report["per_class"]) == {"0", label}
+    plain = evaluate(client, confusion_matrix=[[2, 1], [1, 0]])
+    assert report["per_class"][label] == plain["per_class"]["1"]
+    excluded = evaluate(client, confusion_matrix=[[2, 0], [1, 0]], labels=["0", label])
+    assert excluded["overall"]["macro_precision"]["excluded"][0]["class"] == label
+
+
 @pytest.mark.parametrize("matrix", [[[0]], [[5]], [[0, 0], [0, 0]], [[0, 3], [0, 0]]])
 def test_degenerate_tables_have_a_report(client: httpx.Client, matrix: list[list[int]]) -> None:
     report = evaluate(client, confusion_matrix=matrix)

@@ -28,6 +28,9 @@ from socket import socket
 import numpy as np
 import orjson
 
+from rprime.inquiry import inquire
+from rprime.settings import Limits
+
 HERE = Path(__file__).parent
 TICK = os.sysconf("SC_CLK_TCK")
 JSON = {"Content-Type": "application/json"}
@@ -117,8 +120,8 @@ def body(k: int, **options: object) -> bytes:
     return json.dumps({"confusion_matrix": matrix(k)} | options, separators=(",", ":")).encode()
 
 
-def show(name: str, seconds: dict[str, list[float]]) -> None:
-    """Print the medians and the ratios to the first."""
+def show(name: str, seconds: dict[str, list[float]], *, difference: bool = False) -> None:
+    """Print the medians and the ratios to the first, or how much more it is."""
     first, *others = seconds
     times = "  ".join(f"{key} {statistics.median(v) * 1e6:9.0f} us" for key, v in seconds.items())
     ratios = "  ".join(
@@ -126,6 +129,10 @@ def show(name: str, seconds: dict[str, list[float]]) -> None:
         f"{key}/{first} {ratio(seconds[key], seconds[first]):6.2f}"
         for key in others
     )
+    if difference:
+        for key in others:
+            more = (a - b for a, b in zip(seconds[first], seconds[key], strict=True))
+            ratios += f"  {first}-{key} {statistics.median(more) * 1e6:9.0f} us"
     print(f"{name:34s} {times}   {ratios}", flush=True)
 
 
@@ -154,6 +161,38 @@ def small(rounds: int, requests: int) -> None:
                 for ask in asked.values():
                     ask()
                 show(f"10 x 10, {name}", interleaved(asked, rounds))
+
+
+def limits(rounds: int, requests: int) -> None:
+    """Compare reports with and without intervals, CPU for each request, over HTTP and without."""
+    sizes = {10: (requests, 16), 300: (max(requests // 50, 4), 1), 1000: (2, 1)}
+    with serve(str(Path(sys.executable).with_name("rprime")), "serve") as own:
+        for k, (times, clients) in sizes.items():
+            bodies = {
+                "with": body(k, intervals=True),
+                "without": body(k, intervals=False),
+            }
+            over_http: dict[str, Callable[[], float]] = {
+                name: partial(own.cpu, "/evaluate", request, times, clients)
+                for name, request in bodies.items()
+            }
+            for ask in over_http.values():
+                ask()
+            show(f"{k} x {k}, intervals", interleaved(over_http, rounds), difference=True)
+            in_process: dict[str, Callable[[], float]] = {
+                name: partial(reported, request, max(times // clients, 1))
+                for name, request in bodies.items()
+            }
+            show(f"{k} x {k}, in process", interleaved(in_process, rounds), difference=True)
+
+
+def reported(request: bytes, times: int) -> float:
+    """CPU seconds of this process from the bytes of a request to those of its report."""
+    start = time.process_time()
+    for _ in range(times):
+        inquiry = inquire(request, Limits())
+        inquiry.report(inquiry.evaluate())
+    return (time.process_time() - start) / times
 
 
 def large(rounds: int) -> None:
@@ -202,11 +241,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=1600)
-    parser.add_argument("--only", choices=("small", "large"))
+    parser.add_argument("--only", choices=("small", "intervals", "large"))
     chosen = parser.parse_args()
-    if chosen.only != "large":
+    if chosen.only in (None, "small"):
         small(chosen.rounds, chosen.requests)
-    if chosen.only != "small":
+    if chosen.only in (None, "intervals"):
+        limits(chosen.rounds, chosen.requests)
+    if chosen.only in (None, "large"):
         large(chosen.rounds)
 
 

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import asdict
 from math import isnan
-from typing import Any
 
 import numpy as np
 import orjson
@@ -15,8 +14,6 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
 from rprime.report.layout import layout_of
 
-PIECES = 3
-"""Pieces of one Value: its head, the number, and the interval with all that follows."""
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 
@@ -120,19 +117,19 @@ def options(evaluation: Evaluation) -> bytes:
 
 def overall(evaluation: Evaluation, labels: list[bytes]) -> bytes:
     """Render the overall values by key."""
-    entries = evaluation.overall_indices
-    if not entries:
+    if not evaluation.overall_indices:
         return b"{}"
     known = evaluation.intervals
-    limits = known and (evaluation.at(known.overall_low), evaluation.at(known.overall_high))
-    parts = value_pieces(layout_of(evaluation.selection).overall, evaluation.overall, limits)
-    explain(parts, evaluation.overall_reasons)
+    found = [evaluation.overall]
     if known:
-        explain_intervals(parts, evaluation.overall, evaluation.at(known.overall_reasons))
-        mark(parts, evaluation.at(known.overall_low_reliability), b',"reliability":"low"')
-    annotate(parts, evaluation, labels)
-    parts[0] = parts[0][1:]
-    return b"{" + b"".join(parts) + b"}"
+        found += [evaluation.at(known.overall_low), evaluation.at(known.overall_high)]
+    formats = layout_of(evaluation.selection).overall.values(*found[1:2])
+    explain(formats, evaluation.overall_reasons)
+    if known:
+        explain(formats, evaluation.at(known.overall_reasons))
+        mark(formats, evaluation.at(known.overall_low_reliability), b',"reliability":"low"')
+    annotate(formats, evaluation, labels)
+    return b"{" + filled(formats, found)[2:] + b"}}"
 
 
 def page(evaluation: Evaluation) -> dict[str, bytes]:
@@ -146,33 +143,31 @@ def page(evaluation: Evaluation) -> dict[str, bytes]:
 
 def per_class(evaluation: Evaluation, labels: list[bytes]) -> bytes:
     """Render the values of every class that is shown, in the order of the labels or the page."""
-    entries, known = evaluation.per_class_indices, evaluation.intervals
+    width, known = len(evaluation.per_class_indices), evaluation.intervals
     heads = class_heads(evaluation, labels)
+    if not width or not heads:
+        return b"{" + b",".join(head + b"}" for head in heads) + b"}"
 
     def shown(values: Array) -> Array:
         """Give values of the reported indices, shape (classes, index)."""
-        own: Array = values[: len(entries)]
+        own: Array = values[:width]
         return (own if evaluation.page is None else own[:, evaluation.page.positions]).T
 
-    limits = known and tuple(
-        shown(evaluation.at(v)) for v in (known.per_class_low, known.per_class_high)
-    )
-    values = shown(evaluation.per_class)
-    opening = layout_of(evaluation.selection).per_class
-    parts = value_pieces(opening * len(heads), values, limits)
-    codes = evaluation.per_class_reasons
-    explain(parts, None if codes is None else shown(codes))
+    found = [shown(evaluation.per_class)]
     if known:
-        explain_intervals(parts, values, shown(evaluation.at(known.per_class_reasons)))
+        found += [shown(evaluation.at(v)) for v in (known.per_class_low, known.per_class_high)]
+    formats = layout_of(evaluation.selection).per_class.values(*found[1:2], times=len(heads))
+    formats[::width] = [
+        b"}},%b%b" % (escaped(head), opening[1:])
+        for head, opening in zip(heads, formats[::width], strict=True)
+    ]
+    codes = evaluation.per_class_reasons
+    explain(formats, None if codes is None else shown(codes))
+    if known:
+        explain(formats, shown(evaluation.at(known.per_class_reasons)))
         low = shown(evaluation.at(known.per_class_low_reliability))
-        mark(parts, low, b',"reliability":"low"')
-    width = PIECES * len(entries)
-    classes = []
-    for i, head in enumerate(heads):
-        classes.append(head)
-        classes.extend(parts[i * width : (i + 1) * width])
-        classes.append(b"},")
-    return b"{" + b"".join(classes)[:-1] + b"}"
+        mark(formats, low, b',"reliability":"low"')
+    return b"{" + filled(formats, found)[3:] + b"}}}"
 
 
 def class_heads(evaluation: Evaluation, labels: list[bytes]) -> list[bytes]:
@@ -188,78 +183,58 @@ def class_heads(evaluation: Evaluation, labels: list[bytes]) -> list[bytes]:
     ]
 
 
-def value_pieces(opening: list[bytes], values: Array, limits: Any) -> list[bytes]:  # noqa: ANN401 (a pair, or none)
-    """Render Values as pieces, three for each, in flat order; limits are (low, high) or None."""
-    parts = [b""] * (PIECES * len(opening))
-    parts[0::PIECES] = opening
-    parts[1::PIECES] = numbers(values)
-    if limits is None or not opening:
-        parts[2::PIECES] = [NO_INTERVAL] * len(opening)
-        return parts
-    ends = np.stack(limits, axis=-1).reshape(-1, 2)
-    known = orjson.dumps(ends, option=NUMPY)[2:-2].split(b"],[")
-    parts[2::PIECES] = map(b',"interval":[%b]}'.__mod__, known)
-    for i in np.nonzero(~np.isfinite(limits[0].reshape(-1)))[0]:
-        parts[PIECES * i + 2] = NO_INTERVAL
-    return parts
+def filled(formats: list[bytes], found: list[Array]) -> bytes:
+    """Fill formats of Values with their numbers: the values and, if there, low and high limits."""
+    return b"".join(formats) % tuple(numbers(np.stack(found, axis=-1)))
 
 
-NO_INTERVAL = b',"interval":null}'
-
-
-def add(parts: list[bytes], place: int, member: bytes) -> None:
-    """Add a member to one Value."""
-    at = PIECES * place + PIECES - 1
-    parts[at] = parts[at][:-1] + member + b"}"
+def escaped(text: bytes) -> bytes:
+    """Make text that may have a percent sign part of a format."""
+    return text.replace(b"%", b"%%")
 
 
 REASON_MEMBERS = [b',"reason":"%b"' % reason.encode() for reason in REASONS]
 
 
-def explain(parts: list[bytes], codes: Array | None) -> None:
-    """Add the reasons of undefined values; codes of their shape, None where all exist."""
+def explain(formats: list[bytes], codes: Array | None) -> None:
+    """Add reasons to Values; codes of their shape, None where there is nothing to explain."""
     if codes is None:
         return
     flat = codes.reshape(-1)
-    for place in np.nonzero(flat)[0].tolist():
-        add(parts, place, REASON_MEMBERS[flat[place]])
+    places = np.flatnonzero(flat)
+    for place, code in zip(places.tolist(), flat[places].tolist(), strict=True):
+        formats[place] += REASON_MEMBERS[code]
 
 
-def explain_intervals(parts: list[bytes], values: Array, codes: Array) -> None:
-    """Add the reasons why values that exist have no interval."""
-    exist = np.isfinite(values).reshape(-1)
-    explain(parts, np.where(exist, codes.reshape(-1), 0))
-
-
-def mark(parts: list[bytes], where: Array, member: bytes) -> None:
+def mark(formats: list[bytes], where: Array, member: bytes) -> None:
     """Add the same member to the Values where a mask holds."""
-    for place in np.nonzero(where.reshape(-1))[0].tolist():
-        add(parts, place, member)
+    for place in np.flatnonzero(where).tolist():
+        formats[place] += member
 
 
-def annotate(parts: list[bytes], evaluation: Evaluation, labels: list[bytes]) -> None:
+def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) -> None:
     """Add what only some overall Values have: bands, p-values, classes left out."""
     layout, entries = layout_of(evaluation.selection), evaluation.overall_indices
     values = evaluation.overall
     for place in layout.bands:
         band = entries[place].band
         if band and np.isfinite(values[place]):
-            add(parts, place, b',"band":%b' % orjson.dumps(band(values[place])))
+            formats[place] += b',"band":%b' % orjson.dumps(band(values[place]))
     for place in layout.p_values:
         p = evaluation.values.p_values[entries[place].key][evaluation.position]
         if not isnan(p):
-            add(parts, place, b',"p_value":%b' % orjson.dumps(float(p)))
+            formats[place] += b',"p_value":%b' % orjson.dumps(float(p))
     for place, member in scores.annotations(evaluation, labels):
-        add(parts, place, member)
+        formats[place] += escaped(member)
     left_out = excluded(evaluation, labels)
     for place in layout.averages if left_out else ():
         named = [left_out[key] for key in entries[place].of if key in left_out]
         if named:
             classes = b",".join(classes for classes, _ in named if classes)
             elsewhere = sum(others for _, others in named)
-            add(parts, place, b',"excluded":[%b]' % classes)
+            formats[place] += b',"excluded":[%b]' % escaped(classes)
             if elsewhere:
-                add(parts, place, b',"excluded_elsewhere":%d' % elsewhere)
+                formats[place] += b',"excluded_elsewhere":%d' % elsewhere
 
 
 def excluded(evaluation: Evaluation, labels: list[bytes]) -> dict[str, tuple[bytes, int]]:

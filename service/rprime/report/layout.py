@@ -3,10 +3,53 @@
 from dataclasses import dataclass
 from functools import lru_cache
 
+import numpy as np
 import orjson
 
+from rprime.core.cells import Array
 from rprime.core.index import Index
 from rprime.core.selection import Selection
+
+
+@dataclass(frozen=True, eq=False)
+class Formats:
+    """A format for each Value: the brace that ends the one before, its key, and its numbers.
+
+    Parameters
+    ----------
+    plain
+        For the value alone.
+    bounded
+        For the value and its limits.
+    unbounded
+        For the same numbers where there is no interval.
+    """
+
+    plain: list[bytes]
+    bounded: list[bytes]
+    unbounded: list[bytes]
+
+    @classmethod
+    def of(cls, entries: tuple[Index, ...]) -> "Formats":
+        """Prepare them for the Values of indices."""
+        openings = [b'},"%b":{"value":%%b,"interval":' % entry.key.encode() for entry in entries]
+        ends = (b"null", b"[%b,%b]", b"null%.0b%.0b")
+        return cls(*([opening + end for opening in openings] for end in ends))
+
+    def values(self, low: Array | None = None, *, times: int = 1) -> list[bytes]:
+        """Give the formats of as many rounds of Values, to add more to them.
+
+        Parameters
+        ----------
+        low
+            Lower limits, NaN where there is no interval; None where no interval was asked for.
+        """
+        if low is None:
+            return self.plain * times
+        formats = self.bounded * times
+        for place in np.flatnonzero(np.isnan(low)).tolist():
+            formats[place] = self.unbounded[place % len(self.unbounded)]
+        return formats
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,15 +59,15 @@ class Layout:
     Parameters
     ----------
     overall, per_class
-        What each Value opens with, in the order of the selection.
+        Of their Values, in the order of the selection.
     bands, p_values, averages
         Positions of the overall indices that have a band or a p-value, or leave classes out.
     notes
         JSON, where all items are classified and where some are not.
     """
 
-    overall: list[bytes]
-    per_class: list[bytes]
+    overall: Formats
+    per_class: Formats
     bands: tuple[int, ...]
     p_values: tuple[int, ...]
     averages: tuple[int, ...]
@@ -37,18 +80,13 @@ def layout_of(selection: Selection) -> Layout:
     entries = selection.overall
     numbered = tuple(enumerate(entries))
     return Layout(
-        overall=openings(entries),
-        per_class=openings(selection.per_class),
+        overall=Formats.of(entries),
+        per_class=Formats.of(selection.per_class),
         bands=tuple(i for i, entry in numbered if entry.band),
         p_values=tuple(i for i, entry in numbered if entry.p_value),
         averages=tuple(i for i, entry in numbered if entry.reads in ("macro", "means")),
         notes=(notes(selection, omissions=False), notes(selection, omissions=True)),
     )
-
-
-def openings(entries: tuple[Index, ...]) -> list[bytes]:
-    """Render what each Value opens with."""
-    return [b',"%b":{"value":' % entry.key.encode() for entry in entries]
 
 
 def notes(selection: Selection, *, omissions: bool) -> bytes:
