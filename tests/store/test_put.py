@@ -13,6 +13,7 @@ from rprime.store import (
     LookMovedError,
     Store,
     StoreClosedError,
+    Stored,
     new_id,
 )
 from store import samples
@@ -158,6 +159,26 @@ def test_an_id_is_taken_once_and_the_neighbours_do_not_suffer(store: Store) -> N
         refused.result()
     assert all(future.result().created for future in futures)
     assert store.count("animals") == 17
+
+
+def test_what_became_of_each_is_told_in_the_order_of_a_batch(store: Store) -> None:
+    taken, same = samples.evaluation(0), samples.evaluation(1, submission=b"same")
+    store.put(taken).result()
+    batch = [
+        same,
+        samples.evaluation(2, fingerprint="f", look=7),
+        samples.evaluation(3, submission=b"same"),
+        samples.evaluation(4, id=taken.id),
+        samples.evaluation(5, fingerprint="f", look=1),
+    ]
+    first, moved, again, refused, last = store.put_many(list(map(store.pack, batch))).result()
+    assert first == Stored(same.id, created=True)
+    assert isinstance(moved, LookMovedError)
+    assert moved.look == 1
+    assert again == Stored(same.id, created=False)
+    assert isinstance(refused, EvaluationExistsError)
+    assert last == Stored(batch[-1].id, created=True, look=1)
+    assert store.count("animals") == 3
 
 
 @pytest.mark.parametrize(

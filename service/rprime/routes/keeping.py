@@ -148,10 +148,14 @@ async def _put(draft: Draft, way: Keeping) -> tuple[Answer, Stored]:
     if way.large:
         answer, future = await run_in_threadpool(_submit, draft, way)
         return answer, await asyncio.wrap_future(future)
-    answer, record = _answer(draft, way), draft.record
-    idempotency = _idempotency(answer, way.key)
-    put = way.putting.put(lambda: way.store.put(record, idempotency=idempotency))
-    return answer, await put
+    if way.key is not None:
+        answer = _answer(draft, way)
+        packed = way.store.pack(draft.record, idempotency=_idempotency(answer, way.key))
+        return answer, await way.putting.put(way.store, packed)
+    put = way.putting.put(way.store, way.store.pack(draft.record))
+    # Rendered while it is on its way to the disk: the one takes the processor, the other waits.
+    await asyncio.sleep(0)
+    return _answer(draft, way), await put
 
 
 def kept_in_thread(inquiry: Inquiry, evaluation: Evaluation, way: Keeping) -> Answer:

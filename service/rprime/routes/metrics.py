@@ -88,7 +88,7 @@ def gauges(state: State) -> Iterator[Gauge]:
     )
     yield Gauge(
         "rprime_store_waiting",
-        "Changes that wait to be written.",
+        "Changes that wait to be written; evaluations that came together count once.",
         "",
         lambda: {"": history.store.waiting} if history.is_open else {},
     )

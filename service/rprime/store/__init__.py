@@ -43,6 +43,8 @@ from rprime.store.submission import (
     Idempotency,
     KeyReusedError,
     LookMovedError,
+    Outcome,
+    Packed,
     Replay,
     Stored,
 )
@@ -72,6 +74,8 @@ __all__ = [
     "LookMovedError",
     "Model",
     "NewEvaluation",
+    "Outcome",
+    "Packed",
     "Page",
     "Project",
     "ProjectMissingError",

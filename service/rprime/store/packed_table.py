@@ -1,6 +1,7 @@
 """A confusion table as few bytes, and many of them back as one stack at once."""
 
 import struct
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -19,6 +20,7 @@ from rprime.store.compression import deflate, inflate
 #           row * k + column in growing order, c counts
 #   both:   k unclassified and k spurious items, where the flags say so
 _TYPES = tuple(np.dtype(code) for code in ("<u1", "<u2", "<u4", "<u8", "<f8"))
+_LARGEST = (*(int(np.iinfo(kind).max) for kind in _TYPES[:-1]), np.inf)
 _SPARSE = 8
 _UNCLASSIFIED, _SPURIOUS, _WEIGHTED, _DEFLATED = 1, 2, 4, 8
 _HEAD = 2
@@ -87,8 +89,7 @@ def _smallest(counts: Array) -> int:
         return 0
     if (counts != np.rint(counts)).any():
         return len(_TYPES) - 1
-    largest = counts.max()
-    return next(i for i, kind in enumerate(_TYPES) if largest <= np.iinfo(kind).max)
+    return bisect_left(_LARGEST, counts.max())
 
 
 def _flags(table: ConfusionTable) -> int:

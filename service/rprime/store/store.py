@@ -1,7 +1,7 @@
 """Store: the one face of the history, over SQLite or PostgreSQL."""
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future  # noqa: TC003 - Sphinx and FastAPI read annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -33,7 +33,7 @@ from rprime.store.records import (
 from rprime.store.schema import looks, replays
 from rprime.store.sqlite import open_sqlite
 from rprime.store.stacks import stacks
-from rprime.store.submission import Idempotency, Replay, Stored
+from rprime.store.submission import Idempotency, Outcome, Packed, Replay, Stored
 from rprime.store.transfer import Imported
 from rprime.store.writer import Writer
 
@@ -134,15 +134,30 @@ class Store:
         InvalidRecordError
             If the store cannot hold a name.
         """
-        now = self._clock()
-        packed = submission.pack(new, idempotency, now)
-        if idempotency is not None:
-            self._sweep(now)
-        return self._writing().put(packed)
+        return submission.alone(self.put_many([self.pack(new, idempotency=idempotency)]))
+
+    def pack(self, new: NewEvaluation, *, idempotency: Idempotency | None = None) -> Packed:
+        """Turn an evaluation into what `put_many` takes: all the work that needs no database.
+
+        Raises
+        ------
+        InvalidRecordError
+            If the store cannot hold a name.
+        """
+        return submission.pack(new, idempotency, self._clock())
+
+    def put_many(self, batch: Sequence[Packed]) -> "Future[list[Outcome]]":
+        """Store evaluations, at least one, each as `put` does: all or nothing of it.
+
+        The future has what became of each, in their order: what `put` gives or fails with.
+        """
+        if any(packed.replay is not None for packed in batch):
+            self._sweep(self._clock())
+        return self._writing().put(batch)
 
     @property
     def waiting(self) -> int:
-        """How many changes wait to be written."""
+        """How many changes wait to be written; what was put together counts once."""
         return 0 if self._writer is None else self._writer.waiting
 
     def replay(self, owner: str, key: str, payload: bytes) -> Replay | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
@@ -97,6 +98,7 @@ class Stored:
 
 
 Outcome = Stored | Exception
+"""What became of an evaluation, or why nothing did."""
 LookKey = tuple[str, bytes]
 
 
@@ -128,6 +130,22 @@ class Packed:
             project, fingerprint = self.look_key
             names.append(b"look:" + project.encode() + b"\n" + fingerprint)
         return names
+
+
+def alone(outcomes: "Future[list[Outcome]]") -> "Future[Stored]":
+    """Give what became of one evaluation that was put by itself."""
+    future: Future[Stored] = Future()
+    future.set_running_or_notify_cancel()
+
+    def settle(known: "Future[list[Outcome]]") -> None:
+        (outcome,) = known.result()
+        if isinstance(outcome, Stored):
+            future.set_result(outcome)
+        else:
+            future.set_exception(outcome)
+
+    outcomes.add_done_callback(settle)
+    return future
 
 
 def replay_key(owner: str, key: str) -> bytes:
@@ -280,6 +298,8 @@ def put_all(
     -------
     For each what became of it; an exception only where nothing of it is in the transaction.
     """
+    if not batch:
+        return []
     database.serialise(connection, [name for packed in batch for name in packed.names])
     known = _read_known(connection, batch, now=now, repeated=repeated)
     outcomes = [known.judge(packed) for packed in batch]

@@ -3,10 +3,11 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
@@ -19,7 +20,7 @@ from rprime.store.failures import (
     StoreUnavailableError,
     translated,
 )
-from rprime.store.submission import EvaluationExistsError, Packed, Stored, put_all
+from rprime.store.submission import EvaluationExistsError, Outcome, Packed, put_all
 
 T = TypeVar("T")
 
@@ -31,23 +32,41 @@ _GATHERING_SECONDS = 0.0005
 _PAUSE_SECONDS = 0.01
 
 
+Tell = Callable[[Any], None]
+"""Takes what became of a change: what it gave, or the exception that it failed with."""
+
+
 @dataclass(frozen=True, eq=False)
 class _Put:
     """An evaluation to store. Safe to repeat: its id tells whether it is stored."""
 
     packed: Packed
-    future: "Future[Stored]" = field(default_factory=Future)
+    tell: Tell
 
 
 @dataclass(frozen=True, eq=False)
-class _Task(Generic[T]):
+class _Task:
     """Anything else that writes."""
 
-    work: Callable[[Connection], T]
-    future: "Future[T]" = field(default_factory=Future)
+    work: Callable[[Connection], Any]
+    tell: Tell
 
 
-_Job = _Put | _Task[Any]
+_Change = _Put | _Task
+
+
+class _Outcomes:
+    """What became of evaluations that were put together, in their order; told once."""
+
+    def __init__(self, number: int) -> None:
+        self.future: Future[list[Outcome]] = _promise()
+        self._number = number
+        self._known: list[Outcome] = []
+
+    def tell(self, outcome: Outcome) -> None:
+        self._known.append(outcome)
+        if len(self._known) == self._number:
+            self.future.set_result(self._known)
 
 
 class Writer:
@@ -68,7 +87,7 @@ class Writer:
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
         self._database = database
         self._clock = clock
-        self._queue: SimpleQueue[_Job | None] = SimpleQueue()
+        self._queue: SimpleQueue[list[_Change] | None] = SimpleQueue()
         self._closing = Lock()
         self._closed = False
         # A daemon: a program that forgets to close its store can still end. What was
@@ -76,17 +95,17 @@ class Writer:
         self._thread = Thread(target=self._run, name="rprime-store-writer", daemon=True)
         self._thread.start()
 
-    def put(self, packed: Packed) -> "Future[Stored]":
-        """Store an evaluation."""
-        job = _Put(packed)
-        self._enqueue(job)
-        return job.future
+    def put(self, batch: Sequence[Packed]) -> "Future[list[Outcome]]":
+        """Store evaluations, at least one; what became of each, in their order."""
+        outcomes = _Outcomes(len(batch))
+        self._enqueue([_Put(packed, outcomes.tell) for packed in batch])
+        return outcomes.future
 
     def do(self, work: Callable[[Connection], T]) -> "Future[T]":
         """Run something in a transaction; its own errors undo only what it did."""
-        job = _Task(work)
-        self._enqueue(job)
-        return job.future
+        future: Future[T] = _promise()
+        self._enqueue([_Task(work, partial(_resolve, future))])
+        return future
 
     def close(self) -> None:
         """Write what waits, then end; further work is refused."""
@@ -99,24 +118,24 @@ class Writer:
 
     @property
     def waiting(self) -> int:
-        """How much waits to be written."""
+        """How many batches wait to be written."""
         return self._queue.qsize()
 
-    def _enqueue(self, job: _Job) -> None:
+    def _enqueue(self, batch: list[_Change]) -> None:
         with self._closing:
             if self._closed:
                 raise StoreClosedError("The store is closed.")
-            self._queue.put(job)
+            self._queue.put(batch)
 
     def _run(self) -> None:
-        waiting: list[_Job | None] = []
+        waiting: list[list[_Change] | None] = []
         while None not in waiting:
             waiting = self._next_group(in_company=len(waiting) > 1)
-            group = [j for j in waiting if j and j.future.set_running_or_notify_cancel()]
+            group = [change for batch in waiting if batch for change in batch]
             if group:
                 self._settle(group)
 
-    def _next_group(self, *, in_company: bool) -> list[_Job | None]:
+    def _next_group(self, *, in_company: bool) -> list[list[_Change] | None]:
         """Wait for work, then take all that waits; None says that there will be no more."""
         waiting = [self._queue.get()]
         if in_company:
@@ -130,7 +149,7 @@ class Writer:
             pass
         return waiting
 
-    def _settle(self, group: Sequence[_Job]) -> None:
+    def _settle(self, group: Sequence[_Change]) -> None:
         """Commit a group and tell everyone in it what became of theirs."""
         try:
             outcomes = self._persist(group)
@@ -139,14 +158,14 @@ class Writer:
             outcomes = [exc] * len(group)
         except Exception as exc:  # noqa: BLE001 - whatever it is belongs to the futures
             if len(group) > 1:
-                for job in group:
-                    self._settle([job])
+                for change in group:
+                    self._settle([change])
                 return
             outcomes = [exc]
-        for job, outcome in zip(group, outcomes, strict=True):
-            _resolve(job.future, outcome)
+        for change, outcome in zip(group, outcomes, strict=True):
+            change.tell(_named(outcome))
 
-    def _persist(self, group: Sequence[_Job]) -> list[Any]:
+    def _persist(self, group: Sequence[_Change]) -> list[Any]:
         repeated = False
         for attempt in range(1, ATTEMPTS + 1):
             try:
@@ -158,29 +177,20 @@ class Writer:
                 # It may have been committed before the connection was lost. Evaluations are
                 # known by their ids; anything else must not happen twice.
                 repeated = self._database.can_lose_connection
-                lone = all(isinstance(job, _Put) for job in group)
+                lone = all(isinstance(change, _Put) for change in group)
                 if not (repeated and lone) or attempt == ATTEMPTS:
                     raise
             time.sleep(_PAUSE_SECONDS * attempt)
         raise AssertionError("unreachable")
 
-    def _commit(self, group: Sequence[_Job], *, repeated: bool) -> list[Any]:
-        puts = [job for job in group if isinstance(job, _Put)]
+    def _commit(self, group: Sequence[_Change], *, repeated: bool) -> list[Any]:
+        puts = [change.packed for change in group if isinstance(change, _Put)]
         with self._database.writing() as connection:
-            stored = iter(
-                put_all(
-                    self._database,
-                    connection,
-                    [job.packed for job in puts],
-                    now=self._clock(),
-                    repeated=repeated,
-                )
-                if puts
-                else ()
-            )
+            now = self._clock()
+            stored = iter(put_all(self._database, connection, puts, now=now, repeated=repeated))
             return [
-                next(stored) if isinstance(job, _Put) else _attempt(connection, job.work)
-                for job in group
+                next(stored) if isinstance(change, _Put) else _attempt(connection, change.work)
+                for change in group
             ]
 
 
@@ -199,10 +209,19 @@ def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> objec
     return result
 
 
+def _promise() -> "Future[Any]":
+    """Give a future that cannot be cancelled: what waits is written, whoever still asks."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()
+    return future
+
+
+def _named(outcome: object) -> object:
+    return EvaluationExistsError() if isinstance(outcome, IntegrityError) else outcome
+
+
 def _resolve(future: "Future[Any]", outcome: object) -> None:
-    if isinstance(outcome, IntegrityError):
-        future.set_exception(EvaluationExistsError())
-    elif isinstance(outcome, Exception):
+    if isinstance(outcome, Exception):
         future.set_exception(outcome)
     else:
         future.set_result(outcome)
