@@ -135,6 +135,11 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.keys = keys = Keyring(settings.keys_file) if settings.keys_file else None
     app.state.metrics = counted
     app.state.draining = draining
+    app.state.for_connections = {
+        "metrics": counted,
+        "line": in_flight.requests,
+        "log_requests": settings.log_requests,
+    }
     counted.watch(*metrics.gauges(app.state))
     app.state.sessions = Sessions(settings.session_secret.get_secret_value())
     # Not include_router: FastAPI would match every request twice.
@@ -155,7 +160,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     try:
         with app.state.draining.watching():
             # For the connections, which know no application.
-            yield {"metrics": app.state.metrics}
+            yield app.state.for_connections
     finally:
         await kept.close()
         app.state.threads.close()

@@ -1,30 +1,39 @@
 """Connections: uvicorn's protocol, with a deadline for every client that keeps it waiting."""
 
 import asyncio
-import secrets
 import socket
 from contextlib import suppress
+from functools import partial
+from math import inf
 from time import monotonic
 from typing import Any, Literal
 
-import orjson
-from uvicorn._types import ASGI3Application
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, Scope
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from rprime.headers import NO_CONTENT_AT_ALL, REQUEST_ID, SECURITY
-from rprime.metrics import Metrics
-from rprime.problems import MEDIA_TYPE, Problem
+from rprime.logs import log_request
+from rprime.metrics import OTHER, Metrics
+from rprime.problems import Problem
+from rprime.refusals import Glance, Refusal, request_id_of
 from rprime.settings import Limits
 
 COMPLETE = "rprime.complete"
-"""In the scope of a request: when all of it was there, by the monotonic clock."""
+"""In the scope of a request: when all of it was there, by the monotonic clock; for one that found
+too many before it, so long ago that nobody waits so long."""
 _ACCEPTED_AT_ONCE = 1000
+_AT_ONCE = 64 * 1024
+"""Bytes: more than a request has that costs much less to read than to answer."""
 _TICK = 0.5
 _LINGERING = 2.0
+
+
+def overloaded() -> Problem:
+    """Give the problem of who comes when too many others have come."""
+    detail = "More requests came than could be answered in time."
+    return Problem("overloaded", detail, headers={"Retry-After": "1"})
+
+
+_BUSY = Refusal(overloaded())
 
 Phase = Literal["idle", "head", "body", "refused"]
 
@@ -36,6 +45,10 @@ class Connection(HttpToolsProtocol):
     whenever the client is the one who is waited for, and only then: not while a request is worked
     on, and not while its body is not read because others go first. It has no timer for each
     request: twice a second a look at the connection adds to what it has waited.
+
+    Requests of all connections that are there and not answered stand in one line. If that is as
+    long as it may be, who comes with a whole body in hand is told so by the server itself: that
+    costs some per cent of an answer, and many times more can be told so than can be answered.
 
     Parameters
     ----------
@@ -78,6 +91,8 @@ class Connection(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         if self._phase == "refused":
             return
+        if self._is_line_full and self._is_turned_away(data):
+            return
         super().data_received(data)
         if self._phase == "head":
             self._received += len(data)
@@ -97,18 +112,79 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
-        if COMPLETE in cycle.scope:
+        if not cycle.more_body:
             # It waited for the one before it on the same connection, which is nobody's line.
-            cycle.scope[COMPLETE] = monotonic()  # type: ignore[literal-required] # a key of our own
-        super()._start_asgi_task(cycle, app)
+            self._line_up(cycle)
+        super()._start_asgi_task(cycle, partial(self._answer, cycle, app))
 
     def on_message_complete(self) -> None:
         self._enter("idle")
-        self.scope[COMPLETE] = monotonic()  # type: ignore[literal-required] # a key of our own
         super().on_message_complete()
+        if self._answering and not self.pipeline:
+            self._line_up(self.cycle)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it is a problem like others
         self._refuse(Problem("bad_request"), "malformed")
+
+    # The line
+
+    @property
+    def _is_line_full(self) -> bool:
+        return len(self._line) >= self._limits.in_flight_requests
+
+    def _line_up(self, cycle: RequestResponseCycle) -> None:
+        complete = -inf if self._is_line_full else monotonic()
+        cycle.scope[COMPLETE] = complete  # type: ignore[literal-required] # a key of our own
+        if complete > 0:
+            self._line.add(cycle)
+
+    async def _answer(
+        self,
+        cycle: RequestResponseCycle,
+        app: ASGI3Application,
+        scope: Scope,
+        receive: ASGIReceiveCallable,
+        send: ASGISendCallable,
+    ) -> None:
+        try:
+            await app(scope, receive, send)
+        finally:
+            self._line.discard(cycle)
+
+    def _is_turned_away(self, data: bytes) -> bool:
+        """Refuse a request that is all there; others go the usual way."""
+        if self._phase != "idle" or self._answering or (glance := _whole(data)) is None:
+            return False
+        self._unset_keepalive_if_required()
+        self.transport.write(self._dismissal(glance, closing=not glance.keep_alive))
+        if glance.keep_alive:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+        else:
+            self.transport.close()
+        return True
+
+    def _is_sent_away(self, other: socket.socket) -> bool:
+        """Refuse who comes with such a request, before it costs what a connection costs."""
+        try:
+            data = other.recv(_AT_ONCE, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+            if (glance := _whole(data)) is None:
+                return False
+            # What is left unread would reset the connection, and the answer would be lost.
+            other.recv(len(data))
+            other.send(self._dismissal(glance, closing=True))
+        except OSError:
+            return False
+        other.close()
+        return True
+
+    def _dismissal(self, glance: Glance, *, closing: bool) -> bytes:
+        request_id = request_id_of(glance.headers)
+        self._metrics.answered("POST", OTHER, _BUSY.status, 0.0)
+        if self.app_state["log_requests"]:
+            log_request("POST", OTHER, _BUSY.status, 0.0, request_id.decode())
+        return _BUSY.written(request_id, self.server_state.default_headers, closing=closing)
 
     def _accept_others(self, listener: socket.socket) -> None:
         """Accept all who wait.
@@ -121,6 +197,8 @@ class Connection(HttpToolsProtocol):
                 other, _address = listener.accept()
             except OSError:
                 return
+            if self._is_line_full and self._is_sent_away(other):
+                continue
             # The server waits for its tasks before it stops.
             task = self.loop.create_task(self._connected(other))
             self.tasks.add(task)
@@ -210,26 +288,12 @@ class Connection(HttpToolsProtocol):
             if cycle.response_started:
                 self.transport.close()
                 return
-        self.transport.write(self._written(problem))
+        headers = self.server_state.default_headers
+        self.transport.write(Refusal(problem).written(request_id_of(()), headers, closing=True))
         # What is on its way already is read and dropped: closing at once would reset the
         # connection, and the answer would be lost with it.
         self.flow.resume_reading()
         self.transport.write_eof()
-
-    def _written(self, problem: Problem) -> bytes:
-        request_id = secrets.token_hex(16)
-        content = orjson.dumps(problem.document(request_id))
-        headers = (
-            *self.server_state.default_headers,
-            (b"content-type", MEDIA_TYPE.encode()),
-            (b"content-length", b"%d" % len(content)),
-            (b"connection", b"close"),
-            NO_CONTENT_AT_ALL,
-            *SECURITY,
-            (REQUEST_ID, request_id.encode()),
-        )
-        lines = (b"%b: %b\r\n" % header for header in headers)
-        return b"".join((STATUS_LINE[problem.status], *lines, b"\r\n", content))
 
     @property
     def _answering(self) -> RequestResponseCycle | None:
@@ -241,3 +305,16 @@ class Connection(HttpToolsProtocol):
     def _metrics(self) -> Metrics:
         found: Metrics = self.app_state["metrics"]
         return found
+
+    @property
+    def _line(self) -> set[RequestResponseCycle]:
+        found: set[RequestResponseCycle] = self.app_state["line"]
+        return found
+
+
+def _whole(data: bytes) -> Glance | None:
+    """Look at what has come: a whole request with a body, or anything else, a probe above all."""
+    if not data.startswith(b"POST "):
+        return None
+    glance = Glance(data)
+    return glance if glance.is_whole else None

@@ -1,5 +1,7 @@
 """Headers: what every answer carries, whichever part of the service gives it."""
 
+import re
+
 CSP = b"content-security-policy"
 NO_CONTENT_AT_ALL = (
     CSP,
@@ -11,3 +13,5 @@ SECURITY = (
     (b"referrer-policy", b"no-referrer"),
 )
 REQUEST_ID = b"x-request-id"
+SAFE_ID = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
+"""What a client may call its request, so that it is repeated."""

@@ -5,6 +5,8 @@ import sys
 
 import structlog
 
+_log = structlog.get_logger(__name__)
+
 
 def configure() -> None:
     """Send the log of the service and of its libraries to standard error.
@@ -33,6 +35,18 @@ def configure() -> None:
     # its plugins.
     for talkative in ("alembic", "httpx", "uvicorn"):
         logging.getLogger(talkative).setLevel(logging.WARNING)
+
+
+def log_request(method: str, route: str, status: int, seconds: float, request_id: str) -> None:
+    """Write a line about a request that was answered."""
+    _log.info(
+        "request",
+        method=method,
+        route=route,
+        status=status,
+        milliseconds=round(seconds * 1000, 3),
+        request_id=request_id,
+    )
 
 
 def _rendering() -> list[structlog.typing.Processor]:

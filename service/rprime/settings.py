@@ -35,6 +35,9 @@ class Limits(BaseModel):
     in_flight_bytes: PositiveInt = Field(
         512 * MIB, description="All bodies that are held at the same time, in bytes."
     )
+    in_flight_requests: PositiveInt = Field(
+        128, description="Requests that are there and not answered yet; more are told to retry."
+    )
     json_depth: PositiveInt = Field(8, description="Deepest nesting of a JSON body.")
     dense_classes: PositiveInt = Field(
         1_000, description="Most classes of a `confusion_matrix` or of scores."

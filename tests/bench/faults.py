@@ -1,98 +1,33 @@
-"""Measure what becomes of good clients while others are slow, too many, or the service stops.
+"""Measure what becomes of good clients while others are slow or the service stops.
 
-    sh .ci/venv python tests/bench/faults.py slow|overload|stop [--long] [--rounds N]
+    sh .ci/venv python tests/bench/faults.py slow|stop [--long] [--rounds N]
 
 Each case starts a service of its own on loopback, prints its figures as JSON and ends with 1 if
 something that the README promises does not hold. The short versions take seconds and run with the
 tests; the long ones are those of the README's table.
 
-slow      500 connections that are idle, stop within their head, or send a byte now and then.
-overload  ten times as many requests a second as are answered with 8 clients, from as many
-          connections as that takes. Capacity and goodput are those of a second of the server's CPU,
-          so that other work on the machine counts for both alike.
-stop      SIGTERM while 8 clients write to a SQLite store, again and again.
+slow  500 connections that are idle, stop within their head, or send a byte now and then.
+stop  SIGTERM while 8 clients write to a SQLite store, again and again.
 """
 
 import argparse
 import asyncio
 import http.client
 import json
-import os
-import re
 import signal
 import sqlite3
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
-from urllib.parse import urlsplit
 
-from speed import body, cpu_seconds
-
-Figures = dict[str, object]
-CLIENTS = 8
-RPRIME = Path(sys.executable).with_name("rprime")
-
-
-@dataclass(frozen=True)
-class Server:
-    """A running service."""
-
-    port: int
-    process: "subprocess.Popen[str]"
-
-    def cpu(self) -> float:
-        """Seconds of CPU that it has used."""
-        return cpu_seconds(self.process.pid)
-
-
-@contextmanager
-def serve(store: str = "none", **variables: str) -> Iterator[Server]:
-    """Start a service on a free port; leaving it asks it to stop."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith("RPRIME_")}
-    settings = {"RPRIME_STORE": store, "RPRIME_DRAIN_SECONDS": "0", "OPENBLAS_NUM_THREADS": "1"}
-    process = subprocess.Popen(
-        [RPRIME, "serve", "--port", "0"],
-        env=environment | settings | variables,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    try:
-        found = re.search(r"http://\S+(?=,)", process.stdout.readline())
-        if found is None:
-            raise SystemExit("the service did not start")
-        server = Server(urlsplit(found[0]).port or 0, process)
-        # It listens before it has started.
-        status_of(server.port, "/livez")
-        yield server
-    finally:
-        if process.poll() is None:
-            process.terminate()
-        process.wait(60)
-        process.stdout.close()
-
-
-def status_of(port: int, path: str) -> int:
-    """Ask once, on a connection of its own; the status."""
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
-    connection.request("GET", path)
-    status = connection.getresponse().status
-    connection.close()
-    return status
-
-
-def request(content: bytes) -> bytes:
-    """Write a request to evaluate."""
-    head = "POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    return f"{head}Content-Length: {len(content)}\r\n\r\n".encode() + content
+from serving import Figures, Server, request, serve, status_of
+from speed import body
 
 
 class Client(asyncio.Protocol):
@@ -194,118 +129,6 @@ async def _latencies(server: Server, content: bytes, seconds: float) -> list[tup
             client = await connect(server.port)
     client.transport.close()
     return found
-
-
-# Overload
-
-
-@dataclass
-class Load:
-    """What became of the requests of a load."""
-
-    sent: int = 0
-    statuses: Counter[int] = field(default_factory=Counter)
-    untold: int = 0
-    latencies: list[float] = field(default_factory=list)
-
-    async def ask(self, client: Client, content: bytes) -> None:
-        """Ask once."""
-        self.sent += 1
-        begun = time.perf_counter()
-        status, told = await client.ask(content)
-        self.statuses[status] += 1
-        self.untold += status != http.HTTPStatus.OK and not told
-        if status == http.HTTPStatus.OK:
-            self.latencies.append(time.perf_counter() - begun)
-
-
-async def closed(server: Server, content: bytes, seconds: float, clients: int) -> Load:
-    """Let clients ask one request after the other."""
-    load, end = Load(), time.monotonic() + seconds
-
-    async def ask() -> None:
-        client = await connect(server.port)
-        while time.monotonic() < end:
-            await load.ask(client, content)
-        client.transport.close()
-
-    await asyncio.gather(*(ask() for _ in range(clients)))
-    return load
-
-
-async def opened(
-    server: Server, content: bytes, seconds: float, rate: float, most: int = 6000
-) -> Load:
-    """Send so many requests a second, whether the others are answered or not."""
-    load, idle, asking = Load(), list[Client](), set[asyncio.Task[None]]()
-
-    async def ask() -> None:
-        client = idle.pop() if idle else await connect(server.port)
-        await load.ask(client, content)
-        if not client.transport.is_closing():
-            idle.append(client)
-
-    begun = time.monotonic()
-    due = 0.0
-    while (now := time.monotonic() - begun) < seconds:
-        due, missing = rate * now, rate * now - due
-        for _ in range(min(round(missing), most - len(asking))):
-            task = asyncio.create_task(ask())
-            asking.add(task)
-            task.add_done_callback(asking.discard)
-        await asyncio.sleep(0.005)
-    await asyncio.gather(*asking)
-    for client in idle:
-        client.transport.close()
-    return load
-
-
-async def by_cpu(server: Server, load: Awaitable[Load]) -> tuple[Load, float]:
-    """Give a load and its good answers for each second of the server's CPU."""
-    before = server.cpu()
-    done = await load
-    return done, done.statuses[200] / (server.cpu() - before)
-
-
-def overload(*, long: bool) -> Figures:
-    """Send ten times what can be answered."""
-    with serve() as server:
-        return asyncio.run(_overload(server, 10 if long else 2))
-
-
-async def _overload(server: Server, seconds: float) -> Figures:
-    content = request(body(100))
-    await closed(server, content, 1, CLIENTS)
-    _, capacity = await by_cpu(server, closed(server, content, seconds, CLIENTS))
-    begun = time.monotonic()
-    calm = await closed(server, content, seconds, CLIENTS)
-    rate = calm.statuses[200] / (time.monotonic() - begun)
-    load, goodput = await by_cpu(server, opened(server, content, seconds, 10 * rate))
-    begun = time.monotonic()
-    while True:
-        after = await closed(server, content, 0.5, CLIENTS)
-        if set(after.statuses) == {200} and median(after) < 3 * median(calm):
-            break
-        if time.monotonic() - begun > 10:
-            break
-    recovery = time.monotonic() - begun
-    return {
-        "answers a second with 8 clients": round(rate),
-        "requests a second sent": round(load.sent / seconds),
-        "answers": dict(load.statuses),
-        "refusals without Retry-After": load.untold,
-        "goodput against capacity, by CPU": round(goodput / capacity, 3),
-        "p50 and p99 seconds of good answers": [
-            round(statistics.quantiles(load.latencies, n=100)[i], 2) for i in (49, 98)
-        ],
-        "seconds until all is as before": round(recovery, 1),
-        "holds": load.untold == 0 and recovery < 10 and set(load.statuses) <= {200, 503},
-    }
-
-
-def median(load: Load) -> float:
-    """Give the median of the latencies."""
-    return statistics.median(load.latencies)
 
 
 # Stopping
@@ -414,7 +237,7 @@ def _says_no(port: int) -> bool:
             return False
 
 
-CASES: dict[str, Callable[..., Figures]] = {"slow": slow, "overload": overload, "stop": stop}
+CASES: dict[str, Callable[..., Figures]] = {"slow": slow, "stop": stop}
 
 
 def main() -> None:

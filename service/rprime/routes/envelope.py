@@ -1,7 +1,6 @@
 """What surrounds every request: its id, headers and metrics, and the last word on failures."""
 
 import asyncio
-import re
 import secrets
 from time import perf_counter
 
@@ -10,7 +9,8 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rprime.draining import Draining
-from rprime.headers import NO_CONTENT_AT_ALL, REQUEST_ID, SECURITY
+from rprime.headers import NO_CONTENT_AT_ALL, REQUEST_ID, SAFE_ID, SECURITY
+from rprime.logs import log_request
 from rprime.metrics import METHODS, OTHER, Metrics
 from rprime.problems import Problem
 from rprime.routes.hosts import Hosts
@@ -20,7 +20,6 @@ from rprime.routes.problems import respond, stopping
 _ALWAYS = frozenset({"/livez", "/readyz", "/metrics", "/version"})
 """Who asks for these wants to know how it goes when it goes badly."""
 _CLOSE = (b"connection", b"close")
-_SAFE_ID = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
 
 SURROUND = (NO_CONTENT_AT_ALL, *SECURITY)
 """What a response has unless it says otherwise."""
@@ -111,14 +110,7 @@ class Envelope:
         route = _route(scope)
         self.metrics.answered(method, route, status, seconds)
         if self.log_requests:
-            log.info(
-                "request",
-                method=method,
-                route=route,
-                status=status,
-                milliseconds=round(seconds * 1000, 3),
-                request_id=request_id,
-            )
+            log_request(method, route, status, seconds, request_id)
 
 
 class _Sender:
@@ -152,7 +144,7 @@ def _identified(scope: Scope) -> tuple[str, list[bytes]]:
     for name, value in scope["headers"]:
         if name == b"host":
             hosts.append(value)
-        elif name == REQUEST_ID and _SAFE_ID.fullmatch(value):
+        elif name == REQUEST_ID and SAFE_ID.fullmatch(value):
             request_id = str(value, "ascii")
     return request_id or secrets.token_hex(16), hosts
 

@@ -5,7 +5,7 @@ from time import monotonic
 
 from starlette.types import Scope
 
-from rprime.connections import COMPLETE
+from rprime.connections import COMPLETE, overloaded
 from rprime.problems import Problem
 from rprime.settings import Limits
 
@@ -26,11 +26,17 @@ class InFlight:
     ----------
     limits
         Bytes that are held, and seconds that may be waited.
+
+    Attributes
+    ----------
+    requests
+        Those that are there and not answered yet; the connections keep it.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.limit = limits.in_flight_bytes
         self.held = 0
+        self.requests: set[object] = set()
         self._wait = limits.wait_seconds
         self._lock = Lock()
 
@@ -58,8 +64,7 @@ class InFlight:
         """
         complete = scope.get(COMPLETE)
         if complete is not None and monotonic() - complete > self._wait:
-            detail = "More requests came than could be answered in time."
-            raise Problem("overloaded", detail, headers={"Retry-After": "1"})
+            raise overloaded()
 
     def release(self, scope: Scope) -> None:
         """Forget the bytes of a request that has ended."""

@@ -69,6 +69,12 @@ def gauges(state: State) -> Iterator[Gauge]:
         lambda: {"": in_flight.limit},
     )
     yield Gauge(
+        "rprime_in_flight_requests",
+        "Requests that are there and not answered yet.",
+        "",
+        lambda: {"": len(in_flight.requests)},
+    )
+    yield Gauge(
         "rprime_pool_requests",
         "Large requests that are worked on or wait for it.",
         "pool",
