@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rprime.dashboard.rendering import Account, Page, render
-from rprime.problems import KINDS
+from rprime.problem_kinds import KINDS
 from rprime.routes.sessions import Sessions, session_of, visitor_of
 
 POLICY = (
