@@ -117,23 +117,48 @@ def test_every_line_is_an_object_and_every_request_has_its_id(
     assert {(event["route"], event["status"]) for event in unknown} == {("other", 404)}
 
 
-def test_a_failure_shows_no_values_at_a_terminal() -> None:
-    code = """if True:
+FAILING = """if True:
     import structlog
     from rprime import logs
     logs.configure()
     key = "".join(["can", "ary"])
     def fail(key):
-        raise RuntimeError
+        try:
+            int(key)
+        except ValueError as error:
+            raise ExceptionGroup(key, [KeyError(key)]) from error
     try:
         fail(key)
-    except RuntimeError:
+    except ExceptionGroup:
         structlog.get_logger().exception("failed")
-    """
+        import logging
+        logging.getLogger("a library").exception("failed, too")
+"""
+"""Logs a defect whose messages and variables have the canary."""
+
+
+def test_a_failure_shows_no_values_at_a_terminal() -> None:
     ours, theirs = pty.openpty()
-    subprocess.run([sys.executable, "-c", code], stderr=theirs, check=True, timeout=60)
+    subprocess.run([sys.executable, "-c", FAILING], stderr=theirs, check=True, timeout=60)
     os.close(theirs)
     with os.fdopen(ours, "rb", buffering=0) as terminal:
-        shown = terminal.read(65536)
-    assert b"RuntimeError" in shown
-    assert b"canary" not in shown
+        shown = terminal.read(65536).decode()
+    check_failures(shown)
+
+
+def test_a_failure_shows_no_values_in_the_log() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FAILING], capture_output=True, text=True, check=True, timeout=60
+    )
+    events = [json.loads(line) for line in done.stderr.splitlines()]
+    assert [event["event"] for event in events] == ["failed", "failed, too"]
+    for event in events:
+        assert set(event) == {"event", "exception", "level", "timestamp"}
+    check_failures(done.stderr)
+
+
+def check_failures(shown: str) -> None:
+    assert CANARY not in shown
+    for told in ("builtins.ValueError", "builtins.KeyError", "builtins.ExceptionGroup"):
+        assert shown.count(told) == 2
+    assert shown.count("in fail") == 4

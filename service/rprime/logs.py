@@ -2,6 +2,9 @@
 
 import logging
 import sys
+import traceback
+from collections.abc import Iterator
+from typing import TextIO
 
 import structlog
 
@@ -51,7 +54,25 @@ def log_request(method: str, route: str, status: int, seconds: float, request_id
 
 def _rendering() -> list[structlog.typing.Processor]:
     if sys.stderr.isatty():
-        # Its own way to show an exception has the values of all variables, keys and bodies too.
-        plain = structlog.dev.plain_traceback
-        return [structlog.dev.ConsoleRenderer(exception_formatter=plain)]
-    return [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        return [structlog.dev.ConsoleRenderer(exception_formatter=_show)]
+    shown = structlog.processors.ExceptionRenderer(lambda raised: "".join(_traced(raised[1])))
+    return [shown, structlog.processors.JSONRenderer()]
+
+
+def _show(sink: TextIO, raised: structlog.typing.ExcInfo) -> None:
+    sink.write("\n" + "".join(_traced(raised[1])).rstrip())
+
+
+def _traced(error: BaseException) -> Iterator[str]:
+    """Give the types and places of an exception and of those before it.
+
+    No messages, as in "invalid literal for int(): 'what was sent'", and no values of variables.
+    """
+    before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    if before is not None:
+        yield from _traced(before)
+    if isinstance(error, BaseExceptionGroup):
+        for one in error.exceptions:
+            yield from _traced(one)
+    yield f"{type(error).__module__}.{type(error).__qualname__}\n"
+    yield from traceback.format_tb(error.__traceback__)
