@@ -15,6 +15,8 @@ from rprime.evidence.numbers import MOST, raise_places
 _BYTES_A_LABEL = 150
 """As Python has it: an object, its places in a list and in a dictionary."""
 _LONGEST_INTEGER = len(str(-MOST))
+_FEW = 1 << 12
+"""Items among which all of a few labels occur, most likely."""
 
 
 @dataclass(frozen=True)
@@ -143,11 +145,11 @@ class Vocabulary:
             self._names, self._of_names = names, np.zeros(len(names), np.uint8)
         if missing is not None:
             positions = np.where(missing, positions[~missing][0], positions)
-        codes = self._of_names[positions]
-        if not codes.all():
+        codes = recoded(positions, self._of_names) if self._of_names.any() else None
+        if codes is None or not codes.all():
             fresh = _fresh(self._of_names, positions)
             self._of_names = self._assigned(self._of_names, fresh, names.taken(fresh), where)
-            codes = self._of_names[positions]
+            codes = recoded(positions, self._of_names)
         return _blanked(codes, missing)
 
     def of_texts(self, texts: Iterable[str], where: Where) -> Array:
@@ -241,7 +243,9 @@ NO_LABEL = "The item has no label, which only predictions may lack; leave the it
 def _fresh(table: Array, positions: Array) -> Array:
     """Give the positions that have no code yet, ascending and each once."""
     occurs = np.zeros(table.size, bool)
-    occurs[positions] = True
+    occurs[positions[:_FEW]] = True
+    if not occurs.all():
+        occurs[positions] = True
     return np.flatnonzero(occurs & (table == 0))
 
 
