@@ -22,6 +22,7 @@ DEADLINES = {
     "RPRIME_LIMITS_KEEP_ALIVE_SECONDS": "1",
 }
 PATIENCE = 20
+MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
@@ -33,9 +34,8 @@ def hasty(serve: Serve) -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def patient(serve: Serve) -> Iterator[httpx.Client]:
     """Give a service that waits a second longer for every byte of a body."""
-    limits = {"BODY_SECONDS": "1", "BODY_BYTES_PER_SECOND": "1", "LARGE_REQUESTS": "1"}
-    named = {f"RPRIME_LIMITS_{name}": value for name, value in limits.items()}
-    with serve(RPRIME_STORE="none", **named) as client:
+    limits = {"RPRIME_LIMITS_BODY_SECONDS": "1", "RPRIME_LIMITS_BODY_BYTES_PER_SECOND": "1"}
+    with serve(RPRIME_STORE="none", **limits) as client:
         yield client
 
 
@@ -119,17 +119,23 @@ def test_who_does_not_take_its_answer_is_let_go(hasty: httpx.Client) -> None:
             time.sleep(0.2)
 
 
-def test_the_clock_stands_still_for_who_waits_for_its_turn(patient: httpx.Client) -> None:
+def test_the_clock_stands_still_for_who_waits_for_its_turn(serve: Serve) -> None:
+    limits = {"BODY_SECONDS": "1", "BODY_BYTES_PER_SECOND": str(4 * MIB), "LARGE_REQUESTS": "1"}
+    named = {f"RPRIME_LIMITS_{name}": value for name, value in limits.items()}
     head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
-    first = connect(patient, head + b"Content-Length: 9000\r\n\r\ny_true,y_pred\n")
-    time.sleep(0.5)
-    with connect(patient, head + b"Content-Length: 18\r\nExpect: 100-continue\r\n\r\n") as second:
-        second.settimeout(2.5)
-        with pytest.raises(TimeoutError):
-            second.recv(1)
-        first.close()
-        second.settimeout(PATIENCE)
-        assert second.recv(12) == b"HTTP/1.1 100"
+    head += b"Content-Length: %d\r\n\r\ny_true,y_pred\n" % (32 * MIB + 14)
+    row = b"a" * 100 + b"," + b"b" * 26 + b"\n"
+    with serve(RPRIME_STORE="none", **named) as client:
+        # More than is read before a place is taken, and enough for some seconds.
+        first = connect(client, head + row * (16 * MIB // 128))
+        with connect(client, head + row * (2 * MIB // 128)) as second:
+            second.settimeout(2.5)
+            with pytest.raises(TimeoutError):
+                second.recv(1)
+            first.close()
+            second.settimeout(PATIENCE)
+            second.sendall(row * (30 * MIB // 128))
+            assert second.recv(12) == b"HTTP/1.1 200"
 
 
 def test_a_second_request_on_a_connection_has_its_own_deadline(hasty: httpx.Client) -> None:

@@ -6,7 +6,7 @@ import signal
 import socket
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -22,6 +22,7 @@ JSON = {"Content-Type": "application/json"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
 # A larger body is answered by a process even if none has started yet.
 ITEMS = 1_500_000
+MIB = 1 << 20
 
 
 def labels(items: int = ITEMS) -> dict[str, list[int]]:
@@ -144,7 +145,7 @@ def test_full_pools_say_when_to_come_again(serve: Serve, arrow: bytes) -> None:
     with serve(RPRIME_STORE="none", **limits) as client:
         working = start(client, arrow, ARROW, held=10)
         time.sleep(0.3)
-        waiting = start(client, arrow[:1000], ARROW, held=10)
+        waiting = start(client, arrow[: MIB + 1000], ARROW, held=10)
         time.sleep(0.3)
         response = client.post("/evaluate", content=arrow, headers=ARROW)
         assert (response.status_code, response.json()["code"]) == (503, "overloaded")
@@ -157,6 +158,14 @@ def test_full_pools_say_when_to_come_again(serve: Serve, arrow: bytes) -> None:
             return client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
 
         wait_until(answered)
+
+
+def test_who_sends_little_has_no_place(serve: Serve, arrow: bytes) -> None:
+    limits = {"RPRIME_LIMITS_LARGE_REQUESTS": "1", "RPRIME_LIMITS_LARGE_WAITING": "1"}
+    with serve(RPRIME_STORE="none", **limits) as client, ExitStack() as slow:
+        for _ in range(100):
+            slow.enter_context(start(client, arrow[:1000], ARROW, held=10))
+        assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
 
 
 def test_small_requests_do_not_wait_for_large_ones(

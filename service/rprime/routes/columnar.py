@@ -1,7 +1,6 @@
 """Evaluation of items that come as columns: CSV, Arrow, Parquet, NPZ."""
 
 import asyncio
-from collections.abc import Callable
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from starlette.requests import ClientDisconnect, Request
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
 
 STALLED_SECONDS = 30.0
 """Without a byte for so long, a client counts as gone: others wait for its place."""
-
+_BEGIN = 1 << 20
+"""Bytes that have to be there, if not all, before a place is taken: who sends little has none."""
 
 CONTENT: dict[str, Any] = {
     media: {"schema": {"type": "string", "format": "binary"}} for media in MEDIA_TYPES
@@ -76,6 +76,8 @@ async def answer_columns(request: Request, kind: Kind, question: Question) -> Re
     check_length(request, limit)
     asked = question_of(request.query_params.get("request", "").encode(), question.limits)
     threads = request.app.state.threads
+    sent = _Sent(request, limit)
+    begin = await sent.begin()
     async with threads.places.place():
         inlet = Inlet()
         body = _inflated(inlet, encoding, limit)
@@ -91,7 +93,7 @@ async def answer_columns(request: Request, kind: Kind, question: Question) -> Re
             # The digest stands for the body, which nobody has any more.
             return Unkept(inquiry, _payload(inquiry.evidence.input_digest, inquiry))
 
-        return await _fed(request, inlet, threads.start, work, limit)
+        return await _fed(inlet, begin, sent, threads.start(work))
 
 
 _MISSING = (
@@ -131,17 +133,43 @@ def _inflated(inlet: Inlet, encoding: str, limit: int) -> IO[bytes]:
     return cast("IO[bytes]", Inflated(sent, encoding, bound))
 
 
+class _Sent:
+    """The pieces of a body, within its limit and as long as they keep coming."""
+
+    def __init__(self, request: Request, limit: int) -> None:
+        self._in_flight: InFlight = request.app.state.in_flight
+        self._scope = request.scope
+        self._pieces = received(request)
+        self._limit = limit
+        self._size = 0
+
+    async def piece(self) -> bytes | None:
+        """Wait for the next one; None at the end."""
+        try:
+            async with asyncio.timeout(STALLED_SECONDS):
+                piece = await anext(self._pieces, None)
+        except TimeoutError:
+            raise ClientDisconnect from None
+        self._size += len(piece or b"")
+        if self._size > self._limit:
+            raise too_large(self._limit)
+        return piece
+
+    async def begin(self) -> list[bytes]:
+        """Wait for the first ones."""
+        begin: list[bytes] = []
+        while self._size < _BEGIN and (piece := await self.piece()) is not None:
+            self._in_flight.hold(self._scope, len(piece))
+            begin.append(piece)
+        return begin
+
+
 async def _fed(
-    request: Request,
-    inlet: Inlet,
-    start: Callable[[Callable[[], Report | Unkept]], "asyncio.Future[Report | Unkept]"],
-    work: Callable[[], Report | Unkept],
-    limit: int,
+    inlet: Inlet, begin: list[bytes], sent: _Sent, answer: "asyncio.Future[Report | Unkept]"
 ) -> Report | Unkept:
     """Feed a thread with the body and wait for its answer."""
-    answer = start(work)
     try:
-        await _feed(request, inlet, limit)
+        await _feed(inlet, begin, sent)
     except BaseException:
         inlet.finish(gone=True)
         # The place is free again only when the thread is.
@@ -155,16 +183,7 @@ async def _fed(
         raise ClientDisconnect from None
 
 
-async def _feed(request: Request, inlet: Inlet, limit: int) -> None:
-    pieces = received(request)
-    while True:
-        try:
-            piece = await asyncio.wait_for(anext(pieces), STALLED_SECONDS)
-        except StopAsyncIteration:
-            return
-        except TimeoutError:
-            raise ClientDisconnect from None
-        if inlet.received + len(piece) > limit:
-            raise too_large(limit)
-        if not await inlet.feed(piece):
-            return
+async def _feed(inlet: Inlet, begin: list[bytes], sent: _Sent) -> None:
+    wanted = all([await inlet.feed(piece) for piece in begin])
+    while wanted and (piece := await sent.piece()) is not None:
+        wanted = await inlet.feed(piece)
