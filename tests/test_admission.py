@@ -49,7 +49,7 @@ def test_under_more_than_can_be_answered_some_are_answered_in_time(serve: Serve)
         async def ask(clients: int) -> list[httpx.Response]:
             limits = httpx.Limits(max_connections=None)
             async with httpx.AsyncClient(base_url=url, limits=limits, timeout=60) as many:
-                asked = (many.post("/evaluate", json=request(120)) for _ in range(clients))
+                asked = (many.post("/evaluate", json=request(80)) for _ in range(clients))
                 return await asyncio.gather(*asked)
 
         found = asyncio.run(ask(100))
@@ -61,8 +61,8 @@ def test_under_more_than_can_be_answered_some_are_answered_in_time(serve: Serve)
         assert client.post("/evaluate", json=request(3)).status_code == 200
 
 
-def test_all_who_come_at_once_are_let_in_at_once(serve: Serve) -> None:
-    with serve(RPRIME_STORE="none") as client, ExitStack() as stack:
+def test_all_who_come_at_once_are_let_in_at_once(client: httpx.Client) -> None:
+    with ExitStack() as stack:
         address = client.base_url.host, client.base_url.port or 0
         connections = [stack.enter_context(socket.create_connection(address)) for _ in range(300)]
         for connection in connections:

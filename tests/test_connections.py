@@ -26,15 +26,43 @@ MIB = 1 << 20
 
 
 @pytest.fixture(scope="module")
-def hasty(serve: Serve) -> Iterator[httpx.Client]:
-    with serve(RPRIME_STORE="none", **DEADLINES) as client:
+def log(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("hasty") / "log"
+
+
+@pytest.fixture(scope="module")
+def hasty(serve: Serve, log: Path) -> Iterator[httpx.Client]:
+    with serve(RPRIME_STORE="none", log=log, **DEADLINES) as client:
         yield client
+
+
+@pytest.fixture(scope="module")
+def slow(hasty: httpx.Client) -> Iterator[dict[str, socket.socket]]:
+    """Give slow clients of every kind, who try the patience of the service at the same time."""
+    sent = {
+        "nothing": b"",
+        "a letter": HEAD[:1],
+        "half a head": HEAD[:-4],
+        "half a body": REQUEST[:-5],
+        "takes nothing": b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n" * 200,
+        "letters of a head": b"POST ",
+        "letters of a body": REQUEST[: -len(BODY)],
+        "empty lines": b"",
+    }
+    with ExitStack() as stack:
+        found = {kind: stack.enter_context(connect(hasty, some)) for kind, some in sent.items()}
+        found["half a second head"] = stack.enter_context(connect(hasty, REQUEST))
+        first = HTTPResponse(found["half a second head"])
+        first.begin()
+        assert (first.status, bool(first.read())) == (200, True)
+        found["half a second head"].sendall(HEAD)
+        yield found
 
 
 @pytest.fixture(scope="module")
 def patient(serve: Serve) -> Iterator[httpx.Client]:
     """Give a service that waits a second longer for every byte of a body."""
-    limits = {"RPRIME_LIMITS_BODY_SECONDS": "1", "RPRIME_LIMITS_BODY_BYTES_PER_SECOND": "1"}
+    limits = {"RPRIME_LIMITS_BODY_SECONDS": "0.6", "RPRIME_LIMITS_BODY_BYTES_PER_SECOND": "1"}
     with serve(RPRIME_STORE="none", **limits) as client:
         yield client
 
@@ -68,59 +96,65 @@ def closed(client: httpx.Client, reason: str) -> float:
     return found
 
 
-@pytest.mark.parametrize("sent", [0, 1, len(HEAD) - 4])
-def test_who_does_not_send_a_head_is_let_go(hasty: httpx.Client, sent: int) -> None:
-    connection = connect(hasty, HEAD[:sent])
-    if sent:
-        status, content = answer(connection)
-        assert (status, '"request_timeout"' in content) == (408, True)
-    else:
-        with connection:
-            assert connection.recv(1) == b""
-
-
-def test_who_sends_a_byte_now_and_then_is_let_go_all_the_same(hasty: httpx.Client) -> None:
-    connections = [connect(hasty, b"POST "), connect(hasty, REQUEST[: -len(BODY)]), connect(hasty)]
-    alive, deadline = set(range(3)), time.monotonic() + PATIENCE
+def test_who_sends_a_byte_now_and_then_is_let_go_all_the_same(
+    slow: dict[str, socket.socket],
+) -> None:
+    alive = {"letters of a head": b" ", "letters of a body": b" ", "empty lines": b"\r\n"}
+    deadline = time.monotonic() + PATIENCE
     while alive:
         assert time.monotonic() < deadline
         time.sleep(0.2)
-        for i in list(alive):
+        for kind, letter in list(alive.items()):
             try:
-                connections[i].sendall(b"\r\n" if i == 2 else b" ")
+                slow[kind].sendall(letter)
             except (BrokenPipeError, ConnectionResetError):
-                alive.remove(i)
-    for connection in connections:
-        connection.close()
+                del alive[kind]
 
 
-def test_who_does_not_send_a_body_is_told(hasty: httpx.Client) -> None:
-    before = closed(hasty, "body")
-    status, content = answer(connect(hasty, REQUEST[:-5]))
+def test_who_sends_nothing_is_let_go_without_a_word(slow: dict[str, socket.socket]) -> None:
+    assert slow["nothing"].recv(1) == b""
+
+
+@pytest.mark.parametrize("kind", ["a letter", "half a head"])
+def test_who_does_not_send_a_head_is_told(slow: dict[str, socket.socket], kind: str) -> None:
+    status, content = answer(slow[kind])
     assert (status, '"request_timeout"' in content) == (408, True)
-    assert closed(hasty, "body") == before + 1
+
+
+def test_who_does_not_send_a_body_is_told(
+    hasty: httpx.Client, slow: dict[str, socket.socket]
+) -> None:
+    status, content = answer(slow["half a body"])
+    assert (status, '"request_timeout"' in content) == (408, True)
+    assert closed(hasty, "body") > 0
+
+
+def test_who_does_not_take_its_answer_is_let_go(
+    hasty: httpx.Client, slow: dict[str, socket.socket]
+) -> None:
+    assert slow["takes nothing"].fileno() > 0
+    deadline = time.monotonic() + PATIENCE
+    while not closed(hasty, "answer"):
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
+
+
+def test_a_second_request_on_a_connection_has_its_own_deadline(
+    slow: dict[str, socket.socket],
+) -> None:
+    assert answer(slow["half a second head"])[0] == 408
 
 
 def test_a_body_that_keeps_coming_has_all_the_time_it_needs(patient: httpx.Client) -> None:
     with connect(patient, REQUEST[: -len(BODY)]) as connection:
         for start in range(0, len(BODY), 16):
-            time.sleep(0.5)
+            time.sleep(0.3)
             connection.sendall(BODY[start : start + 16])
         assert connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_who_does_not_take_its_answer_is_let_go(hasty: httpx.Client) -> None:
-    before = closed(hasty, "answer")
-    asked = b"GET /openapi.json HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    with connect(hasty, asked * 200):
-        deadline = time.monotonic() + PATIENCE
-        while closed(hasty, "answer") == before:
-            assert time.monotonic() < deadline
-            time.sleep(0.2)
-
-
 def test_the_clock_stands_still_for_who_waits_for_its_turn(serve: Serve) -> None:
-    limits = {"BODY_SECONDS": "1", "BODY_BYTES_PER_SECOND": str(4 * MIB), "LARGE_REQUESTS": "1"}
+    limits = {"BODY_SECONDS": "0.6", "BODY_BYTES_PER_SECOND": str(4 * MIB), "LARGE_REQUESTS": "1"}
     named = {f"RPRIME_LIMITS_{name}": value for name, value in limits.items()}
     head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
     head += b"Content-Length: %d\r\n\r\ny_true,y_pred\n" % (32 * MIB + 14)
@@ -129,22 +163,13 @@ def test_the_clock_stands_still_for_who_waits_for_its_turn(serve: Serve) -> None
         # More than is read before a place is taken, and enough for some seconds.
         first = connect(client, head + row * (16 * MIB // 128))
         with connect(client, head + row * (2 * MIB // 128)) as second:
-            second.settimeout(2.5)
+            second.settimeout(2)
             with pytest.raises(TimeoutError):
                 second.recv(1)
             first.close()
             second.settimeout(PATIENCE)
             second.sendall(row * (30 * MIB // 128))
             assert second.recv(12) == b"HTTP/1.1 200"
-
-
-def test_a_second_request_on_a_connection_has_its_own_deadline(hasty: httpx.Client) -> None:
-    connection = connect(hasty, REQUEST)
-    first = HTTPResponse(connection)
-    first.begin()
-    assert (first.status, bool(first.read())) == (200, True)
-    connection.sendall(HEAD)
-    assert answer(connection)[0] == 408
 
 
 def test_a_head_has_a_limit(hasty: httpx.Client) -> None:
@@ -161,19 +186,15 @@ def test_what_is_no_http_is_told_as_a_problem_and_not_reset(hasty: httpx.Client)
 
 
 def test_five_hundred_slow_clients_take_nothing_from_a_good_one(
-    serve: Serve, tmp_path: Path
+    hasty: httpx.Client, log: Path
 ) -> None:
-    deadlines = {"RPRIME_LIMITS_HEAD_SECONDS": "2", "RPRIME_LIMITS_BODY_SECONDS": "2"}
-    with (
-        serve(RPRIME_STORE="none", log=tmp_path / "log", **deadlines) as client,
-        ExitStack() as slow,
-    ):
+    with ExitStack() as slow:
         parts = (b"", HEAD, REQUEST[:-5])
-        lingering = [slow.enter_context(connect(client, parts[i % 3])) for i in range(500)]
+        lingering = [slow.enter_context(connect(hasty, parts[i % 3])) for i in range(500)]
         headers = {"Content-Type": "application/json"}
         for _ in range(50):
-            response = client.post("/evaluate", content=BODY, headers=headers)
+            response = hasty.post("/evaluate", content=BODY, headers=headers)
             assert response.status_code == 200
         found = [connection.recv(12) for connection in lingering]
     assert set(found) == {b"", b"HTTP/1.1 408"}
-    assert "Traceback" not in (tmp_path / "log").read_text()
+    assert "Traceback" not in log.read_text()

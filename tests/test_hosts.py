@@ -1,16 +1,13 @@
 """The service answers to its own names."""
 
 import socket
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 
 import httpx
 import pytest
 
+from conftest import ServeApp
+from rprime.app import create_app
 from rprime.settings import Settings
-
-Serve = Callable[..., AbstractContextManager[httpx.Client]]
-ANYWHERE = {"RPRIME_HOST": "0.0.0.0", "RPRIME_INSECURE": "1", "RPRIME_STORE": "none"}  # noqa: S104 (the point)
 
 
 def status(client: httpx.Client, host: str, path: str = "/version") -> int:
@@ -46,10 +43,12 @@ def test_there_is_exactly_one_name(server: str, hosts: bytes) -> None:
         assert connection.recv(12) == b"HTTP/1.1 400"
 
 
-def test_elsewhere_every_name_is_known_unless_they_are_given(serve: Serve) -> None:
-    with serve(**ANYWHERE) as client:
+def test_elsewhere_every_name_is_known_unless_they_are_given(serve_app: ServeApp) -> None:
+    anywhere = Settings(host="0.0.0.0", insecure=True, store="none")  # noqa: S104 (the point)
+    with serve_app(create_app(anywhere)) as client:
         assert status(client, "any.example") == 200
-    with serve(RPRIME_HOSTS="rprime.example, other.example", **ANYWHERE) as client:
+    named = anywhere.model_copy(update={"hosts": ("rprime.example", "other.example")})
+    with serve_app(create_app(named)) as client:
         names = ("rprime.example:443", "other.example", "localhost")
         assert [status(client, host) for host in names] == [200, 200, 421]
 

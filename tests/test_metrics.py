@@ -9,8 +9,11 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
+from conftest import ServeApp
 from histories import matrix
 from rprime import __version__, keys
+from rprime.app import create_app
+from rprime.settings import Settings
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 Labels = frozenset[tuple[str, str]]
@@ -119,14 +122,14 @@ def test_openmetrics_comes_where_it_is_asked_for(counting: httpx.Client) -> None
     assert response.text.endswith("# EOF\n")
 
 
-def test_metrics_take_a_key_that_reads_all_projects(serve: Serve, tmp_path: Path) -> None:
+def test_metrics_take_a_key_that_reads_all_projects(serve_app: ServeApp, tmp_path: Path) -> None:
     path = tmp_path / "keys.json"
     tokens = {
         "all": keys.create(path, ["read"])[1],
         "one": keys.create(path, ["read"], project="p")[1],
         "evaluate": keys.create(path, ["evaluate"])[1],
     }
-    with serve(RPRIME_KEYS_FILE=str(path), RPRIME_STORE="none") as client:
+    with serve_app(create_app(Settings(keys_file=path, store="none"))) as client:
         found = {
             name: client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
             for name, token in tokens.items()
