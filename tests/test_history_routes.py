@@ -85,6 +85,27 @@ def test_a_list_refuses_what_it_does_not_know(
     assert [error["pointer"] for error in response.json()["errors"]] == [pointer]
 
 
+@pytest.mark.parametrize(
+    "path",
+    ["/v1/projects/pets/evaluations?limit=1&limit=2", "/v1/evaluations/0?include=table&include=",
+     "/v1/projects/pets/trend?index=kappa&index=mcc", "/v1/export?project=a&project=b",
+     "/v1/projects/pets/figures/trend.svg?index=mcc&class=cat&index=kappa&class=dog",
+     "/ui/projects/pets?model=a&model=b"],
+)  # fmt: skip
+def test_a_repeated_parameter_is_refused(client: httpx.Client, path: str) -> None:
+    answer = client.get(path, headers={"Accept": "application/json"})
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == ("/query", "repeated_parameter")
+    assert f"Parameter {path.count('&') + 1} " in error["detail"]
+
+
+def test_a_parameter_that_is_a_list_is_repeated(client: httpx.Client) -> None:
+    keep(client, matrix())
+    path = "/v1/projects/pets/figures/trend.svg?index=mcc&index=kappa"
+    assert client.get(path).status_code == 200
+
+
 def test_projects_are_listed_with_their_counts(client: httpx.Client) -> None:
     keep(client, matrix(1))
     newest = keep(client, matrix(2))["id"]

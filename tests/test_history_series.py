@@ -65,11 +65,22 @@ def test_a_trend_of_a_class_leaves_out_who_does_not_know_it(client: httpx.Client
         last["per_class"]["dog"]["recall"]["value"],
     ]
     assert [i["version"] for i in trend(client, "recall", **{"class": "cat"})] == ["1"]
-    assert trend(client, "recall", **{"class": "cow"}) == []
     undefined = {"confusion_matrix": [[0, 0], [1, 4]], "labels": ["dog", "fox"]}
     keep(client, {**undefined, "project": "pets", "version": "3", "indices": ["recall"]})
     item = trend(client, "recall", **{"class": "dog"})[-1]
     assert (item["value"], item["interval"]) == (None, None)
+
+
+def test_a_class_that_no_evaluation_has_is_not_found(client: httpx.Client) -> None:
+    keep(client, matrix())
+    query = {"index": "recall", "class": "unicorn"}
+    for path in ("trend", "leaderboard", "figures/trend.svg"):
+        answer = client.get(f"/v1/projects/pets/{path}", params=query)
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        assert "`class`" in answer.json()["detail"]
+        assert "unicorn" not in answer.text
+        assert client.get(f"/v1/projects/pets/{path}", params={"index": "r_prime"}).is_success
+    assert trend(client, "recall", **{"class": "unicorn"}, version="of which there is none") == []
 
 
 def test_items_in_groups_have_their_interval_in_the_report_alone(client: httpx.Client) -> None:

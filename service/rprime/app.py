@@ -44,6 +44,7 @@ from rprime.routes.hosts import Hosts
 from rprime.routes.in_flight import InFlight
 from rprime.routes.large import processes_of, threads_of
 from rprime.routes.page import for_browsers
+from rprime.routes.parameters import unrepeated
 from rprime.routes.problems import HANDLERS
 from rprime.routes.sessions import Sessions
 from rprime.settings import Settings
@@ -144,9 +145,9 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.sessions = Sessions(settings.session_secret.get_secret_value())
     # Not include_router: FastAPI would match every request twice.
     for room in ROOMS:
-        app.router.routes.extend(access.guarded(room.router.routes, keys))
+        app.router.routes.extend(unrepeated(access.guarded(room.router.routes, keys)))
     for room in PAGES:
-        app.router.routes.extend(access.guarded_pages(room.router.routes, keys))
+        app.router.routes.extend(unrepeated(access.guarded_pages(room.router.routes, keys)))
     for public in PUBLIC:
         app.router.routes.extend(public.routes)
     app.mount("/static", StaticFiles(directory=docs.STATIC), name="static")

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 
 from rprime.core.index import Index
-from rprime.inquiry.class_series import ClassSeries
 from rprime.inquiry.figures import class_index, drawn, refusal
 from rprime.inquiry.series import Measured, Point
+from rprime.inquiry.stored_values import values_of_classes
 from rprime.report.decimals import plural
 from rprime.report.figures.history import OF_CLASSES, TREND
 from rprime.report.figures.sheet import Sheet
@@ -49,7 +49,7 @@ class HistoryFigure:
         Raises
         ------
         Problem
-            422 or 501.
+            404, 422 or 501.
         """
         if self.name == TREND:
             trend = self._trend(store)
@@ -60,6 +60,8 @@ class HistoryFigure:
     def _trend(self, store: Store) -> Trend:
         measured = [Measured.of(key, self.label) for key in self.indices]
         series = [one.points(store, self.project, self.filters, self.newest) for one in measured]
+        if not any(series):
+            measured[0].refuse_unknown_class(store, self.project, self.filters)
         steps = _Steps(_of_point(point) for found in series for point in found)
         names = " and ".join(one.index.name for one in measured)
         return Trend(
@@ -80,11 +82,13 @@ class HistoryFigure:
             detail = f"This figure has at most {MOST_PANELS} panels, one for each index."
             raise refusal("/query/index", "too_much", detail)
         indices = [class_index(key) for key in self.indices]
-        series = ClassSeries(store, self.project, self.filters, newest=self.newest, indices=indices)
+        series = values_of_classes(
+            store, self.project, self.filters, newest=self.newest, indices=indices
+        )
         steps = _Steps(found for stack in series.stacks for found in _of_stack(stack))
         histories = [
-            ClassHistory(index, steps.named, series.labels, values)
-            for index, values in zip(indices, series.values, strict=True)
+            ClassHistory(index, steps.named, series.labels, series.of_classes(index))
+            for index in indices
         ]
         return histories, self._about(store, steps)
 

@@ -49,7 +49,7 @@ def answer_leaderboard(store: Store, project: str, contest: Contest) -> bytes:
     Raises
     ------
     Problem
-        422 if no direction of the index is better.
+        422 if no direction of the index is better, 404 if no evaluation has the class.
     """
     measured = contest.measured
     if measured.index.higher_is_better is None:
@@ -58,6 +58,8 @@ def answer_leaderboard(store: Store, project: str, contest: Contest) -> bytes:
         raise Problem("invalid_request", errors=[violation])
     filters = _filters(store, project, contest)
     points = measured.points(store, project, filters, MOST_MEASURED)
+    if not points:
+        measured.refuse_unknown_class(store, project, filters)
     if contest.test_set is None and filters.test_set is None and filters.fingerprint is None:
         points = [point for point in points if point.test_set is None]
     newest = {_name(point): point for point in points}

@@ -9,8 +9,8 @@ import numpy as np
 from rprime.core.cells import Array
 from rprime.core.index import Index
 from rprime.core.studies.correlation import Box, box
-from rprime.inquiry.class_series import ClassSeries
 from rprime.inquiry.series import Measured, Point
+from rprime.inquiry.stored_values import values_of_classes
 from rprime.inquiry.tabulation import Cell, Entry, cell_of
 from rprime.report.decimals import decimal
 from rprime.report.marks import axis_of
@@ -69,13 +69,13 @@ def model_history(store: Store, asked: ModelQuestion) -> dict[str, Any]:
     trend = Measured.of(asked.overall, None)
     points = trend.points(store, asked.project, asked.filters, asked.newest)
     named = Filters(ids=tuple(point.evaluation for point in points))
-    series = ClassSeries(store, asked.project, named, newest=asked.newest, indices=[index])
+    series = values_of_classes(store, asked.project, named, newest=asked.newest, indices=[index])
     summaries = store.page(asked.project, named, limit=asked.newest).items
     entries = {summary.id: Entry.of(summary) for summary in summaries}
     # One may have been deleted in between.
     ids = [i for i in series.ids if i in entries and any(p.evaluation == i for p in points)]
     kept = [series.ids.index(identifier) for identifier in ids]
-    values = series.values[0][kept] if kept else series.values[0]
+    values = series.of_classes(index)[kept]
     chosen = [point for point in points if point.evaluation in set(ids)]
     steps = [entries[identifier] for identifier in ids]
     measures = [_measure(trend.index, point) for point in chosen]

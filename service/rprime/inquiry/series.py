@@ -98,15 +98,27 @@ class Measured:
         rows = sorted(zip(*columns, strict=True), key=itemgetter(0))
         return tuple(map(list, zip(*rows, strict=True))) or NOTHING
 
+    def refuse_unknown_class(self, store: Store, project: str, filters: Filters) -> None:
+        """Refuse a class that none of the evaluations has, where some fit. It reads.
+
+        Raises
+        ------
+        Problem
+            404.
+        """
+        if self.label is not None and store.page(project, filters, limit=1).items:
+            raise Problem("not_found", "No evaluation that fits has the class in `class`.")
+
     def _of_stack(self, stack: Stack) -> Columns:
         column = None if self.label is None else stack.labels.index(self.label)
         columns = [self._measure(table, column) for table in parts_of(stack.table)]
-        values, low, high, codes = (np.concatenate(c).tolist() for c in zip(*columns, strict=True))
-        numbers = [value if value - value == 0 else None for value in values]
-        pairs = [
-            (a, b) if a - a == 0 and b - b == 0 else None for a, b in zip(low, high, strict=True)
-        ]
-        reasons = [REASONS[code] for code in codes]
+        values, low, high, codes = map(np.concatenate, zip(*columns, strict=True))
+        numbers = _without(values.tolist(), ~np.isfinite(values))
+        ends = list(zip(low.tolist(), high.tolist(), strict=True))
+        pairs = _without(ends, ~(np.isfinite(low) & np.isfinite(high)))
+        reasons = [""] * len(numbers)
+        for place in np.flatnonzero(codes).tolist():
+            reasons[place] = REASONS[codes[place]]
         for place in _grouped(stack):
             pairs[place], reasons[place] = None, reasons[place] or GROUPED
         names = (stack.ids, stack.models, stack.versions, stack.test_sets, stack.verdicts)
@@ -128,6 +140,13 @@ class Measured:
             ends = (known.per_class_low, known.per_class_high)
         codes = np.zeros(table.stack_shape, np.uint8) if reasons is None else reasons[place]
         return found[place], ends[0][place], ends[1][place], codes
+
+
+def _without(found: list[Any], missing: Array) -> list[Any]:
+    """Put None where something is missing."""
+    for place in np.flatnonzero(missing).tolist():
+        found[place] = None
+    return found
 
 
 def _grouped(stack: Stack) -> list[int]:

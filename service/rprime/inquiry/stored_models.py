@@ -3,17 +3,14 @@
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from rprime.core.catalog import find
-from rprime.core.cells import Array
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
-from rprime.core.values import compute
 from rprime.evidence import Document
 from rprime.inquiry.agreement import MOST_VALUES, WHOLE, Models
 from rprime.inquiry.archive import Archive
-from rprime.inquiry.series import filters_of, parts_of
+from rprime.inquiry.series import filters_of
+from rprime.inquiry.stored_values import StoredValues
 from rprime.inquiry.studies import refuse, validated
 from rprime.problems import Problem, Violation, pointer
 from rprime.schemas.studies import StoredAgreementRequest
@@ -46,7 +43,7 @@ def stored_models(document: Document, archive: Archive) -> Models:
         refuse([Violation("", "too_few", detail)])
     selection = select(Options(indices=tuple(asked.indices)))
     refuse(_unfit(selection, stacks))
-    return _measured(selection, stacks)
+    return _models(StoredValues(stacks, selection))
 
 
 def _unstored(asked: StoredAgreementRequest) -> Iterator[Violation]:
@@ -77,40 +74,24 @@ def _unfit(selection: Selection, stacks: list[Stack]) -> Iterator[Violation]:
         yield Violation("", "too_much", detail)
 
 
-def _measured(selection: Selection, stacks: list[Stack]) -> Models:
-    """Compute the values of stored evaluations, oldest first."""
+def _models(found: StoredValues) -> Models:
+    """Give stored evaluations as a study takes them, oldest first."""
     named = {
         identifier: (model, version)
-        for stack in stacks
+        for stack in found.stacks
         for identifier, model, version in zip(stack.ids, stack.models, stack.versions, strict=True)
     }
-    found = sorted(named)
-    place = {identifier: i for i, identifier in enumerate(found)}
-    overall = np.full((len(selection.overall), len(found)), np.nan)
-    labels = {label for stack in stacks for label in stack.labels if selection.reported}
-    of_classes = {
-        label: np.full((selection.reported, len(found)), np.nan) for label in sorted(labels)
-    }
-    for stack in stacks:
-        columns = [place[identifier] for identifier in stack.ids]
-        overall[:, columns], per_class = _values(stack, selection)
-        for column, label in enumerate(stack.labels if selection.reported else ()):
-            of_classes[label][:, columns] = per_class[..., column]
-    keys = [entry.key for entry in selection.per_class]
+    keys = [entry.key for entry in found.selection.per_class]
+    column = {label: i for i, label in enumerate(found.labels)}
     return Models(
-        [entry.key for entry in selection.overall],
-        overall,
-        {label: dict(zip(keys, rows, strict=True)) for label, rows in of_classes.items()},
-        {"evaluations": [_described(one, *named[one]) for one in found]},
-    )
-
-
-def _values(stack: Stack, selection: Selection) -> tuple[Array, Array]:
-    """Compute a stack: shape (overall, n), and (class index, n, k)."""
-    parts = [compute(table, Options(), selection) for table in parts_of(stack.table)]
-    return (
-        np.concatenate([part.overall for part in parts], axis=1),
-        np.concatenate([part.per_class[: selection.reported] for part in parts], axis=1),
+        [entry.key for entry in found.selection.overall],
+        found.overall,
+        {
+            label: dict(zip(keys, found.per_class[..., column[label]], strict=True))
+            for label in sorted(column)
+            if keys
+        },
+        {"evaluations": [_described(one, *named[one]) for one in found.ids]},
     )
 
 

@@ -12,8 +12,16 @@ from rprime.store import Filters, Store, ids
 def answer_trend(
     store: Store, project: str, measured: Measured, filters: Filters, newest: int
 ) -> bytes:
-    """Give the series as the JSON document of the contract. It reads."""
+    """Give the series as the JSON document of the contract. It reads.
+
+    Raises
+    ------
+    Problem
+        404 if none of the evaluations has the class.
+    """
     columns = measured.columns(store, project, filters, newest)
+    if not columns[0]:
+        measured.refuse_unknown_class(store, project, filters)
     document = {
         "index": measured.index.key,
         "class": measured.label,

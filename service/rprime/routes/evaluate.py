@@ -317,10 +317,11 @@ def _evaluated(inquiries: dict[int, Inquiry]) -> dict[int, Evaluation]:
 def _wants_table(request: Request, *, columnar: bool = False) -> bool:
     if not request.scope["query_string"]:
         return False
-    given = [item for item in request.query_params.multi_items() if item[0] != "request"]
-    more = len(request.query_params.getlist("request"))
-    if given in ([], [("include", "table")]) and more <= int(columnar):
+    given = dict(request.query_params)
+    if columnar:
+        given.pop("request", None)
+    if given in ({}, {"include": "table"}):
         return bool(given)
-    more_of = " With columns there may be, once, `request`." if columnar else ""
+    more_of = " With columns there may be `request`, too." if columnar else ""
     detail = f"The only parameter is `include`, its only value `table`.{more_of}"
     raise Problem("invalid_request", errors=[Violation("/query", "unknown_parameter", detail)])

@@ -168,11 +168,11 @@ async def find(request: Request, evaluation: str) -> Kept:
 
 def _parts(request: Request) -> tuple[str, ...]:
     """Give the parts that `include` names, each once."""
-    given = request.query_params.multi_items()
+    given = dict(request.query_params)
     if not given:
         return ()
-    names = {name for _, value in given for name in value.split(",")}
-    if any(parameter != "include" for parameter, _ in given) or not names <= {*PARTS, "table"}:
+    names = set(given.pop("include", "").split(","))
+    if given or not names <= {*PARTS, "table"}:
         detail = f"The only parameter is `include`; its parts: table, {', '.join(PARTS)}."
         raise Problem("invalid_request", errors=[Violation("/query", "unknown_parameter", detail)])
     return tuple(sorted(names))
