@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import mutants
+import parquet_parts
 from fuzzing import MUTATIONS
 from rprime import evidence
 from rprime.problems import Problem
@@ -37,6 +38,11 @@ def apart(script: str, *arguments: str) -> None:
 @pytest.mark.parametrize("kind", mutants.VALID)
 def test_the_bodies_are_valid(kind: evidence.Kind) -> None:
     mutants.read(kind, mutants.VALID[kind])
+
+
+def test_parquet_files_put_together_again_are_valid() -> None:
+    for parts in parquet_parts.FILES:
+        mutants.read("parquet", parts.whole())
 
 
 @pytest.mark.parametrize("kind", mutants.VALID)
