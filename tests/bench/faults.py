@@ -1,11 +1,12 @@
-"""Measure what becomes of good clients while others are slow or the service stops.
+"""Measure what becomes of good clients while others are slow or malign, or the service stops.
 
-    sh .ci/venv python tests/bench/faults.py slow|stop [--long] [--rounds N]
+    sh .ci/venv python tests/bench/faults.py bombs|slow|stop [--long] [--rounds N]
 
 Each case starts a service of its own on loopback, prints its figures as JSON and ends with 1 if
 something that the README promises does not hold. The short versions take seconds and run with the
 tests; the long ones are those of the README's table.
 
+bombs 32 bodies at once that cost much more than they weigh, again and again.
 slow  500 connections that are idle, stop within their head, or send a byte now and then.
 stop  SIGTERM while 8 clients write to a SQLite store, again and again.
 """
@@ -17,6 +18,7 @@ import json
 import signal
 import sqlite3
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -28,6 +30,10 @@ from threading import Event, Thread
 
 from serving import Figures, Server, request, serve, status_of
 from speed import body
+
+BOMBS = Path(__file__).parents[1] / "bombs.py"
+Asked = tuple[int, float]
+"""The status of an answer, and the seconds that it took."""
 
 
 class Client(asyncio.Protocol):
@@ -73,6 +79,50 @@ async def connect(port: int) -> Client:
     return (await loop.create_connection(Client, "127.0.0.1", port))[1]
 
 
+# Bombs
+
+
+def bombs(*, long: bool) -> Figures:
+    """Send bombs from another process, and see what a good client notices."""
+    with serve() as server:
+        throwing = subprocess.Popen(
+            [sys.executable, BOMBS, str(server.port)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        with throwing:
+            return asyncio.run(_bombs(server, throwing, 5 if long else 1))
+
+
+async def _bombs(server: Server, throwing: "subprocess.Popen[str]", rounds: int) -> Figures:
+    assert throwing.stdin is not None
+    assert throwing.stdout is not None
+    assert throwing.stdout.readline() == "ready\n"
+    content = request(body(10))
+    alone, beside, found = list[Asked](), list[Asked](), Counter[int]()
+    begun = time.monotonic()
+    for _ in range(rounds):
+        alone += await _latencies(server, content, 2)
+        throwing.stdin.write("\n")
+        throwing.stdin.flush()
+        told = asyncio.ensure_future(asyncio.to_thread(throwing.stdout.readline))
+        while not told.done():
+            beside += await _latencies(server, content, 0.2)
+        found.update(json.loads(told.result()))
+    throwing.stdin.close()
+    idle, busy = _p99(alone), _p99(beside)
+    statuses = Counter(status for status, _ in alone + beside)
+    return {
+        "answers to bombs": dict(found),
+        "seconds for 32 of them": round((time.monotonic() - begun) / rounds - 2, 1),
+        "answers to the good client": dict(statuses),
+        "p99 of the good client alone, milliseconds": round(1000 * idle, 1),
+        "p99 of the good client, beside them against alone": round(busy / idle, 2),
+        "holds": set(statuses) == {200} and set(found) <= {400, 413, 422, 429, 503},
+    }
+
+
 # Slow clients
 
 
@@ -94,12 +144,11 @@ async def _slow(server: Server, seconds: float) -> Figures:
     beside = await _latencies(server, content, seconds)
     lived = await asyncio.wait_for(lingering, 120)
     statuses = Counter(status for status, _ in alone + beside)
-    times = [statistics.quantiles([s for _, s in some], n=100)[98] for some in (alone, beside)]
     return {
         "slow clients": len(lived),
         "longest seconds until one was let go": round(max(lived), 1),
         "answers to the good client": dict(statuses),
-        "p99 of the good client, beside them against alone": round(times[1] / times[0], 2),
+        "p99 of the good client, beside them against alone": round(_p99(beside) / _p99(alone), 2),
         "holds": set(statuses) == {200},
     }
 
@@ -118,7 +167,11 @@ async def _linger(server: Server, sent: bytes, *, now_and_then: bool) -> float:
     return time.monotonic() - begun
 
 
-async def _latencies(server: Server, content: bytes, seconds: float) -> list[tuple[int, float]]:
+def _p99(asked: list[Asked]) -> float:
+    return statistics.quantiles([seconds for _, seconds in asked], n=100)[98]
+
+
+async def _latencies(server: Server, content: bytes, seconds: float) -> list[Asked]:
     found, client = [], await connect(server.port)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
@@ -237,7 +290,7 @@ def _says_no(port: int) -> bool:
             return False
 
 
-CASES: dict[str, Callable[..., Figures]] = {"slow": slow, "stop": stop}
+CASES: dict[str, Callable[..., Figures]] = {"bombs": bombs, "slow": slow, "stop": stop}
 
 
 def main() -> None:
