@@ -6,6 +6,7 @@
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page, TimeoutError, sync_playwright  # noqa: A004 [its name]
+
+_OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTHS = (1280, 390)
@@ -94,10 +97,10 @@ class Visit:
         ]
 
     def overflow(self) -> int:
-        """Tell by how many pixels the page is wider than its window."""
-        width: int = self.page.evaluate(
-            "document.documentElement.scrollWidth - document.documentElement.clientWidth"
-        )
+        """Tell by how many pixels the page is wider than its window, once charts have followed."""
+        with suppress(TimeoutError):
+            self.page.wait_for_function(f"{_OVERFLOW} <= 0", timeout=5000)
+        width: int = self.page.evaluate(_OVERFLOW)
         return width
 
     def shoot(self, name: str) -> None:

@@ -19,7 +19,7 @@ from conftest import RPRIME, environment
 from histories import ServeApp, keep, keeping, labels, matrix
 
 CLIENTS = 16
-CYCLES = int(os.environ.get("RPRIME_TEST_CRASHES", "4"))
+CYCLES = int(os.environ.get("RPRIME_TEST_CRASHES", "2"))
 
 
 @contextmanager

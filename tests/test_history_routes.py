@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -11,6 +12,9 @@ import pytest
 
 from histories import Json, ServeApp, keep, keeping, labels, matrix
 from rprime import keys
+from rprime.app import create_app
+from rprime.routes.history import History
+from rprime.settings import Settings
 
 RULES = [{"index": "accuracy", "min_value": 0.5}]
 FAILING = [{"index": "accuracy", "min_value": 0.99}]
@@ -523,20 +527,19 @@ def test_keys_of_idempotency_belong_to_keys_of_access(keyed: httpx.Client, tmp_p
 # Trouble
 
 
-def test_a_locked_file_is_told(client: httpx.Client, tmp_path: Path) -> None:
-    path = keep(client, matrix())["links"]["self"]
-    other = sqlite3.connect(tmp_path / "rprime.db", isolation_level=None)
-    try:
-        other.execute("BEGIN IMMEDIATE")
-        answer = client.post("/evaluate", json=matrix(7))
-        assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
-        assert int(answer.headers["retry-after"]) > 0
-        assert client.get(path).status_code == 200
-        assert client.get("/livez").status_code == 200
-    finally:
-        other.rollback()
-        other.close()
-    keep(client, matrix(7))
+def test_a_locked_file_is_told(serve_app: ServeApp, tmp_path: Path) -> None:
+    app = create_app(Settings())
+    app.state.history = History(f"sqlite:///{tmp_path}/rprime.db", lock_seconds=0.2)
+    with serve_app(app) as client:
+        path = keep(client, matrix())["links"]["self"]
+        with closing(sqlite3.connect(tmp_path / "rprime.db", isolation_level=None)) as other:
+            other.execute("BEGIN IMMEDIATE")
+            answer = client.post("/evaluate", json=matrix(7))
+            assert (answer.status_code, answer.json()["code"]) == (503, "store_unavailable")
+            assert int(answer.headers["retry-after"]) > 0
+            assert client.get(path).status_code == 200
+            assert client.get("/livez").status_code == 200
+        keep(client, matrix(7))
 
 
 def test_without_its_database_it_is_alive_but_not_ready(

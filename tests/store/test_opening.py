@@ -133,8 +133,16 @@ def test_on_postgresql_other_tables_may_stand_beside_ours(postgresql_url: str) -
     engine = create_engine(postgresql_url)
     with engine.begin() as connection:
         connection.execute(text("CREATE TABLE alembic_version (version_num TEXT)"))
+        connection.execute(text("INSERT INTO alembic_version VALUES ('theirs')"))
+    for number in range(2):
+        store = open_store(postgresql_url)
+        store.put(samples.evaluation(number)).result()
+        assert store.count("animals") == number + 1
+        store.close()
+    with engine.connect() as connection:
+        theirs = connection.scalars(text("SELECT version_num FROM alembic_version")).all()
     engine.dispose()
-    open_store(postgresql_url).close()
+    assert theirs == ["theirs"]
 
 
 @pytest.mark.parametrize("content", [b"PK\x03\x04 not a database" * 100, b"SQLite format 4\0"])

@@ -3,17 +3,20 @@
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
+from pathlib import Path
 
 import httpx
 
-from histories import keep, labels, matrix
+from histories import ServeApp, keep, keeping, labels, matrix
 
 RULES = {"rules": [{"index": "accuracy", "max_drop": 0.1}], "looks": "spend"}
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
 
-def test_a_project_is_kept_compared_promoted_and_found(serve: Serve, url: str) -> None:
-    with serve(RPRIME_STORE=url) as client:
+def test_a_project_is_kept_compared_promoted_and_found(
+    serve_app: ServeApp, tmp_path: Path, url: str
+) -> None:
+    with keeping(serve_app, tmp_path, store=url) as client:
         first = client.post("/evaluate", json=labels(1, version="1"))
         assert first.status_code == 201, first.text
         path = first.headers["location"]
@@ -36,8 +39,8 @@ def test_a_project_is_kept_compared_promoted_and_found(serve: Serve, url: str) -
         assert client.get(path).status_code == 404
 
 
-def test_one_key_makes_one_evaluation(serve: Serve, url: str) -> None:
-    with serve(RPRIME_STORE=url) as client:
+def test_one_key_makes_one_evaluation(serve_app: ServeApp, tmp_path: Path, url: str) -> None:
+    with keeping(serve_app, tmp_path, store=url) as client:
 
         def post(_: int) -> httpx.Response:
             return client.post("/evaluate", json=labels(), headers={"Idempotency-Key": "k"})
@@ -78,3 +81,7 @@ def test_two_services_share_a_database(serve: Serve, postgresql_url: str) -> Non
         ]
         assert answers[0].content == answers[1].content
         assert answers[1].headers["idempotency-replayed"] == "true"
+        kept = answers[0].json()
+        assert two.get(kept["links"]["self"]).json() == kept
+        compared = keep(two, matrix(version="2", baseline={"evaluation": kept["id"]}))
+        assert compared["comparison"]["baseline"]["resolved"] == kept["id"]

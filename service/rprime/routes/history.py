@@ -47,10 +47,13 @@ class History:
     ----------
     url
         Of the store, or "none".
+    lock_seconds
+        How long to wait for locks of others.
     """
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, *, lock_seconds: float = 5.0) -> None:
         self.url = url
+        self._lock_seconds = lock_seconds
         self.putting = Putting()
         self._store: Store | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -91,16 +94,19 @@ class History:
         if self.url == NONE:
             return
         try:
-            self._store = await run_in_threadpool(open_store, self.url)
+            await self._open()
         except StoreUnavailableError as exc:
             log.warning("store_unavailable", detail=str(exc))
             self._opening = asyncio.create_task(self._keep_opening())
+
+    async def _open(self) -> None:
+        self._store = await run_in_threadpool(open_store, self.url, lock_seconds=self._lock_seconds)
 
     async def _keep_opening(self) -> None:
         while self._store is None:
             await asyncio.sleep(RETRY_SECONDS)
             try:
-                self._store = await run_in_threadpool(open_store, self.url)
+                await self._open()
             except StoreError as exc:
                 log.warning("store_unavailable", detail=str(exc))
         log.info("store_opened")

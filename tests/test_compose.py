@@ -1,4 +1,4 @@
-"""Two services on one PostgreSQL are one to whoever asks, and the compose file starts them."""
+"""The compose file: which services it starts, and how they are confined."""
 
 import subprocess
 import sys
@@ -7,28 +7,8 @@ from typing import Any
 
 import yaml
 
-from conftest import Serve
-
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
-TABLE = {"confusion_matrix": [[9, 1], [2, 8]], "project": "shop"}
-
-
-def test_what_one_replica_keeps_the_other_reads(serve: Serve, postgresql_url: str) -> None:
-    with (
-        serve(RPRIME_STORE=postgresql_url) as one,
-        serve(RPRIME_STORE=postgresql_url) as other,
-    ):
-        key = {"Idempotency-Key": "the same run"}
-        kept = one.post("/evaluate", json=TABLE, headers=key)
-        assert kept.status_code == 201
-        again = other.post("/evaluate", json=TABLE, headers=key)
-        assert again.headers["Idempotency-Replayed"] == "true"
-        assert again.content == kept.content
-        read = other.get(f"/v1/evaluations/{kept.json()['id']}")
-        assert read.json()["overall"] == kept.json()["overall"]
-        compared = {**TABLE, "baseline": {"evaluation": kept.json()["id"]}}
-        assert other.post("/evaluate", json=compared).json()["comparison"]["overall"]
 
 
 def test_the_compose_file_is_valid() -> None:
