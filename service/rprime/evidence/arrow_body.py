@@ -1,8 +1,8 @@
 """CSV, Arrow and Parquet, read by pyarrow batch by batch."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from io import RawIOBase
-from typing import IO, Any, cast
+from itertools import chain
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,71 +13,77 @@ import pyarrow.parquet as pq
 from rprime.core.cells import Array
 from rprime.evidence.arrow_messages import Messages
 from rprime.evidence.columns import DUPLICATE_ID, LABELS, Columns, Hold
-from rprime.evidence.faults import refuse
+from rprime.evidence.faults import UnreadableBodyError, refuse
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.parquet_footer import Footer
 from rprime.evidence.parquet_pages import largest_page
-from rprime.evidence.score_columns import PREFIX, is_score
+from rprime.evidence.score_columns import is_score
 from rprime.evidence.vocabulary import Names
 
 ROWS = 1 << 16
 """Items that are coded at once."""
 _BLOCK = 1 << 19
+LINES = 1 << 20
+"""Bytes of lines that are parsed at once."""
 _BYTES_A_LENGTH, _BYTES_A_PLACE = 4, 8
 
 
 def read_csv(stream: IO[bytes], columns: Columns) -> None:
-    """Read CSV: UTF-8, a line of names first; an empty field is missing."""
+    """Read CSV: UTF-8, a line of names first; an empty field is missing.
+
+    Lines are read some at a time: given up before its end, as at the first bad value, pyarrow's own
+    reader of streams may wait for itself for ever in one of its few threads.
+    """
+    blocks = _whole_lines(stream)
+    first = next(blocks, b"")
+    head = first.lstrip(b"\r\n").partition(b"\n")[0]
+    names = _parsed(head + b"\n").column_names
     text = pa.dictionary(pa.int32(), pa.string())
     labels = pa.int64() if columns.are_positions else text
-    types = dict.fromkeys(LABELS, labels) | {
-        "group": text,
-        "sample_weight": pa.float64(),
-        "item_id": pa.string(),
-    }
-    stream, names = _names_first(stream)
-    types |= {name: pa.float64() for name in names if is_score(name)}
-    reader = pyarrow.csv.open_csv(
-        pa.PythonFile(stream, mode="r"),
-        read_options=pyarrow.csv.ReadOptions(use_threads=False, block_size=_BLOCK),
+    # Only a type that is given is that of the whole column: scores may begin with 0 and 1.
+    types = {name: pa.float64() for name in names if is_score(name)}
+    types |= dict.fromkeys(LABELS, labels)
+    types |= {"group": text, "sample_weight": pa.float64(), "item_id": pa.string()}
+    table = _parsed(first, types)
+    others = (_parsed(block, types, names) for block in blocks)
+    batches = (batch for part in chain([table], others) for batch in part.to_batches())
+    _gather(table.schema, batches, columns)
+
+
+def _parsed(lines: bytes, types: dict[str, Any] | None = None, names: Sequence[str] = ()) -> Any:
+    """Parse whole lines, the first of which has the names if they are not known."""
+    return pyarrow.csv.read_csv(
+        pa.BufferReader(lines),
+        pyarrow.csv.ReadOptions(use_threads=False, block_size=len(lines) + 1, column_names=names),
         convert_options=pyarrow.csv.ConvertOptions(
             column_types=types, null_values=[""], strings_can_be_null=True
         ),
     )
-    _gather(reader.schema, reader, columns)
 
 
-def _names_first(stream: IO[bytes]) -> tuple[IO[bytes], list[str]]:
-    """Give the names of columns of scores, and the stream to read from its begin again.
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Cut a stream behind ends of lines, which the last line may lack."""
+    rest = b""
+    while block := _block(stream):
+        lines = rest + block
+        end = max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1
+        rest = lines[end:]
+        if end:
+            yield lines[:end]
+        elif len(lines) >= LINES:
+            raise UnreadableBodyError(f"A line of the CSV is longer than {LINES} bytes.")
+    if rest:
+        yield rest
 
-    Only a type that is given beforehand is that of the whole column; otherwise pyarrow takes the
-    type of the first rows, and scores that begin with 0 and 1 would be integers.
-    """
-    begin = stream.read(_BLOCK)
-    line = begin.partition(b"\n")[0] + b"\n"
-    names: list[str] = []
-    if PREFIX.encode() in line:
-        names = pyarrow.csv.open_csv(pa.BufferReader(line)).schema.names
-    return cast("IO[bytes]", _Rejoined(begin, stream)), names
 
-
-class _Rejoined(RawIOBase):
-    """A stream and what was read of it already."""
-
-    def __init__(self, begin: bytes, rest: IO[bytes]) -> None:
-        super().__init__()
-        self._begin, self._rest = begin, rest
-
-    def readable(self) -> bool:
-        """Give True: it is a file to read."""
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Give up to so many bytes, none only at the end."""
-        if not self._begin:
-            return self._rest.read(size)
-        begin, self._begin = self._begin[:size], self._begin[size:]
-        return begin
+def _block(stream: IO[bytes]) -> bytes:
+    """Read a block, shorter only at the end: a stream gives as little as has come in."""
+    pieces: list[bytes] = []
+    left = LINES
+    while left and (piece := stream.read(left)):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
 
 
 def read_stream(stream: IO[bytes], columns: Columns, most: int) -> None:

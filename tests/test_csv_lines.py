@@ -1,0 +1,53 @@
+"""Lines of CSV, parsed some at a time: wherever a block ends, the items are the same."""
+
+import io
+import random
+
+import pytest
+
+from rprime import evidence
+from rprime.evidence import UnreadableBodyError
+from rprime.evidence.arrow_body import LINES
+
+BOUNDS = evidence.Bounds(classes=10, inflated=1 << 30, depth=8)
+
+
+class Trickle(io.BytesIO):
+    """Gives less than it is asked for, as a connection does."""
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(random.Random(self.tell()).randint(1, size or 1))  # noqa: S311 (no secret)
+
+    def seekable(self) -> bool:
+        return False
+
+
+def counts(body: bytes) -> dict[tuple[str, str], int]:
+    question = evidence.ask(b"", BOUNDS)
+    document = evidence.read_columns("csv", Trickle(body), question, BOUNDS, lambda _: None)
+    found = evidence.read(document, evidence.Limits())
+    rows, columns, items = found.table.cells.coordinates()
+    named = [(found.labels[i], found.labels[j]) for i, j in zip(rows, columns, strict=True)]
+    return dict(zip(named, items.astype(int).tolist(), strict=True))
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("last", ["", "end"])
+def test_an_end_of_a_block_is_no_end_of_a_line(end: str, last: str) -> None:
+    rows = [f"{'cat' * (1 + i % 7)},{'dog' if i % 3 else 'cat'}" for i in range(70_000)]
+    body = end.join(["y_true,y_pred", *rows]) + (end if last else "")
+    assert len(body) > LINES
+    expected: dict[tuple[str, str], int] = {}
+    for row in rows:
+        true, predicted = row.split(",")
+        expected[true, predicted] = expected.get((true, predicted), 0) + 1
+    assert counts(body.encode()) == expected
+
+
+def test_empty_lines_are_no_items() -> None:
+    assert counts(b"\n\ny_true,y_pred\n\na,a\n\r\n\nb,a\n\n") == {("a", "a"): 1, ("b", "a"): 1}
+
+
+def test_a_line_without_end_is_refused() -> None:
+    with pytest.raises(UnreadableBodyError, match="longer than 1048576 bytes"):
+        counts(b"y_true,y_pred\n" + b"a" * (3 * LINES))
