@@ -79,7 +79,6 @@ def test_a_class_that_no_evaluation_has_is_not_found(client: httpx.Client) -> No
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
         assert "`class`" in answer.json()["detail"]
         assert "unicorn" not in answer.text
-        assert client.get(f"/v1/projects/pets/{path}", params={"index": "r_prime"}).is_success
     assert trend(client, "recall", **{"class": "unicorn"}, version="of which there is none") == []
 
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from rprime.store import Outcome, Packed, Store, Stored, StoreError
+from rprime.store import Outcome, Packed, Store, Stored
 
 Waiting = tuple[Packed, "asyncio.Future[Stored]"]
 Known = tuple["asyncio.Future[Stored]", Outcome]
@@ -53,7 +53,7 @@ class Putting:
         futures = [future for _, future in waiting]
         try:
             outcomes = store.put_many([packed for packed, _ in waiting])
-        except StoreError as error:
+        except Exception as error:  # noqa: BLE001 [whatever it is, it is the answer to all]
             for future in futures:
                 _tell(future, error)
             return
