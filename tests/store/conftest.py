@@ -15,6 +15,7 @@ from sqlalchemy import URL, create_engine, make_url, text
 from rprime.store import Store, open_store
 
 _INSTALL = "PostgreSQL 15 or newer is missing: run `sh .ci/postgres`, or install `postgresql`"
+_NUMBERS = count()
 _HOMES = ("/usr/lib/postgresql", "/usr/pgsql-*", "/opt/homebrew/opt", "/usr/local/opt")
 
 
@@ -71,19 +72,42 @@ def _serve(programs: Path, folder: Path) -> Iterator[URL]:
 
 
 @pytest.fixture(scope="session")
-def make_database(postgresql_server: URL) -> Callable[[], str]:
-    """Make databases on the server; give their URLs."""
-    numbers = count()
+def used_databases() -> list[str]:
+    """Give the names of databases that tests used and left empty."""
+    return []
+
+
+@pytest.fixture
+def make_database(postgresql_server: URL, used_databases: list[str]) -> Iterator[Callable[[], str]]:
+    """Give URLs of empty databases; to empty a used one is faster than to make one."""
+    names = []
 
     def make() -> str:
-        name = f"store_{next(numbers)}"
-        engine = create_engine(postgresql_server, isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text(f"CREATE DATABASE {name}"))
-        engine.dispose()
-        return postgresql_server.set(database=name).render_as_string(hide_password=False)
+        names.append(used_databases.pop() if used_databases else _new_database(postgresql_server))
+        return postgresql_server.set(database=names[-1]).render_as_string(hide_password=False)
 
-    return make
+    yield make
+    for name in names:
+        _run_sql(
+            postgresql_server.set(database=name),
+            "DROP SCHEMA public CASCADE",
+            "CREATE SCHEMA public",
+        )
+    used_databases.extend(names)
+
+
+def _new_database(server: URL) -> str:
+    name = f"store_{next(_NUMBERS)}"
+    _run_sql(server, f"CREATE DATABASE {name}")
+    return name
+
+
+def _run_sql(url: URL, *statements: str) -> None:
+    engine = create_engine(url, isolation_level="AUTOCOMMIT")
+    with engine.connect() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+    engine.dispose()
 
 
 @pytest.fixture
