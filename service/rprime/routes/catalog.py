@@ -6,7 +6,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
+from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.problems import Problem, responses
 from rprime.routes.access import needs
 from rprime.routes.negotiation import JSON
@@ -18,9 +18,8 @@ _SCOPES = {"class": CLASS_INDICES, "overall": OVERALL_INDICES}
 _HEADERS = {"Cache-Control": "max-age=300"}
 
 
-def _parameter(name: str, values: list[str]) -> dict[str, Any]:
+def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     # Not an argument of the function: FastAPI would answer 422 where there is nothing, 404.
-    schema = {"type": "string", "enum": values}
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
@@ -44,7 +43,10 @@ async def indices() -> Response:
     response_model=IndexEntry,
     response_description="The entry.",
     openapi_extra={
-        "parameters": [_parameter("scope", list(_SCOPES)), _parameter("key", list(KEYS))]
+        "parameters": [
+            _parameter("scope", {"type": "string", "enum": list(_SCOPES)}),
+            _parameter("key", {"$ref": "#/components/schemas/IndexKey"}),
+        ]
     },
     responses=responses("not_found", "internal_error"),
 )

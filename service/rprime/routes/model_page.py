@@ -23,7 +23,8 @@ from rprime.routes.aliases import point
 from rprime.routes.history import store_of
 from rprime.routes.page import page_of, shown
 from rprime.routes.sessions import Sessions, form_session, read_form, remember, session_of
-from rprime.schemas.history import IndexName, Narrowed
+from rprime.schemas.fields import IndexKey
+from rprime.schemas.history import Narrowed
 from rprime.store import AliasChangedError, Expected, Store
 
 router = APIRouter(include_in_schema=False)
@@ -38,8 +39,8 @@ NOT_A_NAME = "An alias starts with a letter or digit, then also . _ + and -, 128
 class ModelQuery(Narrowed):
     """What is shown of a model."""
 
-    index: IndexName = "r_prime"
-    overall: IndexName = "macro_f1"
+    index: IndexKey = "r_prime"
+    overall: IndexKey = "macro_f1"
     limit: Annotated[int, Field(ge=2, le=MOST_STEPS)] = 40
     promoted: Annotated[str | None, Field(max_length=128)] = None
 

@@ -4,7 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rprime.schemas.history import ClassWanted, IndexName, Narrowed, Query
+from rprime.schemas.fields import IndexKey
+from rprime.schemas.history import ClassWanted, Narrowed, Query
 
 _WIDTH = Field(
     default=800, ge=320, le=1600, description="In pixels of CSS: 96 are an inch, 363 are 96 mm."
@@ -19,7 +20,7 @@ class FigureQuery(Query):
     """A figure of one evaluation."""
 
     index: Annotated[
-        tuple[IndexName, ...],
+        tuple[IndexKey, ...],
         Field(
             max_length=_MOST_INDICES,
             description="Keys of per-class indices, of `radar` and `per_class`; can be repeated.",
@@ -33,7 +34,7 @@ class HistoryFigureQuery(Narrowed):
     """A figure of a history."""
 
     index: Annotated[
-        tuple[IndexName, ...],
+        tuple[IndexKey, ...],
         Field(
             min_length=1,
             max_length=_MOST_INDICES,

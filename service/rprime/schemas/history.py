@@ -7,8 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.core.catalog import KEYS
-from rprime.schemas.fields import Absent, Answer, Request
+from rprime.schemas.fields import Absent, Answer, IndexKey, Request
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -23,15 +22,6 @@ def _dated(value: object) -> object:
 Moment = Annotated[datetime, BeforeValidator(_dated)]
 Verdict = Literal["pass", "fail", "inconclusive", "no_rules"]
 Wanted = Annotated[str, Field(min_length=1, max_length=255)]
-IndexName = Annotated[
-    str,
-    Field(
-        min_length=1,
-        max_length=100,
-        description="A key of GET /v1/indices.",
-        json_schema_extra={"enum": list(KEYS)},
-    ),
-]
 ClassWanted = Annotated[
     str | None,
     Field(alias="class", max_length=128, description="Of this class; absent: the overall index."),
@@ -70,7 +60,7 @@ class ListQuery(Narrowed):
 class TrendQuery(Narrowed):
     """Which series."""
 
-    index: IndexName
+    index: IndexKey
     class_: ClassWanted = None
     limit: int = Field(default=1000, ge=1, le=10_000, description="The newest so many.")
 
@@ -78,7 +68,7 @@ class TrendQuery(Narrowed):
 class LeaderboardQuery(Query):
     """Which versions, ordered by what."""
 
-    index: IndexName
+    index: IndexKey
     class_: ClassWanted = None
     test_set: Wanted | None = Field(
         default=None,
@@ -92,7 +82,7 @@ class LeaderboardQuery(Query):
 class BadgeQuery(Query):
     """What a badge says of the newest evaluation; without an index: its verdict."""
 
-    index: IndexName | None = None
+    index: IndexKey | None = None
     class_: ClassWanted = None
     model: Wanted | None = None
     branch: Wanted | None = None

@@ -346,7 +346,8 @@ def _halves(low: float, high: float) -> tuple[tuple[float, float], tuple[float, 
 def _united(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Array]:
     """Codes (c,) of the cells that either table fills, and both counts of them, (2, c)."""
     sides = [_coordinates(table) for table in (old, new)]
-    codes = np.unique(np.concatenate([code for code, _ in sides]))
+    both = np.sort(np.concatenate([code for code, _ in sides]), kind="stable")
+    codes = both[np.diff(both, prepend=-1) > 0]
     counts = np.zeros((2, codes.size))
     for row, (code, count) in zip(counts, sides, strict=True):
         row[np.searchsorted(codes, code)] = count
