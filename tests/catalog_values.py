@@ -29,3 +29,14 @@ def overall(values: Values) -> dict[str, Any]:
 def dense(counts: Any, *vectors: Any) -> ConfusionTable:
     """Build a table from nested lists."""
     return ConfusionTable.dense(np.array(counts, dtype=float), *(np.array(v) for v in vectors))
+
+
+def assert_near(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
+    """Check all expected values at once, and only if that fails one by one, by name."""
+    left, right = (np.hstack([part[name] for name in expected]) for part in (found, expected))
+    if np.allclose(left, right, rtol=1e-9, atol=1e-9, equal_nan=True):
+        return
+    for name, value in expected.items():
+        np.testing.assert_allclose(found[name], value, rtol=1e-9, atol=1e-9, err_msg=str(name))
+    message = "as many values, but not of the same shapes"
+    raise AssertionError(message)

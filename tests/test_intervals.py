@@ -319,15 +319,16 @@ def check(found: Found) -> None:
         assert not (exists & ~np.isfinite(own)).any()
         assert ((reasons == 0) == (exists | ~np.isfinite(own))).all()
         assert not (few & ~exists).any()
-        for i, entry in enumerate(entries):
-            at = exists[i]
-            assert names[i] or not at.any()
-            assert (low[i][at] < high[i][at]).all(), entry.key
-            slack = 1e-9 * np.abs(own[i][at])
-            assert (low[i][at] <= own[i][at] + slack).all(), entry.key
-            assert (own[i][at] - slack <= high[i][at]).all(), entry.key
-            assert (low[i][at] >= entry.range[0] - 1e-12).all(), entry.key
-            assert (high[i][at] <= entry.range[1] + 1e-12).all(), entry.key
+        ends = np.array([entry.range for entry in entries]).T
+        lowest, highest = ends.reshape(2, -1, *(1,) * (low.ndim - 1))
+        bounded = np.where(exists, own, np.nan)
+        slack = 1e-9 * np.abs(bounded)
+        right = (low < high) & (low <= bounded + slack) & (bounded - slack <= high)
+        right &= (low >= lowest - 1e-12) & (high <= highest + 1e-12)
+        of_entries = (flags.reshape(len(entries), -1) for flags in (exists, right | ~exists))
+        for entry, name, there, fine in zip(entries, names, *of_entries, strict=True):
+            assert fine.all(), entry.key
+            assert name or not there.any(), entry.key
 
 
 ASKED = st.fixed_dictionaries(

@@ -33,8 +33,8 @@ def page(**wanted: object) -> list[str]:
 def many(k: int) -> dict[str, Any]:
     """Make a table of k classes, every fifth prediction wrong, some classes never predicted."""
     rng = np.random.default_rng(0)
-    true, drawn = rng.integers(0, k, (2, 10 * k))
-    predicted = np.where(rng.random(10 * k) < 0.8, true, drawn) // 2 * 2
+    true, drawn = rng.integers(0, k, (2, 2 * k))
+    predicted = np.where(rng.random(2 * k) < 0.8, true, drawn) // 2 * 2
     codes, counts = np.unique(true * k + predicted, return_counts=True)
     cells = np.stack((codes // k, codes % k, counts), axis=-1).tolist()
     return {"labels": [f"class {i}" for i in range(k)], "cells": cells}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from catalog_values import dense, overall, values_of
+from catalog_values import assert_near, dense, overall, values_of
 from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES, SCORE_KEYS
 from rprime.core.index import REASONS, Index
 from rprime.core.scores.scores import Scores
@@ -28,10 +28,6 @@ def scored(draw: st.DrawFn) -> Scores:
     true = draw(arrays(np.uint8, n, elements=st.integers(0, k - 1)))
     parts = draw(arrays(np.float64, (n, k), elements=st.integers(1, 6)))
     return Scores(true, parts / parts.sum(-1, keepdims=True))
-
-
-def assert_close(left: Any, right: Any, message: object) -> None:
-    np.testing.assert_allclose(left, right, rtol=1e-9, atol=1e-9, err_msg=str(message))
 
 
 @given(scored())
@@ -73,8 +69,7 @@ def test_what_is_undefined_has_a_reason(scores: Scores) -> None:
 def test_the_order_of_the_items_does_not_matter(scores: Scores, rng: Any) -> None:
     order = np.array(rng.sample(range(len(scores.true)), len(scores.true)))
     moved = values(alone(Scores(scores.true[order], scores.values[order])))
-    for name, found in values(alone(scores)).items():
-        assert_close(moved[name], found, name)
+    assert_near(moved, values(alone(scores)))
 
 
 @given(scored())
@@ -84,43 +79,43 @@ def test_the_order_of_the_classes_does_not_matter_without_equal_scores(scores: S
     distinct /= distinct.sum(-1, keepdims=True)
     plain = values(alone(Scores(scores.true, distinct)))
     turned = Scores((k - 1 - scores.true).astype(np.uint8), distinct[:, ::-1])
-    for name, found in values(alone(turned)).items():
-        assert_close(found[::-1] if name[0] == "class" else found, plain[name], name)
+    back = values(alone(turned))
+    assert_near({name: v[::-1] if name[0] == "class" else v for name, v in back.items()}, plain)
 
 
 @given(scored())
 def test_only_the_order_of_scores_matters_to_ranking(scores: Scores) -> None:
     plain = values(alone(scores))
     steeper = values(alone(Scores(scores.true, np.exp(30 * scores.values))))
-    for name in plain:
-        if name[1] in RANKING:
-            assert_close(steeper[name], plain[name], name)
+    assert_near(steeper, {name: v for name, v in plain.items() if name[1] in RANKING})
 
 
 @given(scored())
 def test_the_opposite_scores_have_the_opposite_area(scores: Scores) -> None:
     plain = values(alone(scores))
     turned = values(alone(Scores(scores.true, -scores.values)))
-    for name in (("class", "roc_auc"), ("overall", "hand_till_auc")):
-        assert_close(plain[name] + turned[name], np.where(np.isnan(plain[name]), np.nan, 1), name)
+    names = (("class", "roc_auc"), ("overall", "hand_till_auc"))
+    one = {name: np.where(np.isnan(plain[name]), np.nan, 1) for name in names}
+    assert_near({name: plain[name] + turned[name] for name in names}, one)
 
 
 def test_certain_and_right_is_the_best_value() -> None:
     true = np.repeat(np.arange(3), 5).astype(np.uint8)
     found = values(alone(Scores(true, np.eye(3)[true])))
-    for name, entry in SCORED.items():
-        assert_close(found[name], entry.best, name)
+    assert_near(found, {name: np.full_like(found[name], e.best) for name, e in SCORED.items()})
 
 
 @given(scored())
 def test_items_twice_change_only_sums(scores: Scores) -> None:
     twice = Scores(np.tile(scores.true, 2), np.tile(scores.values, (2, 1)))
     doubled = values(alone(twice))
-    for name, found in values(alone(scores)).items():
-        if name[1] == "area_under_risk_coverage":
-            continue  # a sum over items, which tends to an area with their number
-        scale = 1 if SCORED[name].scale_invariant else 2
-        assert_close(doubled[name], scale * found, name)
+    scaled = {
+        name: found if SCORED[name].scale_invariant else 2 * found
+        for name, found in values(alone(scores)).items()
+        # A sum over items, which tends to an area with their number.
+        if name[1] != "area_under_risk_coverage"
+    }
+    assert_near(doubled, scaled)
 
 
 def test_reports_without_scores_have_none_of_them() -> None:

@@ -24,10 +24,16 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from socket import socket
+from typing import Any
 
 import numpy as np
 import orjson
 
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import compare
+from rprime.core.items import Items
+from rprime.core.options import Options
+from rprime.core.table import ConfusionTable
 from rprime.inquiry import inquire
 from rprime.settings import Limits
 
@@ -188,11 +194,45 @@ def limits(rounds: int, requests: int) -> None:
 
 def reported(request: bytes, times: int) -> float:
     """CPU seconds of this process from the bytes of a request to those of its report."""
+
+    def answer() -> None:
+        for _ in range(times):
+            inquiry = inquire(request, Limits())
+            inquiry.report(inquiry.evaluate())
+
+    return lasting(answer) / times
+
+
+def paired(rounds: int, k: int) -> None:
+    """Compare the paired comparison of 1e6 items with counting the two tables of their codes."""
+    draw = np.random.default_rng(0)
+    true = draw.integers(0, k, 1_000_000).astype(np.uint8)
+    guesses = draw.integers(0, k, (2, true.size)).astype(np.uint8)
+    old, new = (np.where(draw.random(true.size) < 0.8, true, guess) for guess in guesses)
+
+    def counted(predicted: Any) -> Any:
+        codes = true.astype(np.int64) * k + predicted
+        return np.bincount(codes, minlength=k * k).reshape(k, k)
+
+    def side(predicted: Any) -> Side:
+        return Side(
+            labels=tuple(map(str, range(k))),
+            table=ConfusionTable.dense(counted(predicted)),
+            items=Items(true, predicted),
+        )
+
+    asked: dict[str, Callable[[], float]] = {
+        "compare": partial(lasting, partial(compare, side(new), side(old), Options())),
+        "counting": partial(lasting, lambda: (counted(old), counted(new))),
+    }
+    show(f"1e6 items, {k} classes, paired", interleaved(asked, rounds))
+
+
+def lasting(work: Callable[[], object]) -> float:
+    """CPU seconds of this process for some work."""
     start = time.process_time()
-    for _ in range(times):
-        inquiry = inquire(request, Limits())
-        inquiry.report(inquiry.evaluate())
-    return (time.process_time() - start) / times
+    work()
+    return time.process_time() - start
 
 
 def large(rounds: int) -> None:
@@ -241,12 +281,15 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=1600)
-    parser.add_argument("--only", choices=("small", "intervals", "large"))
+    parser.add_argument("--only", choices=("small", "intervals", "paired", "large"))
     chosen = parser.parse_args()
     if chosen.only in (None, "small"):
         small(chosen.rounds, chosen.requests)
     if chosen.only in (None, "intervals"):
         limits(chosen.rounds, chosen.requests)
+    if chosen.only in (None, "paired"):
+        for k in (10, 100):
+            paired(chosen.rounds, k)
     if chosen.only in (None, "large"):
         large(chosen.rounds)
 
