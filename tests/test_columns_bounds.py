@@ -165,6 +165,22 @@ def test_other_encodings_are_read(client: httpx.Client, encoding: str, page: str
     assert send(client, "parquet", body).content == report(client, "arrow", columns)
 
 
+def test_metadata_of_many_columns_or_row_groups_are_refused(client: httpx.Client) -> None:
+    many: Columns = {"y_true": [0] * 5000, "y_pred": [0] * 5000}
+    wide: Columns = {f"score:{i}": pa.nulls(0) for i in range(5001)}
+    for body in (parquet(many, row_group_size=1), parquet(wide, store_schema=False)):
+        response = send(client, "parquet", body)
+        assert fault(response) == (400, "", "unreadable_body")
+        assert "too many" in response.json()["detail"]
+
+
+def test_metadata_that_claim_to_be_long_are_no_file(client: httpx.Client) -> None:
+    body = parquet(FEW)
+    for size in (len(body), 2**32 - 1):
+        claiming = body[:-8] + size.to_bytes(4, "little") + b"PAR1"
+        assert fault(send(client, "parquet", claiming)) == (400, "", "unreadable_body")
+
+
 def test_headers_of_pages_with_long_statistics_are_read(client: httpx.Client) -> None:
     names = ["x" * 100 + name for name in "ab"]
     columns = {

@@ -27,6 +27,8 @@ from rprime.evidence.thrift import (
 MOST_BYTES = 1 << 20
 """Of the metadata: those of some thousand row groups."""
 _MOST_FIELDS = 1 << 18
+_MOST_COLUMNS = 5000
+"""More than are known; pyarrow takes 3 KiB for each."""
 _MARK = b"PAR1"
 _TAIL = 8
 _TEXTS = 6
@@ -51,6 +53,7 @@ _FILE: Shape = {
     _GROUPS: {_CHUNKS: {_CHUNK: _META}, _ROWS: None},
 }
 _REQUIRED, _OPTIONAL = 0, 1
+_TOO_MANY = "The Parquet file has too many row groups or columns."
 
 
 @dataclass(frozen=True)
@@ -114,13 +117,15 @@ def _content(file: IO[bytes]) -> bytes:
     if end < len(_MARK) + size or not tail.endswith(_MARK):
         raise UnreadableBodyError("The body is no valid Parquet file.")
     if size > MOST_BYTES:
-        raise UnreadableBodyError("The Parquet file has too many row groups or columns.")
+        raise UnreadableBodyError(_TOO_MANY)
     file.seek(end - size)
     return file.read(size)
 
 
 def _footer(found: Fields) -> Footer:
     root, *columns = found[_SCHEMA]
+    if len(columns) > _MOST_COLUMNS:
+        raise UnreadableBodyError(_TOO_MANY)
     if root[_CHILDREN] != len(columns) or any(map(_is_nested, columns)):
         detail = "Only plain columns of a Parquet file are read, no lists or structs."
         raise UnreadableBodyError(detail)
