@@ -43,7 +43,7 @@ def test_what_is_not_wanted_is_passed_over(struct: Fields) -> None:
 
 
 def test_lists_of_everything_are_passed_over() -> None:
-    elements = {TRUE: b"\1\2", I32: b"\x80\1\0", TEXT: b"\2ab\0", LIST: b"\x15\0\0\5"}
+    elements = {TRUE: b"\1\2", I32: b"\x80\1\0", TEXT: b"\2ab\0", LIST: b"\x15\2\5"}
     for kind, content in elements.items():
         content = bytes([0x19, 0x20 | kind]) + content + b"\x15\4\0"  # noqa: PLW2901 (the list)
         assert Reader(content, 100).struct({(2, I32): None}) == {(2, I32): 2}, kind
