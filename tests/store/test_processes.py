@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from sqlalchemy import create_engine, text
 
 from rprime.store import Retention, Store, open_store
@@ -28,6 +29,7 @@ def start(url: str, threads: int = 4) -> subprocess.Popen[str]:
     )
 
 
+@pytest.mark.slow
 def test_processes_start_at_once_and_write_without_an_error(postgresql_url: str) -> None:
     # The database is empty: all of them want to make the tables.
     processes = [start(postgresql_url) for _ in range(PROCESSES)]
@@ -44,6 +46,7 @@ def test_processes_start_at_once_and_write_without_an_error(postgresql_url: str)
     store.close()
 
 
+@pytest.mark.slow
 def test_a_purge_beside_writers_breaks_nothing(postgresql_url: str) -> None:
     store = open_store(postgresql_url)
     processes = [start(postgresql_url, 2) for _ in range(2)]

@@ -6,6 +6,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import httpx
+import pytest
 
 from histories import ServeApp, keep, keeping, labels, matrix
 
@@ -52,6 +53,7 @@ def test_one_key_makes_one_evaluation(serve_app: ServeApp, tmp_path: Path, url: 
         assert client.get("/v1/projects").json()["items"][0]["evaluations"] == 1
 
 
+@pytest.mark.slow
 def test_several_workers_share_a_database(serve: Serve, postgresql_url: str) -> None:
     with serve("--workers", "2", RPRIME_STORE=postgresql_url) as client:
 
@@ -65,6 +67,7 @@ def test_several_workers_share_a_database(serve: Serve, postgresql_url: str) -> 
         assert client.get("/v1/projects").json()["items"][0]["evaluations"] == 24
 
 
+@pytest.mark.slow
 def test_two_services_share_a_database(serve: Serve, postgresql_url: str) -> None:
     with serve(RPRIME_STORE=postgresql_url) as one, serve(RPRIME_STORE=postgresql_url) as two:
         both = (one, two)
