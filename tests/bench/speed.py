@@ -19,7 +19,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -80,9 +80,15 @@ class Server:
 def cpu_seconds(process: int) -> float:
     """User and system time of a process, its children included."""
     fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
     own = (int(fields[11]) + int(fields[12])) / TICK
-    return own + sum(cpu_seconds(int(child)) for child in children)
+    return own + sum(cpu_seconds(child) for child in children(process))
+
+
+def children(process: int) -> Iterator[int]:
+    """Give the processes that the threads of a process have started."""
+    for started in Path(f"/proc/{process}/task").glob("*/children"):
+        with suppress(OSError):  # the thread has ended
+            yield from map(int, started.read_text().split())
 
 
 @contextmanager
@@ -171,25 +177,28 @@ def small(rounds: int, requests: int) -> None:
 
 def limits(rounds: int, requests: int) -> None:
     """Compare reports with and without intervals, CPU for each request, over HTTP and without."""
-    sizes = {10: (requests, 16), 300: (max(requests // 50, 4), 1), 1000: (2, 1)}
+    few = max(requests // 50, 4)
     with serve(str(Path(sys.executable).with_name("rprime")), "serve") as own:
-        for k, (times, clients) in sizes.items():
-            bodies = {
-                "with": body(k, intervals=True),
-                "without": body(k, intervals=False),
+        for k, times, clients in (
+            (10, requests, 16),
+            (10, 8 * few, 1),
+            (300, few, 1),
+            (1000, 8, 1),
+        ):
+            asked: dict[str, Callable[[], float]] = {
+                name: partial(own.cpu, "/evaluate", body(k, intervals=wanted), times, clients)
+                for name, wanted in {"with": True, "without": False}.items()
             }
-            over_http: dict[str, Callable[[], float]] = {
-                name: partial(own.cpu, "/evaluate", request, times, clients)
-                for name, request in bodies.items()
-            }
-            for ask in over_http.values():
+            for ask in asked.values():
                 ask()
-            show(f"{k} x {k}, intervals", interleaved(over_http, rounds), difference=True)
-            in_process: dict[str, Callable[[], float]] = {
-                name: partial(reported, request, max(times // clients, 1))
-                for name, request in bodies.items()
-            }
-            show(f"{k} x {k}, in process", interleaved(in_process, rounds), difference=True)
+            name = f"{k} x {k}, intervals, {clients} clients"
+            show(name, interleaved(asked, rounds), difference=True)
+    for k, times in ((10, 8 * few), (300, few), (1000, 8)):
+        in_process: dict[str, Callable[[], float]] = {
+            name: partial(reported, body(k, intervals=wanted), times)
+            for name, wanted in {"with": True, "without": False}.items()
+        }
+        show(f"{k} x {k}, in process", interleaved(in_process, rounds), difference=True)
 
 
 def reported(request: bytes, times: int) -> float:

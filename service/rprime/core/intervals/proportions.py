@@ -181,7 +181,7 @@ def _stirling_error(n: Array) -> Array:
 
 def _sample(successes: ArrayLike, trials: ArrayLike) -> tuple[Array, Array, NDArray[np.bool_]]:
     """Successes and trials as floats, where they are valid, and a harmless 0 of 1 elsewhere."""
-    x, n = np.broadcast_arrays(_floats(successes), _floats(trials))
+    x, n = _floats(successes), _floats(trials)
     valid = (n > 0) & (x >= 0) & (x <= n)
     return np.where(valid, x, 0.0), np.where(valid, n, 1.0), valid
 
