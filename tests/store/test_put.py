@@ -1,5 +1,5 @@
 from concurrent.futures import ThreadPoolExecutor, wait
-from dataclasses import fields
+from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -179,6 +179,13 @@ def test_what_became_of_each_is_told_in_the_order_of_a_batch(store: Store) -> No
     assert isinstance(refused, EvaluationExistsError)
     assert last == Stored(batch[-1].id, created=True, look=1)
     assert store.count("animals") == 3
+
+
+def test_a_batch_may_be_large(store: Store) -> None:
+    given = samples.evaluation()
+    batch = [store.pack(replace(given, id=new_id())) for _ in range(1600)]
+    assert all(isinstance(outcome, Stored) for outcome in store.put_many(batch).result())
+    assert store.count("animals") == 1600
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,8 @@ MOST_CHECKED_BYTES = 256 * 1024 * 1024
 """Up to here a file is checked as a whole at opening, in well under a second."""
 
 _MAGIC = b"SQLite format 3\x00"
+# Of 22 columns, with far fewer than the 32 766 parameters that a statement may have.
+_MOST_ROWS = 512
 _READERS = 8
 _MORE_READERS = 32
 _MEND = "give this user the right to it, or let RPRIME_STORE name another file."
@@ -77,14 +79,15 @@ class SqliteDatabase(Database):
 
     @staticmethod
     def add(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        """Insert all rows in one step.
+        """Insert all rows in as few steps as SQLite takes parameters for.
 
         With a step for each, the thread that writes would wait for the interpreter as often.
         """
         columns = tuple(rows[0])
-        statement = _insertion(table.name, columns, len(rows))
-        values = chain.from_iterable(map(itemgetter(*columns), rows))
-        connection.exec_driver_sql(statement, tuple(values))
+        for start in range(0, len(rows), _MOST_ROWS):
+            part = rows[start : start + _MOST_ROWS]
+            values = chain.from_iterable(map(itemgetter(*columns), part))
+            connection.exec_driver_sql(_insertion(table.name, columns, len(part)), tuple(values))
 
     @staticmethod
     def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
@@ -25,6 +26,7 @@ from rprime.store.submission import EvaluationExistsError, Outcome, Packed, put_
 T = TypeVar("T")
 
 MOST_IN_A_GROUP = 256
+"""Changes after which no further batch joins a group."""
 ATTEMPTS = 5
 """How often a group is tried where transactions of other processes undo it."""
 
@@ -142,11 +144,9 @@ class Writer:
             # Those whose group has just ended come back at once: without this pause the first
             # of them would have a commit of its own and the clients would fall into two halves.
             time.sleep(_GATHERING_SECONDS)
-        try:
-            while len(waiting) < MOST_IN_A_GROUP:
+        with suppress(Empty):
+            while sum(len(batch or ()) for batch in waiting) < MOST_IN_A_GROUP:
                 waiting.append(self._queue.get_nowait())
-        except Empty:
-            pass
         return waiting
 
     def _settle(self, group: Sequence[_Change]) -> None:
