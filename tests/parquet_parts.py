@@ -55,7 +55,7 @@ class Parts:
     def whole(self) -> bytes:
         """Put it together; only where its pages stand is told as it is."""
         body, meta = bytearray(b"PAR1"), deepcopy(self.meta)
-        for chunk, pages in zip(_chunks(meta), self.columns, strict=True):
+        for chunk, pages in zip(_chunks(meta), self.columns, strict=False):
             start, places = len(body), dict[bool, int]()
             for page in pages:
                 places.setdefault(_OF_DICTIONARY in page.header, len(body))
@@ -93,9 +93,7 @@ def mutant(chance: Random) -> bytes:
     for _ in range(chance.choice([1, 1, 2, 3])):
         pages = chance.choice(parts.columns)
         page = chance.choice(pages)
-        chance.choice([_renumber, _renumber, _damage, _damage, _misplace, _lie])(
-            chance, parts, pages, page
-        )
+        chance.choice(_WRONGS)(chance, parts, pages, page)
     return parts.whole()
 
 
@@ -105,8 +103,8 @@ def _renumber(chance: Random, _parts: Parts, _pages: list[Page], page: Page) -> 
 
 
 def _lie(chance: Random, parts: Parts, _pages: list[Page], _page: Page) -> None:
-    chunk = chance.choice(list(_chunks(parts.meta)))
-    _change(chance, chance.choice([chunk[_META], *parts.meta[_SCHEMA], *parts.meta[_GROUPS]]))
+    chunks = [chunk[_META] for chunk in _chunks(parts.meta)]
+    _change(chance, chance.choice([*chunks, *parts.meta[_SCHEMA], *parts.meta[_GROUPS]]))
 
 
 def _change(chance: Random, fields: Fields) -> None:
@@ -128,6 +126,17 @@ def _damage(chance: Random, _parts: Parts, _pages: list[Page], page: Page) -> No
 def _misplace(chance: Random, parts: Parts, pages: list[Page], page: Page) -> None:
     other = chance.choice(chance.choice(parts.columns))
     pages[pages.index(page)] = deepcopy(other)
+
+
+def _recount(chance: Random, parts: Parts, _pages: list[Page], _page: Page) -> None:
+    groups = parts.meta[_GROUPS]
+    found = chance.choice([parts.meta[_SCHEMA], groups, *(group[_CHUNKS] for group in groups)])
+    if found:
+        one = found.pop(chance.randrange(len(found)))
+        found += chance.choice([[], [one, one]])
+
+
+_WRONGS = [_renumber, _renumber, _damage, _damage, _misplace, _lie, _recount]
 
 
 def _files() -> Iterator[Parts]:

@@ -19,6 +19,7 @@ import pytest
 import zstandard
 
 from bodies import MEDIA_TYPES, Columns, as_arrow, as_npz, as_parquet, fault, report, send
+from rprime.evidence.thrift import I32, I64, LIST, TEXT, Fields, packed
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
@@ -179,6 +180,29 @@ def test_metadata_that_claim_to_be_long_are_no_file(client: httpx.Client) -> Non
     for size in (len(body), 2**32 - 1):
         claiming = body[:-8] + size.to_bytes(4, "little") + b"PAR1"
         assert fault(send(client, "parquet", claiming)) == (400, "", "unreadable_body")
+
+
+ROOT, COLUMN = {(4, TEXT): b"s", (5, I32): 1}, {(1, I32): 1, (3, I32): 0, (4, TEXT): b"y_true"}
+
+
+@pytest.mark.parametrize(
+    "meta",
+    [
+        {(2, LIST): [], (3, I64): 0, (4, LIST): []},
+        {(2, LIST): [ROOT, COLUMN], (3, I64): 0, (4, LIST): [{(1, LIST): [], (3, I64): 0}]},
+        {(2, LIST): [ROOT, COLUMN], (3, I64): 1, (4, LIST): []},
+        {(2, LIST): [ROOT, COLUMN | {(4, TEXT): b"\xff"}], (3, I64): 0, (4, LIST): []},
+        {(2, LIST): [ROOT | {(5, I32): 2}, COLUMN], (3, I64): 0, (4, LIST): []},
+        {(2, LIST): [ROOT, COLUMN | {(3, I32): 2}], (3, I64): 0, (4, LIST): []},
+        {(3, I64): 0},
+    ],
+)
+def test_metadata_that_do_not_fit_together_are_unreadable(
+    client: httpx.Client, meta: Fields
+) -> None:
+    footer = packed({(1, I32): 2} | meta)
+    body = b"PAR1" + footer + len(footer).to_bytes(4, "little") + b"PAR1"
+    assert fault(send(client, "parquet", body)) == (400, "", "unreadable_body")
 
 
 def test_headers_of_pages_with_long_statistics_are_read(client: httpx.Client) -> None:

@@ -105,7 +105,9 @@ class Footer:
         """
         try:
             return _footer(Reader(_content(file), _MOST_FIELDS).struct(_FILE))
-        except (BrokenError, IndexError, KeyError, UnicodeDecodeError):
+        except UnreadableBodyError:
+            raise
+        except (ValueError, IndexError, KeyError):
             raise UnreadableBodyError("The metadata of the Parquet file are damaged.") from None
 
 
