@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from anyio import CapacityLimiter
 from fastapi import FastAPI
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
@@ -129,6 +130,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.history = History(settings.store)
     app.state.limits = settings.limits
     app.state.in_flight = in_flight
+    app.state.inflating = CapacityLimiter(1)
     app.state.gathering = Gathering()
     app.state.threads = threads_of(settings.limits)
     app.state.processes = processes_of(settings.limits)

@@ -7,7 +7,7 @@ from io import BytesIO, RawIOBase
 from typing import IO, TYPE_CHECKING
 
 import zstandard
-from starlette.concurrency import run_in_threadpool
+from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 
 from rprime.problems import Problem
@@ -77,8 +77,9 @@ async def read_pieces(request: Request, limit: int) -> list[bytes]:
         return pieces
     body = joined(pieces)
     bound = inflated_bound(limit, len(body))
+    parts = _inflated(_INFLATERS[encoding](BytesIO(body)), request.app.state.inflating)
     try:
-        return await _collect(_inflated(_INFLATERS[encoding](BytesIO(body))), request, bound)
+        return await _collect(parts, request, bound)
     except BROKEN:
         raise _broken(encoding) from None
 
@@ -138,9 +139,10 @@ async def received(request: Request) -> AsyncIterator[bytes]:
         yield message.get("body", b"")
 
 
-async def _inflated(pieces: Iterator[bytes]) -> AsyncIterator[bytes]:
-    # In a thread, so that a large body does not hold up the small requests.
-    while piece := await run_in_threadpool(next, pieces, b""):
+async def _inflated(pieces: Iterator[bytes], limiter: CapacityLimiter) -> AsyncIterator[bytes]:
+    # In a thread, so that a large body does not hold up the small requests; and a piece of one
+    # body after a piece of another, since many threads would take all the cores from them.
+    while piece := await to_thread.run_sync(next, pieces, b"", limiter=limiter):
         yield piece
 
 
