@@ -1,11 +1,13 @@
 """The commands of the history: on a store that is in use, and on one that is not."""
 
 import json
+import logging
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import structlog
 from typer.testing import CliRunner, Result
 
 from flaky import BUSY, Step, flaky, stopped
@@ -17,7 +19,7 @@ Run = Callable[..., Result]
 
 
 @pytest.fixture
-def rprime() -> Run:
+def rprime() -> Iterator[Run]:
     """Run the command in this process: a process for each takes a second to start."""
     without: dict[str, str | None] = {name: None for name in os.environ if "RPRIME_" in name}
 
@@ -26,7 +28,10 @@ def rprime() -> Run:
         assert done.exception is None or isinstance(done.exception, SystemExit)
         return done
 
-    return run
+    yield run
+    # Some commands send the log of the process to where it cannot go later.
+    structlog.reset_defaults()
+    logging.basicConfig(handlers=[], force=True)
 
 
 @pytest.fixture
