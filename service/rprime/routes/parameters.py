@@ -33,8 +33,8 @@ def _lists(route: APIRoute) -> Iterator[str]:
     """Name the parameters that are lists: they are repeated for every element."""
     for query in route.dependant.query_params:
         model = query.field_info.annotation
-        assert isinstance(model, type)  # noqa: S101 [every query is a model]
-        assert issubclass(model, BaseModel)  # noqa: S101 [as above]
+        assert isinstance(model, type)  # noqa: S101 (every query is a model)
+        assert issubclass(model, BaseModel)  # noqa: S101 (as above)
         for name, field in model.model_fields.items():
             if get_origin(field.annotation) is tuple:
                 yield field.alias or name

@@ -53,7 +53,7 @@ class Putting:
         futures = [future for _, future in waiting]
         try:
             outcomes = store.put_many([packed for packed, _ in waiting])
-        except Exception as error:  # noqa: BLE001 [whatever it is, it is the answer to all]
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is the answer to all)
             for future in futures:
                 _tell(future, error)
             return
