@@ -36,7 +36,7 @@ class Limits(BaseModel):
         512 * MIB, description="All bodies that are held at the same time, in bytes."
     )
     in_flight_requests: PositiveInt = Field(
-        512, description="Requests that are there and not answered yet; more are told to retry."
+        256, description="Requests that are there and not answered yet; more are told to retry."
     )
     json_depth: PositiveInt = Field(8, description="Deepest nesting of a JSON body.")
     dense_classes: PositiveInt = Field(

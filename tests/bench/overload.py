@@ -1,6 +1,6 @@
 """Measure what becomes of good answers when ten times as much is asked as can be answered.
 
-    sh .ci/venv python tests/bench/overload.py [--seconds 10] [--classes 10] [--line 512]
+    sh .ci/venv python tests/bench/overload.py [--seconds 10] [--classes 10] [--line 256]
 
 The service has a core of its own, and so has the load: bytes that were made before, sent over plain
 sockets by one process that waits for nobody. The loads, one after the other:
