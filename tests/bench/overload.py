@@ -35,6 +35,10 @@ CLIENTS = 8
 TIMES = 10
 MOST = 4000
 """Connections; who would need one more is not sent."""
+LEAST = 2
+"""Good answers that a load goes on for."""
+TICK = 0.01
+"""Seconds of CPU: the kernel counts in these."""
 OK = 200
 BUSY = frozenset({429, 503})
 
@@ -132,14 +136,15 @@ class Crowd:
 
     def _during(self, seconds: float, clients: int, rate: float) -> Load:
         load, begun, before = self._load, time.perf_counter(), self._server.cpu()
-        while (passed := time.perf_counter() - begun) < seconds:
+        # Longer on a machine so slow that there would be nothing to tell.
+        while (passed := time.perf_counter() - begun) < seconds or load.statuses[OK] < LEAST:
             for _ in range(clients - self._busy):
                 self._ask(time.perf_counter())
             for i in range(load.sent + load.withheld, int(rate * passed)):
                 self._ask(begun + i / rate)
             self._take(0.001)
         load.by_clock = load.statuses[OK] / passed
-        load.by_cpu = load.statuses[OK] / (self._server.cpu() - before)
+        load.by_cpu = load.statuses[OK] / max(self._server.cpu() - before, TICK)
         while self._busy:
             self._take(10)
         for caller in self._idle:
