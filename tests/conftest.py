@@ -96,7 +96,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory, processes: dict[int, int]) -
                         yield client
                 finally:
                     process.terminate()
-                    status = process.wait(timeout=30)
+                    # It may not have started yet, on a machine that does much else.
+                    status = process.wait(timeout=120)
         assert status == 0, path.read_text()
 
     return started
