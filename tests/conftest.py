@@ -95,12 +95,21 @@ def serve(tmp_path_factory: pytest.TempPathFactory, processes: dict[int, int]) -
                         processes[client.base_url.port or 0] = process.pid
                         yield client
                 finally:
-                    process.terminate()
-                    # It may not have started yet, on a machine that does much else.
-                    status = process.wait(timeout=120)
+                    status = stop(process)
         assert status == 0, path.read_text()
 
     return started
+
+
+def stop(process: subprocess.Popen[str]) -> int:
+    """Ask a service to stop; one that does not is ended, so that it disturbs no other test."""
+    process.terminate()
+    try:
+        return process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise
 
 
 @pytest.fixture(scope="session")

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _USAGE = 2
 _BACKLOG = 2048
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 def serve(
@@ -41,8 +42,11 @@ def serve(
     listener = _listen(settings)
     # uvicorn ends itself by the signal that it has handled: a service that was asked to stop
     # and did so has not failed.
-    for wanted in (signal.SIGINT, signal.SIGTERM):
+    for wanted in _ENDING:
         signal.signal(wanted, lambda *_: sys.exit(0))
+    # One that comes now waits until uvicorn handles it: an exit raised from a destructor, of which
+    # imports run many, is lost, and the service would stay.
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     _announce(settings, listener)
     _run(settings, listener, workers)
 
@@ -168,11 +172,15 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
     if workers == 1:
         uvicorn.Server(config).run(sockets=[listener])
     else:
-        Multiprocess(config, sockets=[listener]).run()
+        processes = Multiprocess(config, sockets=[listener])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        processes.run()
 
 
 def _application(settings: "Settings") -> "FastAPI":
-    # Runs in the process that serves, so that the workers have the log, too.
+    # Runs in the process that serves, after uvicorn has set its handlers, so that the workers wait
+    # for signals and have the log, too.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     from rprime import logs
     from rprime.app import create_app
 
