@@ -1,6 +1,6 @@
 """Pages of a Parquet file, measured before pyarrow takes memory for them."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import IO
 
@@ -34,7 +34,7 @@ _ENCODINGS |= {8: "RLE_DICTIONARY", 9: "BYTE_STREAM_SPLIT"}
 _DAMAGED = "A page of the Parquet file is damaged."
 
 
-def largest_page(file: IO[bytes], chunks: Iterable[Chunk], most: int) -> int:
+def largest_page(file: IO[bytes], chunks: Sequence[Chunk], most: int) -> int:
     """Measure all pages by their own headers, since those are what pyarrow goes by.
 
     Parameters
@@ -57,12 +57,14 @@ def largest_page(file: IO[bytes], chunks: Iterable[Chunk], most: int) -> int:
     TooLargeError
         If they have more bytes.
     """
+    # Equal values in a row have no bytes of their own; a code of each is kept all the same.
+    if sum(chunk.values for chunk in chunks) > most:
+        raise TooLargeError(most)
     largest = total = 0
     for count, page in enumerate(_pages(file, chunks)):
         if count >= MOST_PAGES:
             raise UnreadableBodyError(f"The Parquet file has more than {MOST_PAGES} pages.")
         page.check()
-        # Equal values in a row have no bytes of their own; a code of each is kept all the same.
         total += max(page.inflated, page.values)
         largest = max(largest, page.inflated)
         if total > most:
@@ -70,7 +72,7 @@ def largest_page(file: IO[bytes], chunks: Iterable[Chunk], most: int) -> int:
     return largest
 
 
-def _pages(file: IO[bytes], chunks: Iterable[Chunk]) -> Iterator["_Page"]:
+def _pages(file: IO[bytes], chunks: Sequence[Chunk]) -> Iterator["_Page"]:
     for chunk in chunks:
         for page in _chunk(file, chunk):
             page.check_names(chunk.column)

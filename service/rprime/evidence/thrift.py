@@ -59,10 +59,13 @@ class Reader:
         """
         if depth > _DEEPEST:
             raise BrokenError
-        found: Fields = {}
-        number = 0
-        while kind := (head := self._byte()) & 15:
-            self._count(1)
+        content, found, number = self._content, dict[Key, Any](), 0
+        # With as few calls as can be: pages of a file have hundreds of thousands of fields.
+        while kind := (head := content[self.place]) & 15:
+            self.place += 1
+            self._left -= 1
+            if self._left < 0:
+                raise BrokenError
             number = number + (head >> 4) if head >> 4 else self._integer(I16)
             key = number, kind
             if key in found:
@@ -71,6 +74,7 @@ class Reader:
                 found[key] = self._value(kind, shape[key], depth + 1)
             else:
                 self._skip(kind, depth + 1)
+        self.place += 1
         return found
 
     def _value(self, kind: int, shape: Shape, depth: int) -> Any:  # noqa: ANN401 (see `Fields`)
@@ -129,21 +133,21 @@ class Reader:
         return byte
 
     def _varint(self) -> int:
-        value = shift = 0
-        while shift < _WIDEST:
-            byte = self._byte()
-            value |= (byte % _MORE) << shift
-            if byte < _MORE:
-                return value
-            shift += 7
-        raise BrokenError
+        content, place, value, shift = self._content, self.place, 0, 0
+        while (byte := content[place]) >= _MORE:
+            value |= (byte - _MORE) << shift
+            place, shift = place + 1, shift + 7
+            if shift >= _WIDEST:
+                raise BrokenError
+        self.place = place + 1
+        return value | byte << shift
 
     def _integer(self, kind: int) -> int:
         """Read an integer; one too large for its kind is another one elsewhere."""
         value = self._varint()
         if value >> _BITS[kind]:
             raise BrokenError
-        return value >> 1 if value % 2 == 0 else -(value >> 1) - 1
+        return value >> 1 ^ -(value & 1)
 
 
 def packed(fields: Fields) -> bytes:
