@@ -15,7 +15,8 @@ from rprime.evidence.numbers import MOST, raise_places
 DENSE_RANGE = 1 << 20
 """Integers that lie within such a range are looked up in a table, others searched."""
 _ABSENT = np.uint32(2**32 - 1)
-_PIECE = 1 << 18
+PIECE = 1 << 16
+"""Items that are worked on at once: what comes of them fits into the caches of a processor."""
 _BYTE_VALUES = 256
 
 
@@ -85,19 +86,48 @@ def coded(
 def recoded(values: Array, codes: Array, *, reuse: bool = False) -> Array:
     """Give ``codes[values]``, in the memory of the values where that may be used up."""
     if reuse and values.dtype == codes.dtype:
-        for start in range(0, values.size, _PIECE):
-            part = values[start : start + _PIECE]
+        for start in range(0, values.size, PIECE):
+            part = values[start : start + PIECE]
             part[:] = _translated(part, codes)
         return values
     return _translated(values, codes)
 
 
 def _translated(values: Array, codes: Array) -> Array:
-    """Give ``codes[values]``; of bytes to bytes in a fifth of the time that numpy needs."""
-    if values.dtype != np.uint8 or codes.dtype != np.uint8 or codes.size > _BYTE_VALUES:
+    """Give ``codes[values]``, of bytes without a look-up for each of them."""
+    if codes.dtype != np.uint8 or codes.size > _BYTE_VALUES:
         return np.take(codes, values)
+    shifted = _shifted(values, codes)
+    if shifted is not None:
+        return shifted
+    if values.dtype != np.uint8:
+        return np.take(codes, values)
+    # In a fifth of the time that numpy needs.
     table = bytes(codes) + bytes(_BYTE_VALUES - codes.size)
     return np.frombuffer(values.tobytes().translate(table), dtype=np.uint8)
+
+
+def _shifted(values: Array, codes: Array) -> Array | None:
+    """Give ``codes[values]`` where the codes, but for the first, ascend by one; else None.
+
+    Integers from 0 or 1 on, the commonest of labels, have such codes.
+    """
+    if (np.diff(codes[1:]) != 1).any() or codes.size == 1:
+        return None
+    step = (int(codes[1]) - 1) % _BYTE_VALUES
+    shifted = values.astype(np.uint8)
+    shifted += np.uint8(step)
+    if codes[0] != step and not values.all():
+        shifted[values == 0] = codes[0]
+    return shifted
+
+
+def occurring(codes: Array, size: int) -> Array:
+    """Tell which of so many codes occur; some at a time, since counting widens them."""
+    found = np.zeros(size, bool)
+    for start in range(0, codes.size, PIECE):
+        found |= np.bincount(codes[start : start + PIECE], minlength=size) > 0
+    return found
 
 
 def group_codes(groups: object, size: int, pointer: str) -> Array:

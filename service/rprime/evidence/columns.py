@@ -8,6 +8,7 @@ import numpy as np
 
 from rprime.core.cells import Array
 from rprime.evidence import names
+from rprime.evidence.coding import PIECE
 from rprime.evidence.document import Document
 from rprime.evidence.faults import refuse
 from rprime.evidence.label_columns import CodedColumn, Piece
@@ -22,7 +23,6 @@ MATRIX = "y_score"
 """The name of all scores in one array, where a body can have such."""
 _MEMBERS = {"sample_weight": "sample_weight", "group": "groups"}
 _MOST_GROUPS = 2**32 - 2
-_PIECE = 1 << 18
 
 Hold = Callable[[int], None]
 """Asks for bytes that are kept until the request ends; raises where there are none left."""
@@ -102,8 +102,8 @@ class _Groups:
         values = values if order is None else values[order]
         size = len(self._groups.labels)
         first = np.full(size, values.size)
-        for end in range(values.size, 0, -_PIECE):
-            start = max(end - _PIECE, 0)
+        for end in range(values.size, 0, -PIECE):
+            start = max(end - PIECE, 0)
             # Of several items of a group the last one written is the first.
             first[values[start:end][::-1]] = np.arange(start, end)[::-1]
         numbers = np.empty(size, np.uint32)

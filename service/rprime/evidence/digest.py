@@ -9,10 +9,8 @@ import orjson
 from rprime.core.cells import Array, DenseCells
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
+from rprime.evidence.coding import PIECE, occurring
 from rprime.evidence.columns import Identities
-
-_PIECE = 1 << 18
-"""Items that are hashed at once, so that no copy of all of them is made."""
 
 
 def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identities | None) -> str:
@@ -32,7 +30,7 @@ def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identit
     SHA-256 in hexadecimal. It depends neither on the order of the classes nor on classes that
     no item has.
     """
-    present = np.flatnonzero(np.bincount(true, minlength=len(labels)))
+    present = np.flatnonzero(occurring(true, len(labels)))
     # Python sorts by code point, which is the order of the UTF-8 bytes.
     order = sorted(present.tolist(), key=labels.__getitem__)
     codes = np.zeros(len(labels), dtype="<u4")
@@ -40,9 +38,11 @@ def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identit
     same = (codes == np.arange(len(labels))).all()
     digest = hashlib.sha256(b"rprime-fp1\n")
     digest.update(orjson.dumps([labels[i] for i in order]) + b"\n")
-    for start in range(0, true.size, _PIECE):
-        part = true[start : start + _PIECE]
-        digest.update((part.astype("<u4") if same else np.take(codes, part)).data)
+    room = np.empty(min(true.size, PIECE), "<u4")
+    for start in range(0, true.size, PIECE):
+        part = true[start : start + PIECE]
+        room[: part.size] = part if same else np.take(codes, part)
+        digest.update(room[: part.size].data)
     if identities is not None:
         for packed in identities.packed():
             digest.update(packed)

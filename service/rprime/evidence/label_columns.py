@@ -5,12 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.cells import Array
-from rprime.evidence.coding import Coded, Places, Raw
+from rprime.evidence.coding import Coded, Places, Raw, occurring
 from rprime.evidence.faults import refuse
 from rprime.evidence.numbers import MOST
 from rprime.evidence.vocabulary import NO_LABEL, Growing, Names, Positions, Vocabulary, Where
-
-_PIECE = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,7 +130,7 @@ def combined(
     texts = codes.texts
     if true.shared:
         # Some labels may be those of the other predictions alone.
-        occurs = _occurrences(true.values, len(texts)) | _occurrences(predicted.values, len(texts))
+        occurs = occurring(true.values, len(texts)) | occurring(predicted.values, len(texts))
         texts = [text if here else None for text, here in zip(texts, occurs, strict=True)]
     kept = [
         column.values.copy() if column.shared else column.values for column in (true, predicted)
@@ -140,11 +138,3 @@ def combined(
     rank = int if codes.integers else str
     raw = Raw(texts, kept[0], kept[1], places, rank=rank, reuse=True)
     return raw.sorted(most) if declared is None else raw.declared(declared)
-
-
-def _occurrences(values: Array, size: int) -> Array:
-    """Tell which codes occur."""
-    found = np.zeros(size, bool)
-    for start in range(0, values.size, _PIECE):
-        found |= np.bincount(values[start : start + _PIECE], minlength=size) > 0
-    return found

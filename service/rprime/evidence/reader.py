@@ -13,7 +13,7 @@ from rprime.core.items import Items
 from rprime.core.scores.scores import Scores
 from rprime.core.table import ConfusionTable
 from rprime.evidence import digest, names, numbers
-from rprime.evidence.coding import Coded, Places, coded, group_codes
+from rprime.evidence.coding import PIECE, Coded, Places, coded, group_codes
 from rprime.evidence.columns import Identities
 from rprime.evidence.document import Document
 from rprime.evidence.faults import Fault, InvalidEvidenceError, refuse
@@ -22,8 +22,6 @@ from rprime.evidence.matrices import read_matrices
 from rprime.evidence.scores import read_scores, top_class, without_low
 
 Kind = Literal["confusion_matrix", "cells", "labels", "scores"]
-_PIECE = 1 << 18
-"""Items that are counted at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -385,13 +383,15 @@ def _table_of_items(found: Coded, weights: Array | None, limits: Limits) -> Conf
         joint = _joint(found, 0, found.true.size).astype(np.int64)
         return _table(joint, weights, k, limits, weighted=weighted)
     table: Array = np.zeros(k * (k + 1))
-    for start in range(0, found.true.size, _PIECE):
-        joint = _joint(found, start, start + _PIECE)
+    # Each piece is counted into a table of its own.
+    piece = max(PIECE, table.size)
+    for start in range(0, found.true.size, piece):
+        joint = _joint(found, start, start + piece)
         if weights is None:
             table += np.bincount(joint, minlength=table.size)
         else:
             # One by one, as bincount does: the sum must not depend on where a piece ends.
-            np.add.at(table, joint, weights[start : start + _PIECE])
+            np.add.at(table, joint, weights[start : start + piece])
     table = table.reshape(k, k + 1)
     return ConfusionTable.dense(table[:, :k], table[:, k], weighted=weighted)
 

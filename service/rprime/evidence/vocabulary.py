@@ -79,6 +79,7 @@ class Vocabulary:
         self._codes: dict[Any, int] = {}
         self._low = 0
         self._table = np.zeros(0, np.uint8)
+        self._complete = False
         self._characters = 0
         self._names: Names | None = None
         self._of_names = np.zeros(0, np.uint8)
@@ -115,6 +116,8 @@ class Vocabulary:
         where
             For what is refused.
         """
+        if missing is None and self._covers(values):
+            return recoded(values, self._table)
         present = values if missing is None else values[~missing]
         if not present.size:
             return np.zeros(values.size, np.uint8)
@@ -132,6 +135,7 @@ class Vocabulary:
         if not codes.all():
             fresh = _fresh(self._table, positions)
             self._table = self._assigned(self._table, fresh, (fresh + self._low).tolist(), where)
+            self._complete = self._low == 0 and bool(self._table.all())
             codes = recoded(positions, self._table)
         return _blanked(codes, missing)
 
@@ -182,8 +186,15 @@ class Vocabulary:
             table = np.zeros(high - low + 1, self._table.dtype)
             start = self._low - low if self._table.size else 0
             table[start : start + self._table.size] = self._table
-            self._low, self._table = low, table
+            self._low, self._table, self._complete = low, table, False
         return True
+
+    def _covers(self, values: Array) -> bool:
+        """Whether all of some integers are 0 to a number, and have codes."""
+        if not self._complete or not values.size:
+            return False
+        # Without its sign, a negative number is a large one.
+        return int(values.view(f"u{values.itemsize}").max()) < self._table.size
 
     def _assigned(
         self, table: Array, positions: Array, labels: Sequence[Any], where: Where
@@ -266,13 +277,18 @@ def _is_canonical(text: str) -> bool:
 
 
 MAPPED = 33 << 20
-"""More bytes than glibc ever takes from its heap: what is not used of them takes no memory, what
-is freed goes back to the system at once, and growth moves no byte. In the heap, arrays that grow
-side by side would leave holes as large as themselves."""
+"""More bytes than glibc ever takes from its heap: what is not used of them takes no memory, and
+what is freed goes back to the system at once. In the heap, arrays that grow side by side would
+leave holes as large as themselves."""
+_STEP = 8
+"""How many times larger an array becomes that is full: for lack of use, the rest costs nothing."""
 
 
 class Growing:
     """An array that grows at its end, of codes that become wider where they must.
+
+    It is copied to where it has room, seldom, and others may use the interpreter meanwhile: to move
+    it by the kernel (`realloc`) would hold that for a millisecond for each MiB.
 
     Parameters
     ----------
@@ -293,22 +309,25 @@ class Growing:
         """Add elements at the end."""
         kind = np.promote_types(self._array.dtype, part.dtype)
         if kind != self._array.dtype:
-            narrow, self._array = self._array, _mapped(kind, self.size)
-            self._array[: self.size] = narrow[: self.size]
+            self._move(kind, self.size)
         self.room(part.size)[:] = part
 
     def room(self, size: int) -> Array:
         """Give so many more elements, to be filled before the next ones are asked for."""
-        start, self.size = self.size, self.size + size
-        if self.size > self._array.size:
-            # Large memory is moved by the kernel, without a copy; a small step wastes little.
-            self._array.resize(self.size + self.size // 8, refcheck=False)
-        return self._array[start : self.size]
+        start, end = self.size, self.size + size
+        if end > self._array.size:
+            self._move(self._array.dtype, _STEP * end)
+        self.size = end
+        return self._array[start:end]
 
     def whole(self) -> Array:
         """Give all of it; nothing can be added any more."""
-        self._array.resize(self.size, refcheck=False)
-        return self._array
+        return self._array[: self.size]
+
+    def _move(self, kind: Any, size: int) -> None:  # noqa: ANN401 (a dtype)
+        larger = _mapped(kind, size)
+        larger[: self.size] = self._array[: self.size]
+        self._array = larger
 
 
 def _mapped(kind: Any, size: int) -> Array:  # noqa: ANN401 (a dtype)

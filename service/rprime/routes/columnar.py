@@ -185,5 +185,6 @@ async def _fed(
 
 async def _feed(inlet: Inlet, begin: list[bytes], sent: _Sent) -> None:
     wanted = all([await inlet.feed(piece) for piece in begin])
+    begin.clear()
     while wanted and (piece := await sent.piece()) is not None:
         wanted = await inlet.feed(piece)
