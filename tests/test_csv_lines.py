@@ -7,7 +7,7 @@ import pytest
 
 from rprime import evidence
 from rprime.evidence import UnreadableBodyError
-from rprime.evidence.arrow_body import LINES
+from rprime.evidence.columns import LONGEST_LINE
 
 BOUNDS = evidence.Bounds(classes=10, inflated=1 << 30, depth=8)
 
@@ -36,7 +36,7 @@ def counts(body: bytes) -> dict[tuple[str, str], int]:
 def test_an_end_of_a_block_is_no_end_of_a_line(end: str, last: str) -> None:
     rows = [f"{'cat' * (1 + i % 7)},{'dog' if i % 3 else 'cat'}" for i in range(70_000)]
     body = end.join(["y_true,y_pred", *rows]) + (end if last else "")
-    assert len(body) > LINES
+    assert len(body) > LONGEST_LINE
     expected: dict[tuple[str, str], int] = {}
     for row in rows:
         true, predicted = row.split(",")
@@ -50,4 +50,4 @@ def test_empty_lines_are_no_items() -> None:
 
 def test_a_line_without_end_is_refused() -> None:
     with pytest.raises(UnreadableBodyError, match="longer than 1048576 bytes"):
-        counts(b"y_true,y_pred\n" + b"a" * (3 * LINES))
+        counts(b"y_true,y_pred\n" + b"a" * (3 * LONGEST_LINE))

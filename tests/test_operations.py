@@ -4,6 +4,7 @@ import httpx
 import pytest
 
 from rprime import __version__
+from rprime.routes.fixed_limits import FixedLimits
 from rprime.settings import Limits
 
 
@@ -18,6 +19,7 @@ def test_version_names_every_limit(client: httpx.Client) -> None:
     document = client.get("/version").json()
     assert document["version"] == __version__
     assert document["limits"] == Limits().model_dump()
+    assert document["fixed_limits"] == FixedLimits().model_dump()
 
 
 def test_head_answers_as_get_without_content(client: httpx.Client) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from rprime.routes.fixed_limits import FixedLimits
 from rprime.settings import Limits, Settings
 
 ROOT = Path(__file__).parent.parent
@@ -80,7 +81,7 @@ def test_every_setting_is_documented() -> None:
 
 
 def test_every_limit_is_documented() -> None:
-    for name, field in Limits.model_fields.items():
+    for name, field in (Limits.model_fields | FixedLimits.model_fields).items():
         assert re.search(
             rf"\| `{name}` \| [^|]+ \| {re.escape(field.description or '')} \|", README
         )

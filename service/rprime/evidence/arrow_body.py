@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from rprime.core.cells import Array
 from rprime.evidence.arrow_messages import Messages
-from rprime.evidence.columns import DUPLICATE_ID, LABELS, Columns, Hold
+from rprime.evidence.columns import DUPLICATE_ID, LABELS, LONGEST_LINE, Columns, Hold
 from rprime.evidence.faults import UnreadableBodyError, refuse
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.parquet_footer import Footer
@@ -23,8 +23,6 @@ from rprime.evidence.vocabulary import Names
 ROWS = 1 << 16
 """Items that are coded at once."""
 _BLOCK = 1 << 19
-LINES = 1 << 20
-"""Bytes of lines that are parsed at once."""
 _BYTES_A_LENGTH, _BYTES_A_PLACE = 4, 8
 
 
@@ -70,8 +68,8 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
         rest = lines[end:]
         if end:
             yield lines[:end]
-        elif len(lines) >= LINES:
-            raise UnreadableBodyError(f"A line of the CSV is longer than {LINES} bytes.")
+        elif len(lines) >= LONGEST_LINE:
+            raise UnreadableBodyError(f"A line of the CSV is longer than {LONGEST_LINE} bytes.")
     if rest:
         yield rest
 
@@ -79,7 +77,7 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
 def _block(stream: IO[bytes]) -> bytes:
     """Read a block, shorter only at the end: a stream gives as little as has come in."""
     pieces: list[bytes] = []
-    left = LINES
+    left = LONGEST_LINE
     while left and (piece := stream.read(left)):
         pieces.append(piece)
         left -= len(piece)

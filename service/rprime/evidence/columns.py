@@ -19,6 +19,8 @@ from rprime.evidence.vocabulary import Growing, Positions, Vocabulary, Where
 LABELS = ("y_true", "y_pred", "y_pred_baseline")
 NAMES = (*LABELS, "sample_weight", "item_id", "group")
 """The columns that there can be, besides those of scores."""
+LONGEST_LINE = 1 << 20
+"""Bytes of lines of a CSV that are parsed at once."""
 MATRIX = "y_score"
 """The name of all scores in one array, where a body can have such."""
 _MEMBERS = {"sample_weight": "sample_weight", "group": "groups"}

@@ -31,7 +31,7 @@ _LARGE_MARK, _LARGE_SIZE = b"PK\6\7", 20
 _COPIES = 2
 """Of the ids, while they are sorted."""
 _LONGEST_TAIL = _END.size + (1 << 16)
-_MOST_DIRECTORY = 1 << 20
+MOST_DIRECTORY = 1 << 20
 _LONGEST = 512
 """Bytes of a string; a class name has at most 128 characters."""
 
@@ -73,7 +73,7 @@ def _check_directory(file: IO[bytes]) -> None:
     if end < 0 or len(tail) < end + _END.size:
         return  # which is no archive
     large = tail.startswith(_LARGE_MARK, max(end - _LARGE_SIZE, 0))
-    if large or _END.unpack_from(tail, end)[5] > _MOST_DIRECTORY:
+    if large or _END.unpack_from(tail, end)[5] > MOST_DIRECTORY:
         raise UnreadableBodyError("The archive has more members than there are columns.")
 
 

@@ -27,7 +27,7 @@ from rprime.evidence.thrift import (
 MOST_BYTES = 1 << 20
 """Of the metadata: those of some thousand row groups."""
 _MOST_FIELDS = 1 << 18
-_MOST_COLUMNS = 5000
+MOST_COLUMNS = 5000
 """More than are known; pyarrow takes 3 KiB for each."""
 _MARK = b"PAR1"
 _TAIL = 8
@@ -126,7 +126,7 @@ def _content(file: IO[bytes]) -> bytes:
 
 def _footer(found: Fields) -> Footer:
     root, *columns = found[_SCHEMA]
-    if len(columns) > _MOST_COLUMNS:
+    if len(columns) > MOST_COLUMNS:
         raise UnreadableBodyError(_TOO_MANY)
     if root[_CHILDREN] != len(columns) or any(map(_is_nested, columns)):
         detail = "Only plain columns of a Parquet file are read, no lists or structs."

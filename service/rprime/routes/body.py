@@ -20,10 +20,10 @@ _PIECE = 1024 * 1024
 _SLICE = 128
 _SENT_PIECE = 64 * 1024
 # The window that RFC 8878 asks every decoder to support.
-_WINDOW = 8 * 1024 * 1024
+LARGEST_WINDOW = 8 * 1024 * 1024
 MOST_RATIO = 1000
 """How much larger a body may become than it was sent; labels hardly reach a tenth of it."""
-_FREE_OF_RATIO = 32 * 1024 * 1024
+FREE_OF_RATIO = 32 * 1024 * 1024
 """Bytes that any body may be inflated to: a few labels, all the same, are no bomb."""
 
 
@@ -106,7 +106,7 @@ def check_length(request: Request, limit: int) -> None:
 
 def inflated_bound(limit: int, sent: int) -> int:
     """Give how many bytes a body may be inflated to."""
-    return min(limit, max(_FREE_OF_RATIO, sent * MOST_RATIO))
+    return min(limit, max(FREE_OF_RATIO, sent * MOST_RATIO))
 
 
 async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) -> list[bytes]:
@@ -155,7 +155,7 @@ def _gunzip(body: IO[bytes]) -> Iterator[bytes]:
 def _unzstd(body: IO[bytes]) -> Iterator[bytes]:
     # Frame by frame, since the stream reader of zstandard takes a frame cut short for its end;
     # by small slices, since what one call may put out has no other bound.
-    decompressor = zstandard.ZstdDecompressor(max_window_size=_WINDOW)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
     frame = decompressor.decompressobj()
     ready = bytearray()
     while piece := body.read(_SENT_PIECE):

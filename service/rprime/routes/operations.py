@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from rprime import __version__
 from rprime.problems import responses
+from rprime.routes.fixed_limits import FixedLimits
 from rprime.routes.problems import stopping
 from rprime.settings import Limits
 
@@ -34,6 +35,7 @@ class Version(BaseModel):
         __version__, description="The version of the formulas, as reports carry it."
     )
     limits: Limits
+    fixed_limits: FixedLimits = FixedLimits()
 
 
 @router.get("/livez", summary="Is the process alive?")
