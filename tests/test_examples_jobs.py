@@ -25,6 +25,7 @@ from recipes import (
     filled,
     load,
     missing,
+    out_of_reach,
     run,
     write_csv,
 )
@@ -276,7 +277,7 @@ class TestAction:
             *BASH, install, cwd=runner.folder, variables=runner.variables | bare, timeout=600
         )
         if done.returncode != 0 and "No matching distribution" in done.stderr:
-            missing(f"the package registry is out of reach: {done.stderr[-300:]}")
+            out_of_reach(done.stderr)
         assert done.returncode == 0, done.stderr
         program = Path((runner.folder / "path").read_text().strip()) / "rprime"
         found = run(program, "--version", cwd=runner.folder)
