@@ -56,6 +56,10 @@ def test_an_array_that_is_full_is_moved_as_it_is(monkeypatch: pytest.MonkeyPatch
     assert kept.nbytes == 4 * len(expected)
 
 
+def test_no_codes_give_none() -> None:
+    assert recoded(np.zeros(0, np.uint8), np.zeros(0, np.uint8)).size == 0
+
+
 def test_codes_occur_wherever_they_stand() -> None:
     values = np.zeros(2 * PIECE + 1, np.uint8)
     values[PIECE], values[-1] = 3, 5

@@ -112,7 +112,7 @@ def _shifted(values: Array, codes: Array) -> Array | None:
 
     Integers from 0 or 1 on, the commonest of labels, have such codes.
     """
-    if (np.diff(codes[1:]) != 1).any() or codes.size == 1:
+    if codes.size <= 1 or (np.diff(codes[1:]) != 1).any():
         return None
     step = (int(codes[1]) - 1) % _BYTE_VALUES
     shifted = values.astype(np.uint8)

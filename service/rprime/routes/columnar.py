@@ -185,6 +185,7 @@ async def _fed(
 
 async def _feed(inlet: Inlet, begin: list[bytes], sent: _Sent) -> None:
     wanted = all([await inlet.feed(piece) for piece in begin])
+    # They would stay in memory as long as the body is read.
     begin.clear()
     while wanted and (piece := await sent.piece()) is not None:
         wanted = await inlet.feed(piece)
