@@ -130,6 +130,14 @@ BODY = b'{"confusion_matrix": [[5, 1], [2, 7]], "indices": ["accuracy"]}'
 WHOLE = b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
 
 
+def await_accepted(client: httpx.Client) -> None:
+    """Come last: who is answered has been accepted after all who came before."""
+    address = client.base_url.host, client.base_url.port or 0
+    with socket.create_connection(address, timeout=30) as last:
+        last.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert last.recv(12) == b"HTTP/1.1 200"
+
+
 def at_once(
     client: httpx.Client, process: int, contents: list[bytes], *, known: bool
 ) -> list[tuple[socket.socket, HTTPResponse]]:
@@ -141,10 +149,7 @@ def at_once(
 
     connections = connected() if known else []
     if known:
-        # Accepted after them.
-        with socket.create_connection(address, timeout=30) as last:
-            last.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            assert last.recv(12) == b"HTTP/1.1 200"
+        await_accepted(client)
     os.kill(process, signal.SIGSTOP)
     connections = connections or connected()
     for connection, content in zip(connections, contents, strict=True):
@@ -222,9 +227,11 @@ def test_a_line_is_empty_when_all_are_answered(
             with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as one:
                 one.sendall(content)
         os.kill(process, signal.SIGCONT)
+    await_accepted(client)
     deadline = time.monotonic() + 20
-    # The request that asks stands there, too.
-    while "\nrprime_in_flight_requests 1.0\n" not in client.get("/metrics").text:
+    # One who stayed in a line of one would have all others refused.
+    while client.post("/evaluate", json=request(3)).status_code != 200:
         assert time.monotonic() < deadline
-    answer = client.post("/evaluate", content=BODY, headers={"Content-Type": "application/json"})
-    assert answer.status_code == 200
+    # The request that asks stands there, too.
+    while "\nrprime_in_flight_requests 1.0\n" not in (text := client.get("/metrics").text):
+        assert time.monotonic() < deadline, text
