@@ -49,6 +49,7 @@ from rprime.routes.parameters import unrepeated
 from rprime.routes.problems import HANDLERS
 from rprime.routes.sessions import Sessions
 from rprime.settings import Settings
+from rprime.turns import Turns
 
 DESCRIPTION = """\
 Post a confusion matrix, label arrays or scores of a multiclass classifier and get back every
@@ -141,6 +142,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.for_connections = {
         "metrics": counted,
         "line": in_flight.requests,
+        "turns": Turns(),
         "log_requests": settings.log_requests,
     }
     counted.watch(*metrics.gauges(app.state))

@@ -16,13 +16,15 @@ from rprime.metrics import OTHER, Metrics
 from rprime.problems import Problem
 from rprime.refusals import Glance, Refusal, request_id_of
 from rprime.settings import Limits
+from rprime.turns import Flow, Turns
 
 COMPLETE = "rprime.complete"
 """In the scope of a request: when all of it was there, by the monotonic clock; for one that found
 too many before it, so long ago that nobody waits so long."""
 _ACCEPTED_AT_ONCE = 1000
 _AT_ONCE = 64 * 1024
-"""Bytes: more than a request has that costs much less to read than to answer."""
+"""Bytes: more than a request has that costs much less to read than to answer. Who sends more at a
+time lets others go first."""
 _TICK = 0.5
 _LINGERING = 2.0
 
@@ -79,6 +81,8 @@ class Connection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # by TCP
         super().connection_made(transport)
+        turns: Turns = self.app_state["turns"]
+        self.flow: Flow = Flow(transport, turns)
         if self._listener is not None:
             self._accept_others(self._listener)
         self._timer = self.loop.call_later(_TICK, self._look)
@@ -89,8 +93,13 @@ class Connection(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._phase == "refused":
-            return
+        if self._phase != "refused":
+            self._take(data)
+        if len(data) > _AT_ONCE and not self.flow.read_paused:
+            # Of what nobody reads any more libuv would take 32 such parts at a time.
+            self.flow.let_others()
+
+    def _take(self, data: bytes) -> None:
         if self._is_line_full and self._is_turned_away(data):
             return
         super().data_received(data)
@@ -109,6 +118,13 @@ class Connection(HttpToolsProtocol):
 
     def on_body(self, body: bytes) -> None:
         self._received += len(body)
+        if cycle := self._answering:
+            # uvicorn copies what comes into a bytearray, and that again when it is asked for. One
+            # part at a time, which is how a large body comes, is handed on as it is.
+            if not cycle.body:
+                cycle.body, body = body, b""  # type: ignore[assignment] # it gives bytes of it
+            elif isinstance(cycle.body, bytes):
+                cycle.body = bytearray(cycle.body)
         super().on_body(body)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:

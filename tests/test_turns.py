@@ -1,0 +1,155 @@
+"""Large bodies are read in turn, and arrive whole."""
+
+import asyncio
+import json
+import socket
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from http.client import HTTPResponse
+
+import httpx
+import numpy as np
+import pytest
+
+from rprime.turns import A_TURN_EACH, Flow, Turns
+
+HEAD = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+
+class Transport(asyncio.Transport):
+    """Notes in which turn of the loop its reading is resumed."""
+
+    def __init__(self, turn: list[int]) -> None:
+        super().__init__()
+        self.turn = turn
+        self.resumed = list[int]()
+        self.closing = False
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        self.resumed.append(self.turn[0])
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+
+async def resumed(count: int, *, closing: int = -1, seconds: float = 0) -> list[list[int]]:
+    """Give the turns in which each of some is resumed, if each turn lasts so long."""
+    turns, turn = Turns(), [0]
+    transports = [Transport(turn) for _ in range(count)]
+    flows = [Flow(transport, turns) for transport in transports]
+    for flow in flows:
+        flow.let_others()
+        # Once more is not sooner, and not twice.
+        flow.resume_reading()
+    if closing >= 0:
+        transports[closing].closing = True
+    for _ in range(count + 2):
+        time.sleep(seconds)  # noqa: ASYNC251 (others' work)
+        await asyncio.sleep(0)
+        turn[0] += 1
+    assert [flow.read_paused for flow in flows] == [i == closing for i in range(count)]
+    return [transport.resumed for transport in transports]
+
+
+def test_one_is_resumed_in_each_turn_in_the_order_of_their_coming() -> None:
+    assert asyncio.run(resumed(4)) == [[0], [1], [2], [3]]
+
+
+def test_more_are_resumed_where_turns_are_long() -> None:
+    found = asyncio.run(resumed(7, seconds=2.5 * A_TURN_EACH))
+    flat = [turn for [turn] in found]
+    assert flat == sorted(flat)
+    # At least three in each turn; a slow machine has longer turns.
+    assert flat[-1] <= 2
+
+
+def test_who_has_gone_is_not_resumed_and_holds_nobody_up() -> None:
+    assert asyncio.run(resumed(3, closing=1)) == [[0], [], [2]]
+
+
+def test_who_closes_is_not_paused() -> None:
+    async def paused() -> bool:
+        transport = Transport([0])
+        transport.closing = True
+        flow = Flow(transport, Turns())
+        flow.let_others()
+        return flow.read_paused
+
+    assert not asyncio.run(paused())
+
+
+def labels(n: int, seed: int) -> dict[str, list[int]]:
+    true, pred = np.random.default_rng(seed).integers(0, 10, (2, n))
+    return {"y_true": true.tolist(), "y_pred": pred.tolist()}
+
+
+def chunks(body: bytes, sizes: list[int]) -> Iterator[bytes]:
+    start, i = 0, 0
+    while start < len(body):
+        part = body[start : start + sizes[i % len(sizes)]]
+        yield b"%x\r\n%b\r\n" % (len(part), part)
+        start += len(part)
+        i += 1
+    yield b"0\r\n\r\n"
+
+
+@pytest.mark.parametrize("sizes", [[1], [70_000, 1, 1, 1], [1, 70_000], [200_000], [10_000, 7]])
+def test_a_body_arrives_whole_in_chunks_of_all_sizes(
+    client: httpx.Client, sizes: list[int]
+) -> None:
+    body = json.dumps(labels(20_000 if sizes == [1] else 100_000, 1)).encode()
+    expected = client.post("/evaluate", content=body, headers={"Content-Type": "application/json"})
+    with socket.create_connection(
+        (client.base_url.host, client.base_url.port or 0), timeout=60
+    ) as connection:
+        connection.sendall(HEAD + b"Transfer-Encoding: chunked\r\n\r\n")
+        connection.sendall(b"".join(chunks(body, sizes)))
+        answer = HTTPResponse(connection)
+        answer.begin()
+        found = json.loads(answer.read())
+    assert (answer.status, expected.status_code) == (200, 200)
+    assert found == expected.json()
+
+
+def test_many_large_bodies_at_once_are_all_answered(client: httpx.Client) -> None:
+    bodies = [json.dumps(labels(200_000, seed)).encode() for seed in range(6)]
+    with ExitStack() as stack:
+        address = client.base_url.host, client.base_url.port or 0
+        connections = [
+            stack.enter_context(socket.create_connection(address, timeout=60)) for _ in bodies
+        ]
+        sent = [HEAD + b"Content-Length: %d\r\n\r\n" % len(body) + body for body in bodies]
+        # A part of each after the other, so that all are there at the same time.
+        for start in range(0, max(map(len, sent)), 100_000):
+            for connection, content in zip(connections, sent, strict=True):
+                connection.sendall(content[start : start + 100_000])
+        answers = [HTTPResponse(connection) for connection in connections]
+        for body, answer in zip(bodies, answers, strict=True):
+            answer.begin()
+            report = json.loads(answer.read())
+            assert answer.status == 200
+            given = json.loads(body)
+            hits = np.mean(np.equal(given["y_true"], given["y_pred"]))
+            assert report["overall"]["accuracy"]["value"] == pytest.approx(hits, abs=1e-12)
+
+
+def test_a_refused_body_is_read_to_its_end(client: httpx.Client) -> None:
+    """What is sent and never read would reset the connection, and the answer would be lost."""
+    address = client.base_url.host, client.base_url.port or 0
+    with socket.create_connection(address, timeout=60) as connection:
+        size = 200 << 20
+        connection.sendall(HEAD + b"Content-Length: %d\r\n\r\n" % size)
+        for _ in range(size >> 20):
+            connection.sendall(bytes(1 << 20))
+        answer = HTTPResponse(connection)
+        answer.begin()
+        assert (answer.status, json.loads(answer.read())["code"]) == (413, "body_too_large")
+        # The connection is as good as before.
+        connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        again = HTTPResponse(connection)
+        again.begin()
+        assert again.status == 200
