@@ -32,6 +32,8 @@ from serving import Figures, Server, request, serve, status_of
 from speed import body
 
 BOMBS = Path(__file__).parents[1] / "bombs.py"
+MOST_BESIDE_BOMBS = 4
+"""Times as long as alone the p99 of a good client may be."""
 Asked = tuple[int, float]
 """The status of an answer, and the seconds that it took."""
 
@@ -119,7 +121,10 @@ async def _bombs(server: Server, throwing: "subprocess.Popen[str]", rounds: int)
         "answers to the good client": dict(statuses),
         "p99 of the good client alone, milliseconds": round(1000 * idle, 1),
         "p99 of the good client, beside them against alone": round(busy / idle, 2),
-        "holds": set(statuses) == {200} and set(found) <= {400, 413, 422, 429, 503},
+        "holds": set(statuses) == {200}
+        and set(found) <= {400, 413, 422, 429, 503}
+        # A short run has only two or three requests above it.
+        and (rounds == 1 or busy <= MOST_BESIDE_BOMBS * idle),
     }
 
 
