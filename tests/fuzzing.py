@@ -8,7 +8,7 @@ import io
 import json
 from collections.abc import Callable, Iterator
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 from typing import Any
 
@@ -44,6 +44,15 @@ PATHS = [
     "/v1/studies/agreement",
     "/v1/import",
 ]
+EXPECTATIONS = ["", "", "", "100-continue", "100-Continue, 100-continue", "102-processing", "200"]
+EXTENSIONS = [
+    *(b"", b"", b";a=b", b";a", b';a="quoted; text"', b";" + b"e" * 9000, b";\x00", b"; a = b"),
+]
+TRAILERS = [
+    *(b"X-Trailer: 1\r\n", b"Host: elsewhere\r\n", b"Content-Length: 0\r\n", b"a:b\r\n" * 999),
+    *(b"Transfer-Encoding: chunked\r\n", b"Authorization: Bearer rp_a\r\n", b"no field\r\n"),
+    *(b": empty\r\n", b"X: " + b"v" * 9000 + b"\r\n", b" folded\r\n", b"\x00: 1\r\n"),
+]
 TOKENS = [
     *(
         b"NaN",
@@ -69,13 +78,19 @@ KEYS = [
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request as it goes over the wire, framed by its length or in chunks."""
+    """One request as it goes over the wire, framed by its length or in chunks.
+
+    A chunked one may have an extension in each chunk, and trailers.
+    """
 
     path: str
     media_type: str
     encoding: str
     body: bytes
     chunked: bool = False
+    expect: str = ""
+    extension: bytes = b""
+    trailers: bytes = b""
 
     def wire(self) -> bytes:
         """Give the bytes to send on a connection that stays open."""
@@ -84,9 +99,12 @@ class Request:
             head.append(f"Content-Type: {self.media_type}")
         if self.encoding:
             head.append(f"Content-Encoding: {self.encoding}")
+        if self.expect:
+            head.append(f"Expect: {self.expect}")
         if self.chunked:
             head.append("Transfer-Encoding: chunked")
-            body = b"".join(map(_chunk, _pieces(self.body))) + b"0\r\n\r\n"
+            chunks = (_chunk(piece, self.extension) for piece in _pieces(self.body))
+            body = b"".join(chunks) + b"0" + self.extension + b"\r\n" + self.trailers + b"\r\n"
         else:
             head.append(f"Content-Length: {len(self.body)}")
             body = self.body
@@ -101,11 +119,12 @@ def requests(seed: int, count: int) -> Iterator[Request]:
     for _ in range(count):
         kind = random.random()
         if kind < 0.5:
-            yield _mutated(random, seeds)
+            request = _mutated(random, seeds)
         elif kind < 0.85:
-            yield _grafted(random, random.choice(documents))
+            request = _grafted(random, random.choice(documents))
         else:
-            yield _grown(random)
+            request = _grown(random)
+        yield _framed(random, request) if random.random() < 0.1 else request
 
 
 def valid() -> list[Request]:
@@ -182,6 +201,17 @@ def _mutated(random: Random, seeds: list[Request]) -> Request:
         encoding=random.choice(ENCODINGS) if random.random() < 0.05 else request.encoding,
         body=body,
         chunked=random.random() < 0.2,
+    )
+
+
+def _framed(random: Random, request: Request) -> Request:
+    """Add what HTTP allows around a body: an expectation, chunk extensions, trailers."""
+    return replace(
+        request,
+        chunked=random.random() < 0.8,
+        expect=random.choice(EXPECTATIONS),
+        extension=random.choice(EXTENSIONS),
+        trailers=b"".join(random.choices(TRAILERS, k=random.choice([0, 0, 1, 3]))),
     )
 
 
@@ -315,5 +345,5 @@ def _pieces(body: bytes) -> Iterator[bytes]:
     yield from (body[start : start + size] for start in range(0, len(body), size))
 
 
-def _chunk(piece: bytes) -> bytes:
-    return f"{len(piece):x}\r\n".encode() + piece + b"\r\n"
+def _chunk(piece: bytes, extension: bytes) -> bytes:
+    return f"{len(piece):x}".encode() + extension + b"\r\n" + piece + b"\r\n"

@@ -22,6 +22,7 @@ BODIES = int(os.environ.get("RPRIME_TEST_BODIES", "4000"))
 SEED = int(os.environ.get("RPRIME_TEST_SEED", "1"))
 CONNECTIONS = 4
 LONGEST = 16 * 1024
+CHUNKED = b"POST /evaluate HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
 HEADS = [
     b"\r\n\r\n",
     b"GET\r\n\r\n",
@@ -32,6 +33,12 @@ HEADS = [
     b"POST /evaluate HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nContent-Length: 3\r\n\r\n{}",
     b"POST /evaluate HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
     b"POST /evaluate HTTP/1.1\r\nHost: a\r\n" + b"X: " + b"y" * 200_000 + b"\r\n\r\n",
+    b"HTTP/1.1 100 Continue\r\n\r\n",
+    b"HTTP/1.1 102 Processing\r\nHost: a\r\n\r\n",
+    b"POST /evaluate HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+    CHUNKED + b"2;a=b\r\n{}\r\n0\r\nX: " + b"y" * 200_000 + b"\r\n\r\n",
+    CHUNKED + b"2\r\n{}\r\n0\r\n" + b"a:b\r\n" * 60_000 + b"\r\n",
+    CHUNKED + b"2;" + b"e" * 200_000 + b"\r\n{}\r\n0\r\n\r\n",
     b"GET /%00%ff%2e%2e/ HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     b"GET /v1/indices/\xff HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
     b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",

@@ -6,7 +6,7 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
@@ -27,6 +27,11 @@ _AT_ONCE = 64 * 1024
 time lets others go first."""
 _TICK = 0.5
 _LINGERING = 2.0
+_LONGEST_TARGET = 65_535
+"""Bytes: the parser of targets cannot count further."""
+_LINE_BYTES = len(b"  HTTP/1.1\r\n") + len(b"\r\n")
+"""What the first and the last line of a head have besides the method and the target."""
+_FIELD_BYTES = len(b": \r\n")
 
 
 def overloaded() -> Problem:
@@ -37,7 +42,24 @@ def overloaded() -> Problem:
 
 _BUSY = Refusal(overloaded())
 
+_Fault = tuple[Problem, str]
+"""The answer to a request that cannot be read, and the reason that the metrics count."""
+_MALFORMED: _Fault = (Problem("bad_request"), "malformed")
+_LARGE_HEAD: _Fault = (Problem("head_too_large"), "head")
+_LARGE_FRAMING: _Fault = (
+    Problem("bad_request", "The chunks of the body have more framing than content."),
+    "malformed",
+)
+_TRAILERS: _Fault = (
+    Problem("bad_request", "The body has trailer fields; send them as headers."),
+    "trailers",
+)
+
 Phase = Literal["idle", "head", "body", "refused"]
+
+
+class _RefusedError(Exception):
+    """Stops the parser where it is; `_fault` has the answer."""
 
 
 class Connection(HttpToolsProtocol):
@@ -73,6 +95,10 @@ class Connection(HttpToolsProtocol):
         self._phase: Phase = "idle"
         self._waited = 0.0
         self._received = 0
+        self._head_bytes = 0
+        self._framing_bytes = 0
+        self._fault = _MALFORMED
+        self._current: RequestResponseCycle | None = None
         self._untaken = 0
         self._stuck = 0.0
         self._timer: asyncio.TimerHandle | None = None
@@ -102,19 +128,50 @@ class Connection(HttpToolsProtocol):
     def _take(self, data: bytes) -> None:
         if self._is_line_full and self._is_turned_away(data):
             return
+        before = self._received
         super().data_received(data)
         if self._phase == "head":
             self._received += len(data)
             if self._received > self._limits.head_bytes:
-                self._refuse(Problem("head_too_large"), "head")
+                self._refuse(*_LARGE_HEAD)
+        elif self._phase == "body" and self._received == before:
+            # Not a byte of the body: sizes and extensions of chunks, or the start of a trailer,
+            # which the parser keeps until it is complete.
+            self._framing_bytes += len(data)
+            if self._framing_bytes > self._limits.head_bytes:
+                self._refuse(*_LARGE_FRAMING)
 
     def on_message_begin(self) -> None:
         self._enter("head")
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._count_head(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        if self._phase == "body":
+            # A trailer. uvicorn would append it to the headers that the application reads, which
+            # RFC 9110, 6.5.1, forbids: it comes after whatever a proxy checked.
+            self._stop_parsing(_TRAILERS)
+        self._count_head(len(name) + len(value) + _FIELD_BYTES)
+        super().on_header(name, value)
+
     def on_headers_complete(self) -> None:
+        self._count_head(len(self.parser.get_method()) + _LINE_BYTES)
+        if len(self.url) > _LONGEST_TARGET:
+            self._stop_parsing(_LARGE_HEAD)
         self._enter("body")
         super().on_headers_complete()
+
+    def _count_head(self, size: int) -> None:
+        self._head_bytes += size
+        if self._head_bytes > self._limits.head_bytes:
+            self._stop_parsing(_LARGE_HEAD)
+
+    def _stop_parsing(self, fault: "_Fault") -> NoReturn:
+        self._fault = fault
+        raise _RefusedError
 
     def on_body(self, body: bytes) -> None:
         self._received += len(body)
@@ -131,6 +188,7 @@ class Connection(HttpToolsProtocol):
         if not cycle.more_body:
             # It waited for the one before it on the same connection, which is nobody's line.
             self._line_up(cycle)
+        self._current = cycle
         super()._start_asgi_task(cycle, partial(self._answer, cycle, app))
 
     def on_message_complete(self) -> None:
@@ -140,7 +198,7 @@ class Connection(HttpToolsProtocol):
             self._line_up(self.cycle)
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it is a problem like others
-        self._refuse(Problem("bad_request"), "malformed")
+        self._refuse(*self._fault)
 
     # The line
 
@@ -239,12 +297,14 @@ class Connection(HttpToolsProtocol):
         self._phase = phase
         self._waited = 0.0
         self._received = 0
+        self._head_bytes = 0
+        self._framing_bytes = 0
 
     def _look(self) -> None:
         self._timer = self.loop.call_later(_TICK, self._look)
         if self._is_stuck():
             self._abort("answer")
-        elif self._phase == "refused":
+        elif self._phase == "refused" and not self._before(None):
             self._waited += _TICK
             if self._waited >= _LINGERING:
                 self.transport.abort()
@@ -294,22 +354,40 @@ class Connection(HttpToolsProtocol):
         self.transport.abort()
 
     def _refuse(self, problem: Problem, reason: str) -> None:
-        """Answer on our own, as far as nobody else has begun to, and let the client go."""
+        """Answer without the application, if no answer has begun, and end the connection."""
         self._metrics.closed(reason)
+        is_read = self._phase == "body"
         self._enter("refused")
-        if cycle := self._answering:
-            # Who works on it hears that the client has gone, and its answer goes nowhere.
-            cycle.disconnected = True
-            cycle.message_event.set()
-            if cycle.response_started:
-                self.transport.close()
-                return
+        if earlier := self._before(self.cycle if is_read else None):
+            # Answers come in the order of their requests. The connection ends with this one, which
+            # tells the client that the next request has none.
+            earlier.keep_alive = False
+            return
+        if is_read and self.cycle.response_started:
+            self._disconnect(self.cycle)
+            self.transport.close()
+            return
+        if is_read:
+            self._disconnect(self.cycle)
         headers = self.server_state.default_headers
         self.transport.write(Refusal(problem).written(request_id_of(()), headers, closing=True))
         # What is on its way already is read and dropped: closing at once would reset the
         # connection, and the answer would be lost with it.
         self.flow.resume_reading()
         self.transport.write_eof()
+
+    def _before(self, refused: RequestResponseCycle | None) -> RequestResponseCycle | None:
+        """Return the request that is being answered, if it is not the refused one."""
+        current = self._current
+        if current is None or current is refused or current.response_complete:
+            return None
+        return None if current.disconnected else current
+
+    @staticmethod
+    def _disconnect(cycle: RequestResponseCycle) -> None:
+        """Tell the application that the client has gone; its answer goes nowhere."""
+        cycle.disconnected = True
+        cycle.message_event.set()
 
     @property
     def _answering(self) -> RequestResponseCycle | None:

@@ -81,6 +81,7 @@ class Glance:
         self.headers: list[tuple[bytes, bytes]] = []
         self.keep_alive = False
         self._begun = self._complete = 0
+        self._has_head = self._has_trailers = False
         self._parser = HttpRequestParser(self)
         try:
             self._parser.feed_data(data)
@@ -91,8 +92,8 @@ class Glance:
 
     @property
     def is_whole(self) -> bool:
-        """Whether they are one request, and no more."""
-        return self._begun == self._complete == 1
+        """Whether they are one request without trailers, and no more."""
+        return self._begun == self._complete == 1 and not self._has_trailers
 
     # What the parser says
 
@@ -101,11 +102,14 @@ class Glance:
         self._begun += 1
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        """Keep it."""
-        self.headers.append((name, value))
+        """Keep it, unless it is a trailer."""
+        self._has_trailers = self._has_head
+        if not self._has_head:
+            self.headers.append((name, value))
 
     def on_headers_complete(self) -> None:
         """Ask whether the client will go on."""
+        self._has_head = True
         self.keep_alive = (
             self._parser.get_http_version() != "1.0" and self._parser.should_keep_alive()
         )

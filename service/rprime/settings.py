@@ -54,7 +54,11 @@ class Limits(BaseModel):
     wait_seconds: PositiveFloat = Field(
         2, description="How long a complete request may wait for its turn; later it is refused."
     )
-    head_bytes: PositiveInt = Field(128 * 1024, description="Largest head of a request, in bytes.")
+    head_bytes: PositiveInt = Field(
+        128 * 1024,
+        description="Largest head of a request, and most framing between two parts of a chunked "
+        "body, in bytes.",
+    )
     head_seconds: PositiveFloat = Field(
         10, description="How long a client may take to send the head of a request."
     )

@@ -1,0 +1,203 @@
+"""Heads, trailers and chunk extensions are bounded, and only the head makes request headers."""
+
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from http.client import HTTPResponse
+
+import httpx
+import pytest
+
+from bombs import MIB, forget_peak, resident
+from rprime.refusals import Glance
+
+Serve = Callable[..., AbstractContextManager[httpx.Client]]
+
+BODY = b'{"confusion_matrix": [[5, 1], [2, 7]], "indices": ["accuracy"]}'
+POST = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n%x\r\n" % len(BODY) + BODY + b"\r\n0\r\n"
+HEAD_BYTES = 128 * 1024
+MOST_SENT = 40 * MIB
+MOST_HELD = 64 * MIB
+
+
+@pytest.fixture(scope="module")
+def keyed(
+    serve: Serve, rprime: Callable[..., object], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[httpx.Client, str]]:
+    """Start a service that demands a key; yield a client without one, and the key."""
+    keys = tmp_path_factory.mktemp("framing") / "keys.json"
+    made = rprime("keys", "create", "--scope", "evaluate", RPRIME_KEYS_FILE=str(keys))
+    key = next(w for w in str(getattr(made, "stdout", "")).split() if w.startswith("rp_"))
+    with serve(RPRIME_STORE="none", RPRIME_KEYS_FILE=str(keys)) as client:
+        yield client, key
+
+
+def connect(client: httpx.Client) -> socket.socket:
+    return socket.create_connection((client.base_url.host, client.base_url.port or 0), timeout=20)
+
+
+def ask(client: httpx.Client, request: bytes) -> tuple[int, bytes, str | None]:
+    """Send a request; return the status, the body and the id of the answer."""
+    with connect(client) as connection:
+        connection.sendall(request)
+        response = HTTPResponse(connection)
+        response.begin()
+        return response.status, response.read(), response.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    "trailer",
+    [
+        b"X-Anything: 1\r\n",
+        b"Host: elsewhere\r\n",
+        b"X-Request-Id: fromtrailer\r\n",
+        b"Idempotency-Key: one\r\n",
+        b"A:b\r\n" * 1000,
+    ],
+)
+def test_a_body_with_trailers_is_refused(client: httpx.Client, trailer: bytes) -> None:
+    status, content, request_id = ask(client, CHUNKED + trailer + b"\r\n")
+    assert status == 400
+    assert b"trailer" in content
+    assert request_id != "fromtrailer"
+
+
+def test_a_key_in_a_trailer_opens_nothing(keyed: tuple[httpx.Client, str]) -> None:
+    client, key = keyed
+    field = f"Authorization: Bearer {key}\r\n".encode()
+    assert ask(client, CHUNKED + b"\r\n")[0] == 401
+    assert (
+        ask(client, CHUNKED.replace(b"\r\n\r\n", b"\r\n" + field + b"\r\n", 1) + b"\r\n")[0] == 200
+    )
+    assert ask(client, CHUNKED + field + b"\r\n")[0] in {400, 401}
+
+
+def test_trailers_that_come_later_are_refused_too(client: httpx.Client) -> None:
+    with connect(client) as connection:
+        connection.sendall(CHUNKED)
+        connection.sendall(b"X-Later: 1\r\n\r\n")
+        response = HTTPResponse(connection)
+        response.begin()
+        assert response.status == 400
+
+
+def test_nothing_is_evaluated_twice_or_out_of_turn(client: httpx.Client) -> None:
+    """A request before the refused one has its own answer, and that comes first."""
+    with connect(client) as connection:
+        connection.sendall(CHUNKED + b"\r\n" + CHUNKED + b"X: 1\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_what_follows_a_request_does_not_take_its_answer(client: httpx.Client) -> None:
+    with connect(client) as connection:
+        connection.sendall(CHUNKED + b"\r\n" + b"no HTTP at all\r\n\r\n")
+        answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+    assert answer.startswith(b"HTTP/1.1 200 OK")
+    assert answer.count(b"HTTP/1.1 ") == 1
+
+
+def test_a_chunked_body_without_trailers_is_read(client: httpx.Client) -> None:
+    assert ask(client, CHUNKED + b"\r\n")[0] == 200
+
+
+def test_a_chunk_extension_is_ignored(client: httpx.Client) -> None:
+    extended = CHUNKED.replace(b"\r\n" + BODY, b";name=value\r\n" + BODY)
+    assert ask(client, extended + b"\r\n")[0] == 200
+
+
+@pytest.mark.parametrize(
+    ("before", "endless"),
+    [
+        (b"0\r\n", b"a:b\r\n" * 20_000),
+        (b"0\r\n", b"X-Name: " + b"v" * 1000 + b"\r\n"),
+        (b"0\r\nX-Endless: ", b"v" * 100_000),
+        (b"0\r\n", b"n" * 100_000),
+        (b"1;", b"e" * 100_000),
+        (b"1", b"0" * 100_000),
+    ],
+    ids=["short fields", "long fields", "a value", "a name", "a chunk extension", "a chunk size"],
+)
+def test_forty_mebibytes_after_the_body_take_little_memory(
+    keyed: tuple[httpx.Client, str],
+    processes: dict[int, int],
+    before: bytes,
+    endless: bytes,
+) -> None:
+    client, _ = keyed
+    process = processes[client.base_url.port or 0]
+    forget_peak(process)
+    idle = resident(process, "VmRSS")
+    sent = 0
+    with connect(client) as connection:
+        try:
+            connection.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n" + before)
+            while sent < MOST_SENT:
+                connection.sendall(endless)
+                sent += len(endless)
+        except (BrokenPipeError, ConnectionResetError):
+            pass
+    assert resident(process, "VmHWM") - idle <= MOST_HELD
+    assert client.get("/livez").status_code == 200
+
+
+def head_of(size: int) -> bytes:
+    """Make a head of so many bytes."""
+    start = b"GET /livez HTTP/1.1\r\nHost: localhost\r\nX: "
+    return start + b"y" * (size - len(start) - 4) + b"\r\n\r\n"
+
+
+@pytest.mark.parametrize("parts", [1, 3])
+def test_a_head_one_byte_too_large_is_refused(client: httpx.Client, parts: int) -> None:
+    for size, expected in ((HEAD_BYTES, 200), (HEAD_BYTES + 1, 431), (150_000, 431)):
+        head = head_of(size)
+        assert len(head) == size
+        with connect(client) as connection:
+            step = -(-size // parts)
+            for start in range(0, size, step):
+                connection.sendall(head[start : start + step])
+            response = HTTPResponse(connection)
+            response.begin()
+            assert (size, response.status) == (size, expected)
+
+
+def test_a_head_of_many_small_fields_is_counted_too(client: httpx.Client) -> None:
+    fields = b"a:b\r\n" * (HEAD_BYTES // 5)
+    status, content, _ = ask(client, b"GET /livez HTTP/1.1\r\nHost: a\r\n" + fields + b"\r\n")
+    assert (status, b"head_too_large" in content) == (431, True)
+
+
+@pytest.mark.parametrize("size", [70_000, 100_000, 140_000])
+def test_a_long_path_is_a_large_head(client: httpx.Client, size: int) -> None:
+    line = b"GET /" + b"p" * size + b" HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    status, content, _ = ask(client, line)
+    assert (status, b"head_too_large" in content) == (431, True)
+
+
+def test_a_second_head_is_counted_anew(client: httpx.Client) -> None:
+    head = head_of(HEAD_BYTES - 1)
+    with connect(client) as connection:
+        for _ in range(3):
+            connection.sendall(head)
+            response = HTTPResponse(connection)
+            response.begin()
+            assert (response.status, bool(response.read())) == (200, True)
+
+
+def test_a_request_with_trailers_is_not_refused_by_its_look_alone() -> None:
+    assert Glance(CHUNKED + b"\r\n").is_whole
+    looked_at = Glance(CHUNKED + b"X-Request-Id: fromtrailer\r\n\r\n")
+    assert not looked_at.is_whole
+    assert b"fromtrailer" not in dict(looked_at.headers).values()
+
+
+def test_no_field_of_a_trailer_is_logged(
+    serve: Serve, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    log = tmp_path_factory.mktemp("framing") / "log"
+    with serve(RPRIME_STORE="none", log=log) as client:
+        assert ask(client, CHUNKED + b"Secret-Name: secret-value\r\n\r\n")[0] == 400
+    assert "secret" not in log.read_text().lower()
+    assert "Traceback" not in log.read_text()
