@@ -4,9 +4,8 @@ import os
 import re
 import socket
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -16,7 +15,8 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
-from browsing import browser, visit
+from tests.dashboard.browser import browser, visit
+from tests.services import RPRIME, Serve, ServeApp, environment, stop
 
 __all__ = ["browser", "visit"]
 
@@ -26,21 +26,6 @@ os.environ["RPRIME_STORE"] = "none"
 # How long an example takes depends on what else the machine does.
 hypothesis.settings.register_profile("rprime", deadline=None)
 hypothesis.settings.load_profile("rprime")
-
-RPRIME = Path(sys.executable).with_name("rprime")
-Serve = Callable[..., AbstractContextManager[httpx.Client]]
-ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
-
-
-def environment(**variables: str) -> dict[str, str]:
-    """Give the environment of the tests without the settings of a developer."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if name != "PORT" and not name.startswith("RPRIME_")
-    }
-    # Nobody has to learn that a service of a test stops.
-    return kept | {"RPRIME_DRAIN_SECONDS": "0"} | variables
 
 
 @pytest.fixture(scope="session")
@@ -99,17 +84,6 @@ def serve(tmp_path_factory: pytest.TempPathFactory, processes: dict[int, int]) -
         assert status == 0, path.read_text()
 
     return started
-
-
-def stop(process: subprocess.Popen[str]) -> int:
-    """Ask a service to stop; one that does not is ended, so that it disturbs no other test."""
-    process.terminate()
-    try:
-        return process.wait(timeout=30)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-        raise
 
 
 @pytest.fixture(scope="session")

@@ -31,7 +31,7 @@ from threading import Event, Thread
 from serving import Figures, Server, request, serve, status_of
 from speed import body
 
-BOMBS = Path(__file__).parents[1] / "bombs.py"
+BOMBS = Path(__file__).parents[1] / "system" / "bombs.py"
 MOST_BESIDE_BOMBS = 4
 """Times as long as alone the p99 of a good client may be."""
 Asked = tuple[int, float]

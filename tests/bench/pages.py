@@ -1,6 +1,6 @@
 """How long the pages of a long history take.
 
-PYTHONPATH=tests sh .ci/venv python tests/bench/pages.py [evaluations]
+PYTHONPATH=. sh .ci/venv python tests/bench/pages.py [evaluations]
 """
 
 import asyncio
@@ -11,10 +11,10 @@ from pathlib import Path
 
 import httpx
 
-from histories import stored
 from rprime.app import create_app
 from rprime.settings import Settings
 from rprime.store import open_store
+from tests.history_service import stored
 
 PAGES = {
     "projects": "/ui/projects",

@@ -12,7 +12,7 @@ from rprime.store import (
     Store,
     new_id,
 )
-from store import samples
+from tests.store import samples
 
 NEW = Expected(absent=True)
 ANY = Expected()

@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from rprime.store import BaselineQuery, Expected, Store
-from store import samples
+from tests.store import samples
 
 
 def stored(store: Store, **given: Any) -> str:

@@ -10,7 +10,7 @@ import pytest
 
 from rprime.core.items import Items
 from rprime.store import KeptItems, Store, StoreFullError, open_store
-from store import samples
+from tests.store import samples
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from rprime.store import (
     Store,
     open_store,
 )
-from store import samples
+from tests.store import samples
 
 BODY = b'{"id":"' + b"x" * 500 + b'"}'
 

@@ -17,7 +17,7 @@ from rprime.store import (
     Store,
     Summary,
 )
-from store import samples
+from tests.store import samples
 
 
 def put(store: Store, *given: dict[str, Any]) -> list[str]:

@@ -30,7 +30,7 @@ from rprime.store import (
 )
 from rprime.store.schema import metadata
 from rprime.store.upgrading import SCHEMA_VERSION, VERSION_TABLE
-from store import samples
+from tests.store import samples
 
 ONE_DATABASE_ONLY = {
     "evaluations_filters",

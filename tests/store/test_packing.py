@@ -10,7 +10,7 @@ from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
 from rprime.store import KeptItems, packed_items, packed_table
 from rprime.store.compression import digest_bytes, digest_text, expand, squeeze
-from store import samples
+from tests.store import samples
 
 COUNTS = st.one_of(
     st.integers(0, 255), st.integers(0, 2**53 - 1), st.just(0), st.floats(0, 1e6, width=32)

@@ -12,7 +12,7 @@ import pytest
 from sqlalchemy import create_engine, text
 
 from rprime.store import Retention, Store, open_store
-from store import samples
+from tests.store import samples
 
 PROCESSES = int(os.environ.get("RPRIME_TEST_PROCESSES", "3"))
 SECONDS = 0.5

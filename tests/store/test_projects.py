@@ -6,7 +6,7 @@ from sqlalchemy import func, select
 from rprime.store import Expected, Idempotency, Project, ProjectMissingError, Retention, Store
 from rprime.store.ids import first_id
 from rprime.store.schema import metadata, shared
-from store import samples
+from tests.store import samples
 
 
 def fill(store: Store, number: int, project: str = "animals") -> list[str]:

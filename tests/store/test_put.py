@@ -16,7 +16,7 @@ from rprime.store import (
     Stored,
     new_id,
 )
-from store import samples
+from tests.store import samples
 
 
 def test_what_was_put_is_given_back(store: Store) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from histories import ServeApp, keep, keeping, labels, matrix
+from tests.history_service import ServeApp, keep, keeping, labels, matrix
 
 RULES = {"rules": [{"index": "accuracy", "max_drop": 0.1}], "looks": "spend"}
 Serve = Callable[..., AbstractContextManager[httpx.Client]]

@@ -2,7 +2,7 @@ import numpy as np
 
 from rprime.core.table import ConfusionTable
 from rprime.store import Filters, Store, stacks
-from store import samples
+from tests.store import samples
 
 
 def test_a_history_is_one_stack_oldest_first(store: Store) -> None:

@@ -9,7 +9,7 @@ import pytest
 from rprime.core.table import ConfusionTable
 from rprime.store import Expected, Filters, Imported, InvalidExportError, Store
 from rprime.store.records import Evaluation
-from store import samples
+from tests.store import samples
 
 
 def fill(store: Store) -> list[str]:

@@ -9,7 +9,7 @@ import time
 from threading import Thread
 
 from rprime.store import Idempotency, Store, open_store
-from store import samples
+from tests.store import samples
 
 
 def main(url: str, seconds: float, threads: int) -> None:

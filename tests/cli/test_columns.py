@@ -1,0 +1,336 @@
+"""Files of columns: whatever the format, here and there, the answer has the same bytes."""
+
+import csv
+import json
+import subprocess
+import sys
+from collections.abc import Callable, Mapping
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.feather
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner, Result
+
+import rprime
+from rprime.cli import app
+from rprime.commands.column_files import KINDS
+from tests.failing_service import Seen, Step, flaky
+
+RNG = np.random.default_rng(0)
+LABELS = ["cat", "dog", "eel"]
+SIZE = 120
+TRUE = RNG.choice(LABELS, SIZE).tolist()
+IDS = [f"item {i:03}" for i in range(SIZE)]
+ORDER = RNG.permutation(SIZE).tolist()
+SCORES = RNG.dirichlet([1, 1, 1], SIZE).round(6) + np.eye(3)[[LABELS.index(x) for x in TRUE]]
+RULES = {
+    "rules": [
+        {"index": "recall", "classes": "all", "max_drop": 0.05},
+        {"index": "accuracy", "min_value": 0.6},
+    ]
+}
+Columns = dict[str, list[Any]]
+
+
+def predicted(right: float) -> list[str | None]:
+    found: list[str | None] = [
+        label if RNG.random() < right else str(RNG.choice(LABELS)) for label in TRUE
+    ]
+    found[int(RNG.integers(SIZE))] = None
+    return found
+
+
+PREDICTED, OTHER = predicted(0.7), predicted(0.8)
+WEIGHTS = RNG.random(SIZE).round(4).tolist()
+GROUPS = [f"patient {i // 3}" for i in range(SIZE)]
+PLAIN: Columns = {"y_true": TRUE, "y_pred": PREDICTED}
+INLINE: Columns = {**PLAIN, "y_pred_baseline": OTHER}
+
+
+def shuffled(values: list[Any]) -> list[Any]:
+    return [values[i] for i in ORDER]
+
+
+def _csv(path: Path, columns: Columns) -> None:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(columns)
+        writer.writerows(zip(*columns.values(), strict=True))
+
+
+def _arrows(path: Path, columns: Columns) -> None:
+    table = pa.table(columns)
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, table.schema) as stream:
+        stream.write_table(table)
+
+
+WRITERS: Mapping[str, Callable[[Path, Columns], None]] = {
+    "csv": _csv,
+    "parquet": lambda path, columns: pa.parquet.write_table(pa.table(columns), path),
+    "feather": lambda path, columns: pa.feather.write_feather(pa.table(columns), str(path)),
+    "arrows": _arrows,
+}
+CASES: Mapping[str, tuple[Columns, Columns | None, dict[str, Any]]] = {
+    "plain": (PLAIN, None, {}),
+    "inline baseline": (INLINE, None, {"baseline": {"y_pred": OTHER}}),
+    "mere predictions": (PLAIN, {"y_pred": OTHER}, {"baseline": {"y_pred": OTHER}}),
+    "own labels": (
+        PLAIN,
+        {"y_true": TRUE, "y_pred": OTHER},
+        {"baseline": {"y_true": TRUE, "y_pred": OTHER}},
+    ),
+    "weights": ({**PLAIN, "sample_weight": WEIGHTS}, None, {"sample_weight": WEIGHTS}),
+    "groups": (
+        {**INLINE, "group": GROUPS},
+        None,
+        {"groups": GROUPS, "baseline": {"y_pred": OTHER}},
+    ),
+    "another test set": (
+        PLAIN,
+        {"y_true": TRUE[:90], "y_pred": OTHER[:90]},
+        {"baseline": {"y_true": TRUE[:90], "y_pred": OTHER[:90]}},
+    ),
+    "a class less": (
+        PLAIN,
+        {"y_true": ["cat", "dog"] * 60, "y_pred": ["cat", "cat"] * 60},
+        {"baseline": {"y_true": ["cat", "dog"] * 60, "y_pred": ["cat", "cat"] * 60}},
+    ),
+    "scores": (
+        {"y_true": TRUE, **{f"score:{x}": SCORES[:, i].tolist() for i, x in enumerate(LABELS)}},
+        None,
+        {"y_score": SCORES, "y_pred": None, "labels": LABELS},
+    ),
+}
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def report(*arguments: object) -> bytes:
+    done = run("evaluate", *arguments, "--json")
+    assert done.exit_code in {0, 1}, done.stderr
+    return done.stdout_bytes
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[..., Path]:
+    def written(name: str, columns: Columns) -> Path:
+        path = tmp_path / name
+        WRITERS[path.suffix.removeprefix(".")](path, columns)
+        return path
+
+    return written
+
+
+Write = Callable[[str, Columns], Path]
+
+
+@pytest.fixture
+def gates(tmp_path: Path) -> Path:
+    path = tmp_path / "gates.json"
+    path.write_text(json.dumps(RULES), encoding="utf-8")
+    return path
+
+
+class TestEquality:
+    @pytest.mark.parametrize("case", CASES)
+    def test_every_format_gives_the_same_bytes_here_there_and_in_python(
+        self, write: Write, gates: Path, server: str, case: str
+    ) -> None:
+        columns, baseline, options = CASES[case]
+        asked = {"y_pred": PREDICTED, "gates": RULES, **options}
+        expected = rprime.evaluate(TRUE, **asked).content + b"\n"
+        with rprime.Client(server) as client:
+            assert client.evaluate(TRUE, **asked).content + b"\n" == expected
+        for suffix in WRITERS:
+            more = ["--gates", gates]
+            if baseline is not None:
+                more += ["--baseline", write(f"baseline.{suffix}", baseline)]
+            file = write(f"items.{suffix}", columns)
+            assert report(file, *more) == expected, suffix
+            assert report(file, *more, "--server", server) == expected, suffix
+
+    @pytest.mark.parametrize("suffix", WRITERS)
+    def test_items_with_ids_are_matched_whatever_their_order(
+        self, write: Write, server: str, suffix: str
+    ) -> None:
+        file = write(f"items.{suffix}", {"item_id": IDS, **PLAIN})
+        moved = {"item_id": shuffled(IDS), "y_true": shuffled(TRUE), "y_pred": shuffled(OTHER)}
+        other = write(f"other.{suffix}", moved)
+        here = report(file, "--baseline", other)
+        assert here == report(file, "--baseline", other, "--server", server)
+        comparison = json.loads(here)["comparison"]
+        assert (comparison["comparability"], comparison["pairing"]) == ("same_items", "paired")
+        expected = rprime.evaluate(TRUE, PREDICTED, baseline={"y_pred": OTHER}).to_dict()
+        assert comparison["flips"] == expected["comparison"]["flips"]
+        compared = run("compare", file, other, "--json", "--server", server)
+        assert compared.stdout == run("compare", file, other, "--json").stdout, compared.stderr
+
+    def test_ids_are_never_dropped_in_silence(self, write: Write, server: str) -> None:
+        file = write("items.csv", {"item_id": IDS, **PLAIN})
+        fewer = {"item_id": IDS[1:], "y_true": TRUE[1:], "y_pred": OTHER[1:]}
+        other = write("other.csv", fewer)
+        done = run("evaluate", file, "--baseline", other, "--server", server)
+        assert done.exit_code == 2
+        assert "the ids of the items cannot be sent" in done.stderr
+        report(file, "--baseline", other, "--server", server, "--table-only")
+
+    def test_integers_are_classes_in_their_order(self, write: Write, server: str) -> None:
+        columns: Columns = {"y_true": [2, 10, 10, 1], "y_pred": [2, 10, None, 10]}
+        expected = rprime.evaluate(columns["y_true"], columns["y_pred"]).content + b"\n"
+        for suffix in WRITERS:
+            file = write(f"digits.{suffix}", columns)
+            assert report(file) == report(file, "--server", server) == expected
+
+    def test_without_pyarrow_csv_is_read_all_the_same(
+        self, write: Write, gates: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        files = {
+            case: write(f"{case}.csv", columns)
+            for case, (columns, baseline, _) in CASES.items()
+            if baseline is None
+        }
+        expected = {case: report(file, "--gates", gates) for case, file in files.items()}
+        monkeypatch.setattr("rprime.commands.column_files.find_spec", lambda _: None)
+        for case, file in files.items():
+            assert report(file, "--gates", gates) == expected[case], case
+        done = run("evaluate", write("items.parquet", PLAIN))
+        assert done.exit_code == 2
+        assert "pip install 'rprime[arrow]'" in done.stderr
+
+    def test_a_comparison_is_the_same_too(self, write: Write, server: str) -> None:
+        expected = rprime.compare({"y_true": TRUE, "y_pred": PREDICTED}, {"y_pred": OTHER})
+        arguments = ("compare", write("a.parquet", PLAIN), write("b.feather", {"y_pred": OTHER}))
+        for more in ((), ("--server", server)):
+            done = run(*arguments, "--json", *more)
+            assert done.stdout_bytes == expected.content + b"\n", done.stderr
+
+
+def test_nothing_is_loaded_that_is_not_needed(write: Write) -> None:
+    path = write("items.csv", PLAIN)
+    code = (
+        "import sys; from typer.testing import CliRunner; from rprime.cli import app\n"
+        f"assert CliRunner().invoke(app, ['evaluate', {str(path)!r}]).exit_code == 0\n"
+        "unused = {'pandas', 'sqlalchemy', 'structlog', 'httpx', 'fastapi', 'uvicorn', 'duckdb'}\n"
+        "assert not unused & set(sys.modules), unused & set(sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def sent(*arguments: object) -> tuple[Seen, dict[str, Any]]:
+    """Give what a service gets, and the request that stands in the address."""
+    with flaky(Step(body=rprime.evaluate(TRUE, PREDICTED).content)) as service:
+        done = run("evaluate", *arguments, "--server", service.url)
+    assert done.exit_code == 0, done.stderr
+    query = parse_qs(urlsplit(service.seen[0].path).query)
+    return service.seen[0], json.loads(query["request"][0]) if "request" in query else {}
+
+
+class TestWhatTravels:
+    def test_items_are_codes_in_a_compressed_archive(self, write: Write) -> None:
+        file = write("items.parquet", {**INLINE, "sample_weight": WEIGHTS})
+        seen, request = sent(file, "--project", "pets", "--no-keep-items")
+        assert seen.headers["content-type"] == "application/x-npz"
+        assert request == {
+            "labels": LABELS,
+            "codes": True,
+            "project": "pets",
+            "keep_items": False,
+        }
+        with np.load(BytesIO(seen.body)) as archive:
+            arrays = dict(archive)
+        assert set(arrays) == {"y_true", "y_pred", "y_pred_baseline", "sample_weight"}
+        assert all(arrays[name].dtype.itemsize == 1 for name in arrays if name.startswith("y_"))
+        found = [None if code < 0 else LABELS[code] for code in arrays["y_pred"]]
+        assert found == PREDICTED
+        assert len(seen.body) < file.stat().st_size
+
+    def test_ids_travel_as_arrow(self, write: Write) -> None:
+        seen, _ = sent(write("items.csv", {"item_id": IDS, **PLAIN}))
+        assert seen.headers["content-type"] == "application/vnd.apache.arrow.stream"
+        table = pa.ipc.open_stream(seen.body).read_all()
+        assert table["item_id"].to_pylist() == IDS
+
+    def test_more_classes_than_an_address_can_name_travel_as_json(
+        self, write: Write, server: str
+    ) -> None:
+        names = [f"a class with a long name, number {i}" for i in range(500)]
+        file = write("items.parquet", {"y_true": names, "y_pred": names[1:] + names[:1]})
+        assert report(file) == report(file, "--server", server)
+
+    def test_a_large_document_travels_as_codes(self, tmp_path: Path, server: str) -> None:
+        names = [f"a class with a long name, number {i}" for i in range(20)]
+        true, predicted = names * 2000, (names[1:] + names[:1]) * 2000
+        file = tmp_path / "request.json"
+        body = {"y_true": true, "y_pred": predicted, "baseline": {"y_pred": true}, "beta": 2}
+        file.write_text(json.dumps(body), encoding="utf-8")
+        assert file.stat().st_size > 1024 * 1024
+        assert report(file) == report(file, "--server", server)
+        seen, request = sent(file)
+        assert seen.headers["content-type"] == "application/x-npz"
+        assert request["beta"] == 2
+
+    def test_the_table_alone_on_request(self, write: Write, server: str) -> None:
+        file = write("items.parquet", INLINE)
+        seen, _ = sent(file, "--table-only")
+        content = json.loads(seen.body)
+        assert "cells" in content
+        assert "y_true" not in content
+        found = json.loads(report(file, "--table-only", "--server", server))
+        assert found["comparison"]["pairing"] == "unpaired"
+        assert found["overall"] == json.loads(report(file))["overall"]
+
+    def test_a_table_never_stands_for_scores(self, write: Write, server: str) -> None:
+        file = write("scores.parquet", CASES["scores"][0])
+        done = run("evaluate", file, "--table-only", "--server", server)
+        assert done.exit_code == 2
+        assert "a table has no scores" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("columns", "baseline", "said"),
+    [
+        ({**PLAIN, "y_prd": TRUE}, None, "'y_prd' is not known"),
+        ({"y_true": TRUE}, None, "no column y_pred"),
+        (INLINE, PLAIN, "there is a `baseline` already"),
+        (PLAIN, INLINE, "no y_pred_baseline of its own"),
+        (PLAIN, {"y_pred": OTHER[1:]}, "It has 119 items and the candidate 120"),
+        ({"item_id": IDS, **PLAIN}, {"y_pred": OTHER}, "give the baseline `item_id` and `y_true`"),
+        ({**PLAIN, "item_id": [1.5] * SIZE}, None, "/item_id"),
+        ({**PLAIN, "y_true": [None, *TRUE[1:]]}, None, "/y_true/0: The item has no label"),
+    ],
+)
+def test_what_is_wrong_is_said(
+    write: Write, columns: Columns, baseline: Columns | None, said: str
+) -> None:
+    more = [] if baseline is None else ["--baseline", write("baseline.parquet", baseline)]
+    done = run("evaluate", write("items.parquet", columns), *more)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_what_cannot_stand_together_is_said(write: Write, tmp_path: Path) -> None:
+    table = tmp_path / "table.json"
+    table.write_text('{"confusion_matrix": [[5, 1], [2, 7]]}')
+    done = run("evaluate", table, "--baseline", write("items.parquet", PLAIN))
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "a baseline is JSON, CSV without item_id, or NPZ" in done.stderr
+    done = run("evaluate", table, "--baseline", "champion")
+    assert "named as alias=champion" in done.stderr
+
+
+@pytest.mark.parametrize("suffix", [suffix for suffix in KINDS if suffix not in {".csv", ".npz"}])
+def test_what_is_no_such_file_ends_with_2(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"bad{suffix}"
+    path.write_bytes(b"ARROW1 but not really, and no Parquet either" * 20)
+    done = run("evaluate", path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert str(path) in done.stderr

@@ -1,0 +1,564 @@
+"""`rprime evaluate` gives what the service gives, from every kind of file."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import httpx
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+import rprime as library
+from rprime.commands.sending import MOST_ITEMS
+from rprime.core.catalog import INDICES
+from tests.failing_service import Step, flaky
+
+RPRIME = Path(sys.executable).with_name("rprime")
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+TRUE = ["cat"] * 60 + ["dog"] * 60
+GOOD = ["cat"] * 57 + ["dog"] * 3 + ["dog"] * 58 + ["cat"] * 2
+BAD = ["cat"] * 35 + ["dog"] * 25 + ["dog"] * 58 + ["cat"] * 2
+REQUEST = {"y_true": ["a", "b", "b"], "y_pred": ["a", "b", None]}
+GATES = "rules:\n  - {index: recall, classes: all, max_drop: 0.05}\n"
+RULES = {"rules": [{"index": "recall", "classes": "all", "max_drop": 0.05}]}
+
+
+def csv_of(**columns: list[Any]) -> str:
+    rows = zip(*columns.values(), strict=True)
+    lines = (",".join("" if value is None else str(value) for value in row) for row in rows)
+    return "\n".join([",".join(columns), *lines]) + "\n"
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str | bytes], str]:
+    """Write a file and give its path."""
+
+    def written(name: str, content: str | bytes) -> str:
+        path = tmp_path / name
+        path.write_bytes(content.encode() if isinstance(content, str) else content)
+        return str(path)
+
+    return written
+
+
+Write = Callable[[str, str | bytes], str]
+
+
+@pytest.fixture
+def file(write: Write) -> str:
+    return write("request.json", json.dumps(REQUEST))
+
+
+@pytest.fixture
+def labels(write: Write) -> str:
+    return write("labels.csv", csv_of(y_true=TRUE, y_pred=BAD, y_pred_baseline=GOOD))
+
+
+@pytest.fixture
+def gates(write: Write) -> str:
+    return write("gates.yaml", GATES)
+
+
+def reported(done: subprocess.CompletedProcess[str]) -> Any:
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+class TestJson:
+    def test_it_is_what_the_service_gives(
+        self, rprime: Run, file: str, client: httpx.Client
+    ) -> None:
+        found = rprime("evaluate", file, "--json")
+        assert found.returncode == 0, found.stderr
+        assert found.stdout == client.post("/evaluate", json=REQUEST).text + "\n"
+
+    def test_command_client_library_and_service_give_the_same_bytes(
+        self, rprime: Run, labels: str, gates: str, server: str
+    ) -> None:
+        here = rprime("evaluate", labels, "--gates", gates, "--json")
+        there = rprime("evaluate", labels, "--gates", gates, "--json", "--server", server)
+        options: Any = {"gates": RULES, "baseline": {"y_pred": GOOD}}
+        with library.Client(server) as client:
+            asked = client.evaluate(TRUE, BAD, **options).content
+        body = {"y_true": TRUE, "y_pred": BAD, **options}
+        posted = httpx.post(f"{server}/evaluate", json=body).content
+        in_process = library.evaluate(TRUE, BAD, **options).content
+        assert here.returncode == there.returncode == 1
+        texts = {here.stdout.encode(), there.stdout.encode()}
+        assert texts == {asked + b"\n"} == {posted + b"\n"} == {in_process + b"\n"}
+
+    def test_the_table_comes_on_request(self, rprime: Run, file: str, server: str) -> None:
+        here = rprime("evaluate", file, "--table", "--json").stdout
+        assert "table" in json.loads(here)
+        assert here == rprime("evaluate", file, "--table", "--json", "--server", server).stdout
+
+    def test_standard_input_is_a_file(self, file: str) -> None:
+        with Path(file).open() as content:
+            found = subprocess.run(
+                [RPRIME, "evaluate", "-", "--json"],
+                stdin=content,
+                capture_output=True,
+                text=True,
+                timeout=60,
+                check=False,
+            )
+        assert json.loads(found.stdout)["labels"] == ["a", "b"]
+
+    def test_a_reader_who_has_seen_enough_changes_nothing(self, labels: str, gates: str) -> None:
+        with subprocess.Popen(
+            [RPRIME, "evaluate", labels, "--gates", gates, "--json"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process:
+            assert process.stdout is not None
+            assert process.stderr is not None
+            process.stdout.close()
+            said = process.stderr.read().decode()
+        assert process.returncode == 1, said
+        assert "Traceback" not in said
+
+
+class TestCsv:
+    def test_integers_are_classes_in_their_order(self, rprime: Run, write: Write) -> None:
+        true, predicted = [2, 10, 10, 1], [2, 10, None, 10]
+        file = write("digits.csv", csv_of(y_true=true, y_pred=predicted))
+        found = rprime("evaluate", file, "--json").stdout
+        assert json.loads(found)["labels"] == ["1", "2", "10"]
+        assert found.encode() == library.evaluate(true, predicted).content + b"\n"
+
+    def test_one_label_that_is_none_makes_all_of_them_names(
+        self, rprime: Run, write: Write
+    ) -> None:
+        file = write("codes.csv", csv_of(y_true=["07", 10, 2], y_pred=["07", 2, 10]))
+        assert reported(rprime("evaluate", file, "--json"))["labels"] == ["07", "10", "2"]
+        other = write("other.csv", csv_of(y_pred=["none", 2, 10]))
+        integers = write("integers.csv", csv_of(y_true=[7, 10, 2], y_pred=[7, 2, 10]))
+        report = reported(rprime("evaluate", integers, "--baseline", other, "--json"))
+        assert report["comparison"]["classes"]["baseline_only"] == ["none"]
+
+    def test_what_spreadsheets_write_is_read(self, rprime: Run, write: Write) -> None:
+        content = '\ufeff"y_true", y_pred\r\n"a, b",c\r\n\r\nc,"a, b"\r\n'
+        report = reported(rprime("evaluate", write("sheet.csv", content), "--json"))
+        assert report["labels"] == ["a, b", "c"]
+
+    def test_weights_and_groups_are_columns(self, rprime: Run, write: Write) -> None:
+        columns: dict[str, list[Any]] = {
+            "y_true": ["a", "b", "b"],
+            "y_pred": ["a", "b", "a"],
+            "sample_weight": [1, 2, 0.5],
+            "group": ["p1", "p1", "p2"],
+        }
+        found = rprime("evaluate", write("all.csv", csv_of(**columns)), "--json").stdout
+        expected = library.evaluate(
+            columns["y_true"],
+            columns["y_pred"],
+            sample_weight=columns["sample_weight"],
+            groups=columns["group"],
+        )
+        assert found.encode() == expected.content + b"\n"
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("y_true,y_pred,y_prd\n1,2,3\n", "'y_prd' is not known"),
+            ("y_true;y_pred\n1;2\n", "columns are: y_true, y_pred"),
+            ("y_true\n1\n", "no column y_pred"),
+            ("y_true,y_pred,y_pred\n1,2,3\n", "stands twice"),
+            ("y_true,y_pred\n1,2\n3\n", "has not 2 fields"),
+            ("y_true,y_pred\na,b\n,b\n", "y_true is empty in row 2"),
+            ("y_true,y_pred,sample_weight\na,b,much\n", "sample_weight is no number in row 1"),
+            ("y_true,y_pred,sample_weight\na,b,nan\n", "/sample_weight/0: A weight is a number"),
+            ("y_true,y_pred\n", "there is nothing to evaluate"),
+            ("", "no column y_pred"),
+            (b"y_true,y_pred\n\xff,b\n", "not UTF-8"),
+        ],
+    )
+    def test_what_is_wrong_is_said(
+        self, rprime: Run, write: Write, content: str | bytes, said: str
+    ) -> None:
+        done = rprime("evaluate", write("bad.csv", content))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+class TestNpz:
+    def test_columns_are_arrays(self, rprime: Run, tmp_path: Path) -> None:
+        true, predicted = np.array([1, 2, 2]), np.array([1.0, 2.0, np.nan])
+        np.savez_compressed(tmp_path / "items.npz", y_true=true, y_pred=predicted)
+        found = rprime("evaluate", str(tmp_path / "items.npz"), "--json").stdout
+        assert found.encode() == library.evaluate(true, predicted).content + b"\n"
+
+    def test_a_table_is_an_array(self, rprime: Run, tmp_path: Path) -> None:
+        counts, labels = np.array([[5, 1], [2, 7]]), np.array(["ill", "well"])
+        np.savez(tmp_path / "table.npz", confusion_matrix=counts, labels=labels)
+        found = rprime("evaluate", str(tmp_path / "table.npz"), "--json").stdout
+        assert found.encode() == (
+            library.evaluate(confusion_matrix=counts, labels=labels).content + b"\n"
+        )
+
+    def test_pickles_are_refused(self, rprime: Run, tmp_path: Path) -> None:
+        objects = np.array(["a", None], dtype=object)
+        np.savez(tmp_path / "objects.npz", allow_pickle=True, y_true=objects, y_pred=objects)
+        done = rprime("evaluate", str(tmp_path / "objects.npz"))
+        assert done.returncode == 2
+        assert "pickles are never read" in done.stderr
+
+    def test_what_is_no_archive_is_refused(self, rprime: Run, tmp_path: Path, write: Write) -> None:
+        np.savez(tmp_path / "names.npz", y_true=[1], y_pred=[1], y_prd=[1])
+        np.save(tmp_path / "single.npy", [1])
+        single = write("single.npz", (tmp_path / "single.npy").read_bytes())
+        for path, said in (
+            (str(tmp_path / "names.npz"), "'y_prd' is not known"),
+            (single, "a single array"),
+            (write("text.npz", "y_true"), "no archive"),
+        ):
+            done = rprime("evaluate", path)
+            assert done.returncode == 2
+            assert said in done.stderr
+
+
+class TestBaselinesAndGates:
+    def test_each_way_to_name_other_predictions_is_the_same(
+        self, rprime: Run, labels: str, write: Write
+    ) -> None:
+        expected = library.evaluate(TRUE, BAD, baseline={"y_pred": GOOD}).content + b"\n"
+        candidate = write("candidate.csv", csv_of(y_true=TRUE, y_pred=BAD))
+        assert rprime("evaluate", labels, "--json").stdout.encode() == expected
+        for other in (
+            write("other.csv", csv_of(y_pred=GOOD)),
+            write("other.json", json.dumps({"y_pred": GOOD})),
+        ):
+            done = rprime("evaluate", candidate, "--baseline", other, "--json")
+            assert done.stdout.encode() == expected, done.stderr
+
+    def test_a_baseline_has_items_of_its_own(self, rprime: Run, write: Write) -> None:
+        candidate = write("candidate.csv", csv_of(y_true=TRUE, y_pred=BAD))
+        other = write("other.csv", csv_of(y_true=TRUE, y_pred=GOOD))
+        report = reported(rprime("evaluate", candidate, "--baseline", other, "--json"))
+        assert report["comparison"]["comparability"] == "same_items"
+
+    def test_two_baselines_are_refused(self, rprime: Run, labels: str) -> None:
+        done = rprime("evaluate", labels, "--baseline", labels)
+        assert done.returncode == 2
+        assert "baseline" in done.stderr
+
+    def test_a_stored_baseline_needs_a_service(self, rprime: Run, file: str) -> None:
+        done = rprime("evaluate", file, "--baseline", "alias=champion")
+        assert done.returncode == 2
+        assert "--server" in done.stderr
+
+    @pytest.mark.parametrize(
+        ("content", "said"),
+        [
+            ("rules: []\nrules: []\n", "'rules' stands twice"),
+            ("- index: recall\n", "must hold gates as a mapping"),
+            ("rules: [", "is no YAML"),
+            ("rules: [{index: recal, min_value: 1}]", "/gates/rules/0/index"),
+            ("rules: [{index: recall, min_valu: 1}]", "Did you mean `min_value`?"),
+            ("rules: [{index: recall, min_value: 1e-3}]", "/gates/rules/0/min_value"),
+            ("rules: [{index: recall, min_value: .nan}]", "exactly one of"),
+            ("rules: [{index: recall, min_value: !!set {a}}]", "has no JSON"),
+            ("rules: !!python/object/apply:os.system [ls]", "is no YAML"),
+        ],
+    )
+    def test_what_could_switch_a_gate_off_is_refused(
+        self, rprime: Run, file: str, write: Write, content: str, said: str
+    ) -> None:
+        done = rprime("evaluate", file, "--gates", write("gates.yaml", content))
+        assert (done.returncode, done.stdout) == (2, "")
+        assert said in done.stderr
+        assert "Traceback" not in done.stderr
+
+    def test_gates_in_two_places_are_refused(self, rprime: Run, write: Write, gates: str) -> None:
+        file = write("both.json", json.dumps({**REQUEST, "gates": RULES}))
+        done = rprime("evaluate", file, "--gates", gates)
+        assert done.returncode == 2
+        assert "the same name twice" in done.stderr
+
+    def test_waivers_are_dated_in_yaml(self, rprime: Run, labels: str, write: Write) -> None:
+        about = "rule: recall.max_drop, class: cat, ceiling: 0.9, expires: 2999-01-01"
+        waiver = f"{{{about}, reason: relabelled, by: ana}}"
+        gates = write("gates.yaml", f"{GATES}waivers:\n  - {waiver}\n")
+        report = reported(rprime("evaluate", labels, "--gates", gates, "--json"))
+        assert "waived" in {result["verdict"] for result in report["gate"]["results"]}
+
+    def test_further_members_come_from_a_file(self, rprime: Run, file: str, write: Write) -> None:
+        request = write("request.yaml", "indices: [accuracy]\nconfidence: 0.9\n")
+        report = reported(rprime("evaluate", file, "--request", request, "--json"))
+        assert list(report["overall"]) == ["accuracy"]
+        assert report["options"]["confidence"] == 0.9
+
+    def test_the_schema_of_gates_is_the_one_of_the_service(self, rprime: Run) -> None:
+        schema = json.loads(rprime("gates-schema").stdout)
+        Draft202012Validator.check_schema(schema)
+        validator = Draft202012Validator(schema)
+        assert validator.is_valid(RULES)
+        assert not validator.is_valid({"rules": [{"index": "recall", "max_dro": 0.05}]})
+        assert not validator.is_valid({"rules": [{"index": "recal", "max_drop": 0.05}]})
+
+
+class TestService:
+    def test_items_travel_so_that_comparisons_are_paired(
+        self, rprime: Run, labels: str, server: str
+    ) -> None:
+        report = reported(rprime("evaluate", labels, "--json", "--server", server))
+        assert report["comparison"]["pairing"] == "paired"
+
+    def test_the_table_alone_on_request(self, rprime: Run, labels: str) -> None:
+        with flaky(Step(body=library.evaluate(TRUE, BAD).content)) as server:
+            done = rprime("evaluate", labels, "--table-only", "--server", server.url)
+            sent = json.loads(server.seen[0].body)
+        assert done.returncode == 0, done.stderr
+        assert sorted(sent["cells"]) == [[0, 0, 35], [0, 1, 25], [1, 0, 2], [1, 1, 58]]
+        assert "y_true" not in sent
+        assert sent["test_set"] == sent["baseline"]["test_set"]
+        assert len(sent["test_set"]["fingerprint"]) == 64
+
+    def test_the_table_says_which_test_set_it_is_of(
+        self, rprime: Run, labels: str, server: str
+    ) -> None:
+        there = ("--table-only", "--server", server)
+        report = reported(rprime("evaluate", labels, "--json", *there))
+        assert report["comparison"]["comparability"] == "same_test_set"
+        assert report["comparison"]["pairing"] == "unpaired"
+        expected = library.evaluate(TRUE, BAD, baseline={"y_pred": GOOD})
+        assert report["overall"] == json.loads(expected.content)["overall"]
+
+    def test_a_table_never_hides_groups(self, rprime: Run, write: Write, server: str) -> None:
+        file = write("items.csv", csv_of(y_true=TRUE, y_pred=BAD, group=[1, 2] * 60))
+        done = rprime("evaluate", file, "--table-only", "--server", server)
+        assert done.returncode == 2
+        assert "cannot carry" in done.stderr
+
+    def test_a_table_says_that_it_is_weighted(self, rprime: Run, write: Write, server: str) -> None:
+        file = write("items.csv", csv_of(y_true=TRUE, y_pred=BAD, sample_weight=[1, 2] * 60))
+        there = reported(rprime("evaluate", file, "--json", "--table-only", "--server", server))
+        here = reported(rprime("evaluate", file, "--json"))
+        assert there["counts"] == here["counts"]
+        assert there["counts"]["weighted"]
+        assert there["overall"] == here["overall"]
+
+    @pytest.mark.slow
+    def test_too_many_items_stay_here_and_it_is_said(
+        self, rprime: Run, tmp_path: Path, server: str
+    ) -> None:
+        codes = np.arange(MOST_ITEMS + 1, dtype=np.uint8) % 3
+        np.savez_compressed(tmp_path / "many.npz", y_true=codes, y_pred=codes)
+        done = rprime("evaluate", str(tmp_path / "many.npz"), "--json", "--server", server)
+        assert reported(done)["counts"]["total"] == MOST_ITEMS + 1
+        assert "too many items to send" in done.stderr
+
+    def test_a_table_is_sent_as_it_is(self, rprime: Run, write: Write) -> None:
+        content = json.dumps({"confusion_matrix": [[5, 1], [2, 7]]})
+        with flaky(
+            Step(body=library.evaluate(confusion_matrix=[[5, 1], [2, 7]]).content)
+        ) as server:
+            rprime("evaluate", write("table.json", content), "--server", server.url)
+            assert server.seen[0].body.decode() == content
+
+    def test_the_verdict_of_the_service_is_the_one_that_is_shown(
+        self, rprime: Run, labels: str, gates: str, tmp_path: Path
+    ) -> None:
+        options: Any = {"gates": RULES, "baseline": {"y_pred": BAD}}
+        passed = library.evaluate(TRUE, BAD, **options).content.replace(
+            b'"verdict":"inconclusive","alpha"', b'"verdict":"pass","alpha"'
+        )
+        with flaky(Step(body=passed)) as server:
+            junit = tmp_path / "junit.xml"
+            arguments = ("--gates", gates, "--junit", str(junit), "--server", server.url)
+            done = rprime("evaluate", labels, *arguments)
+        assert done.returncode == 0, done.stderr
+        assert "Gate passed" in done.stdout
+        assert ET.parse(junit).getroot().get("failures") == "0"  # noqa: S314 (our own)
+
+    def test_an_evaluation_is_kept_and_compared_with_later(
+        self, rprime: Run, write: Write, gates: str, server: str, tmp_path: Path
+    ) -> None:
+        first = write("first.csv", csv_of(y_true=TRUE, y_pred=GOOD))
+        later = write("later.csv", csv_of(y_true=TRUE, y_pred=BAD))
+        there = ("--server", server, "--project", "command", "--tag", "nightly")
+        kept = reported(rprime("evaluate", first, *there, "--version", "1", "--json"))
+        assert (kept["version"], kept["tags"]) == ("1", ["nightly"])
+        page = tmp_path / "report.md"
+        against = ("--baseline", "version=1", "--gates", gates, "--markdown", str(page))
+        done = rprime("evaluate", later, *there, "--version", "2", *against, "--json")
+        report = json.loads(done.stdout)
+        assert (done.returncode, report["comparison"]["pairing"]) == (1, "paired")
+        assert report["comparison"]["baseline"]["resolved"] == kept["id"]
+        text = page.read_text(encoding="utf-8")
+        assert f"{server}{report['links']['self']}" in text.replace("//v1", "/v1")
+        assert "22" in text
+        here = json.loads(rprime("evaluate", first, "--json").stdout)
+        assert {name: kept[name] for name in here} == here
+
+    def test_the_key_comes_from_an_option_or_a_variable(self, rprime: Run, file: str) -> None:
+        with flaky(Step(body=library.evaluate(**REQUEST).content)) as server:  # type: ignore[arg-type] # a literal
+            rprime("evaluate", file, "--server", server.url, "--key", "rp_a")
+            rprime("evaluate", file, "--server", server.url, RPRIME_KEY="rp_b\n")
+            found = [seen.headers["authorization"] for seen in server.seen]
+        assert found == ["Bearer rp_a", "Bearer rp_b"]
+
+
+class TestOutput:
+    def test_people_get_text_without_control_sequences(
+        self, rprime: Run, labels: str, gates: str
+    ) -> None:
+        done = rprime("evaluate", labels, "--gates", gates)
+        assert "Gate failed" in done.stdout
+        assert "cat" in done.stdout
+        assert "\x1b" not in done.stdout
+
+    def test_every_rendering_is_written(
+        self, rprime: Run, labels: str, gates: str, tmp_path: Path
+    ) -> None:
+        starts = {
+            "markdown": "#",
+            "html": "<!doctype html>",
+            "csv": "",
+            "junit": "<?xml",
+            "openmetrics": "#",
+        }
+        options = [part for name in starts for part in (f"--{name}", str(tmp_path / name))]
+        model = ("--model", "lenet", "--version", "7")
+        done = rprime("evaluate", labels, "--gates", gates, *options, *model)
+        assert done.returncode == 1, done.stderr
+        for name, start in starts.items():
+            text = (tmp_path / name).read_text(encoding="utf-8")
+            assert start in text[:200]
+            assert "cat" in text
+        assert "model `lenet` · version `7`" in (tmp_path / "markdown").read_text(encoding="utf-8")
+
+    def test_the_summary_of_a_job_is_appended_to(
+        self, rprime: Run, labels: str, write: Write
+    ) -> None:
+        path = write("summary.md", "before\n")
+        rprime("evaluate", labels, GITHUB_STEP_SUMMARY=path)
+        rprime("evaluate", labels, GITHUB_STEP_SUMMARY=path)
+        text = Path(path).read_text(encoding="utf-8")
+        assert text.startswith("before\n")
+        assert text.count("# ") >= 2
+
+    def test_later_steps_of_a_job_find_the_verdict_and_the_figures(
+        self, rprime: Run, labels: str, gates: str, write: Write
+    ) -> None:
+        path = write("outputs", "before=1\n")
+        done = rprime("evaluate", labels, "--gates", gates, "--json", GITHUB_OUTPUT=path)
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+        found = dict(line.split("=") for line in lines)
+        assert (found["before"], found["verdict"]) == ("1", "fail")
+        overall = json.loads(done.stdout)["overall"]
+        for key in ("r_prime", "accuracy", "macro_f1", "mcc"):
+            assert float(found[key]) == overall[key]["value"]
+
+    def test_json_goes_to_a_file_while_people_read(
+        self, rprime: Run, labels: str, write: Write
+    ) -> None:
+        path = write("report.json", "")
+        printed = rprime("evaluate", labels, "--json-file", path).stdout
+        assert "Overall" in printed
+        assert Path(path).read_text(encoding="utf-8") == rprime("evaluate", labels, "--json").stdout
+
+    def test_annotations_stand_beside_the_report(
+        self, rprime: Run, labels: str, gates: str
+    ) -> None:
+        arguments = ("evaluate", labels, "--gates", gates, "--annotations")
+        assert "\n::error " in rprime(*arguments).stdout
+        done = rprime(*arguments, "--json")
+        assert "::error " in done.stderr
+        json.loads(done.stdout)
+
+    def test_a_file_that_cannot_be_written_is_said(self, rprime: Run, file: str) -> None:
+        done = rprime("evaluate", file, "--markdown", "/nowhere/report.md")
+        assert done.returncode == 2
+        assert "cannot write /nowhere/report.md" in done.stderr
+
+
+class TestCompare:
+    def test_it_prints_what_the_service_answers(
+        self, rprime: Run, write: Write, gates: str, server: str
+    ) -> None:
+        candidate = write("candidate.csv", csv_of(y_true=TRUE, y_pred=BAD))
+        baseline = write("baseline.csv", csv_of(y_pred=GOOD))
+        request = write("options.yaml", "confidence: 0.9\n")
+        arguments = ("compare", candidate, baseline, "--gates", gates, "--request", request)
+        here, there = rprime(*arguments, "--json"), rprime(*arguments, "--json", "--server", server)
+        expected = library.compare(
+            {"y_true": TRUE, "y_pred": BAD},
+            {"y_pred": GOOD},
+            gates=RULES,
+            options={"confidence": 0.9},
+        )
+        assert here.returncode == there.returncode == 1, there.stderr
+        assert here.stdout == there.stdout == expected.content.decode() + "\n"
+        assert "Gate failed" in rprime(*arguments).stdout
+
+
+class TestLint:
+    def test_it_prints_what_the_service_answers(
+        self, rprime: Run, write: Write, gates: str, server: str
+    ) -> None:
+        file = write("items.csv", csv_of(y_true=TRUE, y_pred=GOOD))
+        arguments = ("lint", file, "--gates", gates, "--replicates", "200")
+        here, there = rprime(*arguments, "--json"), rprime(*arguments, "--json", "--server", server)
+        counts = [[57, 3], [2, 58]]
+        expected = library.lint(RULES, counts, labels=["cat", "dog"], replicates=200)
+        assert here.stdout == there.stdout == expected.content.decode() + "\n", there.stderr
+        assert "recall.max_drop" in rprime(*arguments).stdout
+
+    def test_what_cannot_be_rehearsed_ends_with_2(self, rprime: Run, file: str, gates: str) -> None:
+        done = rprime("lint", file, "--gates", gates)
+        assert done.returncode == 2
+        assert "classified items" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"confusion_matrix": [[1, true], [2, 3]]}', "/confusion_matrix/0/1: A count is a number"),
+        ('{"confusion_matrix": [[1]], "betta": 1}', "Did you mean `beta`?"),
+        ("{", "not valid JSON"),
+        ("[1]", "an object"),
+    ],
+)
+@pytest.mark.parametrize("gated", [False, True])
+def test_bad_input_ends_with_2_and_says_where(
+    rprime: Run, write: Write, gates: str, content: str, said: str, *, gated: bool
+) -> None:
+    options = ("--gates", gates) if gated else ()
+    found = rprime("evaluate", write("bad.json", content), *options)
+    assert found.returncode == 2
+    assert found.stdout == ""
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_a_missing_file_ends_with_2(rprime: Run, tmp_path: Path) -> None:
+    for name in ("nothing.json", "nothing.csv", "nothing.npz"):
+        found = rprime("evaluate", str(tmp_path / name))
+        assert found.returncode == 2
+        assert "cannot read" in found.stderr
+
+
+def test_limits_come_from_the_environment(rprime: Run, write: Write) -> None:
+    path = write("request.json", '{"confusion_matrix": [[1, 0], [0, 1]]}')
+    assert rprime("evaluate", path, RPRIME_LIMITS_DENSE_CLASSES="1").returncode == 2
+    done = rprime("evaluate", path, RPRIME_LIMITS_JSON_DEPTH="0")
+    assert done.returncode == 2
+    assert "RPRIME_LIMITS_JSON_DEPTH" in done.stderr
+
+
+def test_the_catalog_is_listed(rprime: Run) -> None:
+    lines = rprime("indices").stdout.splitlines()
+    assert len(lines) == len(INDICES) + 1
+    assert any("weighted_negative_predictive_value" in line for line in lines)
+
+
+def test_the_catalog_is_the_one_of_the_service(rprime: Run, client: httpx.Client) -> None:
+    assert json.loads(rprime("indices", "--json").stdout) == client.get("/v1/indices").json()

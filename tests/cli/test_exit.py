@@ -1,0 +1,204 @@
+"""Every exit code, with a real service, a stopped one and a slow one."""
+
+import json
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+import rprime as library
+from rprime.cli import app
+from rprime.commands.exits import defects
+from tests.failing_service import BUSY, Step, flaky, stopped
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+TRUE = ["cat"] * 60 + ["dog"] * 60
+GOOD = ["cat"] * 57 + ["dog"] * 3 + ["dog"] * 58 + ["cat"] * 2
+BAD = ["cat"] * 35 + ["dog"] * 25 + ["dog"] * 58 + ["cat"] * 2
+REQUEST = {"y_true": TRUE, "y_pred": GOOD}
+
+
+def rule(**limit: float | str) -> str:
+    return json.dumps({"rules": [{"index": "accuracy", **limit}]})
+
+
+GATES = {
+    "pass": rule(min_value=0.5),
+    "fail": rule(min_value=0.9999),
+    "inconclusive": rule(min_value=0.95),
+    "no_rules": '{"rules": []}',
+}
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "request.json"
+    path.write_text(json.dumps(REQUEST), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def gate(tmp_path: Path) -> Callable[[str], str]:
+    def written(verdict: str) -> str:
+        path = tmp_path / "gates.json"
+        path.write_text(GATES[verdict], encoding="utf-8")
+        return str(path)
+
+    return written
+
+
+@pytest.mark.parametrize("where", ["here", "there"])
+@pytest.mark.parametrize(
+    ("verdict", "strict", "status", "said"),
+    [
+        ("pass", False, 0, ""),
+        ("pass", True, 0, ""),
+        ("fail", False, 1, "GATE FAILED"),
+        ("fail", True, 1, "GATE FAILED"),
+        ("inconclusive", False, 0, "INCONCLUSIVE"),
+        ("inconclusive", True, 3, "INCONCLUSIVE"),
+        ("no_rules", False, 0, "NO RULES"),
+        ("no_rules", True, 3, "NO RULES"),
+    ],
+)
+def test_the_verdict_is_the_status(  # noqa: PLR0917 (what pytest hands in)
+    rprime: Run,
+    file: str,
+    gate: Callable[[str], str],
+    server: str,
+    where: str,
+    verdict: str,
+    said: str,
+    *,
+    strict: bool,
+    status: int,
+) -> None:
+    options = ["--strict"] * strict + ["--server", server] * (where == "there")
+    done = rprime("evaluate", file, "--gates", gate(verdict), "--json", *options)
+    assert json.loads(done.stdout)["gate"]["verdict"] == verdict
+    assert done.returncode == status
+    assert said in done.stderr
+    assert bool(done.stderr) is bool(said)
+
+
+def test_nothing_is_demanded_without_a_gate(rprime: Run, file: str, server: str) -> None:
+    assert rprime("evaluate", file, "--strict").returncode == 0
+    assert rprime("evaluate", file, "--strict", "--server", server).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--nonsense"],
+        ["--server", "rprime.example"],
+        ["--server", "http://127.0.0.1:1", "--key", "a b"],
+        ["--timeout", "soon"],
+        ["--gates", "/nowhere/gates.yaml"],
+        ["--project", "digits"],
+    ],
+)
+def test_usage_ends_with_2(rprime: Run, file: str, options: list[str]) -> None:
+    done = rprime("evaluate", file, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+def test_a_refusal_of_the_service_ends_with_2_and_says_where(rprime: Run, file: str) -> None:
+    refusal = {
+        "title": "The request is not valid",
+        "status": 422,
+        "detail": "1 error in the request.",
+        "code": "invalid_request",
+        "errors": [{"pointer": "/y_true/3", "code": "c", "detail": "Newer rules."}],
+    }
+    problem = {"Content-Type": "application/problem+json"}
+    with flaky(Step(422, json.dumps(refusal).encode(), problem)) as server:
+        done = rprime("evaluate", file, "--server", server.url)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "/y_true/3: Newer rules." in done.stderr
+
+
+def test_a_defect_is_neither_a_verdict_nor_an_outage(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(typer.Exit) as caught, defects():
+        raise ZeroDivisionError
+    assert caught.value.exit_code == 70
+    said = capsys.readouterr().err
+    assert "ZeroDivisionError" in said
+    assert "says nothing about the model" in said
+
+
+class TestOutages:
+    """None of them reads as a bad model, and none as a good one unless that was asked for."""
+
+    def test_a_stopped_service_ends_with_4(self, rprime: Run, file: str) -> None:
+        url = stopped()
+        done = rprime("evaluate", file, "--server", url, "--retries", "1")
+        assert (done.returncode, done.stdout) == (4, "")
+        assert f"NO VERDICT, the service gave no answer. {url}" in done.stderr
+        assert "after 2 attempts" in done.stderr
+
+    def test_a_slow_service_ends_with_4(self, rprime: Run, file: str) -> None:
+        with flaky(Step(after=40)) as server:
+            start = time.monotonic()
+            done = rprime("evaluate", file, "--server", server.url, "--timeout", "0.5")
+            assert time.monotonic() - start < 20
+            assert len(server.seen) == 1
+        assert (done.returncode, done.stdout) == (4, "")
+        assert "no answer in time" in done.stderr
+
+    @pytest.mark.parametrize("command", ["evaluate", "compare", "lint"])
+    def test_every_command_tells_an_outage_from_a_verdict(
+        self, file: str, gate: Callable[[str], str], command: str
+    ) -> None:
+        files = [file, file] if command == "compare" else [file]
+        asked = [command, *files, "--gates", gate("fail"), "--timeout", "0.3", "--retries", "0"]
+        with flaky(Step(after=40)) as slow:
+            for url, said in ((stopped(), "refused"), (slow.url, "no answer in time")):
+                done = CliRunner().invoke(app, [*asked, "--server", url])
+                assert (done.exit_code, done.stdout) == (4, "")
+                assert said in done.stderr
+
+    def test_a_service_that_fails_ends_with_4(self, rprime: Run, file: str) -> None:
+        body = b'{"title":"The service failed","status":500,"detail":"d","code":"internal_error"}'
+        failure = Step(500, body, {"Content-Type": "application/problem+json"})
+        with flaky(failure) as server:
+            done = rprime("evaluate", file, "--server", server.url)
+        assert (done.returncode, done.stdout) == (4, "")
+        assert "internal_error" in done.stderr
+
+    def test_another_server_at_the_address_ends_with_4(self, rprime: Run, file: str) -> None:
+        with flaky(Step(body=b"<html>", headers={"Content-Type": "text/html"})) as server:
+            done = rprime("evaluate", file, "--server", server.url)
+        assert (done.returncode, done.stdout) == (4, "")
+
+    @pytest.mark.parametrize("command", ["evaluate", "compare", "lint"])
+    def test_a_busy_service_can_be_a_warning(
+        self, rprime: Run, file: str, gate: Callable[[str], str], command: str
+    ) -> None:
+        files = [file, file] if command == "compare" else [file]
+        with flaky(BUSY) as server:
+            options = ["--server", server.url, "--retries", "0", "--gates", gate("pass")]
+            assert rprime(command, *files, *options).returncode == 4
+            done = rprime(command, *files, *options, "--on-service-error", "warn")
+        assert (done.returncode, done.stdout) == (0, "")
+        assert "NO VERDICT" in done.stderr
+        assert "503" in done.stderr
+
+    def test_a_warning_never_covers_a_refusal_or_a_failed_gate(
+        self, rprime: Run, file: str, gate: Callable[[str], str], server: str
+    ) -> None:
+        warn = ("--on-service-error", "warn", "--server", server)
+        assert rprime("evaluate", file, "--gates", gate("fail"), *warn).returncode == 1
+        missing = file.replace("request", "missing")
+        assert rprime("evaluate", missing, *warn).returncode == 2
+
+    def test_a_service_that_comes_back_is_waited_for(self, rprime: Run, file: str) -> None:
+        report = library.evaluate(TRUE, GOOD).content
+        with flaky(BUSY, Step(body=report)) as server:
+            done = rprime("evaluate", file, "--json", "--server", server.url)
+            assert len(server.seen) == 2
+            assert len(set(server.keys)) == 1
+        assert (done.returncode, done.stdout.encode()) == (0, report + b"\n")

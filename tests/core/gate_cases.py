@@ -1,0 +1,69 @@
+"""Gates and tables that the tests of gates and of their rehearsal share."""
+
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.gates.gate import judge
+from rprime.core.gates.result import GateResult
+from rprime.core.gates.rules import Gate, Rule, Waiver
+from rprime.core.options import Options
+from rprime.core.table import ConfusionTable
+from tests.core.comparison_sides import table_side
+
+TODAY = date(2026, 11, 22)
+
+# Any: the fields of the dataclass that each of these makes.
+
+
+def drop(limit: float = 0.05, **fields: Any) -> Rule:
+    known: dict[str, Any] = {"index": "recall", "kind": "max_drop", "classes": "all"}
+    return Rule(limit=limit, **known | fields)
+
+
+def floor(limit: float, **fields: Any) -> Rule:
+    known: dict[str, Any] = {"index": "accuracy", "kind": "min_value"}
+    return Rule(limit=limit, **known | fields)
+
+
+def gate_of(*rules: Rule, **fields: Any) -> Gate:
+    return Gate(rules=rules, **fields)
+
+
+def waiver(**fields: Any) -> Waiver:
+    known: dict[str, Any] = {"rule": "recall.max_drop", "ceiling": 0.12, "expires": TODAY}
+    return Waiver(**known | {"reason": "relabelled", "by": "ana"} | fields)
+
+
+def tabled(counts: ArrayLike, test_set: str | None = None, *, weighted: bool = False) -> Side:
+    """Side that is a table alone."""
+    table = ConfusionTable.dense(np.asarray(counts), weighted=weighted)
+    return table_side(table, test_set)
+
+
+def compared(
+    candidate: Side, baseline: Side | None, gate: Gate, options: Options
+) -> Comparison | None:
+    if baseline is None:
+        return None
+    return compare(candidate, baseline, replace(options, indices=gate.indices))
+
+
+def judged(
+    gate: Gate | Rule,
+    candidate: Side,
+    baseline: Side | None = None,
+    options: Options | None = None,
+    *,
+    look: int = 1,
+    today: date = TODAY,
+) -> GateResult:
+    gate = Gate(rules=(gate,)) if isinstance(gate, Rule) else gate
+    options = options or Options()
+    comparison = compared(candidate, baseline, gate, options)
+    return judge(gate, candidate, comparison, options, today=today, look=look)

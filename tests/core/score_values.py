@@ -1,0 +1,35 @@
+"""Scores and their values by key, for tests of the core."""
+
+from typing import Any
+
+import numpy as np
+
+from rprime.core.evaluate import Evaluation, evaluate
+from rprime.core.options import Options
+from rprime.core.scores.scores import Scores
+from tests.core.comparison_sides import names, table_of
+
+
+def softmax(values: Any) -> Any:
+    shares = np.exp(values - values.max(-1, keepdims=True))
+    return shares / shares.sum(-1, keepdims=True)
+
+
+def drawn(rng: np.random.Generator, n: int, k: int, sharp: float = 1.0) -> Scores:
+    """Draw probabilities that are higher for the true class, every class with some items."""
+    true = np.append(np.repeat(np.arange(k), 2), rng.integers(0, k, n - 2 * k)).astype(np.uint8)
+    values = rng.standard_normal((n, k))
+    values[np.arange(n), true] += sharp
+    return Scores(true, softmax(values))
+
+
+def evaluated(scores: Scores, **options: Any) -> Evaluation:
+    table = table_of(scores.true, scores.top, scores.k)
+    return evaluate(table, names(scores.k), Options(**options), scores=scores)
+
+
+def values(evaluation: Evaluation) -> dict[tuple[str, str], Any]:
+    """The values of indices that read scores, NaN where undefined."""
+    found = zip(evaluation.per_class_indices, evaluation.per_class, strict=True)
+    whole = zip(evaluation.overall_indices, evaluation.overall, strict=True)
+    return {(e.scope, e.key): v for e, v in (*found, *whole) if e.scored}

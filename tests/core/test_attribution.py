@@ -1,0 +1,191 @@
+"""Attribution: the change of an index, cell by cell, adds up to the whole of it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
+from rprime.core.comparison.attribution import HEADLINES, Attribution, Target, attribute, changes
+from rprime.core.comparison.compare import compare
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
+from tests.core.comparison_sides import JOINT, names, paper_side, sides_of, table_side
+
+COST = np.array([[0.0, 1, 5], [2, 0, 1], [1, 3, 0]])
+EVERY_CELL = Options(top_confusions=10_000, cost=COST, kappa_weights="quadratic")
+SMOOTH: tuple[Target, ...] = tuple(
+    (entry.key, None) for entry in OVERALL_INDICES.values() if entry.interval and not entry.scored
+) + tuple(
+    (entry.key, "1") for entry in CLASS_INDICES.values() if entry.interval and not entry.scored
+)
+OLD = np.array([[60.0, 8, 2], [5, 70, 9], [3, 1, 42]])
+NEW = np.array([[50.0, 10, 10], [9, 71, 4], [3, 3, 40]])
+# Its value does depend on the number of items, to which the old table is scaled.
+UNSCALED = ("krippendorff_alpha", None)
+
+
+def value(table: ConfusionTable, target: Target, options: Options) -> float:
+    key, label = target
+    wanted = replace(options, indices=(key,))
+    values = compute(table, wanted, select(wanted))
+    return float(
+        values.lookup("class", key)[int(label)] if label else values.lookup("overall", key)
+    )
+
+
+def found(
+    old: ConfusionTable, new: ConfusionTable, targets: tuple[Target, ...]
+) -> tuple[Attribution, ...]:
+    return attribute(old, new, names(3), EVERY_CELL, targets)
+
+
+def check(one: Attribution, old: ConfusionTable, new: ConfusionTable) -> None:
+    target = (one.key, one.label)
+    change = value(new, target, EVERY_CELL) - value(old, target, EVERY_CELL)
+    total = np.add.reduce(one.contributions) + one.rest
+    assert total == pytest.approx(change, rel=1e-6, abs=1e-6), target
+    assert abs(one.residual) <= 1e-9 * max(1, abs(change)), target
+
+
+def test_every_smooth_index_adds_up() -> None:
+    old, new = ConfusionTable.dense(OLD), ConfusionTable.dense(NEW)
+    for one in found(old, new, SMOOTH):
+        check(one, old, new)
+
+
+def test_unclassified_items_and_unequal_totals_add_up_too() -> None:
+    old = ConfusionTable.dense(OLD, np.array([3.0, 0, 1]))
+    new = ConfusionTable.dense(2 * NEW + 1, np.array([0.0, 7, 2]))
+    for one in found(old, new, tuple(target for target in SMOOTH if target != UNSCALED)):
+        check(one, old, new)
+    (alpha,) = found(old, new, (UNSCALED,))
+    assert 0 < abs(alpha.residual) < 1e-3
+
+
+def test_spurious_predictions_add_up_in_the_headline_indices() -> None:
+    old = ConfusionTable.dense(OLD, None, np.array([3.0, 0, 1]))
+    new = ConfusionTable.dense(NEW, None, np.array([0.0, 9, 2]))
+    targets: tuple[Target, ...] = (
+        *((key, None) for key in HEADLINES),
+        ("precision", "1"),
+        ("r_prime", "1"),
+    )
+    for one in found(old, new, targets):
+        check(one, old, new)
+    (overall,) = found(old, new, (("r_prime", None),))
+    assert 3 in overall.true
+
+
+@settings(max_examples=25)
+@given(
+    st.lists(st.sampled_from([0, 0, 1, 2, 9, 400]), min_size=9, max_size=9),
+    st.lists(st.sampled_from([0, 0, 1, 2, 9, 400]), min_size=9, max_size=9),
+)
+def test_headline_indices_add_up_between_any_two_tables(
+    first: list[int], second: list[int]
+) -> None:
+    one, other = (
+        table_side(ConfusionTable.dense(np.reshape(counts, (3, 3))), "t")
+        for counts in (first, second)
+    )
+    comparison = compare(one, other, EVERY_CELL)
+    known = {one.key: one for one in comparison.attributions}
+    for key in HEADLINES:
+        difference = comparison.of_overall(key).value
+        if np.isnan(difference):
+            assert key not in known
+        else:
+            total = np.add.reduce(known[key].contributions) + known[key].rest
+            assert total == pytest.approx(float(difference), abs=1e-6), key
+
+
+def test_where_an_end_is_undefined_nothing_is_attributed() -> None:
+    old = ConfusionTable.dense(OLD)
+    new = ConfusionTable.dense(np.array([[60.0, 0, 10], [5, 0, 79], [3, 0, 43]]))
+    precision, recall = found(old, new, (("precision", "1"), ("recall", "1")))
+    assert np.isnan(precision.residual)
+    assert precision.contributions.size == 0
+    check(recall, old, new)
+
+
+def test_only_the_largest_cells_are_named_and_the_rest_is_summed() -> None:
+    old, new = (ConfusionTable.dense(counts) for counts in (OLD, NEW))
+    options = replace(EVERY_CELL, top_confusions=2)
+    (short,) = attribute(old, new, names(3), options, (("kappa", None),))
+    (full,) = found(old, new, (("kappa", None),))
+    np.testing.assert_allclose(short.contributions, full.contributions[:2])
+    assert short.rest == pytest.approx(full.contributions[2:].sum())
+    assert (np.diff(np.abs(full.contributions)) <= 0).all()
+
+
+def test_a_confusion_that_grew_costs_and_one_that_shrank_pays() -> None:
+    old, new = (ConfusionTable.dense(counts) for counts in (OLD, NEW))
+    (one,) = found(old, new, (("macro_recall", None),))
+    for true, predicted, part in zip(one.true, one.predicted, one.contributions, strict=True):
+        if true != predicted:
+            assert part * (NEW - OLD)[true, predicted] < 0
+
+
+def test_identical_tables_have_nothing_to_attribute() -> None:
+    table = ConfusionTable.dense(OLD)
+    for one in found(table, table, (("kappa", None), ("r_prime", "1"))):
+        assert one.contributions.size == 0
+        assert one.rest == 0
+        assert one.residual == 0
+
+
+def test_a_sparse_path_gives_what_a_dense_one_does() -> None:
+    k = 120
+    rng = np.random.default_rng(0)
+    joint = np.zeros((k, k, k), dtype=int)
+    np.add.at(joint, tuple(rng.integers(0, k, (3, 3000))), 1)
+    few = joint[:60, :60, :60]
+    for part in (joint, few):
+        comparison = compare(*sides_of(part), Options(indices=("kappa", "macro_recall")))
+        for one in comparison.attributions:
+            assert abs(one.residual) < 1e-9
+            difference = comparison.of_overall(one.key).value
+            total = np.add.reduce(one.contributions) + one.rest
+            assert total == pytest.approx(float(difference), abs=1e-9)
+
+
+def test_the_default_attributes_the_headlines_that_were_asked_for() -> None:
+    sides = sides_of(JOINT["joint_truth_old_new"])
+    assert tuple(one.key for one in compare(*sides, Options()).attributions) == HEADLINES
+    some = compare(*sides, Options(indices=("kappa", "recall")))
+    assert [one.key for one in some.attributions] == ["kappa"]
+    asked = compare(sides[0], sides[1], Options(indices=("kappa",)), attributed=(("r_prime", "2"),))
+    assert [(one.key, one.label) for one in asked.attributions] == [("r_prime", "2")]
+    assert compare(sides[0], sides[1], Options(), attributed=()).attributions == ()
+
+
+def test_the_papers_confusions_are_named() -> None:
+    before, after = (paper_side(f"table7_mnist_{side}") for side in ("before", "after"))
+    comparison = compare(
+        before, after, Options(), attributed=tuple(("r_prime", c) for c in ("4", "8"))
+    )
+    for one in comparison.attributions:
+        digit = int(str(one.label))
+        assert (int(one.true[0]), int(one.predicted[0])) == (digit, digit) or digit in one.true[:2]
+        total = np.add.reduce(one.contributions) + one.rest
+        place = comparison.per_class_keys.index("r_prime")
+        assert total == pytest.approx(float(comparison.per_class.value[place, digit]), abs=1e-9)
+        assert one.contributions[0] < 0
+
+
+def test_changes_are_of_shares_where_the_totals_differ() -> None:
+    old, new = ConfusionTable.dense(OLD), ConfusionTable.dense(NEW, np.array([0.0, 0, 50]))
+    found = changes(old, new, names(3), 100)
+    assert (found.true[0], found.predicted[0]) == (2, 3)
+    assert found.change[0] == 50 / 250
+    assert found.candidate[0] == 50
+    assert found.change.sum() == pytest.approx(0)
+    same = changes(old, ConfusionTable.dense(NEW), names(3), 3)
+    np.testing.assert_array_equal(same.change, same.candidate - same.baseline)
+    assert (same.true[0], same.predicted[0], same.change[0]) == (0, 0, -10)
+    assert len(same.change) == 3

@@ -1,0 +1,551 @@
+"""compare: what holds between a candidate and a baseline, and what is refused to be concluded."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rprime.core.cells import Array
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.comparison.difference import (
+    INFLUENCE,
+    METHODS,
+    REASONS,
+    TANGO,
+    UNPAIRED,
+    Difference,
+)
+from rprime.core.comparison.paired import probability_worse
+from rprime.core.comparison.shift import bowker, stuart_maxwell
+from rprime.core.intervals.delta import class_gradient, overall_gradient
+from rprime.core.items import Items
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
+from tests.core.comparison_sides import (
+    JOINT,
+    PAPER,
+    names,
+    paper_side,
+    side_of,
+    sides_of,
+    table_side,
+)
+
+REFERENCE_KEYS = {
+    "acc": "accuracy",
+    "kappa": "kappa",
+    "mcc": "mcc",
+    "mrec": "macro_recall",
+    "mf1": "macro_f1",
+    "mrprime": "macro_r_prime",
+}
+SMALL = Options(indices=("accuracy", "recall", "precision", "r_prime", "f1", "kappa"))
+
+
+def plain(candidate: Side, baseline: Side, options: Options | None = None) -> Comparison:
+    return compare(candidate, baseline, options or Options(), attributed=())
+
+
+def between(sides: Iterable[Side], options: Options | None = None) -> Comparison:
+    candidate, baseline = sides
+    return plain(candidate, baseline, options)
+
+
+def reason(difference: Difference) -> list[str]:
+    return [REASONS[code] for code in np.ravel(difference.reasons)]
+
+
+def random_items(seed: int, k: int, n: int, *, missing: bool) -> tuple[Array, Array, Array]:
+    rng = np.random.default_rng(seed)
+    true = rng.integers(0, k, n)
+    top = k + missing
+    old = np.where(rng.random(n) < 0.7, true, rng.integers(0, top, n))
+    new = np.where(rng.random(n) < 0.8, old, rng.integers(0, top, n))
+    return true, old, new
+
+
+def guard_of(candidate: Side, baseline: Side, options: Options) -> tuple[Array, Array]:
+    """Small-class guard cell by cell: 2 max |G_rj - G_rr|^2, overall and of each class."""
+    largest_overall, largest_class = np.zeros(()), np.zeros(())
+    for side in (candidate, baseline):
+        values = compute(side.table, options, select(options))
+        with np.errstate(all="ignore"):
+            own = class_gradient(values)
+            dense = overall_gradient(values, own).dense()[..., : side.table.k]
+        flip = np.abs(dense - np.diagonal(dense, axis1=1, axis2=2)[..., None])
+        flip = np.where(side.table.support[:, None] > 0, flip, 0.0)
+        largest_overall = np.maximum(largest_overall, flip.max((1, 2)))
+        largest_class = np.maximum(largest_class, np.abs(own.kinds[0] - own.kinds[1]))
+    reported = select(options).reported
+    return 2 * largest_overall**2, 2 * largest_class[:reported] ** 2
+
+
+def test_the_joint_table_gives_the_reference_differences_and_standard_errors() -> None:
+    candidate, baseline = sides_of(JOINT["joint_truth_old_new"])
+    paired, options = plain(candidate, baseline), Options()
+    unpaired = between(table_side(s.table, test_set="t") for s in (candidate, baseline))
+    guard, _ = guard_of(candidate, baseline, options)
+    for name, key in REFERENCE_KEYS.items():
+        expected, known = JOINT["indices"][name], paired.of_overall(key)
+        assert known.value == pytest.approx(expected["diff"], rel=1e-9)
+        error = unpaired.of_overall(key).standard_error
+        assert error == pytest.approx(expected["se_unpaired"], rel=1e-9)
+        if key == "accuracy":
+            assert METHODS[int(known.methods)] == "tango"
+            continue
+        added = guard[paired.overall_keys.index(key)] if key.startswith("macro") else 0.0
+        squared = known.standard_error**2 - added
+        assert np.sqrt(squared) == pytest.approx(expected["se_paired"], rel=1e-9)
+
+
+def test_the_joint_table_gives_the_reference_verdicts_per_class() -> None:
+    comparison = between(sides_of(JOINT["joint_truth_old_new"]))
+    recall = comparison.of_classes("recall")
+    assert comparison.flips is not None
+    for i, expected in enumerate(JOINT["per_class"]):
+        assert recall.gains[i] == expected["gain"]
+        assert recall.losses[i] == expected["loss"]
+        assert recall.trials[i] == expected["m"]
+        assert recall.p_above(-0.05)[i] == pytest.approx(expected["p_pass"], rel=1e-9)
+        assert recall.p_below(-0.05)[i] == pytest.approx(expected["p_fail"], rel=1e-9)
+        assert comparison.flips.mid_p[i] == pytest.approx(expected["midp_one_sided_worse"])
+
+
+@pytest.mark.parametrize("missing", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_paired_variances_are_those_of_the_items_one_by_one(
+    *, missing: bool, grouped: bool
+) -> None:
+    k, n = 4, 300
+    true, old, new = random_items(3, k, n, missing=missing)
+    groups = np.random.default_rng(5).integers(0, 40, n) if grouped else None
+    candidate, baseline = side_of(true, new, k, groups), side_of(true, old, k, groups)
+    options = Options()
+    comparison = plain(candidate, baseline, options)
+    phi_overall, phi_class = np.zeros(()), np.zeros(())
+    for sign, side, predicted in ((1, candidate, new), (-1, baseline, old)):
+        values = compute(side.table, options, select(options))
+        with np.errstate(all="ignore"):
+            own = class_gradient(values)
+            phi_overall = phi_overall + sign * overall_gradient(values, own).at(true, predicted)
+        kind = np.where(
+            true[:, None] == np.arange(k),
+            np.where((predicted == true)[:, None], 0, 1),
+            np.where(predicted[:, None] == np.arange(k), 2, 3),
+        )
+        influence = np.stack([own.kinds[kind[:, c], :, c] for c in range(k)])
+        classified = [e.universe == "classified" for e in values.selection.computed]
+        influence[:, predicted == k] *= ~np.array(classified)
+        phi_class = phi_class + sign * influence
+
+    def variance(phi: Array) -> Array:  # items first
+        centred = phi - phi.mean(0)
+        if groups is not None:
+            sums = np.zeros((40, *phi.shape[1:]))
+            np.add.at(sums, groups, centred)
+            centred = sums
+        return np.asarray((centred**2).sum(0))
+
+    guards = guard_of(candidate, baseline, options)
+    selection = select(options)
+    means = np.array([entry.reads in ("macro", "means") for entry in selection.overall])
+    expected = np.sqrt(variance(phi_overall.T) + means * guards[0])
+    found = comparison.overall.standard_error
+    at = comparison.overall.methods == INFLUENCE
+    np.testing.assert_allclose(found[at], expected[at], rtol=1e-7)
+    per_class = variance(np.moveaxis(phi_class, 1, 0)).T[: selection.reported]
+    at = comparison.per_class.methods == INFLUENCE
+    expected = np.sqrt(per_class + guards[1])[at]
+    np.testing.assert_allclose(comparison.per_class.standard_error[at], expected, rtol=1e-7)
+
+
+def test_proportions_and_their_equals_are_paired_by_their_flips() -> None:
+    comparison = between(sides_of(JOINT["joint_truth_old_new"]))
+    for key in ("accuracy", "r_prime", "micro_recall", "micro_f1", "weighted_recall"):
+        known = comparison.of_overall(key)
+        assert (int(known.gains), int(known.losses), int(known.trials)) == (30, 44, 1000)
+    for key in ("error_rate", "weighted_false_negative_rate", "micro_false_discovery_rate"):
+        known = comparison.of_overall(key)
+        assert (int(known.gains), int(known.losses)) == (44, 30)
+    for key in ("recall", "false_negative_rate", "specificity", "predicted_prevalence"):
+        known = comparison.of_classes(key)
+        assert (known.methods == TANGO).all()
+        np.testing.assert_allclose(
+            (known.gains - known.losses) / known.trials, known.value, atol=1e-12
+        )
+
+
+def test_an_unclassified_item_is_not_right_but_not_wrong_for_r_prime() -> None:
+    true, old, new = np.zeros(10, int), np.ones(10, int), np.full(10, 2)
+    comparison = plain(side_of(true, new, 2), side_of(true, old, 2))
+    assert comparison.of_overall("accuracy").gains == 0
+    assert comparison.of_overall("r_prime").gains == 10
+    assert comparison.of_overall("coverage").losses == 10
+    assert comparison.of_overall("micro_precision").methods != TANGO
+
+
+def test_groups_of_copies_count_once() -> None:
+    true, old, new = random_items(11, 3, 400, missing=False)
+    single = plain(side_of(true, new, 3), side_of(true, old, 3), SMALL)
+    copies = np.repeat(np.arange(400), 5)
+    five = plain(
+        side_of(true[copies], new[copies], 3, copies),
+        side_of(true[copies], old[copies], 3, copies),
+        SMALL,
+    )
+    for one, other in ((single.overall, five.overall), (single.per_class, five.per_class)):
+        at = one.methods == TANGO
+        np.testing.assert_allclose(one.trials[at], other.trials[at], rtol=1e-9)
+        np.testing.assert_allclose(one.losses[at], other.losses[at], rtol=1e-9)
+    kappa = single.of_overall("kappa").standard_error
+    assert five.of_overall("kappa").standard_error == pytest.approx(kappa)
+
+
+def test_groups_widen_an_unpaired_comparison_too() -> None:
+    true, old, new = random_items(11, 3, 400, missing=True)
+    copies = np.repeat(np.arange(400), 5)
+    single = between(table_side(side_of(true, p, 3).table) for p in (new, old))
+    five = between(
+        replace(side_of(true[copies], p[copies], 3, copies), fingerprint=None) for p in (new, old)
+    )
+    assert five.comparability == "unknown"
+    scale_free = [key != "krippendorff_alpha" for key in single.overall_keys]
+    for one, other in (
+        (single.overall[scale_free], five.overall[scale_free]),
+        (single.per_class, five.per_class),
+    ):
+        np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=1e-7)
+
+
+def test_groups_in_which_nothing_changed_are_worth_one_item_each() -> None:
+    true = np.repeat([0, 1], 50)
+    groups = np.repeat(np.arange(20), 5)
+    side = side_of(true, true, 2, groups)
+    comparison = plain(side, replace(side, items=Items(true, true.copy(), groups)), SMALL)
+    assert comparison.of_overall("accuracy").trials == 20
+    assert comparison.of_classes("recall").trials.tolist() == [10, 10]
+
+
+def test_comparability_follows_fingerprints_then_identifiers() -> None:
+    true, old, new = random_items(1, 3, 60, missing=False)
+    a, b = side_of(true, new, 3), side_of(true, old, 3)
+
+    def relation(**baseline: Any) -> str:
+        return plain(a, replace(b, **baseline), SMALL).comparability
+
+    assert relation() == "same_items"
+    assert relation(items=None) == "same_test_set"
+    assert relation(fingerprint="other") == "same_items", "the very same items"
+    apart = Items(true.copy(), old)
+    assert relation(items=apart) == "same_items"
+    assert relation(items=apart, fingerprint="other") == "different"
+    assert relation(items=Items(true[::-1].copy(), old)) == "same_test_set"
+    assert relation(items=None, fingerprint=None) == "unknown"
+    named = replace(a, fingerprint=None, test_set="t")
+    tables = replace(b, items=None, fingerprint=None)
+    assert plain(named, replace(tables, test_set="t"), SMALL).comparability == "same_test_set"
+    assert plain(named, replace(tables, test_set="u"), SMALL).comparability == "different"
+
+
+def test_what_is_weaker_than_it_looks_is_said() -> None:
+    true, old, new = random_items(1, 3, 60, missing=False)
+    a, b = (table_side(side_of(true, p, 3).table) for p in (new, old))
+    unknown = plain(a, b, SMALL)
+    assert [w.code for w in unknown.warnings] == ["test_set_unknown"]
+    assert unknown.pairing == "unpaired"
+    assert not unknown.overall.bracketed.any()
+    same = between((replace(side, test_set="t") for side in (a, b)), SMALL)
+    assert [w.code for w in same.warnings] == ["unpaired"]
+    assert same.of_classes("recall").bracketed.all()
+    assert same.of_classes("recall").methods.tolist() == [UNPAIRED] * 3
+    assert between(sides_of(JOINT["joint_truth_old_new"]), SMALL).warnings == ()
+
+
+def test_different_test_sets_are_not_compared() -> None:
+    true, old, new = random_items(1, 3, 60, missing=False)
+    a = replace(side_of(true, new, 3), fingerprint="a")
+    b = replace(side_of(true.copy(), old, 3), fingerprint="b")
+    comparison = compare(a, b, SMALL)
+    assert comparison.pairing is None
+    assert comparison.flips is None
+    assert comparison.changes is None
+    assert comparison.attributions == ()
+    for known in (comparison.overall, comparison.per_class):
+        assert np.isnan(known.value).all()
+        assert not known.tested.any()
+        assert set(reason(known)) == {"different_test_sets"}
+
+
+def test_classes_are_aligned_by_name() -> None:
+    true, old, new = random_items(2, 3, 200, missing=True)
+    candidate = side_of(true, new, 3, labels=("a", "b", "c"))
+    turned = np.array([2, 0, 1, 3])
+    baseline = side_of(turned[true], turned[old], 3, labels=("b", "c", "a"))
+    found = plain(candidate, baseline)
+    expected = plain(candidate, side_of(true, old, 3, labels=("a", "b", "c")))
+    assert found.comparability == "same_items"
+    assert found.classes == ("a", "b", "c")
+    for one, other in ((found.overall, expected.overall), (found.per_class, expected.per_class)):
+        np.testing.assert_allclose(one.value, other.value, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(one.gains, other.gains)
+        np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=1e-9)
+
+
+def test_a_class_on_one_side_only_is_reported_and_not_compared() -> None:
+    true, old, new = random_items(2, 3, 200, missing=False)
+    candidate = side_of(true, new, 4, labels=("a", "b", "c", "extra"))
+    baseline = side_of(true + 1, old + 1, 4, labels=("gone", "a", "b", "c"))
+    comparison = plain(candidate, baseline)
+    assert comparison.candidate_only == ("extra",)
+    assert comparison.baseline_only == ("gone",)
+    assert comparison.classes == ("a", "b", "c")
+    assert comparison.per_class.shape[1] == 3
+    assert comparison.comparability == "same_items"
+    assert "classes_differ" in [w.code for w in comparison.warnings]
+    assert comparison.of_overall("accuracy").tested
+    with pytest.raises(ValueError, match="not in tuple"):
+        comparison.of_classes("recall", ("gone",))
+
+
+def test_an_index_that_depends_on_the_declared_classes_is_not_compared_across_them() -> None:
+    true, old, _ = random_items(2, 3, 200, missing=False)
+    comparison = plain(side_of(true, old, 5), side_of(true, old.copy(), 3))
+    for key in ("maxwell_re", "gwet_ac1", "macro_specificity"):
+        known = comparison.of_overall(key)
+        assert known.candidate != known.baseline
+        assert np.isnan(known.value)
+        assert known.undefined
+        assert reason(known) == ["classes_differ"]
+    assert comparison.of_overall("kappa").value == 0
+    assert comparison.of_overall("macro_recall").value == 0
+
+
+def test_matrices_are_in_the_order_of_the_candidate() -> None:
+    true, old, new = random_items(2, 3, 200, missing=False)
+    cost = np.array([[0.0, 1, 5], [2, 0, 1], [1, 3, 0]])
+    options = Options(indices=("expected_cost", "weighted_kappa"), cost=cost, kappa_weights=cost)
+    candidate = side_of(true, new, 3, labels=("a", "b", "c"))
+    turned = np.array([2, 0, 1])
+    one = plain(candidate, side_of(true, old, 3, labels=("a", "b", "c")), options)
+    other = plain(candidate, side_of(turned[true], turned[old], 3, labels=("b", "c", "a")), options)
+    np.testing.assert_allclose(one.overall.value, other.overall.value)
+    assert one.overall.tested.all()
+    wider = plain(candidate, side_of(true, old, 4, labels=("a", "b", "c", "d")), options)
+    assert reason(wider.overall) == ["classes_differ"] * 2
+    assert np.isnan(wider.overall.value).all()
+
+
+def test_a_candidate_that_stops_predicting_its_worst_class_does_not_gain() -> None:
+    old = np.array([[40, 5, 5], [5, 40, 5], [20, 20, 10]])
+    new = np.array([[45, 5, 0], [5, 45, 0], [25, 25, 0]])
+    comparison = between(
+        (table_side(ConfusionTable.dense(c), test_set="t") for c in (new, old)),
+        Options(undefined="zero"),
+    )
+    for key in ("macro_precision", "f1_of_macro_averages"):
+        known = comparison.of_overall(key)
+        assert np.isfinite(known.candidate)
+        assert np.isnan(known.value)
+        assert known.undefined
+        assert reason(known) == ["excluded_classes_differ"]
+    precision = comparison.of_classes("precision")
+    assert precision.undefined.tolist() == [False, False, True]
+    assert reason(precision)[2] == "no_predictions"
+    lost = comparison.of_overall("weighted_precision")
+    assert lost.undefined
+    swapped = between(
+        (table_side(ConfusionTable.dense(c), test_set="t") for c in (old, new)), Options()
+    )
+    assert not swapped.of_classes("precision").undefined.any()
+    assert not swapped.of_classes("precision").tested[2]
+
+
+def test_a_class_without_items_is_no_evidence() -> None:
+    true = np.repeat([0, 1], 40)
+    new, old = true.copy(), np.where(np.arange(80) % 9 == 0, 1 - true, true)
+    comparison = plain(side_of(true, new, 3), side_of(true, old, 3))
+    recall = comparison.of_classes("recall", ("2",))
+    assert np.isnan(recall.p_below(-0.05)).all()
+    assert np.isnan(recall.p_above(-0.05)).all()
+    assert not recall.undefined.any()
+    assert reason(recall) == ["no_true_samples"]
+
+
+def test_without_discordant_items_a_proportion_is_tested_and_kappa_is_not() -> None:
+    true = np.repeat([0, 1, 2], [41, 50, 3])
+    pred = np.where(np.arange(94) % 11 == 0, 0, true)
+    comparison = plain(side_of(true, pred, 3), side_of(true, pred.copy(), 3))
+    recall = comparison.of_classes("recall")
+    lower, upper = recall.limits(0.05)
+    assert (upper - lower > 0).all()
+    assert upper[2] - lower[2] > 0.4, "three items show next to nothing"
+    kappa = comparison.of_overall("kappa")
+    assert kappa.value == 0
+    assert not kappa.tested
+    assert reason(kappa) == ["no_evidence"]
+    assert comparison.of_overall("macro_recall").standard_error > 0, "the small-class guard"
+
+
+def test_all_correct_classes_give_no_interval_of_width_zero() -> None:
+    counts = np.diag([30.0, 50, 8])
+    for test_set in ("t", None):
+        side = table_side(ConfusionTable.dense(counts), test_set)
+        comparison = plain(side, side)
+        for part in (comparison.overall, comparison.per_class):
+            lower, upper = part.limits(0.05)
+            assert (np.isnan(lower) | (upper > lower)).all()
+            assert np.isnan(part.p_below(-0.01))[part.methods == 0].all()
+
+
+def test_a_thousand_tiny_classes_are_compared() -> None:
+    k = 1000
+    true, old, new = random_items(8, k, 3000, missing=True)
+    comparison = plain(side_of(true, new, k), side_of(true, old, k), SMALL)
+    for part in (comparison.overall, comparison.per_class):
+        lower, upper = part.limits(0.05)
+        assert (np.isnan(lower) | (upper > lower)).all()
+        assert (part.standard_error[~np.isnan(part.standard_error)] > 0).all()
+        assert not (part.p_below(-0.05) == 0)[part.methods == TANGO].any()
+    few = comparison.of_classes("recall")
+    at = few.trials <= 2
+    assert (few.p_above(-0.05)[at] > 0.05).all(), "two items never show a margin of 5 points"
+
+
+def test_weights_leave_differences_without_evidence() -> None:
+    true, old, new = random_items(4, 3, 100, missing=False)
+    weights = np.linspace(0.5, 2, 100)
+    sides = []
+    for predicted in (new, old):
+        counts = np.zeros((3, 3))
+        np.add.at(counts, (true, predicted), weights)
+        sides.append(
+            Side(
+                labels=names(3),
+                table=ConfusionTable.dense(counts, weighted=True),
+                items=Items(true, predicted, weights=weights),
+                fingerprint="f",
+            )
+        )
+    comparison = between(sides, SMALL)
+    assert comparison.pairing == "paired"
+    assert np.isfinite(comparison.overall.value).all()
+    assert set(reason(comparison.overall)) == {"weighted"}
+    assert not comparison.per_class.tested.any()
+    assert comparison.flips is not None
+    assert np.isnan(comparison.flips.mid_p).all()
+    weighty = replace(SMALL, cell_weights=np.full((3, 3), 2.0))
+    assert set(reason(between(sides_of(JOINT["joint_truth_old_new"]), weighty).overall)) == {
+        "weighted"
+    }
+    fractional = table_side(ConfusionTable.dense(np.full((3, 3), 1.5)))
+    assert set(reason(plain(fractional, fractional, SMALL).overall)) == {"non_integer_counts"}
+
+
+def test_flips_and_moves_count_the_items() -> None:
+    joint = np.array(JOINT["joint_truth_old_new"])
+    comparison = between(sides_of(joint))
+    flips = comparison.flips
+    assert flips is not None
+    assert flips.wrong_to_right.tolist() == [6, 14, 10, 30]
+    assert flips.right_to_wrong.tolist() == [16, 16, 12, 44]
+    assert flips.moved == joint.sum() - np.einsum("rjj->", joint)
+    np.testing.assert_allclose(flips.p_worse[3], probability_worse(30, 44))
+    first = flips.moves[0]
+    assert (first.true, first.before, first.after, first.items) == ("0", "0", "1", 13)
+    assert [move.items for move in flips.moves] == sorted(
+        (move.items for move in flips.moves), reverse=True
+    )
+    assert len(flips.moves) == Options().top_confusions
+    predictions = joint.sum(0)
+    assert comparison.shift is not None
+    assert comparison.shift.bowker.statistic == pytest.approx(bowker(predictions).statistic)
+    found = comparison.shift.stuart_maxwell
+    assert found.p_value == pytest.approx(stuart_maxwell(predictions).p_value)
+
+
+def test_a_move_to_no_prediction_has_no_name() -> None:
+    true = np.zeros(6, int)
+    comparison = plain(side_of(true, np.full(6, 2), 2), side_of(true, true.copy(), 2), SMALL)
+    assert comparison.flips is not None
+    assert comparison.flips.moves[0].before == "0"
+    assert comparison.flips.moves[0].after is None
+
+
+@pytest.mark.parametrize("name", ["table7_mnist", "table8_cifar10"])
+def test_the_papers_tables_give_the_printed_changes(name: str) -> None:
+    before, after = f"{name}_before", f"{name}_after"
+    comparison = compare(paper_side(before), paper_side(after), Options())
+    printed = [np.array(PAPER[side]["r_prime_per_class"]) for side in (before, after)]
+    r_prime = comparison.of_classes("r_prime")
+    np.testing.assert_allclose(np.round(r_prime.candidate, 4), printed[0], atol=1e-9)
+    np.testing.assert_allclose(np.round(r_prime.baseline, 4), printed[1], atol=1e-9)
+    np.testing.assert_allclose(r_prime.value, printed[0] - printed[1], atol=1.01e-4)
+    failed = r_prime.p_below(-0.05) < 0.05 / 10
+    expected = {
+        "table7_mnist": ("0", "4", "6", "8"),
+        "table8_cifar10": ("cat", "deer", "dog", "horse"),
+    }
+    assert tuple(np.array(comparison.classes)[failed]) == expected[name]
+    back = compare(paper_side(after), paper_side(before), Options(), attributed=())
+    assert not (back.of_classes("r_prime").p_below(-0.05) < 0.5).any()
+    assert comparison.changes is not None
+    assert (comparison.changes.change[0] < 0) == (
+        comparison.changes.true[0] == comparison.changes.predicted[0]
+    )
+
+
+def test_a_sparse_table_is_compared_as_a_dense_one() -> None:
+    true, old, new = random_items(6, 5, 300, missing=True)
+    dense = [side_of(true, p, 5) for p in (new, old)]
+    sparse = [
+        replace(
+            s,
+            table=ConfusionTable.sparse(
+                *s.table.cells.coordinates(), 5, unclassified=s.table.unclassified
+            ),
+        )
+        for s in dense
+    ]
+    for kept in (True, False):
+        pairs = [
+            sides if kept else [replace(s, items=None) for s in sides] for sides in (dense, sparse)
+        ]
+        one, other = (between(pair) for pair in pairs)
+        np.testing.assert_allclose(one.overall.value, other.overall.value, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(
+            one.overall.standard_error, other.overall.standard_error, rtol=1e-9
+        )
+        np.testing.assert_allclose(one.per_class.value, other.per_class.value, rtol=1e-9)
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.sampled_from([0, 0, 0, 1, 2, 30]), min_size=3 * 4 * 4, max_size=3 * 4 * 4),
+    st.booleans(),
+)
+def test_whatever_does_not_exist_is_never_evidence(cells: list[int], paired: bool) -> None:
+    candidate, baseline = sides_of(np.array(cells).reshape(3, 4, 4))
+    if not paired:
+        candidate, baseline = (replace(s, items=None) for s in (candidate, baseline))
+    comparison = compare(candidate, baseline, Options())
+    for part in (comparison.overall, comparison.per_class):
+        lower, upper = part.limits(0.05)
+        missing = np.isnan(part.value)
+        assert np.isnan(lower[missing]).all()
+        assert np.isnan(part.p_below(0.0)[missing]).all()
+        assert (part.reasons[missing] > 0).all()
+        untested = ~part.tested
+        assert (part.reasons[untested] > 0).all()
+        assert np.isnan(part.p_above(-0.5)[untested]).all()
+        assert (part.reasons[part.tested] == 0).all()
+        tested = part.tested
+        assert (upper[tested] > lower[tested]).all()
+        assert (lower[tested] <= part.value[tested] + 1e-9).all()
+        assert (part.value[tested] <= upper[tested] + 1e-9).all()

@@ -1,0 +1,218 @@
+"""Variances of areas and of means over items, alone, in groups and between two classifiers."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.comparison.difference import INFLUENCE, METHODS, UNPAIRED
+from rprime.core.options import Options
+from rprime.core.scores.ranking import ClassRanking
+from rprime.core.scores.scores import Scores
+from tests.core.comparison_sides import names, side_of
+from tests.core.score_values import drawn, evaluated
+
+RNG = np.random.default_rng(1988)
+
+
+def components(column: Any, positive: Any) -> tuple[Any, Any]:
+    """The structural components of DeLong, by comparing all pairs."""
+    x, y = column[positive][:, None], column[~positive]
+    psi = (x > y) + (x == y) / 2
+    return psi.mean(1), psi.mean(0)
+
+
+def covariance(first: tuple[Any, Any], second: tuple[Any, Any]) -> float:
+    parts = zip(first, second, strict=True)
+    return sum(float(np.cov(a, b)[0, 1]) / len(a) for a, b in parts)
+
+
+@pytest.mark.parametrize("digits", [None, 1])
+def test_influences_give_the_covariances_of_delong(digits: int | None) -> None:
+    true = (RNG.random(80) < 0.4).astype(np.uint8)
+    columns = RNG.standard_normal((2, 80)) + true
+    columns = columns if digits is None else np.round(columns, digits)
+    found = [components(column, true == 1) for column in columns]
+    influences = [
+        ClassRanking.of(column, true, 1).influence(float(part[0].mean()))
+        for column, part in zip(columns, found, strict=True)
+    ]
+    for i in range(2):
+        for j in range(2):
+            expected = covariance(found[i], found[j])
+            assert influences[i] @ influences[j] == pytest.approx(expected, rel=1e-10)
+
+
+def interval(scores: Scores, key: str, **options: Any) -> tuple[float, float]:
+    evaluation = evaluated(scores, **options)
+    known = evaluation.intervals
+    assert known is not None
+    place = evaluation.selection.overall_place[key]
+    return float(known.overall_low[place]), float(known.overall_high[place])
+
+
+def test_the_interval_of_an_area_is_symmetric_on_the_logit_scale() -> None:
+    scores = drawn(RNG, 300, 3)
+    evaluation = evaluated(scores)
+    known, place = evaluation.intervals, evaluation.selection.place["roc_auc"]
+    assert known is not None
+    assert known.per_class_methods[place] == "delong_logit"
+    for own in range(3):
+        parts = components(scores.values[:, own], scores.true == own)
+        area = parts[0].mean()
+        half = 1.959964 * np.sqrt(covariance(parts, parts)) / (area * (1 - area))
+        logit = np.log(area / (1 - area))
+        ends = known.per_class_low[place, own], known.per_class_high[place, own]
+        assert np.log(np.divide(ends, np.subtract(1, ends))) == pytest.approx(
+            [logit - half, logit + half], rel=1e-6
+        )
+
+
+def test_a_mean_has_the_interval_of_a_mean() -> None:
+    scores = drawn(RNG, 400, 4)
+    squares = scores.brier_scores
+    half = 1.959964 * squares.std(ddof=1) / 20
+    expected = (squares.mean() - half, squares.mean() + half)
+    assert interval(scores, "brier_score") == pytest.approx(expected, rel=1e-6)
+    losses = -scores.log_likelihoods
+    half = 1.959964 * losses.std(ddof=1) / 20 / losses.mean()
+    expected = (losses.mean() * np.exp(-half), losses.mean() * np.exp(half))
+    assert interval(scores, "log_loss") == pytest.approx(expected, rel=1e-6)
+    sums = interval(scores, "conditional_log_likelihood")
+    assert sums == pytest.approx(
+        (-losses.sum() - 400 * half * losses.mean(), -losses.sum() + 400 * half * losses.mean()),
+        rel=1e-6,
+    )
+
+
+def test_items_in_groups_of_copies_count_once() -> None:
+    scores = drawn(RNG, 200, 3)
+    copies = Scores(
+        np.repeat(scores.true, 3), np.repeat(scores.values, 3, axis=0), np.repeat(np.arange(200), 3)
+    )
+    for key in ("log_loss", "brier_score", "macro_roc_auc", "weighted_roc_auc", "top_k_accuracy"):
+        alone, grouped = (interval(one, key, top_k=1) for one in (scores, copies))
+        assert grouped == pytest.approx(alone, rel=0.02), key
+
+
+def test_fixed_rows_leave_out_the_variance_between_the_classes() -> None:
+    scores = drawn(RNG, 300, 3)
+    for key in ("log_loss", "weighted_roc_auc"):
+        free, fixed = (interval(scores, key, sampling=s) for s in ("random", "fixed_rows"))
+        assert fixed[1] - fixed[0] < free[1] - free[0], key
+
+
+@pytest.mark.parametrize("key", ["macro_roc_auc", "weighted_roc_auc", "brier_score", "log_loss"])
+def test_intervals_cover_what_they_estimate(key: str) -> None:
+    rng = np.random.default_rng(5)
+    population = drawn(rng, 60_000, 3)
+    selection = evaluated(population).selection
+    truth = evaluated(population, intervals=False).overall[selection.overall_place[key]]
+    covered = 0
+    for _ in range(400):
+        chosen = rng.integers(0, 60_000, 300)
+        sample = Scores(population.true[chosen], population.values[chosen])
+        low, high = interval(sample, key, indices=(key,))
+        covered += low <= truth <= high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+def scored_side(scores: Scores, groups: Any = None) -> Side:
+    side = side_of(scores.true, scores.top, scores.k, groups)
+    return Side(
+        labels=side.labels,
+        table=side.table,
+        items=side.items,
+        fingerprint="same",
+        scores=Scores(scores.true, scores.values, groups),
+    )
+
+
+def both(k: int = 3) -> tuple[Scores, Scores]:
+    old = drawn(RNG, 400, k)
+    noise = np.exp(RNG.standard_normal(old.values.shape) / 3)
+    values = old.values * noise
+    return Scores(old.true, values / values.sum(-1, keepdims=True)), old
+
+
+def comparison(new: Side, old: Side, **options: Any) -> Comparison:
+    return compare(new, old, Options(**options))
+
+
+def test_a_paired_area_has_the_error_of_delong() -> None:
+    new, old = both()
+    found = comparison(scored_side(new), scored_side(old)).of_classes("roc_auc")
+    assert (found.methods == INFLUENCE).all()
+    for own in range(3):
+        parts = [components(side.values[:, own], side.true == own) for side in (new, old)]
+        variance = covariance(parts[0], parts[0]) + covariance(parts[1], parts[1])
+        variance -= 2 * covariance(parts[0], parts[1])
+        assert found.standard_error[own] == pytest.approx(np.sqrt(variance), rel=1e-9)
+
+
+def test_a_paired_loss_has_the_error_of_its_differences() -> None:
+    new, old = both()
+    result = comparison(scored_side(new), scored_side(old))
+    found = result.of_overall("log_loss")
+    steps = old.log_likelihoods - new.log_likelihoods
+    assert found.value == pytest.approx(steps.mean())
+    assert found.standard_error == pytest.approx(steps.std(ddof=1) / 20)
+    assert METHODS[int(found.methods)] == "influence"
+
+
+def test_without_pairs_the_variances_add_up() -> None:
+    new, old = both()
+    apart = [scored_side(side) for side in (new, old)]
+    apart = [Side(labels=s.labels, table=s.table, scores=s.scores) for s in apart]
+    found = comparison(apart[0], apart[1]).of_overall("brier_score")
+    squares = [side.brier_scores.var(ddof=1) / 400 for side in (new, old)]
+    assert found.standard_error == pytest.approx(np.sqrt(sum(squares)))
+    assert int(found.methods) == UNPAIRED
+
+
+def test_the_order_of_the_classes_does_not_change_a_comparison() -> None:
+    new, old = both()
+    turned = Side(
+        labels=names(3)[::-1],
+        table=side_of((2 - old.true).astype(np.uint8), (2 - old.top).astype(np.uint8), 3).table,
+        items=side_of((2 - old.true).astype(np.uint8), (2 - old.top).astype(np.uint8), 3).items,
+        fingerprint="same",
+        scores=Scores((2 - old.true).astype(np.uint8), old.values[:, ::-1]),
+    )
+    plain = comparison(scored_side(new), scored_side(old))
+    moved = comparison(scored_side(new), turned)
+    for key in ("log_loss", "macro_roc_auc", "hand_till_auc"):
+        assert moved.of_overall(key).value == pytest.approx(plain.of_overall(key).value)
+    np.testing.assert_allclose(
+        moved.of_classes("roc_auc").standard_error, plain.of_classes("roc_auc").standard_error
+    )
+
+
+def test_a_side_without_scores_has_no_values_of_them() -> None:
+    new, old = both()
+    result = comparison(scored_side(new), side_of(old.true, old.top, 3))
+    found = result.of_overall("log_loss")
+    assert np.isnan(found.value)
+    assert found.reason_names == "no_scores"
+    assert np.isfinite(result.of_overall("accuracy").value)
+
+
+def test_what_has_no_variance_has_no_interval() -> None:
+    new, old = both()
+    result = comparison(scored_side(new), scored_side(old))
+    for key in ("hand_till_auc", "expected_calibration_error", "macro_average_precision"):
+        assert result.of_overall(key).reason_names == "no_interval"
+    assert set(result.of_classes("average_precision").reason_names) == {"no_interval"}
+
+
+def test_classes_of_one_side_alone_do_not_disturb_the_others() -> None:
+    new, old = both()
+    wider = Scores(old.true, np.column_stack((old.values, np.zeros(400))))
+    result = comparison(scored_side(new), scored_side(wider))
+    plain = comparison(scored_side(new), scored_side(old))
+    np.testing.assert_allclose(
+        result.of_classes("roc_auc").value, plain.of_classes("roc_auc").value
+    )
+    assert result.of_overall("log_loss").value == pytest.approx(plain.of_overall("log_loss").value)

@@ -1,0 +1,169 @@
+"""Difference: limits and p-values agree with one another, and nothing is shown by nothing."""
+
+from dataclasses import fields
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rprime.core.comparison.compare import compare
+from rprime.core.comparison.difference import INFLUENCE, REASONS, TANGO, UNPAIRED, Difference
+from rprime.core.comparison.paired import p_fail, p_pass, tango_interval
+from rprime.core.options import Options
+from tests.core.comparison_sides import JOINT, PAIRED, sides_of, table_side
+
+KEYS = ("accuracy", "recall", "precision", "kappa", "macro_recall")
+
+
+def difference(**given_values: float) -> Difference:
+    """Make one element; what is not given is unknown."""
+    codes = {"reasons": 0, "methods": 0}
+    nothing = {field.name: np.nan for field in fields(Difference)} | codes
+    return Difference(**{n: np.array([v]) for n, v in (nothing | given_values).items()})
+
+
+def tango(gains: float, losses: float, trials: float) -> Difference:
+    return difference(
+        candidate=0.5,
+        baseline=0.5 - (gains - losses) / trials,
+        value=(gains - losses) / trials,
+        gains=gains,
+        losses=losses,
+        trials=trials,
+        methods=TANGO,
+    )
+
+
+@pytest.mark.parametrize("name", [name for name, case in PAIRED.items() if "tango_ci95" in case])
+def test_tango_limits_and_p_values_are_those_of_the_reference(name: str) -> None:
+    case = PAIRED[name]
+    known = tango(case["gain"], case["loss"], case["n"])
+    for level, interval in ((0.025, case["tango_ci95"]), (0.05, case["tango_ci90"])):
+        np.testing.assert_allclose(np.ravel(known.limits(level)), interval, atol=1e-9)
+    for margin, expected in case["ni"].items():
+        delta = float(margin)
+        assert known.p_above(-delta)[0] == pytest.approx(expected["p_pass"], rel=1e-9)
+        assert known.p_below(-delta)[0] == pytest.approx(expected["p_fail"], rel=1e-9)
+
+
+@given(st.integers(0, 30), st.integers(0, 30), st.integers(1, 300), st.floats(-0.9, 0.9))
+def test_a_limit_passes_a_threshold_at_the_level_of_the_p_value(
+    gains: int, losses: int, more: int, threshold: float
+) -> None:
+    for known in (
+        tango(gains, losses, gains + losses + more),
+        difference(value=0.1, standard_error=0.2, methods=INFLUENCE),
+        difference(
+            value=(gains - losses) / 100,
+            standard_error=0.05,
+            methods=UNPAIRED,
+            baseline_hits=50 - gains / 2,
+            candidate_hits=50 - gains / 2 + (gains - losses),
+            trials=100,
+        ),
+    ):
+        for p, end, sign in ((known.p_above, 0, 1), (known.p_below, 1, -1)):
+            level = float(p(threshold)[0])
+            if 1e-6 < level < 0.49:
+                np.testing.assert_allclose(known.limits(level)[end], threshold, atol=1e-6)
+                assert sign * (known.limits(level * 1.1)[end][0] - threshold) > 0
+
+
+def test_without_items_nothing_is_shown() -> None:
+    for known in (
+        difference(methods=TANGO, gains=0.0, losses=0.0, trials=0.0),
+        difference(value=0.0),
+        difference(candidate=0.4),
+    ):
+        assert np.isnan(known.p_below(-0.05)).all()
+        assert np.isnan(known.p_above(-0.05)).all()
+        assert np.isnan(known.limits(0.05)).all()
+        assert np.isnan(known.detectable_drop(0.05, 0.05)).all()
+        assert not known.tested.any()
+
+
+def test_a_value_that_the_candidate_alone_lost_is_undefined() -> None:
+    assert difference(baseline=0.4).undefined.all()
+    assert not difference(candidate=0.4).undefined.any()
+    assert not difference().undefined.any()
+    lost = difference(candidate=0.4, baseline=0.3, reasons=REASONS.index("excluded_classes_differ"))
+    assert lost.undefined.all()
+
+
+def test_the_bracket_holds_whatever_pairing_lies_behind_two_tables() -> None:
+    a, b, n = 90.0, 84.0, 100.0
+    known = difference(
+        value=(b - a) / n,
+        standard_error=np.sqrt((0.9 * 0.1 + 0.84 * 0.16) / n),
+        methods=UNPAIRED,
+        baseline_hits=a,
+        candidate_hits=b,
+        trials=n,
+    )
+    (low, high), (low_above, high_above) = known.bracket(-0.05)
+    for gains in range(int(n - a) + 1):
+        pair = gains, gains + a - b, n
+        assert low[0] - 1e-12 <= p_fail(*pair, 0.05) <= high[0] + 1e-12
+        assert low_above[0] - 1e-12 <= p_pass(*pair, 0.05) <= high_above[0] + 1e-12
+    assert low[0] <= known.p_below(-0.05)[0] <= high[0]
+    assert known.bracket_agrees(-0.5, 0.05).all(), "a drop of half is excluded in any case"
+    assert not known.bracket_agrees(0.0, 0.05).any()
+    assert not tango(3, 4, 100).bracket_agrees(0.0, 0.05).any()
+
+
+def test_all_correct_on_both_sides_of_one_test_set_is_evidence() -> None:
+    known = difference(
+        value=0.0, methods=UNPAIRED, baseline_hits=80.0, candidate_hits=80.0, trials=80.0
+    )
+    lower, upper = known.limits(0.05)
+    expected = tango_interval(0, 0, 80, 1.6448536269514722)
+    np.testing.assert_allclose((lower[0], upper[0]), expected, rtol=1e-9)
+    assert known.p_above(-0.05)[0] == pytest.approx(float(p_pass(0, 0, 80, 0.05)))
+
+
+def test_selecting_takes_from_every_array() -> None:
+    comparison = compare(*sides_of(JOINT["joint_truth_old_new"]), Options(indices=KEYS))
+    recall = comparison.of_classes("recall")
+    assert recall.shape == (3,)
+    assert comparison.of_classes("recall", ("2", "0")).gains.tolist() == [10.0, 6.0]
+    assert comparison.of_overall("kappa").shape == ()
+    assert comparison.overall.method_names.tolist() == ["tango", "influence", "influence"]
+    assert set(comparison.overall.reason_names) == {""}
+    with pytest.raises(ValueError, match="tuple"):
+        comparison.of_overall("mcc")
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 25), min_size=27, max_size=27))
+def test_swapping_the_sides_mirrors_everything(cells: list[int]) -> None:
+    joint = np.array(cells).reshape(3, 3, 3)
+    candidate, baseline = sides_of(joint)
+    there = compare(candidate, baseline, Options(), attributed=())
+    back = compare(baseline, candidate, Options(), attributed=())
+    for one, other in ((there.overall, back.overall), (there.per_class, back.per_class)):
+        np.testing.assert_allclose(one.value, -other.value, rtol=1e-9, atol=1e-12)
+        np.testing.assert_array_equal(one.methods, other.methods)
+        lower, upper = one.limits(0.05)
+        mirrored = other.limits(0.05)
+        np.testing.assert_allclose(lower, -mirrored[1], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(upper, -mirrored[0], rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(one.p_below(-0.03), other.p_above(0.03), rtol=1e-6, atol=1e-9)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.integers(0, 25), min_size=9, max_size=9))
+def test_identical_sides_are_never_different(cells: list[int]) -> None:
+    counts = np.array(cells).reshape(3, 3)
+    joint = np.zeros((3, 3, 3), dtype=int)
+    for j in range(3):
+        joint[:, j, j] = counts[:, j]
+    candidate, baseline = sides_of(joint)
+    new, old = (table_side(side.table, "t") for side in (candidate, baseline))
+    for one, other in ((candidate, baseline), (new, old)):
+        comparison = compare(one, other, Options(), attributed=())
+        for known in (comparison.overall, comparison.per_class):
+            assert (np.isnan(known.value) | (known.value == 0)).all()
+            for p in (known.p_below(0.0), known.p_above(0.0)):
+                assert (np.isnan(p) | (p >= 0.49)).all()
+        assert comparison.flips is None or comparison.flips.mid_p.tolist() == [0.5] * 4

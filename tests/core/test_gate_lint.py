@@ -1,0 +1,321 @@
+"""Lint: what a gate would do to a model that has not changed, and what it would see."""
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from rprime.core.cells import Array
+from rprime.core.comparison.compare import compare
+from rprime.core.comparison.difference import TANGO, Difference
+from rprime.core.gates.draws import Draws, Model
+from rprime.core.gates.exhibit import of_difference
+from rprime.core.gates.lint import GateLint, LintError, lint
+from rprime.core.gates.rehearsal import Rehearsal
+from rprime.core.gates.rules import Gate, Rule, RuleError
+from rprime.core.gates.sentences import number
+from rprime.core.gates.verdict import Finding, Plan, decide
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
+from tests.core.comparison_sides import names, sides_of
+from tests.core.gate_cases import drop, floor, gate_of
+
+Pairing = Literal["paired", "unpaired"]
+
+
+def even(recall: float, items: int = 200, k: int = 10) -> Array:
+    """Table of k classes of equal size and recall, errors spread evenly."""
+    wrong = round(items * (1 - recall))
+    counts = np.zeros((k, k))
+    for i in range(k):
+        others = [j for j in range(k) if j != i]
+        np.add.at(counts[i], [others[e % (k - 1)] for e in range(wrong)], 1)
+        counts[i, i] = items - wrong
+    return counts
+
+
+def linted(
+    gate: Gate | Rule,
+    counts: Array,
+    pairing: Pairing = "paired",
+    *,
+    replicates: int = 1000,
+    seed: int = 0,
+    discordance: float = 0.06,
+) -> GateLint:
+    gate = gate_of(gate) if isinstance(gate, Rule) else gate
+    return lint(
+        gate,
+        ConfusionTable.dense(counts),
+        names(len(counts)),
+        pairing=pairing,
+        replicates=replicates,
+        seed=seed,
+        discordance=discordance,
+    )
+
+
+# What STATISTICS says of gates
+
+
+def test_two_points_on_any_class_fail_most_unchanged_models() -> None:
+    loose = drop(0.02, test="none")
+    found = linted(loose, even(0.94), "unpaired")
+    assert 0.75 < found.false_fail_rate < 0.92
+    assert found.inconclusive_rate == 0
+    assert any("compares point values" in sentence for sentence in found.advice)
+
+
+@pytest.mark.parametrize("pairing", ["paired", "unpaired"])
+@pytest.mark.parametrize("index", ["recall", "r_prime", "precision", "f1", "class_mcc"])
+def test_tested_rules_hardly_ever_fail_an_unchanged_model(pairing: Pairing, index: str) -> None:
+    found = linted(drop(0.02, index=index), even(0.94), pairing)
+    assert found.false_fail_rate < 0.01
+
+
+def test_proof_in_every_class_is_almost_never_attained() -> None:
+    rule = drop(0.05, policy="pass")
+    found = linted(rule, even(0.7, items=1000), discordance=0.4)
+    assert found.inconclusive_rate > 0.85
+    assert any("must pass" in sentence for sentence in found.advice)
+    assert linted(replace(rule, policy="not_fail"), even(0.7, items=1000)).false_fail_rate == 0
+
+
+# The answer itself
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    gate = gate_of(drop(0.02), floor(0.9), drop(index="macro_f1", classes=None))
+    assert linted(gate, even(0.9), seed=3) == linted(gate, even(0.9), seed=3)
+    assert linted(drop(0.02, test="none"), even(0.9), seed=3) != linted(
+        drop(0.02, test="none"), even(0.9), seed=4
+    )
+
+
+def test_every_result_has_its_line_in_order() -> None:
+    gate = gate_of(drop(classes=("2", "0")), floor(0.9))
+    found = linted(gate, even(0.9, k=3))
+    assert [(r.id, r.class_) for r in found.rules] == [
+        ("recall.max_drop", "2"),
+        ("recall.max_drop", "0"),
+        ("accuracy.min_value", None),
+    ]
+
+
+def test_chunks_of_replicates_do_not_change_what_is_counted(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("rprime.core.gates.lint.CHUNK", 100 * 7)
+    found = linted(drop(0.02, test="none"), even(0.94), "unpaired", replicates=500)
+    assert 0.7 < found.false_fail_rate < 0.95
+    assert found.false_fail_rate * 500 == pytest.approx(round(found.false_fail_rate * 500))
+
+
+def test_a_gate_without_rules_is_said_never_to_pass() -> None:
+    found = linted(Gate(), even(0.9))
+    assert (found.rules, found.false_fail_rate) == ((), 0.0)
+    assert found.advice == ("The gate has no rules: it never passes.",)
+
+
+def test_a_class_that_is_not_there_fails_always() -> None:
+    found = linted(drop(classes=("x",)), even(0.9, k=3))
+    assert found.false_fail_rate == 1.0
+    assert found.rules[0].detectable_drop is None
+
+
+def test_a_class_without_items_is_no_evidence() -> None:
+    counts = np.diag([300.0, 300.0, 0.0])
+    counts[0, 1] = counts[1, 0] = 20
+    found = linted(drop(0.2), counts)
+    assert (found.false_fail_rate, found.inconclusive_rate) == (0.0, 0.0)
+    assert found.rules[2].inconclusive_rate == 1.0
+    assert found.rules[2].detectable_drop is None
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        ConfusionTable.dense(np.eye(2) * 9, unclassified=np.ones(2)),
+        ConfusionTable.dense(np.eye(2) * 9, spurious=np.ones(2)),
+        ConfusionTable.dense(np.eye(2) * 0.5),
+        ConfusionTable.dense(np.eye(2), weighted=True),
+        ConfusionTable.dense(np.ones((3, 2, 2))),
+        ConfusionTable.sparse(np.arange(2), np.arange(2), np.ones(2), 2),
+        ConfusionTable.dense(np.eye(300)),
+    ],
+)
+def test_only_whole_classified_items_can_be_drawn(table: ConfusionTable) -> None:
+    with pytest.raises(LintError):
+        lint(gate_of(drop()), table, names(table.k))
+
+
+def test_a_gate_that_cannot_mean_anything_is_refused() -> None:
+    with pytest.raises(RuleError):
+        linted(drop(0.0), even(0.9, k=3))
+
+
+# What it sees
+
+
+def test_smaller_classes_see_larger_drops_and_the_smallest_none() -> None:
+    counts = np.zeros((3, 3))
+    for i, items in enumerate((2000, 60, 3)):
+        counts[i, i], counts[i, (i + 1) % 3] = items - items // 10, items // 10
+    found = linted(drop(), counts)
+    large, middle, tiny = (r.detectable_drop for r in found.rules)
+    assert large is not None
+    assert middle is not None
+    assert 0.05 < large < middle < 1
+    assert tiny is None
+    assert "Class `2` has 3 items: rule recall.max_drop sees no drop" in "".join(found.advice)
+    assert f"Class `1` has 60 items: a drop below {number(middle)} is" in "".join(found.advice)
+
+
+def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: int) -> float:
+    """Share of models that lost a share of class 0 which the rule fails, among a family."""
+    paired = pairing == "paired"
+    model = Model.paired(counts, 0.06) if paired else Model.unpaired(counts)
+    random = np.random.default_rng(1)
+    draws = model.draw(4000, random)
+    right = draws.kept[:, 0, 0], draws.both[:, 0, 0], draws.new[:, 0, 0] - draws.both[:, 0, 0]
+    kept, both, alone = (random.binomial(part.astype(int), lost) for part in right)
+    draws.kept[:, 0, 0] -= kept
+    draws.old[:, 0, 0] += kept
+    draws.both[:, 0, 0] -= both
+    draws.new[:, 0, 0] -= both + alone
+    draws.new[:, 0, 1] += kept + both + alone
+    known = Rehearsal(draws, (rule.index,), paired).difference(rule)
+    plan = Plan(gate_of(rule), (rule,) * len(counts), names(len(counts)))
+    found = decide(of_difference(rule, known), plan, 0.05 / family * len(counts))
+    return float((found.findings[:, 0] == Finding.fail).mean())
+
+
+@pytest.mark.parametrize("pairing", ["paired", "unpaired"])
+@pytest.mark.parametrize("items", [60, 200, 1000])
+def test_the_detectable_drop_is_detected_four_times_in_five(pairing: Pairing, items: int) -> None:
+    counts, rule = even(0.9, items, k=5), drop()
+    seen = linted(rule, counts, pairing, replicates=10).rules[0].detectable_drop
+    assert seen is not None
+    assert failing(rule, counts, seen / 0.9, pairing, 5) == pytest.approx(0.8, abs=0.05)
+
+
+def test_a_point_value_fails_half_the_time_on_its_limit_and_mostly_beyond_what_it_sees() -> None:
+    counts, rule = even(0.9, 500, k=3), drop(test="none")
+    seen = linted(rule, counts, replicates=10).rules[0].detectable_drop
+    assert seen is not None
+    assert 0.05 < seen < 0.08
+    assert failing(rule, counts, seen / 0.9, "paired", 3) == pytest.approx(0.8, abs=0.08)
+
+
+def test_a_floor_counts_from_where_the_model_stands() -> None:
+    near, far = (linted(floor(limit), even(0.9)).rules[0].detectable_drop for limit in (0.88, 0.8))
+    assert near is not None
+    assert far is not None
+    assert far - near == pytest.approx(0.08, abs=1e-9)
+    assert near > 0.02
+
+
+def test_floors_below_the_model_are_hardly_ever_missed() -> None:
+    gate = gate_of(
+        floor(0.88),
+        floor(0.7, index="recall", classes="all"),
+        floor(0.85, index="f1", classes="all"),
+    )
+    found = linted(gate, even(0.93))
+    assert found.false_fail_rate < 0.01
+
+
+# One engine
+
+
+def joint_of(draws: Draws) -> Array:
+    """One joint table with the cells of one draw: coincidences first, the rest matched in order."""
+    k = draws.kept.shape[-1]
+    joint = np.zeros((k, k + 1, k + 1), dtype=int)
+    for r in range(k):
+        joint[r, range(k), range(k)] = (draws.kept + draws.both)[0, r]
+        left = np.repeat(range(k), (draws.old - draws.both)[0, r].astype(int))
+        came = np.repeat(range(k), (draws.new - draws.both)[0, r].astype(int))
+        for shift in range(len(came)):
+            if not (left == np.roll(came, shift)).any():
+                came = np.roll(came, shift)
+                break
+        np.add.at(joint[r], (left, came), 1)
+    return joint
+
+
+KEYS = ("recall", "r_prime", "precision", "false_positive_rate", "f1", "class_mcc", "specificity")
+OVERALL = ("accuracy", "kappa", "macro_f1", "error_rate", "weighted_precision", "micro_f1", "mcc")
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("known", [True, False])
+def test_rehearsals_and_comparisons_have_the_same_evidence(*, paired: bool, known: bool) -> None:
+    draws = Model.paired(even(0.7, 90, k=4), 0.3).draw(1, np.random.default_rng(8))
+    joint = joint_of(draws)
+    candidate, baseline = sides_of(joint)
+    if not paired:
+        candidate, baseline = (
+            replace(side, items=None, fingerprint=None) for side in (candidate, baseline)
+        )
+    if known:
+        draws = Draws.of_joint(joint[None, :, :4, :4].astype(float))
+    comparison = compare(candidate, baseline, Options(indices=KEYS + OVERALL))
+    rehearsal = Rehearsal(draws, KEYS + OVERALL, paired)
+    for key in KEYS:
+        same(rehearsal.difference(drop(index=key))[0], comparison.of_classes(key), 1e-9)
+    for key in OVERALL:
+        expected = comparison.of_overall(key)[np.newaxis]
+        found = rehearsal.difference(drop(index=key, classes=None))[0]
+        exact = known or not paired or expected.methods[0] == TANGO
+        same(found, expected, 1e-9 if exact else 0.05)
+
+
+def same(found: Difference, expected: Difference, tolerance: float) -> None:
+    assert found.value == pytest.approx(expected.value, abs=1e-12)
+    assert np.array_equal(found.methods, expected.methods)
+    for threshold in (-0.05, 0.01):
+        assert found.p_below(threshold) == pytest.approx(
+            expected.p_below(threshold), rel=tolerance, abs=tolerance
+        )
+
+
+def test_averages_that_leave_out_other_classes_are_undefined() -> None:
+    counts = np.array([[40.0, 0, 0], [0, 40, 0], [1, 1, 0]])
+    draws = Draws(counts, counts * 0, np.array([[[0, 0, 1.0], [0] * 3, [0] * 3]]), counts * 0)
+    known = Rehearsal(draws, ("macro_precision",), paired=True).difference(
+        drop(index="macro_precision", classes=None)
+    )
+    assert known.undefined.all()
+
+
+def test_draws_keep_the_class_sizes_and_the_discordance() -> None:
+    counts = even(0.8, 500, k=4)
+    draws = Model.paired(counts, 0.1).draw(500, np.random.default_rng(2))
+    for table in (draws.baseline, draws.candidate):
+        assert np.array_equal(table.support, np.full((500, 4), 500.0))
+    flips = (draws.old + draws.new - 2 * draws.both).diagonal(axis1=-2, axis2=-1)
+    assert flips.mean() / 500 == pytest.approx(0.1, abs=0.003)
+    assert draws.baseline.correct.mean() / 500 == pytest.approx(0.8, abs=0.003)
+
+
+def test_more_items_than_can_be_matched_stand_for_their_mean() -> None:
+    draws = Model.unpaired(np.full((2, 2), 4e8)).draw(3, np.random.default_rng(0))
+    assert draws.both == pytest.approx(np.full((3, 2, 2), 2e8), rel=1e-3)
+
+
+def test_a_class_that_is_never_wrong_cannot_be_discordant() -> None:
+    model = Model.paired(np.diag([50.0, 60.0]), 0.06)
+    draws = model.draw(20, np.random.default_rng(0))
+    assert np.array_equal(draws.candidate.correct, draws.baseline.correct)
+
+
+def test_expected_draws_are_the_table_itself() -> None:
+    counts = even(0.87, 123, k=5)
+    expected = Model.paired(counts, 0.06).expected()
+    assert np.array_equal(expected.candidate.cells.counts, counts)
+    values = compute(expected.baseline, Options(), select(Options(indices=("accuracy",))))
+    assert values.lookup("overall", "accuracy") == pytest.approx(0.87, abs=0.01)

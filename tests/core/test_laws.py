@@ -1,0 +1,167 @@
+"""Laws over the whole catalog: what must hold for every index, by its own declaration."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from rprime.core.catalog import CLASS_INDICES, FAMILIES, INDICES, declared
+from rprime.core.index import REASONS
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values
+from tests.core.index_values import assert_near, dense, overall, per_class, values_of
+
+COST = {3: np.array([[0.0, 1, 2], [3, 0, 1], [1, 4, 0]])}
+
+
+@st.composite
+def tables(draw: st.DrawFn, least: int = 2) -> tuple[Any, Any, Any]:
+    """Draw counts, unclassified and spurious items of two to five classes."""
+    k = draw(st.integers(least, 5))
+    cell = st.one_of(st.integers(0, 3), st.integers(0, 60))
+    counts = draw(arrays(np.float64, (k, k), elements=cell))
+    omitted = draw(arrays(np.float64, (2, k), elements=st.sampled_from([0, 0, 0, 1, 7])))
+    return counts, omitted[0], omitted[1]
+
+
+def everything(values: Values) -> dict[tuple[str, str], Any]:
+    found = {("class", key): v for key, v in per_class(values).items()}
+    return found | {("overall", key): v for key, v in overall(values).items()}
+
+
+@given(tables())
+def test_shapes_follow_the_scope(drawn: tuple[Any, Any, Any]) -> None:
+    known, k = everything(values_of(dense(*drawn))), len(drawn[0])
+    for entry in INDICES:
+        found = known.get((entry.scope, entry.key))
+        if found is not None:
+            assert np.shape(found) == ((k,) if entry.scope == "class" else ())
+
+
+@given(tables())
+def test_values_stay_in_their_declared_range(drawn: tuple[Any, Any, Any]) -> None:
+    known = everything(values_of(dense(*drawn)))
+    for entry in INDICES:
+        found = known.get((entry.scope, entry.key))
+        if found is None:
+            continue
+        finite = found[np.isfinite(found)]
+        low, high = entry.range
+        assert (finite >= low - 1e-9).all(), (entry.key, finite)
+        assert (finite <= high + 1e-9).all(), (entry.key, finite)
+
+
+@given(st.lists(st.integers(1, 50), min_size=3, max_size=6))
+def test_a_diagonal_table_gets_the_best_value(support: list[int]) -> None:
+    k = len(support)
+    cost = 1.0 - np.eye(k)
+    known = everything(values_of(dense(np.diag(support)), cost=cost, kappa_weights="linear"))
+    best = {(e.scope, e.key): e.best for e in INDICES if e.best is not None and not e.scored}
+    finite = {name: value for name, value in best.items() if np.isfinite(value)}
+    assert_near(known, {name: np.full_like(known[name], v) for name, v in finite.items()})
+    for name in best.keys() - finite.keys():
+        assert not np.isfinite(known[name]).any(), name
+
+
+@given(tables(), st.randoms(use_true_random=False))
+def test_the_order_of_the_classes_does_not_matter(drawn: tuple[Any, Any, Any], rng: Any) -> None:
+    counts, unclassified, spurious = drawn
+    order = np.array(rng.sample(range(len(counts)), len(counts)))
+    values = values_of(dense(*drawn))
+    moved = values_of(dense(counts[np.ix_(order, order)], unclassified[order], spurious[order]))
+    assert_near(per_class(moved), {key: v[order] for key, v in per_class(values).items()})
+    assert_near(overall(moved), overall(values))
+
+
+@given(tables(), st.sampled_from([2, 7, 1000]))
+def test_scale_matters_only_where_declared(drawn: tuple[Any, Any, Any], factor: int) -> None:
+    scaled = everything(values_of(dense(*(factor * part for part in drawn))))
+    sensitive = {(entry.scope, entry.key) for entry in INDICES if not entry.scale_invariant}
+    plain = everything(values_of(dense(*drawn)))
+    assert_near(scaled, {name: v for name, v in plain.items() if name not in sensitive})
+
+
+def test_scale_matters_where_it_is_declared_to() -> None:
+    counts = np.array([[8, 2], [1, 9]])
+    one, two = overall(values_of(dense(counts))), overall(values_of(dense(2 * counts)))
+    declared_so = (e for e in INDICES if not (e.scale_invariant or e.scored))
+    sensitive = {e.key for e in declared_so if e.reads != "macro"}
+    assert sensitive == {"chi2", "krippendorff_alpha"}
+    assert all(one[key] != two[key] for key in sensitive)
+
+
+@settings(max_examples=50)
+@given(st.lists(tables(least=3).filter(lambda drawn: len(drawn[0]) == 3), min_size=1, max_size=4))
+def test_a_stack_gives_what_its_members_give(drawn: list[tuple[Any, Any, Any]]) -> None:
+    members = [dense(*parts) for parts in drawn]
+    options = {"cost": COST[3], "kappa_weights": "linear"}
+    stacked = values_of(ConfusionTable.stack(members), **options)
+    for i, member in enumerate(members):
+        alone = values_of(member, **options)
+        np.testing.assert_array_equal(stacked.per_class[:, i], alone.per_class)
+        np.testing.assert_array_equal(stacked.overall[:, i], alone.overall)
+
+
+@given(tables(), st.sampled_from(["linear", "quadratic", "matrix"]))
+def test_sparse_gives_what_dense_gives(drawn: tuple[Any, Any, Any], weights: str) -> None:
+    counts, unclassified, spurious = drawn
+    k = len(counts)
+    rows, columns = np.nonzero(counts)
+    sparse = ConfusionTable.sparse(
+        rows, columns, counts[rows, columns], k, unclassified=unclassified, spurious=spurious
+    )
+    cost = np.arange(k * (k + 1), dtype=float).reshape(k, k + 1)
+    given_weights: Any = np.abs(np.subtract.outer(np.arange(k), np.arange(k))) ** 0.5
+    options = {"cost": cost, "kappa_weights": given_weights if weights == "matrix" else weights}
+    left, right = values_of(dense(*drawn), **options), values_of(sparse, **options)
+    assert_near(everything(right), everything(left))
+
+
+@given(tables())
+def test_whatever_is_undefined_has_a_reason(drawn: tuple[Any, Any, Any]) -> None:
+    values = values_of(dense(*drawn))
+    for found, codes in (
+        (values.per_class, values.class_reasons),
+        (values.overall, values.overall_reasons),
+    ):
+        missing = ~np.isfinite(found)
+        assert (np.zeros_like(missing) if codes is None else codes > 0).tolist() == missing.tolist()
+
+
+def test_an_empty_table_has_no_values_and_says_so() -> None:
+    values = values_of(dense(np.zeros((3, 3))))
+    assert not np.isfinite(values.overall).any()
+    assert values.overall_reasons is not None
+    reasons = {REASONS[code] for code in values.overall_reasons}
+    assert reasons <= {"no_samples", "no_class_defined", "no_true_samples", "no_predictions"}
+
+
+def test_every_index_is_declared_completely() -> None:
+    for entry in INDICES:
+        assert entry.description.endswith("."), entry.key
+        assert all((entry.symbol, entry.name, entry.tex, entry.source, entry.undefined))
+        assert set(entry.undefined) <= set(REASONS)
+        assert entry.range[0] < entry.range[1]
+        assert entry.best is None or entry.best in entry.range or entry.best == 0
+
+
+def test_every_per_class_index_brings_its_averages() -> None:
+    keys = {entry.key for entry in INDICES if entry.scope == "overall"}
+    for key, entry in CLASS_INDICES.items():
+        assert {f"macro_{key}", f"weighted_{key}"} <= keys
+        assert (f"micro_{key}" in keys) == entry.micro
+
+
+def test_the_catalog_collects_what_the_families_declare() -> None:
+    entries = [entry for family in FAMILIES for entry in declared(family)]
+    assert len(entries) == len([e for e in INDICES if e.reads not in ("weighted", "micro")]) - len(
+        CLASS_INDICES
+    )
+
+
+def test_an_unknown_key_is_refused() -> None:
+    with pytest.raises(KeyError, match="acuracy"):
+        values_of(dense(np.eye(2)), indices=("acuracy",))

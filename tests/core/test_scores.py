@@ -1,0 +1,180 @@
+"""Indices of scores are what scikit-learn and their definitions say."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn import metrics
+
+from rprime.core.catalog import INDICES
+from rprime.core.index import REASONS
+from rprime.core.scores.ranking import ClassRanking
+from rprime.core.scores.scores import Scores
+from tests.core.score_values import drawn, evaluated, softmax, values
+
+CASES = json.loads((Path(__file__).parents[1] / "reference" / "scores.json").read_text())["cases"]
+
+
+def scores_of(case: dict[str, Any]) -> Scores:
+    return Scores(np.array(case["y_true"], dtype=np.uint8), np.array(case["y_score"]))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_reference_scores_give_their_values(name: str) -> None:
+    case = CASES[name]
+    found = values(evaluated(scores_of(case), **case["options"]))
+    for scope in ("per_class", "overall"):
+        for key, expected in case[scope].items():
+            got = np.atleast_1d(found["class" if scope == "per_class" else scope, key])
+            wanted = np.array(np.atleast_1d(np.array(expected, object)), dtype=np.float64)
+            where = f"{name} {key}"
+            np.testing.assert_allclose(got, wanted, rtol=1e-9, atol=1e-9, err_msg=where)
+
+
+def test_every_index_of_scores_has_a_reference_value() -> None:
+    known = {("class", key) for case in CASES.values() for key in case["per_class"]}
+    known |= {("overall", key) for case in CASES.values() for key in case["overall"]}
+    assert {(entry.scope, entry.key) for entry in INDICES if entry.scored} == known
+
+
+@pytest.mark.parametrize("k", [3, 10])
+@pytest.mark.parametrize("digits", [None, 2])
+def test_values_are_those_of_scikit_learn(k: int, digits: int | None) -> None:
+    rng = np.random.default_rng(k)
+    drawn_scores = drawn(rng, 3000, k)
+    probabilities = drawn_scores.values
+    if digits is not None:  # many equal scores, still probabilities
+        probabilities = rng.multinomial(10**digits, probabilities) / 10**digits
+    scores = Scores(drawn_scores.true, probabilities)
+    y, found = scores.true, values(evaluated(scores, top_k=2))
+    for i in range(k):
+        of_class = (y == i, probabilities[:, i])
+        assert found["class", "roc_auc"][i] == pytest.approx(
+            metrics.roc_auc_score(*of_class), abs=1e-9
+        )
+        assert found["class", "average_precision"][i] == pytest.approx(
+            metrics.average_precision_score(*of_class), abs=1e-9
+        )
+    expected = {
+        "macro_roc_auc": metrics.roc_auc_score(y, probabilities, multi_class="ovr"),
+        "weighted_roc_auc": metrics.roc_auc_score(
+            y, probabilities, multi_class="ovr", average="weighted"
+        ),
+        "hand_till_auc": metrics.roc_auc_score(y, probabilities, multi_class="ovo"),
+        "top_k_accuracy": metrics.top_k_accuracy_score(y, probabilities, k=2),
+        "brier_score": metrics.brier_score_loss(y, probabilities, scale_by_half=False),
+    }
+    if probabilities[np.arange(len(y)), y].min() > 0:
+        expected["log_loss"] = metrics.log_loss(y, probabilities)
+    for key, value in expected.items():
+        assert found["overall", key] == pytest.approx(value, abs=1e-9), key
+
+
+def test_the_brier_score_of_two_classes_is_twice_that_of_scikit_learn() -> None:
+    scores = drawn(np.random.default_rng(1), 200, 2)
+    half = metrics.brier_score_loss(scores.true, scores.values[:, 1])
+    found = values(evaluated(scores))
+    assert found["overall", "brier_score"] == pytest.approx(2 * half, abs=1e-12)
+
+
+def test_scores_that_are_no_probabilities_still_rank() -> None:
+    rng = np.random.default_rng(2)
+    scores = Scores(rng.integers(0, 3, 90).astype(np.uint8), rng.standard_normal((90, 3)))
+    evaluation = evaluated(scores)
+    codes = evaluation.overall_reasons
+    assert codes is not None
+    reasons = {
+        entry.key: REASONS[code]
+        for entry, code in zip(evaluation.overall_indices, codes, strict=True)
+        if entry.scored and code
+    }
+    measured = (
+        "conditional_log_likelihood",
+        "log_loss",
+        "brier_score",
+        "expected_calibration_error",
+    )
+    assert reasons == dict.fromkeys(measured, "not_probabilities")
+    assert "not_probabilities" in {warning.code for warning in evaluation.warnings}
+
+
+@pytest.mark.parametrize(
+    ("row", "are"), [([0.5, 0.5], True), ([0.5, 0.5 + 2e-6], False), ([1.5, -0.5], False)]
+)
+def test_probabilities_are_non_negative_and_sum_to_one(row: list[float], are: bool) -> None:
+    scores = Scores(np.array([0, 1], dtype=np.uint8), np.array([[0.4, 0.6], row]))
+    assert scores.are_probabilities is are
+
+
+def test_a_probability_of_zero_is_clipped_and_counted() -> None:
+    scores = Scores(np.array([0, 1], dtype=np.uint8), np.array([[0.0, 1.0], [0.0, 1.0]]))
+    found = values(evaluated(scores))
+    assert scores.clipped == 1
+    assert found["overall", "conditional_log_likelihood"] == pytest.approx(np.log(1e-15))
+    assert "clipped" in {warning.code for warning in evaluated(scores).warnings}
+
+
+def test_classes_without_items_have_a_reason_and_are_left_out() -> None:
+    rng = np.random.default_rng(3)
+    true = rng.choice([0, 1, 3], 60).astype(np.uint8)
+    evaluation = evaluated(Scores(true, softmax(rng.standard_normal((60, 4)))))
+    found, codes = values(evaluation), evaluation.per_class_reasons
+    assert codes is not None
+    place = [entry.key for entry in evaluation.per_class_indices].index("roc_auc")
+    assert [REASONS[code] for code in codes[place]] == ["", "", "no_true_samples", ""]
+    auc = found["class", "roc_auc"]
+    assert found["overall", "macro_roc_auc"] == pytest.approx(np.nanmean(auc))
+    assert np.isfinite(found["overall", "hand_till_auc"])
+
+
+def test_one_class_alone_cannot_be_ranked() -> None:
+    true = np.zeros(9, dtype=np.uint8)
+    scores = Scores(true, softmax(np.random.default_rng(4).standard_normal((9, 2))))
+    evaluation = evaluated(scores)
+    found = values(evaluation)
+    assert np.isnan(found["class", "roc_auc"]).all()
+    assert np.isnan(found["overall", "hand_till_auc"])
+    codes = evaluation.per_class_reasons
+    assert codes is not None
+    place = [entry.key for entry in evaluation.per_class_indices].index("roc_auc")
+    assert [REASONS[code] for code in codes[place]] == ["single_class", "no_true_samples"]
+
+
+def test_the_default_of_top_k_leaves_one_class_out() -> None:
+    scores = drawn(np.random.default_rng(5), 100, 4)
+    expected = metrics.top_k_accuracy_score(scores.true, scores.values, k=3)
+    assert values(evaluated(scores))["overall", "top_k_accuracy"] == pytest.approx(expected)
+
+
+def close(n: int) -> Any:
+    """Scores that differ in their last bits alone, each with its neighbour and itself again."""
+    rng = np.random.default_rng(8)
+    base = rng.standard_normal(n)
+    return np.concatenate((base, np.nextafter(base, 9), base))
+
+
+COLUMNS = {
+    "distinct": np.random.default_rng(9).standard_normal(300),
+    "close": close(100),
+    "rounded": np.round(np.random.default_rng(10).standard_normal(300), 1),
+    "single_precision": np.random.default_rng(11).random(300).astype(np.float32),
+    "signed_zeros": np.tile([0.0, -0.0, 1.0], 100),
+    "extreme": np.tile([-9e15, 9e15, 5e-324, -5e-324, 0.0, 1e-300], 50),
+    "equal": np.ones(300),
+}
+
+
+@pytest.mark.parametrize("name", COLUMNS)
+def test_sorting_scores_with_their_classes_is_sorting_their_positions(name: str) -> None:
+    column, true = COLUMNS[name], np.random.default_rng(12).integers(0, 5, 300).astype(np.uint8)
+    for own in range(5):
+        quick = ClassRanking.without_order(column, true, own, 5)
+        plain = ClassRanking.of(column, true, own)
+        support = np.bincount(true).astype(float)
+        np.testing.assert_array_equal(quick.wins(support), plain.wins(support))
+        assert quick.average_precision == pytest.approx(plain.average_precision, rel=1e-14)
+        area = metrics.roc_auc_score(true == own, column)
+        wins = plain.wins(support).sum()
+        assert wins / (plain.positives * plain.negatives) == pytest.approx(area, abs=1e-12)

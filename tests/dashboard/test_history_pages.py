@@ -1,0 +1,330 @@
+"""The pages of the history in a real browser: all can use them, no name is code, all is kept."""
+
+import json
+import re
+from collections.abc import Iterator
+from html import unescape
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rprime.report.decimals import decimal, signed
+from rprime.routes import project_pages
+from rprime.store import open_store
+from tests.dashboard.browser import WIDTHS, Visitor
+from tests.history_service import ServeApp, keep, keeping, labels, matrix, stored
+
+HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;"
+PASSING = [{"index": "accuracy", "min_value": 0.5}]
+FAILING = [{"index": "recall", "classes": "all", "max_drop": 0.001}]
+
+
+@pytest.fixture(scope="module")
+def history(
+    serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    """Serve a history with everything that can be shown."""
+    with keeping(serve_app, tmp_path_factory.mktemp("pages")) as client:
+        for number in range(8):
+            request = labels(number, 0.15 - 0.012 * number, version=f"1.{number}", model="lenet")
+            keep(client, request | {"indices": None, "branch": "main", "project": "digits"})
+        given = {"project": "digits", "model": "org/mlp", "indices": None, "branch": HOSTILE}
+        for number in (6, 9, 4):
+            keep(
+                client,
+                matrix(
+                    number,
+                    **given,
+                    version=f"v{number}",
+                    tags=[HOSTILE, "nightly"],
+                    labels=["cat", HOSTILE, "eel"],
+                    gates={"rules": PASSING},
+                ),
+            )
+        keep(
+            client,
+            labels(
+                3,
+                0.3,
+                version="2.0",
+                model="lenet",
+                project="digits",
+                indices=None,
+                baseline={"version": "1.7"},
+                gates={"rules": FAILING},
+            ),
+        )
+        keep(client, matrix(2, project="pets"))
+        keep(client, matrix(1, project="zoo", version="7", gates={"rules": PASSING}))
+        newest = client.get("/v1/projects/digits/evaluations?version=1.6").json()["items"][0]["id"]
+        answer = client.put(
+            "/v1/projects/digits/aliases/champion",
+            json={"evaluation": newest},
+            headers={"If-None-Match": "*"},
+        )
+        assert answer.status_code == 201
+        yield client
+
+
+PAGES = {
+    "projects": "/ui/projects",
+    "project": "/ui/projects/digits",
+    "model": "/ui/projects/digits/models/lenet",
+    "model-with-slash": "/ui/projects/digits/models/org/mlp?index=recall&overall=kappa",
+    "compare": "/ui/compare?candidate={failing}&baseline={champion}",
+    "compare-tables": "/ui/compare?candidate={better}&baseline={worse}",
+}
+NAMED = {
+    "failing": "version=2.0",
+    "champion": "version=1.6",
+    "better": "version=v4",
+    "worse": "version=v9",
+}
+
+
+def address(history: httpx.Client, page: str) -> str:
+    """Give the address of a page, with the ids that stand in it."""
+
+    def newest(query: str) -> str:
+        found = history.get(f"/v1/projects/digits/evaluations?{query}").json()
+        identifier: str = found["items"][0]["id"]
+        return identifier
+
+    return f"{history.base_url}{PAGES[page].format(**{k: newest(q) for k, q in NAMED.items()})}"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_everybody_can_use_a_page(history: httpx.Client, visit: Visitor, name: str) -> None:
+    seen = visit(address(history, name))
+    assert seen.violations() == []
+    seen.shoot(name)
+    for width in WIDTHS:
+        seen.page.set_viewport_size({"width": width, "height": 900})
+        assert seen.overflow() == 0
+
+
+# Lists
+
+
+def versions(page: httpx.Response) -> list[str]:
+    """Read the versions of a list, in its order."""
+    assert page.status_code == 200, page.text
+    return re.findall(r'/ui/evaluations/\w+"><bdi>([^<]*)</bdi>', page.text)
+
+
+def test_a_list_is_filtered_and_ordered_without_a_script(history: httpx.Client) -> None:
+    where = "/ui/projects/digits"
+    mlp = history.get(where, params={"model": "org/mlp", "branch": "", "verdict": "pass"})
+    assert versions(mlp) == ["v4", "v9", "v6"]
+    best = history.get(where, params={"order": "r_prime-descending", "model": "org/mlp"})
+    assert versions(best) == ["v4", "v6", "v9"]
+    assert 'aria-sort="descending"' in best.text
+    assert versions(history.get(where, params={"tag": HOSTILE})) == ["v4", "v9", "v6"]
+    assert versions(history.get(where, params={"since": "2999-01-01"})) == []
+    oldest = versions(history.get(where, params={"order": "date-ascending"}))
+    assert oldest == versions(history.get(where))[::-1]
+
+
+@pytest.mark.parametrize("order", ["date-descending", "kappa-ascending"])
+def test_the_parts_of_a_list_are_linked(
+    history: httpx.Client, monkeypatch: pytest.MonkeyPatch, order: str
+) -> None:
+    where = f"/ui/projects/digits?order={order}"
+    whole = versions(history.get(where))
+    monkeypatch.setattr(project_pages, "PAGE_SIZE", 5)
+    page, found = history.get(where), list[str]()
+    while True:
+        found += versions(page)
+        link = re.search(r'rel="next" href="([^"]+)"', page.text)
+        if link is None:
+            break
+        page = history.get(str(page.url.join(unescape(link[1]))))
+    assert found == whole
+    assert len(found) == 12
+
+
+def test_a_project_and_a_model_lead_on(history: httpx.Client, visit: Visitor) -> None:
+    seen = visit(f"{history.base_url}/ui/projects").page
+    seen.get_by_role("link", name="digits").click()
+    seen.get_by_label("Model", exact=True).select_option("org/mlp")
+    seen.get_by_role("button", name="Apply").click()
+    assert seen.locator("tbody tr").count() == 3
+    seen.get_by_label("Candidate: v6").check()
+    seen.get_by_role("button", name="Compare the chosen two").click()
+    assert seen.get_by_role("heading", level=1).inner_text() == "Candidate against baseline"
+    assert seen.locator(".sides .which").all_inner_texts() == ["v6", "v9"]
+    assert HOSTILE in seen.locator(".changes").inner_text()
+    seen.get_by_role("button", name="Swap").click()
+    assert seen.locator(".sides .which").all_inner_texts() == ["v9", "v6"]
+
+
+def test_a_long_list_is_soon_there(serve_app: ServeApp, tmp_path: Path, visit: Visitor) -> None:
+    """`tests/bench/pages.py` measures ten times as many; here is much slack."""
+    store = open_store(f"sqlite:///{tmp_path}/rprime.db")
+    for future in [store.put(new) for new in stored(1_000)]:
+        future.result()
+    store.close()
+    with keeping(serve_app, tmp_path) as client:
+        for order in ("date-descending", "kappa-ascending"):
+            page = visit(f"{client.base_url}/ui/projects/digits?order={order}").page
+            assert page.locator("tbody tr").count() == 50
+            ready = "performance.getEntriesByType('navigation')[0].domContentLoadedEventEnd"
+            assert page.evaluate(ready) < 10_000
+
+
+# Compare
+
+
+def test_the_page_says_what_the_route_answers(history: httpx.Client) -> None:
+    failing, champion = (
+        history.get(f"/v1/projects/digits/evaluations?{NAMED[side]}").json()["items"][0]["id"]
+        for side in ("failing", "champion")
+    )
+    sides = {"candidate": {"evaluation": failing}, "baseline": {"evaluation": champion}}
+    answer = history.post("/v1/compare", json={**sides, "gates": {"rules": FAILING}}).json()
+    page = history.get(f"/ui/compare?candidate={failing}&baseline={champion}").text
+    for label, deltas in answer["comparison"]["per_class"].items():
+        shown = signed(deltas["r_prime"]["value"])
+        assert re.search(rf"<bdi>{label}</bdi></th><td[^>]*><span[^>]*>{re.escape(shown)}", page)
+    flips = answer["comparison"]["flips"]
+    assert f"<dt>From right to wrong</dt><dd>{flips['right_to_wrong']:.0f}</dd>" in page
+    assert (answer["gate"]["verdict"], "Gate failed" in page) == ("fail", True)
+
+
+# A model
+
+
+def test_a_model_has_the_values_of_the_trend(history: httpx.Client) -> None:
+    query = {"index": "kappa", "model": "lenet"}
+    trend = history.get("/v1/projects/digits/trend", params=query).json()["items"]
+    page = history.get("/ui/projects/digits/models/lenet?overall=kappa").text
+    rows = re.findall(
+        r"/ui/evaluations/(\w+)\"><bdi>.*?value\"[^>]*><span>([^<]*)<", page, re.DOTALL
+    )
+    assert rows == [(item["evaluation"], decimal(item["value"])) for item in reversed(trend)]
+    source = re.search(r'id="model-charts">(.*?)</script>', page)
+    assert source is not None
+    charts = json.loads(source[1])
+    assert charts["trend"]["values"] == pytest.approx([item["value"] for item in trend], abs=1e-6)
+    by_label = {line["label"]: line["values"] for line in charts["lines"]}
+    of_cat = {**query, "index": "r_prime", "class": "cat"}
+    of_class = history.get("/v1/projects/digits/trend", params=of_cat).json()["items"]
+    assert by_label["cat"] == pytest.approx([item["value"] for item in of_class], abs=1e-6)
+    for box, *values in zip(charts["boxes"], *by_label.values(), strict=True):
+        assert (box[0], box[4]) == (min(values), max(values))
+
+
+def test_charts_are_drawn(history: httpx.Client, visit: Visitor) -> None:
+    page = visit(f"{history.base_url}/ui/projects/digits/models/lenet").page
+    for name in ("trend", "lines", "boxes"):
+        page.locator(f"[data-chart={name}] canvas").wait_for(state="visible")
+    page.get_by_label("Overall index").select_option("mcc")
+    page.get_by_role("button", name="Apply").click()
+    assert page.url.endswith("?index=r_prime&overall=mcc&limit=40")
+    assert page.locator("#trend").inner_text().startswith("Matthews")
+
+
+def target(client: httpx.Client, alias: str) -> str:
+    found: str = client.get(f"/v1/projects/digits/aliases/{alias}").json()["evaluation"]
+    return found
+
+
+def test_a_version_is_promoted(history: httpx.Client, visit: Visitor) -> None:
+    page = visit(f"{history.base_url}/ui/projects/digits/models/lenet").page
+    page.get_by_label("Evaluation", exact=True).select_option(index=3)
+    chosen = page.get_by_label("Evaluation", exact=True).input_value()
+    for alias in ("stable", "champion"):
+        page.get_by_label("Evaluation", exact=True).select_option(chosen)
+        page.get_by_label("Alias").fill(alias)
+        page.get_by_role("button", name="Promote").click()
+        assert page.get_by_role("status").inner_text() == f"The alias {alias} points there now."
+        assert target(history, alias) == chosen
+    row = page.locator("tbody tr", has=page.locator(f'a[href$="{chosen}"]'))
+    assert row.locator(".alias").all_inner_texts() == ["champion", "stable"]
+
+
+def test_a_promotion_that_comes_too_late_is_refused(history: httpx.Client, visit: Visitor) -> None:
+    seen = visit(f"{history.base_url}/ui/projects/digits/models/lenet")
+    other = history.get("/v1/projects/digits/evaluations?version=1.0").json()["items"][0]["id"]
+    answer = history.put(
+        "/v1/projects/digits/aliases/champion",
+        json={"evaluation": other},
+        headers={"If-Match": "*"},
+    )
+    assert answer.status_code == 200
+    seen.page.get_by_label("Alias").fill("champion")
+    seen.page.get_by_role("button", name="Promote").click()
+    assert "changed meanwhile" in seen.page.get_by_role("alert").inner_text()
+    assert target(history, "champion") == other
+    assert seen.violations() == []
+    # The browser says so itself wherever a page answers 412.
+    seen.complaints.clear()
+    seen.page.get_by_role("button", name="Promote").click()
+    assert target(history, "champion") != other
+
+
+def test_a_promotion_proves_where_it_comes_from(history: httpx.Client) -> None:
+    where = "/ui/projects/digits/models/lenet"
+    with httpx.Client(base_url=history.base_url) as browser:
+        page = browser.get(where).text
+        token = re.search(r'name="csrf_token" value="([^"]+)"', page)
+        evaluation = re.search(r'<option value="([0-9a-z]{26})">', page)
+        assert token is not None
+        assert evaluation is not None
+        form = {"alias": "proven", "evaluation": evaluation[1]}
+        right = {**form, "csrf_token": token[1]}
+        assert browser.post(where, data=form).status_code == 403
+        evil = {"Origin": "https://evil.example"}
+        assert browser.post(where, data=right, headers=evil).status_code == 403
+        cookies = dict(browser.cookies)
+        browser.cookies.clear()
+        assert browser.post(where, data=right).status_code == 403
+        assert history.get("/v1/projects/digits/aliases/proven").status_code == 404
+        browser.cookies.update(cookies)
+        assert browser.post(where, data={**right, "alias": "<b>"}).status_code == 422
+        assert browser.post(where, data={**right, "evaluation": "x"}).status_code == 422
+        assert browser.post(where, data=right).status_code == 303
+        assert target(history, "proven") == evaluation[1]
+
+
+# Nothing there
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/ui/projects/nothing", 404),
+        ("/ui/projects/digits?verdict=%3Cb%3Ebad", 422),
+        ("/ui/projects/digits?cursor=x", 422),
+        ("/ui/projects/digits?order=recall-ascending", 422),
+        ("/ui/compare?candidate=x&baseline=y", 404),
+        ("/ui/compare", 422),
+        ("/ui/nothing", 404),
+        ("/ui/projects/digits/models/nothing", 404),
+        ("/ui/projects/digits/models/lenet?index=%3Cb%3Ebad", 422),
+        ("/ui/projects/digits/models/lenet?limit=1", 422),
+    ],
+)
+def test_what_is_wrong_is_said_on_a_page(history: httpx.Client, path: str, status: int) -> None:
+    page = history.get(path, headers={"Accept": "text/html,*/*;q=0.8"})
+    assert page.status_code == status
+    assert page.headers["content-type"].startswith("text/html")
+    assert "<h1>" in page.text
+    assert "<b>bad" not in page.text
+    data = history.get(path)
+    assert data.headers["content-type"] == "application/problem+json"
+
+
+def test_an_empty_history_says_how_to_fill_it(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        seen = visit(f"{client.base_url}/ui/projects")
+        seen.shoot("projects-empty")
+        assert "Nothing is kept yet" in seen.page.inner_text("main")
+        assert seen.violations() == []
+    with keeping(serve_app, tmp_path, store="none") as client:
+        page = client.get("/ui/projects", headers={"Accept": "text/html"})
+        assert (page.status_code, "keeps no history" in page.text) == (409, True)
+        assert "ui/projects" not in client.get("/").text

@@ -1,0 +1,220 @@
+"""The pages in a real browser: all can use them, nothing leaves the host, no name is code."""
+
+import hashlib
+import time
+from collections.abc import Iterator
+from importlib.resources import files
+
+import httpx
+import numpy as np
+import orjson
+import pytest
+from playwright.sync_api import expect
+
+from rprime.core.catalog import INDICES
+from rprime.inquiry.glossary import INTERVALS
+from rprime.inquiry.reproduction import printed_table
+from rprime.report.formulas import formula
+from tests.dashboard.browser import WIDTHS, Visitor
+
+CLASSES = ("<script>alert(1)</script>", "שלום", "=cmd()")
+MATRIX = "\n".join(
+    ("\t".join(("", *CLASSES)), *(f"{name}\t5\t{i}\t{1 + i}" for i, name in enumerate(CLASSES)))
+)
+PAGES = {
+    "evaluator": "/",
+    "evaluation": "/ui/evaluations/{kept}",
+    "indices": "/ui/indices",
+    "index": "/ui/indices/r_prime",
+    "reproduced": "/ui/reproduced",
+    "problem": "/ui/evaluations/none",
+}
+EXPECTED = {"problem": "Failed to load resource: the server responded with a status of 404"}
+
+
+@pytest.fixture(scope="module")
+def kept(server: str) -> str:
+    """Keep the worse of two models of the paper, judged against the better one."""
+    labels, worse = printed_table("table8_cifar10_before")
+    _, better = printed_table("table8_cifar10_after")
+    gates = {"rules": [{"index": "recall", "classes": "all", "max_drop": 0.02}]}
+    body = {
+        "labels": labels,
+        "confusion_matrix": worse.cells.counts.tolist(),
+        "baseline": {"labels": labels, "confusion_matrix": better.cells.counts.tolist()},
+        "gates": gates,
+        "project": "pages",
+        "model": "cifar",
+        "version": "1",
+    }
+    found = httpx.post(f"{server}/v1/evaluate", content=orjson.dumps(body), headers=JSON)
+    assert found.status_code == 201, found.text
+    return str(found.json()["id"])
+
+
+JSON = {"Content-Type": "application/json"}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_everybody_can_use_a_page(server: str, visit: Visitor, kept: str, name: str) -> None:
+    seen = visit(server + PAGES[name].format(kept=kept))
+    assert seen.violations() == []
+    seen.shoot(name)
+    for width in WIDTHS:
+        seen.page.set_viewport_size({"width": width, "height": 900})
+        assert seen.overflow() == 0
+    # The browser says so itself wherever a page answers 404.
+    seen.complaints[:] = [c for c in seen.complaints if not c.startswith(EXPECTED.get(name, "-"))]
+
+
+def test_what_is_pasted_becomes_a_report_and_its_names_stay_text(
+    server: str, visit: Visitor
+) -> None:
+    page = visit(server).page
+    page.get_by_label("Confusion matrix").fill(MATRIX)
+    report = page.locator("[data-report]")
+    expect(report.locator(".classes tbody th")).to_have_text(list(CLASSES))
+    expect(report.locator("script:not([type='application/json'])")).to_have_count(0)
+    expect(page.locator(".cost h3")).to_contain_text("\u2192")
+
+
+def test_a_report_follows_the_options(server: str, visit: Visitor) -> None:
+    page = visit(server).page
+    first = page.locator(".tile .value").first
+    expect(first).to_have_text("0.9806")
+    page.get_by_label("Confidence").select_option("0.99")
+    expect(page.locator("[data-report]")).to_contain_text("99 % interval")
+    page.get_by_label("Rows are").select_option("rows_are_predicted")
+    expect(page.locator(".classes tbody tr").first.locator("td").first).to_have_text("977")
+
+
+def test_a_mistake_is_told_with_its_place(server: str, visit: Visitor) -> None:
+    seen = visit(server)
+    text = seen.page.get_by_label("Confusion matrix")
+    text.fill("1\t2\n3\tx")
+    alert = seen.page.get_by_role("alert")
+    expect(alert).to_contain_text("Matrix, row 2, column 2: ")
+    expect(text).to_have_attribute("aria-invalid", "true")
+    assert seen.violations() == []
+    text.fill("1\t2\n3\t4")
+    expect(alert).to_be_hidden()
+    # The browser notes every answer that is a problem.
+    seen.complaints[:] = [c for c in seen.complaints if "status of 422" not in c]
+
+
+def test_a_file_of_predictions_is_evaluated(server: str, visit: Visitor) -> None:
+    page = visit(server).page
+    content = b"y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\n"
+    given = {"name": "predictions.csv", "mimeType": "text/csv", "buffer": content}
+    page.get_by_label("Predictions or a matrix").set_input_files(given)  # type: ignore[arg-type] # a FilePayload
+    classes = page.locator(".classes tbody th")
+    expect(classes).to_have_text(["cat", "dog"])
+    page.get_by_label("Confidence").select_option("0.99")
+    expect(page.locator("[data-report]")).to_contain_text("99 % interval")
+    expect(classes).to_have_text(["cat", "dog"])
+
+
+def test_the_evaluator_keeps_nothing(client: httpx.Client) -> None:
+    body = orjson.dumps({"confusion_matrix": [[1, 2], [3, 4]], "project": "secret"})
+    answer = client.post("/ui/evaluate", content=body, headers={"Content-Type": "text/plain"})
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["pointer"] == "/project"
+    assert "secret" not in client.get("/v1/projects").text
+
+
+def test_the_keyboard_reaches_everything(server: str, visit: Visitor) -> None:
+    page = visit(server).page
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
+    heat = page.get_by_role("application")
+    heat.focus()
+    expect(page.locator(".cost h3")).to_have_text("4 \u2192 9")
+    page.keyboard.press("ArrowLeft")
+    expect(page.locator(".cost h3")).to_have_text("4 \u2192 8")
+    expect(page.locator(".cost")).to_contain_text("2 items")
+    term = page.locator(".tile a").first
+    term.focus()
+    definition = page.get_by_role("tooltip")
+    expect(definition).to_contain_text("One less the wrong and spurious predictions")
+    page.keyboard.press("Escape")
+    expect(definition).to_be_hidden()
+
+
+def test_the_reader_chooses_the_colours_for_good(server: str, visit: Visitor) -> None:
+    page = visit(server).page
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.get_by_role("button", name="Switch to dark colours").press("Enter")
+    dark = page.evaluate(ground)
+    assert dark != light
+    page.goto(f"{server}/ui/indices")
+    assert page.evaluate(ground) == dark
+
+
+def test_the_catalog_is_searched_while_typing(server: str, visit: Visitor) -> None:
+    page = visit(f"{server}/ui/indices").page
+    page.get_by_role("searchbox").fill("cohen 1960")
+    names = page.locator("[data-entry]:visible h2")
+    expect(names).to_have_text(["Cohen's kappa", "Largest attainable kappa"])
+    names.first.get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Cohen's kappa")
+    expect(page.get_by_text("delta method, on a scale")).to_be_visible()
+
+
+def test_a_thousand_classes_stay_usable(client: httpx.Client, server: str, visit: Visitor) -> None:
+    rng = np.random.default_rng(0)
+    cells = [[i, i, 50] for i in range(1000)]
+    cells += [[int(i), int(j), 1] for i, j in rng.integers(0, 1000, (9000, 2)) if i != j]
+    body = {"labels": [f"c{i}" for i in range(1000)], "cells": cells, "project": "pages"}
+    content = orjson.dumps(body)
+    kept = client.post("/v1/evaluate", content=content, headers=JSON).json()["id"]
+    start = time.monotonic()
+    page = visit(f"{server}/ui/evaluations/{kept}").page
+    expect(page.locator("[data-heat-note]")).to_contain_text("the 40 of 1,000 classes")
+    # It takes one second; other work on the machine must not fail it.
+    assert time.monotonic() - start < 10
+    expect(page.locator(".classes tbody tr")).to_have_count(200)
+
+
+def test_nothing_in_a_page_may_run_but_the_script_of_the_package(client: httpx.Client) -> None:
+    answer = client.get("/")
+    policy = answer.headers["content-security-policy"]
+    assert "script-src 'self';" in policy
+    assert "style-src 'self';" in policy
+    assert "unsafe" not in policy
+    assert " style=" not in answer.text
+
+
+def test_files_are_kept_by_browsers_as_long_as_they_stay_the_same(client: httpx.Client) -> None:
+    for link in _links(client.get("/").text):
+        answer = client.get(link)
+        assert answer.status_code == 200
+        if "?v=" in link:
+            assert "immutable" in answer.headers["cache-control"]
+            assert "immutable" not in client.get(link.partition("?")[0]).headers["cache-control"]
+
+
+def _links(text: str) -> Iterator[str]:
+    for part in text.split("./")[1:]:
+        link = part.partition('"')[0]
+        if "static/" in link:
+            yield f"/{link}"
+
+
+def test_every_interval_of_the_catalog_has_words() -> None:
+    assert {index.interval for index in INDICES} == INTERVALS.keys()
+
+
+def test_every_formula_of_the_catalog_was_built() -> None:
+    missing = [i.key for i in INDICES if not formula(i.tex).startswith("<math")]
+    assert missing == [], "npm ci && npm run build in service/rprime/dashboard/script"
+
+
+def test_the_script_was_built_from_its_sources() -> None:
+    room = files("rprime.dashboard")
+    sources = sorted(room.joinpath("script/src").iterdir(), key=lambda path: path.name)
+    digest = hashlib.sha256()
+    for path in (*sources, room.joinpath("script/package-lock.json")):
+        digest.update(path.read_bytes())
+    head = room.joinpath("static/dashboard.js").read_text()[:300]
+    assert digest.hexdigest() in head, "npm ci && npm run build in service/rprime/dashboard/script"

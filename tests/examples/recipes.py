@@ -1,0 +1,72 @@
+"""The recipes of examples/, run as their users run them."""
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NoReturn
+
+import pytest
+import yaml
+
+from tests.services import environment
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PROGRAMS = Path(sys.executable).parent
+NONE: Mapping[str, str] = MappingProxyType({})
+Done = subprocess.CompletedProcess[str]
+
+TRUE = ["cat"] * 200 + ["dog"] * 200
+GOOD = ["cat"] * 192 + ["dog"] * 8 + ["dog"] * 194 + ["cat"] * 6
+BAD = ["cat"] * 120 + ["dog"] * 80 + ["dog"] * 194 + ["cat"] * 6
+FEW = slice(180, 220)
+"""Too few items to tell."""
+
+
+def load(name: str) -> Any:
+    return yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
+
+
+def filled(text: str, **contexts: Mapping[str, str]) -> str:
+    """Evaluate the expressions of GitHub; what is not there is empty, as it is there."""
+
+    def value(found: re.Match[str]) -> str:
+        return contexts[found[1]].get(found[2], "")
+
+    return re.sub(r"\$\{\{ (\w+)\.([\w-]+) \}\}", value, text)
+
+
+def run(
+    *command: str | Path, cwd: Path, variables: Mapping[str, str] = NONE, timeout: float = 120
+) -> Done:
+    """Run a recipe with the programs of this environment in PATH."""
+    path = os.pathsep.join([str(PROGRAMS), os.environ["PATH"]])
+    return subprocess.run(
+        command,
+        cwd=cwd,
+        env=environment(**{"PATH": path, **variables}),
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
+
+
+def write_csv(path: Path, **columns: list[str]) -> None:
+    rows = [",".join(row) for row in zip(*columns.values(), strict=True)]
+    path.write_text("\n".join([",".join(columns), *rows, ""]), encoding="utf-8")
+
+
+def missing(what: str) -> NoReturn:
+    """Skip a test and say loudly that it did not run; in CI fail."""
+    if os.environ.get("CI_RUN"):
+        pytest.fail(what)
+    pytest.skip(f"NOT TESTED: {what}")
+
+
+def out_of_reach(said: str) -> NoReturn:
+    """Skip a test for want of a package registry, in CI, too: it says nothing about the code."""
+    pytest.skip(f"NOT TESTED: the package registry gives nothing: {said[-500:]}")

@@ -1,0 +1,50 @@
+"""The guide to the recipes tells the truth: its commands end as it says, its links lead on."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.examples.recipes import EXAMPLES, load, run
+
+GUIDE = (EXAMPLES / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language: str) -> list[str]:
+    found = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+    assert found
+    return found
+
+
+@pytest.mark.slow
+def test_every_command_ends_as_it_says(server: str, tmp_path: Path) -> None:
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    for line in "".join(blocks("sh")).splitlines():
+        command, _, said = line.partition("  # ends with ")
+        command = command.replace("http://127.0.0.1:8000", server)
+        done = run("sh", "-c", command, cwd=tmp_path)
+        assert done.returncode == int(said or 0), f"{line}\n{done.stdout}\n{done.stderr}"
+    assert (tmp_path / "rprime.html").exists()
+
+
+def test_every_recipe_is_named_and_every_link_leads_to_one() -> None:
+    linked = set(re.findall(r"\]\(([^)]+)\)", GUIDE))
+    assert all((EXAMPLES / link).exists() for link in linked)
+    recipes = [*EXAMPLES.glob("*.py"), *EXAMPLES.glob("*.sh"), *EXAMPLES.glob("*/*.yml")]
+    assert {path.relative_to(EXAMPLES).as_posix() for path in recipes} <= linked
+
+
+def test_the_use_of_the_action_is_valid(tmp_path: Path) -> None:
+    (snippet,) = blocks("yaml")
+    workflow = tmp_path / "workflow.yml"
+    workflow.write_text(f"on: push\n{snippet}", encoding="utf-8")
+    schema = ("--builtin-schema", "vendor.github-workflows")
+    assert run("check-jsonschema", *schema, workflow, cwd=tmp_path).returncode == 0
+    action = load("github/action.yml")
+    steps = yaml.safe_load(snippet)["jobs"]["gate"]["steps"]
+    (used,) = (step for step in steps if "examples/github@" in step.get("uses", ""))
+    required = {name for name, found in action["inputs"].items() if found.get("required")}
+    assert required <= used["with"].keys() <= action["inputs"].keys()
+    assert re.findall(r"outputs\.(\w+)", snippet)[0] in action["outputs"]
+    assert used["uses"] in (EXAMPLES / "github" / "action.yml").read_text(encoding="utf-8")

@@ -1,0 +1,237 @@
+"""Who is let in, and what those are told who are not."""
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, ExitStack
+from http.client import HTTPResponse
+from pathlib import Path
+from time import monotonic
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from rprime.connections import COMPLETE
+from rprime.problems import Problem
+from rprime.routes.in_flight import InFlight
+from rprime.settings import Limits
+from tests.services import RPRIME, environment
+
+Serve = Callable[..., AbstractContextManager[httpx.Client]]
+
+
+def request(k: int) -> dict[str, Any]:
+    table = np.random.default_rng(0).integers(1, 60, (k, k))
+    return {"confusion_matrix": table.tolist()}
+
+
+def test_who_waited_too_long_is_told_to_come_again() -> None:
+    in_flight = InFlight(Limits(wait_seconds=1))
+    in_flight.admit({})
+    in_flight.admit({COMPLETE: monotonic() - 0.5})
+    with pytest.raises(Problem) as caught:
+        in_flight.admit({COMPLETE: monotonic() - 1.1})
+    assert (caught.value.status, caught.value.headers) == (503, {"Retry-After": "1"})
+
+
+def test_under_more_than_can_be_answered_some_are_answered_in_time(serve: Serve) -> None:
+    with serve(RPRIME_STORE="none", RPRIME_LIMITS_WAIT_SECONDS="0.05") as client:
+        url = str(client.base_url)
+
+        async def ask(clients: int) -> list[httpx.Response]:
+            limits = httpx.Limits(max_connections=None)
+            async with httpx.AsyncClient(base_url=url, limits=limits, timeout=60) as many:
+                asked = (many.post("/evaluate", json=request(100)) for _ in range(clients))
+                return await asyncio.gather(*asked)
+
+        found = asyncio.run(ask(60))
+        refused = [response for response in found if response.status_code != 200]
+        assert 0 < len(refused) < len(found)
+        for response in refused:
+            assert (response.status_code, response.json()["code"]) == (503, "overloaded")
+            assert response.headers["retry-after"] == "1"
+        assert client.post("/evaluate", json=request(3)).status_code == 200
+
+
+def test_all_who_come_at_once_are_let_in_at_once(client: httpx.Client) -> None:
+    with ExitStack() as stack:
+        address = client.base_url.host, client.base_url.port or 0
+        connections = [stack.enter_context(socket.create_connection(address)) for _ in range(300)]
+        for connection in connections:
+            connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        for connection in connections:
+            connection.settimeout(30)
+            assert connection.recv(12) == b"HTTP/1.1 200"
+
+
+def test_it_says_that_it_stops_before_it_does() -> None:
+    process = subprocess.Popen(
+        [RPRIME, "serve", "--port", "0"],
+        env=environment(RPRIME_STORE="none", RPRIME_DRAIN_SECONDS="30"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        found = re.search(r"http://\S+(?=,)", process.stdout.readline())
+    assert found
+    with httpx.Client(base_url=found[0], timeout=30) as client:
+        assert client.get("/readyz").status_code == 200
+        process.terminate()
+        deadline = time.monotonic() + 20
+        while (response := client.get("/readyz")).status_code == 200:
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        assert (response.status_code, response.json()["code"]) == (503, "stopping")
+        assert response.headers["connection"] == "close"
+        # What comes all the same is answered as ever.
+        assert client.get("/livez").status_code == 200
+        assert client.post("/evaluate", json=request(3)).status_code == 200
+    # A second signal is not held back.
+    os.kill(process.pid, signal.SIGTERM)
+    assert process.wait(25) == 0
+
+
+def test_what_takes_too_long_to_wait_for_is_told(serve: Serve) -> None:
+    head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    with ExitStack() as stack:
+        with serve(RPRIME_STORE="none", RPRIME_STOP_SECONDS="1") as client:
+            address = client.base_url.host, client.base_url.port or 0
+            connection = stack.enter_context(socket.create_connection(address, timeout=30))
+            connection.sendall(head + b"Content-Length: 100\r\n\r\n{")
+            assert client.get("/livez").status_code == 200
+        answer = connection.recv(65536)
+    assert answer.startswith(b"HTTP/1.1 503")
+    assert b'"stopping"' in answer
+
+
+@pytest.fixture(scope="module")
+def narrow(
+    serve: Serve, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[httpx.Client, Path]]:
+    """Give a service with room for one request, and its log."""
+    log = tmp_path_factory.mktemp("narrow") / "log"
+    settings = {"RPRIME_LIMITS_IN_FLIGHT_REQUESTS": "1", "RPRIME_LOG_REQUESTS": "1"}
+    with serve(RPRIME_STORE="none", log=log, **settings) as client:
+        yield client, log
+
+
+POST = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+BODY = b'{"confusion_matrix": [[5, 1], [2, 7]], "indices": ["accuracy"]}'
+WHOLE = b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
+
+
+def await_accepted(client: httpx.Client) -> None:
+    """Come last: who is answered has been accepted after all who came before."""
+    address = client.base_url.host, client.base_url.port or 0
+    with socket.create_connection(address, timeout=30) as last:
+        last.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        assert last.recv(12) == b"HTTP/1.1 200"
+
+
+def at_once(
+    client: httpx.Client, process: int, contents: list[bytes], *, known: bool
+) -> list[tuple[socket.socket, HTTPResponse]]:
+    """Have the service find all requests at the same time, on connections that it knows or not."""
+    address = client.base_url.host, client.base_url.port or 0
+
+    def connected() -> list[socket.socket]:
+        return [socket.create_connection(address, timeout=30) for _ in contents]
+
+    connections = connected() if known else []
+    if known:
+        await_accepted(client)
+    os.kill(process, signal.SIGSTOP)
+    connections = connections or connected()
+    for connection, content in zip(connections, contents, strict=True):
+        connection.sendall(content)
+    os.kill(process, signal.SIGCONT)
+    answers = [HTTPResponse(connection) for connection in connections]
+    for answer in answers:
+        answer.begin()
+    return list(zip(connections, answers, strict=True))
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_who_finds_the_line_full_is_told_to_come_again(
+    narrow: tuple[httpx.Client, Path], processes: dict[int, int], *, known: bool
+) -> None:
+    client, log = narrow
+    process = processes[client.base_url.port or 0]
+    contents = [POST + b"X-Request-Id: mine-%d\r\n" % i + WHOLE for i in range(12)]
+    found = at_once(client, process, contents, known=known)
+    refused = [(i, *one) for i, one in enumerate(found) if one[1].status != 200]
+    assert 6 < len(refused) < len(found)
+    for i, connection, answer in refused:
+        problem = json.loads(answer.read())
+        assert (answer.status, problem["code"]) == (503, "overloaded")
+        assert problem["request_id"] == answer.headers["x-request-id"] == f"mine-{i}"
+        assert answer.headers["retry-after"] == "1"
+        assert answer.headers["content-type"] == "application/problem+json"
+        assert answer.headers["x-content-type-options"] == "nosniff"
+        if answer.headers["connection"] != "close":
+            # The connection is as good as before.
+            connection.sendall(POST + WHOLE)
+            again = HTTPResponse(connection)
+            again.begin()
+            assert (again.status, bool(again.read())) == (200, True)
+    for connection, _ in found:
+        connection.close()
+    lines = [json.loads(line) for line in log.read_text().splitlines()]
+    logged = {line["request_id"]: line["status"] for line in lines if "request_id" in line}
+    assert all(logged[f"mine-{i}"] == answer.status for i, (_, answer) in enumerate(found))
+
+
+def test_where_the_line_is_full_others_than_short_posts_are_told_too(
+    narrow: tuple[httpx.Client, Path], processes: dict[int, int]
+) -> None:
+    client, _ = narrow
+    host = b" HTTP/1.1\r\nHost: localhost\r\n"
+    kinds = {
+        "catalog": b"GET /v1/indices" + host + b"\r\n",
+        "probe": b"GET /livez" + host + b"\r\n",
+        "pipelined": (POST + WHOLE) * 2,
+        "closing": POST + b"Connection: close\r\n" + WHOLE,
+        "broken": b"POST \x00\r\n\r\n",
+    }
+    contents = [*kinds.values(), *([POST + WHOLE] * 6)]
+    found = at_once(client, processes[client.base_url.port or 0], contents, known=True)
+    statuses = [answer.status for _, answer in found]
+    answered = dict(zip(kinds, statuses, strict=False))
+    assert (answered["probe"], answered["broken"]) == (200, 400)
+    assert statuses.count(503) > 5
+    assert set(statuses) == {200, 400, 503}
+    assert found[list(kinds).index("closing")][1].will_close
+    for connection, _ in found:
+        connection.close()
+
+
+def test_a_line_is_empty_when_all_are_answered(
+    narrow: tuple[httpx.Client, Path], processes: dict[int, int]
+) -> None:
+    client, _ = narrow
+    process = processes[client.base_url.port or 0]
+    for content in (POST + WHOLE, POST + b"Content-Length: 9\r\n\r\n{", b"GET /v1/indices"):
+        # Some go away before they are answered, or before they have said all.
+        os.kill(process, signal.SIGSTOP)
+        for _ in range(5):
+            with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as one:
+                one.sendall(content)
+        os.kill(process, signal.SIGCONT)
+    await_accepted(client)
+    deadline = time.monotonic() + 20
+    # One who stayed in a line of one would have all others refused.
+    while client.post("/evaluate", json=request(3)).status_code != 200:
+        assert time.monotonic() < deadline
+    # The request that asks stands there, too.
+    while "\nrprime_in_flight_requests 1.0\n" not in (text := client.get("/metrics").text):
+        assert time.monotonic() < deadline, text

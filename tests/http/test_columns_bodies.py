@@ -1,0 +1,303 @@
+"""Items that come as columns: the same report as from JSON, in whatever form they are sent."""
+
+import gzip
+import hashlib
+import io
+import json
+from typing import Any
+
+import httpx
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet
+import pytest
+import zstandard
+
+from rprime import evidence
+from tests.http.column_bodies import (
+    MEDIA_TYPES,
+    WRITERS,
+    Columns,
+    as_arrow,
+    as_csv,
+    as_npz,
+    as_parquet,
+    fault,
+    posted,
+    report,
+    send,
+)
+
+Json = dict[str, Any]
+
+ITEMS = 200_000
+
+
+@pytest.fixture(scope="module")
+def labels() -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    draw = np.random.default_rng(0)
+    true = draw.integers(0, 12, ITEMS)
+    return true, np.where(draw.random(ITEMS) < 0.8, true, draw.integers(0, 12, ITEMS))
+
+
+Labels = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
+
+
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+def test_integers_give_the_report_of_json(client: httpx.Client, labels: Labels, kind: str) -> None:
+    true, predicted = labels
+    found = report(client, kind, {"y_true": true, "y_pred": predicted})
+    assert found == posted(client, y_true=true, y_pred=predicted)
+
+
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+def test_strings_give_the_report_of_json(client: httpx.Client, labels: Labels, kind: str) -> None:
+    names = np.array([f"class {9 - i} é" for i in range(12)])
+    true, predicted = (names[part] for part in labels)
+    found = report(client, kind, {"y_true": true.tolist(), "y_pred": predicted.tolist()})
+    assert found == posted(client, y_true=true.tolist(), y_pred=predicted.tolist())
+
+
+@pytest.mark.parametrize(
+    ("kind", "hole"), [("arrow", None), ("arrow", "unused too"), ("parquet", "unused too")]
+)
+def test_dictionaries_count_only_what_occurs(
+    client: httpx.Client, kind: str, hole: str | None
+) -> None:
+    names = pa.array(["unused", "b", hole, "a"])
+    true = pa.DictionaryArray.from_arrays(pa.array([3, 1, 3]), names)
+    predicted = pa.DictionaryArray.from_arrays(pa.array([3, None, None if hole else 2]), names)
+    found = report(client, kind, {"y_true": true, "y_pred": predicted})
+    assert found == posted(client, y_true=["a", "b", "a"], y_pred=["a", None, None])
+
+
+@pytest.mark.parametrize("kind", ["csv", "arrow", "parquet"])
+def test_null_is_unclassified(client: httpx.Client, kind: str) -> None:
+    found = report(client, kind, {"y_true": [10, 9, 9], "y_pred": [None, 9, 10]})
+    assert found == posted(client, y_true=[10, 9, 9], y_pred=[None, 9, 10])
+
+
+def test_nan_is_unclassified(client: httpx.Client) -> None:
+    columns = {"y_true": np.array([10, 9]), "y_pred": np.array([np.nan, 9.0])}
+    assert report(client, "npz", columns) == posted(client, y_true=[10, 9], y_pred=[None, 9])
+
+
+@pytest.mark.parametrize("kind", ["csv", "arrow", "parquet"])
+def test_no_true_label_is_refused_with_its_row(client: httpx.Client, kind: str) -> None:
+    true: list[int | None] = [1] * 150_000
+    true[140_000] = None
+    body = WRITERS[kind]({"y_true": true, "y_pred": [1] * 150_000})
+    assert fault(send(client, kind, body)) == (422, "/y_true/140000", "no_label")
+
+
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+def test_labels_that_come_late_have_their_place(client: httpx.Client, kind: str) -> None:
+    true = np.sort(np.random.default_rng(1).integers(-400, 70_000, 100_000))[::-1].copy()
+    predicted = np.where(np.arange(true.size) % 3, true, -400)
+    request = {"indices": ["accuracy"], "intervals": False}
+    found = report(client, kind, {"y_true": true, "y_pred": predicted}, request)
+    assert found == posted(client, y_true=true, y_pred=predicted, **request)
+
+
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+def test_everything_at_once_is_as_in_json(client: httpx.Client, labels: Labels, kind: str) -> None:
+    true, predicted = (part[:70_000] for part in labels)
+    other, weights = np.roll(predicted, 1), np.random.default_rng(2).random(true.size)
+    groups = np.arange(true.size)[::-1] // 5
+    options = {"gates": {"rules": [{"index": "r_prime", "max_drop": 0.02}]}}
+    columns = {"y_true": true, "y_pred": predicted, "y_pred_baseline": other}
+    columns |= {"sample_weight": weights, "group": groups}
+    found = json.loads(report(client, kind, columns, options))
+    members = {"y_true": true, "y_pred": predicted, "sample_weight": weights, "groups": groups}
+    wanted = json.loads(posted(client, **members, baseline={"y_pred": other}, **options))
+    assert found["comparison"]["pairing"] == "paired"
+    assert found == wanted
+
+
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+def test_codes_are_positions_in_the_labels(client: httpx.Client, kind: str) -> None:
+    names = ["zebra", "ant", "cat"]
+    columns = {"y_true": np.array([0, 1, 0], np.int8), "y_pred": np.array([0, -1, 1], np.int8)}
+    found = report(client, kind, columns, {"codes": True, "labels": names})
+    true, predicted = ["zebra", "ant", "zebra"], ["zebra", None, "ant"]
+    assert found == posted(client, y_true=true, y_pred=predicted, labels=names)
+
+
+def test_items_with_ids_are_the_same_in_any_order(client: httpx.Client) -> None:
+    draw = np.random.default_rng(3)
+    true, ids = draw.integers(0, 3, 1000), [f"item {i}" for i in range(1000)]
+    columns = {"y_true": true, "y_pred": np.roll(true, 1), "item_id": np.array(ids)}
+    order = draw.permutation(1000)
+    first = report(client, "arrow", columns)
+    other = {name: values[order] for name, values in columns.items()}
+    assert report(client, "parquet", other) == first
+    assert report(client, "csv", other) == first
+    assert report(client, "npz", other) == first
+    assert report(client, "csv", other | {"item_id": np.array(ids)}) != first
+
+
+def test_integers_as_ids_are_their_decimal_text(client: httpx.Client) -> None:
+    columns = {"y_true": np.array([0, 1, 2]), "y_pred": np.array([0, 2, 2])}
+    ids = np.array([-5, 10, 9])
+    first = report(client, "arrow", columns | {"item_id": ids.astype(str)})
+    assert report(client, "npz", columns | {"item_id": ids}) == first
+    assert report(client, "parquet", columns | {"item_id": ids}) == first
+
+
+def test_the_fingerprint_with_ids_is_the_published_one() -> None:
+    bounds = evidence.Bounds(classes=10, inflated=1000, depth=8)
+    body = as_csv({"y_true": ["b", "a"], "y_pred": ["b", "b"], "item_id": ["x", "Ab"]})
+    document = evidence.read_columns(
+        "csv", io.BytesIO(body), evidence.ask(b"", bounds), bounds, lambda _: None
+    )
+    expected = hashlib.sha256(b'rprime-fp1\n["a","b"]\n' + np.array([0, 1], "<u4").tobytes())
+    expected.update(b"\2\0\0\0Ab\1\0\0\0x")
+    assert evidence.read(document, evidence.Limits()).fingerprint == expected.hexdigest()
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "zstd"])
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+def test_a_compressed_body_is_inflated(
+    client: httpx.Client, labels: Labels, kind: str, encoding: str
+) -> None:
+    columns = {"y_true": labels[0], "y_pred": labels[1]}
+    body = WRITERS[kind](columns)
+    sent = gzip.compress(body) if encoding == "gzip" else zstandard.compress(body)
+    response = send(client, kind, sent, encoding=encoding)
+    assert response.content == report(client, "arrow", columns)
+    cut = send(client, kind, sent[:-9], encoding=encoding)
+    assert fault(cut) == (400, "", "unreadable_body")
+
+
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+@pytest.mark.parametrize("end", [0, 1, 30, -3])
+def test_what_is_damaged_is_unreadable(client: httpx.Client, kind: str, end: int) -> None:
+    body = WRITERS[kind]({"y_true": ["a", "b"] * 50_000, "y_pred": ["b", "b"] * 50_000})[:end]
+    if kind == "csv" and end:
+        body += b'"\xff'
+    if kind == "arrow" and end == -3:
+        body = body[:-300]
+    assert send(client, kind, body).status_code in {400, 422}
+
+
+INFINITE = np.array([np.inf], np.float16)
+
+
+@pytest.mark.parametrize(
+    ("kind", "columns", "request_", "expected"),
+    [
+        ("arrow", {"y_true": [1]}, None, (422, "", "missing_column")),
+        ("csv", {"y_true": [1], "y_pred": [1], "x": [1]}, None, (422, "", "unknown_column")),
+        ("arrow", {"y_true": [1], "y_pred": ["1"]}, None, (422, "/y_pred", "mixed_labels")),
+        ("parquet", {"y_true": [1.5], "y_pred": [1]}, None, (422, "/y_true/0", "mixed_labels")),
+        ("arrow", {"y_true": [True], "y_pred": [1]}, None, (422, "/y_true", "column_type")),
+        ("arrow", {"y_true": [[1]], "y_pred": [1]}, None, (422, "/y_true", "column_type")),
+        ("npz", {"y_true": [1], "y_pred": [[1]]}, None, (422, "/y_pred", "wrong_shape")),
+        ("npz", {"y_true": [1], "y_pred": [1, 2]}, None, (422, "/y_pred", "wrong_length")),
+        ("arrow", {"y_true": [2**60], "y_pred": [1]}, None, (422, "/y_true/0", "out_of_range")),
+        ("npz", {"y_true": INFINITE, "y_pred": [1]}, None, (422, "/y_true/0", "mixed_labels")),
+        ("csv", {"y_true": ["\x7f"], "y_pred": ["b"]}, None, (422, "/y_true/0", "class_name")),
+        ("csv", {"y_true": [1], "y_pred": [2]}, {"codes": True}, (422, "/labels", "required")),
+        (
+            "npz",
+            {"y_true": [1], "y_pred": [2]},
+            {"codes": True, "labels": ["a", "b"]},
+            (422, "/y_pred/0", "out_of_range"),
+        ),
+        (
+            "arrow",
+            {"y_true": [1], "y_pred": [2]},
+            {"labels": [1]},
+            (422, "/y_pred/0", "undeclared_label"),
+        ),
+        (
+            "arrow",
+            {"y_true": [1], "y_pred": [1]},
+            {"y_true": [1]},
+            (422, "/y_true", "several_kinds"),
+        ),
+        ("arrow", {"y_true": [1], "y_pred": [1]}, {"indeces": []}, (422, "", "unknown_field")),
+        *(
+            (
+                kind,
+                {"y_true": [1, 1, 1], "y_pred": [1, 1, 1], "item_id": ["b", "a", "b"]},
+                None,
+                (422, "/item_id/2", "duplicate_id"),
+            )
+            for kind in ("arrow", "npz")
+        ),
+        (
+            "npz",
+            {"y_true": [1, 1], "y_pred": [1, 1], "item_id": [0.5, 1.5]},
+            None,
+            (422, "/item_id", "column_type"),
+        ),
+        (
+            "arrow",
+            {"y_true": [1, 1], "y_pred": [1, 1], "sample_weight": [1, -1]},
+            None,
+            (422, "/sample_weight/1", "out_of_range"),
+        ),
+        (
+            "arrow",
+            {"y_true": [1, 1], "y_pred": [1, 1], "group": ["a", None]},
+            None,
+            (422, "/group/1", "no_group"),
+        ),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_place(
+    client: httpx.Client,
+    kind: str,
+    columns: Columns,
+    request_: Json | None,
+    expected: tuple[int, str, str],
+) -> None:
+    assert fault(send(client, kind, WRITERS[kind](columns), request_)) == expected
+
+
+def test_pickles_are_never_read(client: httpx.Client) -> None:
+    columns = {"y_true": np.array(["a", None], object), "y_pred": np.array(["a", "b"])}
+    response = send(client, "npz", as_npz(columns))
+    assert fault(response) == (422, "/y_true", "column_type")
+
+
+def test_nothing_is_nothing_to_evaluate(client: httpx.Client) -> None:
+    for kind in MEDIA_TYPES:
+        body = WRITERS[kind]({"y_true": np.array([], int), "y_pred": np.array([], int)})
+        assert fault(send(client, kind, body)) == (422, "/y_true", "empty")
+
+
+def test_texts_that_are_no_integers_stay_what_they_are(client: httpx.Client) -> None:
+    found = json.loads(report(client, "csv", {"y_true": ["10", "9"], "y_pred": ["10", "9"]}))
+    assert found["labels"] == ["9", "10"]
+    found = json.loads(report(client, "csv", {"y_true": ["10", "09"], "y_pred": ["10", "9"]}))
+    assert found["labels"] == ["09", "10", "9"]
+
+
+def test_a_bomb_does_not_go_off(serve: Any) -> None:
+    with serve(RPRIME_LIMITS_OTHER_BODY_BYTES="1000000", RPRIME_STORE="none") as client:
+        zeros = np.zeros(3_000_000, np.uint8)
+        for kind in MEDIA_TYPES:
+            body = WRITERS[kind]({"y_true": zeros, "y_pred": zeros})
+            response = send(client, kind, body)
+            if kind in {"csv", "arrow"}:
+                response = send(client, kind, gzip.compress(body), encoding="gzip")
+            assert fault(response) == (413, "", "body_too_large"), kind
+
+
+def test_a_kept_evaluation_has_its_items(serve: Any) -> None:
+    with serve() as client:
+        columns: Columns = {"y_true": [0, 1, 1], "y_pred": [0, 1, 0], "item_id": ["c", "a", "b"]}
+        request: Json = {"project": "p", "model": "m", "version": "1"}
+        first = send(client, "arrow", as_arrow(columns), request)
+        assert first.status_code == 201, first.text
+        again = send(client, "csv", as_csv(columns), request)
+        assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
+        turned: Columns = {name: values[::-1] for name, values in columns.items()}
+        turned["y_pred"] = [1, 1, 0]
+        request |= {"version": "2", "baseline": {"evaluation": first.json()["id"]}}
+        compared = send(client, "parquet", as_parquet(turned), request).json()["comparison"]
+        assert compared["pairing"] == "paired"
+        assert compared["flips"]["wrong_to_right"] == 1

@@ -1,0 +1,266 @@
+"""POST /evaluate with a project: kept before it is answered, once, and held against the past."""
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.history_service import LABELS, Json, ServeApp, keep, keeping, labels, matrix
+
+RULES = [{"index": "accuracy", "max_drop": 0.05}]
+
+
+@pytest.fixture
+def client(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
+    with keeping(serve_app, tmp_path) as client:
+        yield client
+
+
+def codes(report: Json) -> list[str]:
+    return [warning["code"] for warning in report["warnings"]]
+
+
+def test_a_project_is_kept_and_found_where_the_answer_says(client: httpx.Client) -> None:
+    given: Json = {
+        "model": "lenet",
+        "version": "1.2",
+        "branch": "main",
+        "commit": "abc",
+        "tags": ["nightly", "a b"],
+        "source": "https://ci.example/7",
+        "test_set": {"id": "holdout"},
+    }
+    response = client.post("/evaluate", json=matrix(**given))
+    report = response.json()
+    assert response.status_code == 201
+    assert response.headers["location"] == report["links"]["self"]
+    assert report["id"] in report["links"]["self"]
+    assert {name: report[name] for name in given} == given
+    assert "gate" not in report
+
+
+def test_without_a_project_nothing_is_kept(client: httpx.Client) -> None:
+    response = client.post("/evaluate", json=matrix(project=None, version="1"))
+    assert response.status_code == 200
+    assert not {"id", "links", "project"} & response.json().keys()
+    assert "location" not in response.headers
+
+
+def test_without_a_store_a_project_is_refused(serve_app: ServeApp, tmp_path: Path) -> None:
+    with keeping(serve_app, tmp_path, store="none") as client:
+        assert client.get("/readyz").json()["store"] == "none"
+        assert keep(client, matrix(), 409)["code"] == "no_store"
+        batch = client.post(
+            "/v1/evaluate/batch", json={"requests": [matrix(), matrix(project=None)]}
+        )
+        assert [result["status"] for result in batch.json()["results"]] == [409, 200]
+
+
+@pytest.mark.parametrize(
+    ("content", "pointer"),
+    [
+        ({"project": "a/b"}, "/project"),
+        ({"project": None}, "/project"),
+        ({"project": ""}, "/project"),
+        ({"tags": ["a\nb"]}, "/tags/0"),
+        ({"baseline": {"alias": "x", "version": "y"}}, "/baseline"),
+        ({"baseline": {"alias": None}}, "/baseline"),
+        ({"baseline": {"alias": "x", "cells": [[0, 0, 1]]}}, "/baseline"),
+        ({"baseline": {"alias": "x", "axis": "rows_are_true"}}, "/baseline"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(client: httpx.Client, content: Json, pointer: str) -> None:
+    problem = keep(client, matrix() | content, 422)
+    assert [error["pointer"] for error in problem["errors"]] == [pointer]
+
+
+def test_a_stored_baseline_needs_a_project(client: httpx.Client) -> None:
+    problem = keep(client, matrix(project=None, baseline={"alias": "x"}), 422)
+    assert problem["errors"][0]["code"] == "needs_project"
+
+
+# Once
+
+
+def test_the_same_once_more_is_the_one_that_is_there(client: httpx.Client) -> None:
+    first = keep(client, matrix(version="1"))
+    assert keep(client, matrix(version="1"), 200) == first
+    others: list[Json] = [{"version": "2"}, {"model": "m"}, {"errors": 6}, {"beta": 2.0}]
+    for other in others:
+        assert keep(client, matrix(**{"version": "1", **other}))["id"] != first["id"]
+    gated = keep(client, matrix(version="1", gates={"rules": []}))
+    assert gated["id"] != first["id"]
+    assert keep(client, matrix(version="1", project="others"))["id"] != first["id"]
+
+
+def test_a_key_gets_the_same_answer_again(client: httpx.Client) -> None:
+    content = matrix(gates={"rules": RULES})
+    first = client.post("/evaluate", json=content, headers={"Idempotency-Key": '"k 1"'})
+    again = client.post("/evaluate", json=content, headers={"Idempotency-Key": "k 1"})
+    assert (first.status_code, again.status_code) == (201, 201)
+    assert first.content == again.content
+    for name in ("location", "evaluation-verdict", "content-type"):
+        assert first.headers[name] == again.headers[name]
+    assert again.headers["idempotency-replayed"] == "true"
+    assert "idempotency-replayed" not in first.headers
+
+
+def test_a_key_is_forgotten_after_a_day(client: httpx.Client, tmp_path: Path) -> None:
+    first = keep(client, matrix(), Idempotency_Key="k")
+    with closing(sqlite3.connect(tmp_path / "rprime.db", isolation_level=None)) as other:
+        # All but the last minute of the day goes by, then the rest.
+        other.execute("UPDATE replays SET expires = expires - 1000 * 60 * (24 * 60 - 1)")
+        assert keep(client, matrix(), Idempotency_Key="k")["id"] == first["id"]
+        other.execute("UPDATE replays SET expires = expires - 1000 * 60")
+    assert keep(client, matrix(), Idempotency_Key="k")["id"] != first["id"]
+
+
+def test_a_key_stands_for_one_payload(client: httpx.Client) -> None:
+    keep(client, matrix(), Idempotency_Key="k")
+    assert keep(client, matrix(errors=6), 422, Idempotency_Key="k")["code"] == (
+        "idempotency_key_reused"
+    )
+    headers = {"Idempotency-Key": "k", "Accept": "text/csv"}
+    assert client.post("/v1/evaluate", json=matrix(), headers=headers).status_code == 422
+
+
+@pytest.mark.parametrize(("key", "status"), [("x" * 255, 201), ("x" * 256, 400), ('""', 400)])
+def test_a_key_has_a_bounded_length(client: httpx.Client, key: str, status: int) -> None:
+    keep(client, matrix(), status, Idempotency_Key=key)
+
+
+def test_two_with_one_key_at_once_make_one(client: httpx.Client) -> None:
+    def post(_: int) -> httpx.Response:
+        return client.post("/evaluate", json=labels(), headers={"Idempotency-Key": "k"})
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(pool.map(post, range(24)))
+    assert {answer.status_code for answer in answers} <= {201, 409}
+    running = [answer for answer in answers if answer.status_code == 409]
+    assert all(answer.headers["retry-after"] == "1" for answer in running)
+    assert len({a.content for a in answers if a.status_code == 201}) == 1
+
+
+def test_a_rendering_is_replayed_as_it_was(client: httpx.Client) -> None:
+    headers = {"Accept": "text/markdown", "Idempotency-Key": "k"}
+    first, again = (client.post("/evaluate", json=matrix(), headers=headers) for _ in range(2))
+    assert first.headers["content-type"] == again.headers["content-type"]
+    assert first.headers["content-type"].startswith("text/markdown")
+    assert first.content == again.content
+
+
+# Baselines
+
+
+def test_a_missing_baseline_is_no_error(client: httpx.Client) -> None:
+    content = matrix(baseline={"alias": "champion"}, gates={"rules": RULES})
+    report = keep(client, content)
+    assert report["comparison"] is None
+    assert "no_baseline" in codes(report)
+    assert [r["verdict"] for r in report["gate"]["results"]] == ["no_baseline"]
+
+
+def test_a_version_is_held_against_another_one(client: httpx.Client) -> None:
+    old = keep(client, matrix(version="1"))
+    report = keep(client, matrix(7, version="2", baseline={"version": "1"}))
+    baseline = report["comparison"]["baseline"]
+    assert baseline["requested"] == {"version": "1"}
+    assert baseline["resolved"] == old["id"]
+    assert "newest" in baseline["why"]
+    assert report["comparison"]["pairing"] == "unpaired"
+    named = keep(client, matrix(7, version="3", baseline={"evaluation": old["id"]}))
+    assert named["comparison"]["baseline"]["resolved"] == old["id"]
+    other = matrix(7, project="others", baseline={"evaluation": old["id"]})
+    assert keep(client, other)["comparison"] is None
+
+
+def test_a_branch_passes_over_what_failed_or_was_waived(client: httpx.Client) -> None:
+    floor = {"index": "accuracy", "min_value": 0.85, "id": "floor"}
+    waiver = {"rule": "floor", "ceiling": 0.3, "reason": "r", "by": "b", "expires": "2999-01-01"}
+    good = keep(client, matrix(1, branch="main", gates={"rules": [floor]}))
+    bad = keep(client, matrix(30, branch="main", gates={"rules": [floor]}))
+    waived = keep(client, matrix(30, branch="main", gates={"rules": [floor], "waivers": [waiver]}))
+    assert [r["gate"]["verdict"] for r in (good, bad)] == ["pass", "fail"]
+    assert waived["gate"]["results"][0]["verdict"] == "waived"
+    found = keep(client, matrix(2, baseline={"branch": "main"}))["comparison"]["baseline"]
+    assert found["resolved"] == good["id"]
+    assert "2 newer skipped" in found["why"]
+
+
+def test_kept_items_make_comparisons_paired(client: httpx.Client) -> None:
+    keep(client, labels(version="1"))
+    paired = keep(client, labels(2, version="2", baseline={"version": "1"}))
+    assert paired["comparison"]["comparability"] == "same_items"
+    assert paired["comparison"]["pairing"] == "paired"
+    keep(client, labels(3, version="3", keep_items=False))
+    unpaired = keep(client, labels(2, version="4", baseline={"version": "3"}))
+    assert unpaired["comparison"]["comparability"] == "same_test_set"
+    assert unpaired["comparison"]["pairing"] == "unpaired"
+
+
+def test_a_large_request_is_kept_as_well(client: httpx.Client) -> None:
+    many = {"y_true": labels()["y_true"] * 60, "y_pred": labels()["y_pred"] * 60}
+    first = keep(client, labels() | many | {"version": "1"})
+    report = keep(client, labels() | many | {"version": "2", "baseline": {"version": "1"}})
+    assert report["comparison"]["baseline"]["resolved"] == first["id"]
+    assert report["comparison"]["flips"]["moved"] == 0
+
+
+# Looks
+
+
+def test_looks_are_counted_for_each_test_set(client: httpx.Client) -> None:
+    gates = {"rules": RULES, "looks": "spend"}
+    found = [keep(client, labels(seed, gates=gates))["gate"] for seed in range(1, 5)]
+    assert [gate["look"] for gate in found] == [1, 2, 3, 4]
+    assert found[0]["alpha"] / found[3]["alpha"] == pytest.approx(16)
+    other = keep(client, matrix(gates=gates, test_set={"fingerprint": "ab" * 32}))
+    assert other["gate"]["look"] == 1
+
+
+def test_a_gate_that_ignores_looks_names_none(client: httpx.Client) -> None:
+    for number in (1, 2):
+        report = keep(client, labels(number, version=str(number), gates={"rules": RULES}))
+        assert report["gate"]["look"] is None
+
+
+def test_what_is_not_counted_is_said(client: httpx.Client) -> None:
+    gates = {"rules": RULES, "looks": "spend"}
+    for content in (matrix(gates=gates), matrix(project=None, gates=gates)):
+        assert "looks_not_counted" in codes(client.post("/evaluate", json=content).json())
+
+
+def test_no_two_gates_spend_the_same_look(client: httpx.Client) -> None:
+    gates = {"rules": RULES, "looks": "spend"}
+    with ThreadPoolExecutor(8) as pool:
+        reports = list(pool.map(lambda i: keep(client, labels(i, gates=gates)), range(24)))
+    assert sorted(report["gate"]["look"] for report in reports) == list(range(1, 25))
+
+
+# Batches
+
+
+def test_each_of_a_batch_is_kept_by_itself(client: httpx.Client) -> None:
+    requests = [matrix(version="1"), matrix(project=None), matrix(version="1"), {"project": "p"}]
+    batch = client.post("/v1/evaluate/batch", json={"requests": requests})
+    assert batch.status_code == 207
+    results = batch.json()["results"]
+    assert [result["status"] for result in results] == [201, 200, 200, 422]
+    assert results[0]["report"] == results[2]["report"]
+    assert results[0]["report"]["labels"] == LABELS
+
+
+# Rest
+
+
+def test_what_was_acknowledged_is_there_after_a_restart(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        first = keep(client, matrix(version="1"))
+    with keeping(serve_app, tmp_path) as client:
+        assert keep(client, matrix(version="1"), 200) == first

@@ -1,0 +1,102 @@
+"""What the pages list of a history: the values that the reports have, in the order asked for."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rprime.inquiry.overview import HEADLINES, Listing, Order, latest_of, listing
+from rprime.store import Filters, InvalidCursorError, Store, open_store
+from tests.history_service import Json, ServeApp, keep, keeping, matrix
+
+FAILING = [{"index": "accuracy", "min_value": 0.99}]
+FOX: Json = {"confusion_matrix": [[80, 10], [5, 90]], "labels": ["eel", "fox"]}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("store")
+
+
+@pytest.fixture(scope="module")
+def reports(serve_app: ServeApp, folder: Path) -> list[Json]:
+    """Keep some evaluations; their reports, oldest first."""
+    requests = [
+        matrix(errors, model="ab"[number % 2], version=str(number))
+        for number, errors in enumerate((5, 2, 9, 4))
+    ]
+    requests.append(matrix(**FOX, model="a", gates={"rules": FAILING}))
+    requests.append(matrix(project="others"))
+    with keeping(serve_app, folder) as client:
+        return [keep(client, request | {"indices": None}) for request in requests]
+
+
+@pytest.fixture(scope="module")
+def store(reports: list[Json], folder: Path) -> Iterator[Store]:
+    assert reports
+    store = open_store(f"sqlite:///{folder}/rprime.db", read_only=True)
+    yield store
+    store.close()
+
+
+def value_of(report: Json, key: str) -> Any:
+    return report["overall"][key]["value"]
+
+
+# Lists
+
+
+def listed(store: Store, order: Order, limit: int = 10, cursor: str | None = None) -> Listing:
+    return listing(store, "pets", Filters(), order, limit=limit, cursor=cursor)
+
+
+def versions(found: Listing) -> list[str | None]:
+    return [row.summary.version for row in found.rows]
+
+
+def test_a_row_has_the_headlines_of_the_report(store: Store, reports: list[Json]) -> None:
+    rows = listed(store, Order()).rows
+    assert [row.summary.id for row in rows] == [r["id"] for r in reversed(reports[:5])]
+    for row, report in zip(rows, reversed(reports[:5]), strict=True):
+        for key, point in zip(HEADLINES, row.points, strict=True):
+            assert point.value == pytest.approx(value_of(report, key), abs=1e-12)
+            assert point.interval == pytest.approx(report["overall"][key]["interval"], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("by", "direction", "expected"),
+    [
+        ("date", "ascending", ["0", "1", "2", "3", None]),
+        ("version", "descending", ["3", "2", "1", "0", None]),
+        ("model", "ascending", [None, "2", "0", "3", "1"]),
+        ("r_prime", "descending", ["1", "3", None, "0", "2"]),
+        ("kappa", "ascending", ["2", None, "0", "3", "1"]),
+        ("verdict", "ascending", [None, "3", "2", "1", "0"]),
+    ],
+)
+def test_a_list_is_ordered(store: Store, by: str, direction: Any, expected: list[Any]) -> None:
+    assert versions(listed(store, Order(by, direction))) == expected
+
+
+@pytest.mark.parametrize("order", [Order(), Order("r_prime"), Order("date", "ascending")])
+def test_parts_of_a_list_make_the_whole(store: Store, order: Order) -> None:
+    found: list[str | None] = []
+    cursor = None
+    while True:
+        part = listed(store, order, limit=2, cursor=cursor)
+        found += versions(part)
+        cursor = part.next_cursor
+        if cursor is None:
+            break
+    assert found == versions(listed(store, order))
+    with pytest.raises(InvalidCursorError):
+        listed(store, order, cursor="elsewhere")
+
+
+def test_projects_come_with_their_newest_evaluation(store: Store, reports: list[Json]) -> None:
+    found = latest_of(store, list(store.projects()))
+    newest = [(one.project.name, one.newest and one.newest.id) for one in found]
+    assert newest == [("others", reports[5]["id"]), ("pets", reports[4]["id"])]
+    assert found[1].newest is not None
+    assert found[1].newest.verdict == "fail"

@@ -1,0 +1,203 @@
+"""Trend and leaderboard: computed from the stored tables, the same as each report says."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.history_service import LABELS, Json, ServeApp, keep, keeping, labels, matrix
+
+
+@pytest.fixture
+def client(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
+    with keeping(serve_app, tmp_path) as client:
+        yield client
+
+
+def trend(client: httpx.Client, index: str, **query: object) -> list[Json]:
+    params = {"index": index, **{name: str(value) for name, value in query.items()}}
+    answer = client.get("/v1/projects/pets/trend", params=params)
+    assert answer.status_code == 200, answer.text
+    items: list[Json] = answer.json()["items"]
+    return items
+
+
+def leaderboard(client: httpx.Client, index: str, **query: object) -> Json:
+    params = {"index": index, **{name: str(value) for name, value in query.items()}}
+    answer = client.get("/v1/projects/pets/leaderboard", params=params)
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def versions(board: Json) -> list[list[str]]:
+    return [[one["version"] for one in tier["versions"]] for tier in board["tiers"]]
+
+
+@pytest.mark.parametrize("index", ["accuracy", "r_prime", "kappa", "macro_f1", "chi2", "mcc"])
+def test_a_trend_has_the_values_of_the_reports(client: httpx.Client, index: str) -> None:
+    contents = [
+        matrix(3, version="1", indices=[index]),
+        labels(2, version="2", indices=[index]),
+        matrix(4, version="3", indices=[index], unclassified=[1, 0, 2]),
+        {**matrix(5, version="4", indices=[index]), "labels": ["eel", "dog", "cat"]},
+        labels(2, version="5", indices=[index], sample_weight=[0.5] * 400),
+    ]
+    reports = [keep(client, content) for content in contents]
+    items = trend(client, index)
+    assert [item["evaluation"] for item in items] == [report["id"] for report in reports]
+    for item, report in zip(items, reports, strict=True):
+        value = report["overall"][index]
+        assert item["value"] == pytest.approx(value["value"], rel=1e-12)
+        assert (item["interval"] is None) == (value["interval"] is None)
+        if value["interval"] is not None:
+            assert item["interval"] == pytest.approx(value["interval"], rel=1e-9)
+
+
+def test_a_trend_of_a_class_leaves_out_who_does_not_know_it(client: httpx.Client) -> None:
+    report = keep(client, matrix(3, version="1"))
+    other = {"confusion_matrix": [[5, 0], [1, 4]], "labels": ["dog", "fox"], "project": "pets"}
+    last = keep(client, {**other, "version": "2", "indices": ["recall"]})
+    assert [i["value"] for i in trend(client, "recall", **{"class": "dog"})] == [
+        report["per_class"]["dog"]["recall"]["value"],
+        last["per_class"]["dog"]["recall"]["value"],
+    ]
+    assert [i["version"] for i in trend(client, "recall", **{"class": "cat"})] == ["1"]
+    undefined = {"confusion_matrix": [[0, 0], [1, 4]], "labels": ["dog", "fox"]}
+    keep(client, {**undefined, "project": "pets", "version": "3", "indices": ["recall"]})
+    item = trend(client, "recall", **{"class": "dog"})[-1]
+    assert (item["value"], item["interval"]) == (None, None)
+
+
+def test_a_class_that_no_evaluation_has_is_not_found(client: httpx.Client) -> None:
+    keep(client, matrix())
+    query = {"index": "recall", "class": "unicorn"}
+    for path in ("trend", "leaderboard", "figures/trend.svg"):
+        answer = client.get(f"/v1/projects/pets/{path}", params=query)
+        assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
+        assert "`class`" in answer.json()["detail"]
+        assert "unicorn" not in answer.text
+    assert trend(client, "recall", **{"class": "unicorn"}, version="of which there is none") == []
+
+
+def test_items_in_groups_have_their_interval_in_the_report_alone(client: httpx.Client) -> None:
+    groups = [str(i // 4) for i in range(400)]
+    report = keep(client, labels(version="1", groups=groups))
+    keep(client, labels(2, version="2", gates={"rules": [{"index": "accuracy", "min_value": 0}]}))
+    first, second = trend(client, "accuracy")
+    assert first["value"] == report["overall"]["accuracy"]["value"]
+    assert (first["interval"], first["reason"]) == (None, "items_in_groups")
+    assert second["interval"] is not None
+    assert "reason" not in second
+
+
+def test_scores_are_not_kept_and_that_is_said(client: httpx.Client) -> None:
+    scores = np.random.default_rng(0).dirichlet([1, 1, 1], 400).tolist()
+    gates = {"rules": [{"index": "log_loss", "max_value": 9, "test": "none"}]}
+    content = labels(version="1", labels=LABELS, gates=gates) | {"y_score": scores}
+    content["indices"] = ["accuracy", "log_loss"]
+    report = keep(client, content)
+    found = client.get(report["links"]["self"]).json()
+    for answer in (report, found):
+        assert "scores_not_kept" in [warning["code"] for warning in answer["warnings"]]
+        assert answer["gate"]["results"][0]["observed"] == report["overall"]["log_loss"]["value"]
+    assert found["overall"]["log_loss"] == {
+        "value": None,
+        "interval": None,
+        "reason": "no_scores",
+    }
+    assert "scores_not_kept" in client.get(f"{report['links']['self']}/report.md").text
+    for path in ("trend", "leaderboard", "badge.svg"):
+        answer = client.get(f"/v1/projects/pets/{path}?index=log_loss")
+        assert answer.status_code == 422
+        assert "scores" in answer.json()["errors"][0]["detail"]
+    drop = {"rules": [{"index": "log_loss", "max_gain": 0.1}]}
+    held = keep(client, content | {"version": "2", "baseline": {"version": "1"}, "gates": drop})
+    assert held["gate"]["verdict"] == "inconclusive"
+    assert held["comparison"]["overall"]["log_loss"]["reason"] == "no_scores"
+
+
+def test_a_trend_is_the_newest_part_of_what_fits(client: httpx.Client) -> None:
+    for number in range(4):
+        keep(client, matrix(number, version=str(number), model="ab"[number % 2]))
+    assert [i["version"] for i in trend(client, "accuracy", limit=2)] == ["2", "3"]
+    assert [i["version"] for i in trend(client, "accuracy", model="a")] == ["0", "2"]
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["", "index=accurracy", "index=recall", "index=accuracy&class=cat", "index=weighted_kappa",
+     "index=accuracy&limit=100000", "index=accuracy&clas=cat"],
+)  # fmt: skip
+def test_a_series_of_nothing_is_refused(client: httpx.Client, query: str) -> None:
+    keep(client, matrix())
+    for path in ("trend", "leaderboard"):
+        assert client.get(f"/v1/projects/pets/{path}?{query}").status_code == 422
+
+
+def test_versions_that_nothing_tells_apart_share_a_tier(client: httpx.Client) -> None:
+    shares = {"a": 0.1, "b": 0.1, "c": 0.3, "d": 0.3}
+    for seed, (version, wrong) in enumerate(shares.items()):
+        keep(client, labels(seed, wrong, version=version))
+    board = leaderboard(client, "accuracy")
+    assert [set(tier) for tier in versions(board)] == [{"a", "b"}, {"c", "d"}]
+    assert [tier["tier"] for tier in board["tiers"]] == [1, 2]
+    assert "paired" in board["tiers"][0]["why"]
+    values = [one["value"] for tier in board["tiers"] for one in tier["versions"]]
+    assert values == sorted(values, reverse=True)
+    assert len(board["test_set"]) == 64
+
+
+def test_pairs_of_items_tell_apart_what_tables_cannot(client: httpx.Client) -> None:
+    """The same errors and some more: small beside all errors, plain beside the same ones."""
+    base = labels(1, 0.2)
+    pairs = enumerate(zip(base["y_true"], base["y_pred"], strict=True))
+    worse = [
+        LABELS[(LABELS.index(p) + 1) % 3] if t == p and i % 30 == 0 else p for i, (t, p) in pairs
+    ]
+    keep(client, base | {"version": "a"})
+    keep(client, base | {"y_pred": worse, "version": "b"})
+    assert versions(leaderboard(client, "accuracy")) == [["a"], ["b"]]
+    for content in (base | {"version": "a"}, base | {"y_pred": worse, "version": "b"}):
+        keep(client, {**content, "project": "pets", "model": "tables", "keep_items": False})
+    assert versions(leaderboard(client, "accuracy", model="tables")) == [["a", "b"]]
+
+
+def test_only_one_test_set_is_ranked(client: httpx.Client) -> None:
+    keep(client, matrix(1, version="old", test_set={"id": "spring"}))
+    keep(client, matrix(2, version="new", test_set={"id": "autumn"}))
+    board = leaderboard(client, "accuracy")
+    assert (board["test_set"], versions(board)) == ("autumn", [["new"]])
+    assert versions(leaderboard(client, "accuracy", test_set="spring")) == [["old"]]
+    print_ = keep(client, labels(1, version="items"))["test_set"]["fingerprint"]
+    assert versions(leaderboard(client, "accuracy", test_set=print_)) == [["items"]]
+    assert versions(leaderboard(client, "accuracy", test_set="none")) == []
+
+
+def test_only_the_newest_evaluation_of_a_version_stands(client: httpx.Client) -> None:
+    keep(client, matrix(1, version="1"))
+    second = keep(client, matrix(9, version="1"))["id"]
+    keep(client, matrix(5))
+    keep(client, matrix(6))
+    board = leaderboard(client, "accuracy")
+    shown = [one for tier in board["tiers"] for one in tier["versions"]]
+    assert [one["evaluation"] for one in shown if one["version"] == "1"] == [second]
+    assert len(shown) == 3
+
+
+def test_less_is_better_where_it_is(client: httpx.Client) -> None:
+    keep(client, labels(1, 0.1, version="good"))
+    keep(client, labels(2, 0.5, version="bad"))
+    assert versions(leaderboard(client, "error_rate")) == [["good"], ["bad"]]
+    answer = client.get("/v1/projects/pets/leaderboard?index=no_information_rate")
+    assert answer.json()["errors"][0]["code"] == "not_ordered"
+
+
+def test_what_has_no_value_has_no_place(client: httpx.Client) -> None:
+    keep(client, {"confusion_matrix": [[4, 1], [0, 0]], "project": "pets", "version": "1"})
+    keep(client, {"confusion_matrix": [[4, 1], [1, 9]], "project": "pets", "version": "2"})
+    board = leaderboard(client, "recall", **{"class": "1"})
+    assert versions(board) == [["2"]]
+    assert [(u["version"], u["reason"]) for u in board["unranked"]] == [("1", "no_true_samples")]

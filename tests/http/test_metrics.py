@@ -1,0 +1,149 @@
+"""What is counted, by what, and for whom."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import httpx
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from rprime import __version__, keys
+from rprime.app import create_app
+from rprime.settings import Settings
+from tests.history_service import matrix
+from tests.services import ServeApp
+
+Serve = Callable[..., AbstractContextManager[httpx.Client]]
+Labels = frozenset[tuple[str, str]]
+
+SECRET = "do-not-count-me"  # noqa: S105 - only a text to look for
+GATES = {"rules": [{"index": "accuracy", "min_value": 0.5}]}
+SCORES = {"y_true": ["a", "b"], "y_score": [[0.9, 0.1], [0.2, 0.8]], "labels": ["a", "b"]}
+BODIES = {
+    "confusion_matrix": matrix(project=None),
+    "cells": {"cells": [[0, 0, 5], [1, 1, 5], [0, 1, 1]], "labels": ["a", "b"]},
+    "labels": {"y_true": ["a", "b"], "y_pred": ["a", "a"]},
+    "scores": SCORES,
+}
+
+
+@pytest.fixture(scope="module")
+def counting(serve: Serve) -> Iterator[httpx.Client]:
+    with serve(RPRIME_LIMITS_IN_FLIGHT_BYTES="1000000") as client:
+        yield client
+
+
+def samples(client: httpx.Client) -> dict[tuple[str, Labels], float]:
+    """Give every value of a scrape, by its name and its labels."""
+    response = client.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=")
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value
+        for family in text_string_to_metric_families(response.text)
+        for sample in family.samples
+    }
+
+
+def value(client: httpx.Client, name: str, **labels: str) -> float:
+    return samples(client).get((name, frozenset(labels.items())), 0.0)
+
+
+def requests(client: httpx.Client, method: str, route: str, status: str) -> float:
+    labels = {"method": method, "route": route, "status": status}
+    return value(client, "rprime_request_seconds_count", **labels)
+
+
+def test_a_request_is_counted_by_the_template_of_its_route(counting: httpx.Client) -> None:
+    route = "/v1/projects/{project}/aliases/{alias}"
+    counting.get(f"/v1/projects/{SECRET}/aliases/{SECRET}")
+    counting.get(f"/v1/projects/other/aliases/{SECRET}")
+    assert requests(counting, "GET", route, "4xx") == 2
+
+
+def test_what_is_unknown_makes_no_series(counting: httpx.Client) -> None:
+    before = len(samples(counting))
+    for i in range(20):
+        counting.get(f"/{SECRET}/{i}")
+        counting.request("PROPFIND", f"/{SECRET}/{i}")
+    found = samples(counting)
+    assert requests(counting, "GET", "other", "4xx") >= 20
+    assert requests(counting, "other", "other", "4xx") >= 20
+    # Two histograms at most, however many were asked for.
+    assert len(found) - before <= 2 * 16
+    assert SECRET not in counting.get("/metrics").text
+
+
+@pytest.mark.parametrize("kind", BODIES)
+def test_an_evaluation_is_counted_by_its_evidence(counting: httpx.Client, kind: str) -> None:
+    labels = {"evidence": kind, "verdict": "none"}
+    before = value(counting, "rprime_evaluations_total", **labels)
+    assert counting.post("/evaluate", json=BODIES[kind]).status_code == 200
+    assert value(counting, "rprime_evaluations_total", **labels) == before + 1
+
+
+def test_a_verdict_is_counted_wherever_it_is_given(counting: httpx.Client) -> None:
+    single = matrix(project=None, gates=GATES)
+    asked = [single, matrix(gates=GATES), matrix(gates=GATES, version="2")]
+    verdicts = {counting.post("/evaluate", json=body).json()["gate"]["verdict"] for body in asked}
+    assert verdicts == {"pass"}
+    batch = {"requests": [single, {"cells": 7}, matrix(gates=GATES, version="3")]}
+    assert counting.post("/v1/evaluate/batch", json=batch).status_code == 207
+    csv = counting.post(
+        "/evaluate",
+        content="y_true,y_pred\na,a\nb,b\n",
+        params={"request": json.dumps({"gates": GATES})},
+        headers={"Content-Type": "text/csv"},
+    )
+    assert csv.status_code == 200, csv.text
+    tables = {"evidence": "confusion_matrix", "verdict": "pass"}
+    assert value(counting, "rprime_evaluations_total", **tables) == 5
+    labels = {"evidence": "labels", "verdict": csv.headers["evaluation-verdict"]}
+    assert value(counting, "rprime_evaluations_total", **labels) == 1
+
+
+def test_the_state_of_pools_store_and_memory_is_shown(counting: httpx.Client) -> None:
+    assert value(counting, "rprime_info", version=__version__) == 1
+    assert value(counting, "rprime_in_flight_limit_bytes") == 1_000_000
+    assert value(counting, "rprime_pool_places", pool="json") == 2
+    found = samples(counting)
+    for name in ("rprime_in_flight_bytes", "rprime_store_waiting"):
+        assert found[name, frozenset()] == 0
+    assert found["rprime_pool_requests", frozenset({("pool", "columns")})] == 0
+    assert found["rprime_store_open", frozenset()] == 1
+    assert found["process_resident_memory_bytes", frozenset()] > 0
+
+
+def test_openmetrics_comes_where_it_is_asked_for(counting: httpx.Client) -> None:
+    accept = "application/openmetrics-text; version=1.0.0"
+    response = counting.get("/metrics", headers={"Accept": accept})
+    assert response.headers["content-type"].startswith("application/openmetrics-text")
+    assert response.text.endswith("# EOF\n")
+
+
+def test_metrics_take_a_key_that_reads_all_projects(serve_app: ServeApp, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    tokens = {
+        "all": keys.create(path, ["read"])[1],
+        "one": keys.create(path, ["read"], project="p")[1],
+        "evaluate": keys.create(path, ["evaluate"])[1],
+    }
+    with serve_app(create_app(Settings(keys_file=path, store="none"))) as client:
+        found = {
+            name: client.get("/metrics", headers={"Authorization": f"Bearer {token}"})
+            for name, token in tokens.items()
+        }
+        assert client.get("/metrics").status_code == 401
+    assert {name: response.status_code for name, response in found.items()} == {
+        "all": 200,
+        "one": 403,
+        "evaluate": 403,
+    }
+    assert "\nrprime_store_open " not in found["all"].text
+
+
+@pytest.mark.slow
+def test_of_several_workers_each_series_names_its_own(serve: Serve) -> None:
+    with serve("--workers", "2", RPRIME_STORE="none") as client:
+        assert all(dict(labels).get("worker") for _, labels in samples(client))

@@ -1,0 +1,79 @@
+"""The contract as a document."""
+
+import json
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from jsonschema import Draft202012Validator
+
+DOCUMENT = Path(__file__).parents[2] / "openapi" / "openapi.json"
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+def test_the_file_is_what_the_code_says(rprime: Run) -> None:
+    assert rprime("openapi").stdout == DOCUMENT.read_text(encoding="utf-8"), (
+        "run: rprime openapi --output openapi/openapi.json"
+    )
+
+
+def test_the_command_writes_the_same_file(rprime: Run, tmp_path: Path) -> None:
+    rprime("openapi", "--output", str(tmp_path / "openapi.json"))
+    assert (tmp_path / "openapi.json").read_bytes() == DOCUMENT.read_bytes()
+
+
+def test_the_service_publishes_the_same_document(client: httpx.Client) -> None:
+    assert client.get("/openapi.json").json() == json.loads(DOCUMENT.read_text(encoding="utf-8"))
+
+
+@pytest.mark.slow
+def test_settings_do_not_change_the_document(rprime: Run) -> None:
+    changed = rprime("openapi", RPRIME_LIMITS_JSON_BODY_BYTES="1000", RPRIME_STORE="none")
+    assert changed.stdout == DOCUMENT.read_text(encoding="utf-8")
+
+
+def test_every_operation_says_what_it_does() -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    tags = {tag["name"] for tag in document["tags"]}
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            assert operation["summary"]
+            assert operation["description"]
+            assert set(operation["tags"]) <= tags
+
+
+def test_every_error_is_a_problem_with_an_example() -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for status, response in operation["responses"].items():
+                if status >= "400":
+                    assert list(response["content"]) == ["application/problem+json"]
+                    assert response["content"]["application/problem+json"]["examples"]
+
+
+@pytest.mark.parametrize(
+    ("path", "body"),
+    [
+        ("/evaluate", {"confusion_matrix": [[0]]}),
+        ("/evaluate", {"y_true": ["a", "b"], "y_pred": [None, None], "groups": ["p", "q"]}),
+        ("/evaluate", {"y_true": ["a"], "y_score": [[1.0]], "curves": True, "reject": "sweep"}),
+        (
+            "/v1/compare",
+            {"candidate": {"confusion_matrix": [[1]]}, "baseline": {"confusion_matrix": [[0]]}},
+        ),
+    ],
+)
+def test_answers_on_next_to_nothing_are_as_documented(
+    client: httpx.Client, path: str, body: dict[str, Any]
+) -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    answer = client.post(path, json=body)
+    assert answer.status_code == 200, answer.text
+    content = document["paths"][path]["post"]["responses"]["200"]["content"]["application/json"]
+    schema = content["schema"] | {"components": document["components"]}
+    Draft202012Validator(schema).validate(answer.json())

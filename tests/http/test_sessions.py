@@ -1,0 +1,409 @@
+"""Sessions of browsers, over real connections: what a cookie opens, and what it never does."""
+
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from html import unescape
+from pathlib import Path
+from subprocess import CompletedProcess
+
+import httpx
+import pytest
+from fastapi import FastAPI
+
+from rprime import keys
+from rprime.app import create_app
+from rprime.routes.sessions import LASTS_SECONDS, Sessions, destination
+from rprime.settings import Settings
+from tests.history_service import matrix
+
+Serve = Callable[..., AbstractContextManager[httpx.Client]]
+ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
+
+CLOSED = "/v1/indices"
+LINT = {"gates": {"rules": [{"index": "accuracy", "min_value": 0.5}]}} | {
+    "confusion_matrix": [[9, 1], [1, 9]],
+    "pairing": "paired",
+    "replicates": 100,
+}
+SECRET = "s" * 32
+ADDRESS = r'name="csrf_token" value="([^"]+)"'
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("keys") / "keys.json"
+
+
+@pytest.fixture(scope="module")
+def base(path: Path, serve_app: ServeApp) -> Iterator[httpx.Client]:
+    app = create_app(
+        Settings(
+            keys_file=path,
+            store=f"sqlite:///{path.parent}/rprime.db",
+            session_secret=SECRET,
+        )
+    )
+    with serve_app(app) as client:
+        yield client
+
+
+@pytest.fixture
+def browser_of(base: httpx.Client) -> Iterator[Callable[[], httpx.Client]]:
+    """Give what keeps cookies, as a browser does, but follows no redirect by itself."""
+    opened: list[httpx.Client] = []
+
+    def fresh() -> httpx.Client:
+        opened.append(httpx.Client(base_url=base.base_url, timeout=30))
+        return opened[-1]
+
+    yield fresh
+    for client in opened:
+        client.close()
+
+
+@pytest.fixture
+def browser(browser_of: Callable[[], httpx.Client]) -> httpx.Client:
+    return browser_of()
+
+
+def token_in(page: httpx.Response) -> str:
+    found = re.search(ADDRESS, page.text)
+    assert found is not None, page.text
+    return found[1]
+
+
+def signed_in(browser: httpx.Client, token: str, where: str = "/ui/sign-in") -> httpx.Response:
+    form = {"csrf_token": token_in(browser.get(where)), "key": token}
+    return browser.post(where, data=form)
+
+
+def csrf_of(browser: httpx.Client) -> str:
+    page = browser.get("/ui/indices")
+    found = re.search(r'name="csrf-token" content="([^"]+)"', page.text)
+    assert found is not None
+    return found[1]
+
+
+# Sign-in
+
+
+def test_a_browser_signs_in_and_comes_back(browser: httpx.Client, path: Path) -> None:
+    key, token = keys.create(path, ["admin"], name="Mallory's <b>")
+    asked = browser.get("/ui/evaluations/z?x=a%20b&y=%3F")
+    assert asked.status_code == 303
+    where = str(asked.url.join(asked.headers["location"]))
+    assert where.endswith("/ui/sign-in?next=ui%2Fevaluations%2Fz%3Fx%3Da%2520b%26y%3D%253F")
+    answer = signed_in(browser, token, where)
+    assert answer.status_code == 303
+    assert answer.headers["location"] == "../ui/evaluations/z?x=a%20b&y=%3F"
+    page = browser.get("/ui/indices")
+    assert "<bdi>Mallory&#39;s &lt;b&gt;</bdi>" in page.text
+    assert browser.get(CLOSED).status_code == 200
+    assert browser.get("/ui/sign-in?next=ui/indices").headers["location"] == "../ui/indices"
+    assert key.id in next(iter(browser.cookies.jar)).value  # type: ignore[operator] # it has one
+
+
+def test_the_cookie_is_for_this_host_alone_and_has_no_key_in_it(
+    browser: httpx.Client, path: Path
+) -> None:
+    _, token = keys.create(path, ["read"])
+    answer = signed_in(browser, token)
+    cookie = answer.headers["set-cookie"]
+    attributes = {part.strip().lower() for part in cookie.split(";")[1:]}
+    assert {"httponly", "samesite=strict", "path=/", f"max-age={LASTS_SECONDS}"} <= attributes
+    assert "secure" not in attributes
+    assert "domain" not in cookie.lower()
+    assert token.rpartition("_")[2] not in f"{cookie}{browser.get('/ui/indices').text}"
+
+
+@pytest.mark.parametrize(
+    "header", [{"Origin": "https://{host}"}, {"X-Forwarded-Proto": "https"}], ids=str
+)
+def test_under_https_the_cookie_is_kept_to_it(
+    browser: httpx.Client, path: Path, header: dict[str, str]
+) -> None:
+    _, token = keys.create(path, ["read"])
+    form = {"csrf_token": token_in(browser.get("/ui/sign-in")), "key": token}
+    host = browser.base_url.netloc.decode()
+    headers = {name: value.format(host=host) for name, value in header.items()}
+    answer = browser.post("/ui/sign-in", data=form, headers=headers)
+    cookie = answer.headers["set-cookie"]
+    assert cookie.startswith("__Host-rprime_session=")
+    assert "; Secure" in cookie
+    sent = {"Cookie": cookie.partition(";")[0]}
+    assert httpx.get(f"{browser.base_url}{CLOSED}", headers=sent).status_code == 200
+
+
+def test_a_script_is_told_instead_of_sent_to_sign_in(browser: httpx.Client) -> None:
+    headers = {"Sec-Fetch-Site": "same-origin", "Sec-Fetch-Mode": "cors"}
+    answer = browser.post("/ui/evaluate", content=b"1 2", headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (401, "unauthorized")
+
+
+def test_no_cache_shares_a_page(browser: httpx.Client, path: Path) -> None:
+    _, token = keys.create(path, ["read"])
+    signed_in(browser, token)
+    for where, wanted in (
+        ("/ui/projects", "private, no-cache"),
+        ("/ui/indices", "private, no-cache"),
+        ("/ui/sign-in", "no-store"),
+    ):
+        assert browser.get(where).headers["cache-control"] == wanted
+
+
+def test_a_wrong_key_signs_nobody_in(browser: httpx.Client, path: Path) -> None:
+    key, token = keys.create(path, ["read"])
+    keys.revoke(path, key.id)
+    for given, said in ((token, "The key is revoked."), ("<i>", "The key is not valid.")):
+        answer = signed_in(browser, given)
+        assert answer.status_code == 403
+        assert said in answer.text
+        assert "<i>" not in answer.text
+        assert browser.get(CLOSED).status_code == 401
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["//evil.example", "https://evil.example", "/ui/x", "ui/\\x", "ui/ x", "javascript:x", "",
+     "ui/sign-in", "?x=\r\nX: y"],
+)  # fmt: skip
+def test_signing_in_leads_nowhere_else(browser: httpx.Client, path: Path, asked: str) -> None:
+    _, token = keys.create(path, ["read"])
+    answer = signed_in(browser, token, str(httpx.URL("/ui/sign-in", params={"next": asked})))
+    assert answer.headers["location"] in {"../", "../ui/projects"}
+
+
+def test_only_pages_are_destinations() -> None:
+    for asked in ("ui/projects/a%20b?x=1", "", "?x", "ui/"):
+        assert destination(asked, "first") == asked
+    for other in (None, "v1/projects", "ui", "../x", "ui/sign-in?next=ui/sign-in"):
+        assert destination(other, "first") == "first"
+
+
+def test_it_leads_to_the_projects_only_where_there_are_some(
+    browser: httpx.Client, path: Path, serve_app: ServeApp
+) -> None:
+    _, token = keys.create(path, ["read"])
+    assert signed_in(browser, token).headers["location"] == "../ui/projects"
+    with serve_app(create_app(Settings(keys_file=path, store="none"))) as other:
+        assert signed_in(other, token).headers["location"] == "../"
+
+
+def test_signing_out_ends_it_in_the_browser(browser: httpx.Client, path: Path) -> None:
+    _, token = keys.create(path, ["read"])
+    signed_in(browser, token)
+    csrf = csrf_of(browser)
+    assert browser.post("/ui/sign-out").status_code == 415
+    assert browser.post("/ui/sign-out", data={"csrf_token": "x"}).status_code == 403
+    assert browser.get(CLOSED).status_code == 200
+    answer = browser.post("/ui/sign-out", data={"csrf_token": csrf})
+    assert (answer.status_code, answer.headers["location"]) == (303, "../")
+    assert answer.headers["clear-site-data"] == '"cache"'
+    assert not browser.cookies
+    assert browser.get(CLOSED).status_code == 401
+
+
+def test_without_keys_there_is_nothing_to_sign_in_to(client: httpx.Client) -> None:
+    assert client.get("/ui/sign-in").headers["location"] == "../ui/projects"
+    assert client.post("/ui/sign-in").status_code == 303
+    assert "Sign in" not in client.get("/ui/indices").text
+
+
+# What it opens
+
+
+def test_a_session_opens_what_its_key_opens(
+    browser_of: Callable[[], httpx.Client], path: Path
+) -> None:
+    _, admin = keys.create(path, ["admin"])
+    writer = browser_of()
+    for project in ("mine", "theirs"):
+        headers = {"Authorization": f"Bearer {admin}"}
+        request = matrix(project=project)
+        assert writer.post("/v1/evaluate", json=request, headers=headers).status_code == 201
+    _, token = keys.create(path, ["read"], project="mine")
+    browser = browser_of()
+    signed_in(browser, token)
+    assert browser.get("/v1/projects/mine/evaluations").status_code == 200
+    assert browser.get("/v1/projects/theirs/evaluations").status_code == 404
+    listed = browser.get("/v1/projects").json()["items"]
+    assert [project["name"] for project in listed] == ["mine"]
+    csrf = {"X-CSRF-Token": csrf_of(browser)}
+    assert browser.post("/v1/gates/lint", json=LINT, headers=csrf).status_code == 403
+    assert browser.delete("/v1/projects/mine", headers=csrf).json()["code"] == "forbidden"
+
+
+def test_revoking_the_key_ends_the_session(browser: httpx.Client, path: Path) -> None:
+    key, token = keys.create(path, ["read"])
+    signed_in(browser, token)
+    assert browser.get(CLOSED).status_code == 200
+    keys.revoke(path, key.id)
+    assert browser.get(CLOSED).status_code == 401
+    assert browser.get("/ui/evaluations/z").status_code == 303
+    assert "Sign in" in browser.get("/ui/sign-in").text
+
+
+def test_a_session_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Sessions(SECRET)
+    session = made.begin("k" * 12)
+    assert made.read(session.cookie) == session
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now + LASTS_SECONDS + 1)
+    assert made.read(session.cookie) is None
+
+
+def test_no_part_of_a_cookie_can_be_changed(browser: httpx.Client, path: Path) -> None:
+    _, token = keys.create(path, ["read"])
+    admin, _ = keys.create(path, ["admin"])
+    signed_in(browser, token)
+    cookie = str(next(iter(browser.cookies.jar)).value)
+    key, expires, nonce, signature = cookie.split(".")
+    forged = [
+        f"{admin.id}.{expires}.{nonce}.{signature}",
+        f"{key}.{int(expires) + 1}.{nonce}.{signature}",
+        f"{key}.{expires}.x.{signature}",
+        f"{key}.{expires}.{nonce}.{Sessions('t' * 32).begin(key).cookie.rpartition('.')[2]}",
+        Sessions("t" * 32).begin(key).cookie,
+        f"{key}.{expires}.{nonce}.",
+        "é",
+        "...",
+        "",
+    ]
+    with httpx.Client(base_url=browser.base_url) as client:
+        for one in forged:
+            sent = {"Cookie": f"rprime_session={one}".encode()}
+            assert client.get(CLOSED, headers=sent).status_code == 401  # type: ignore[arg-type] # bytes
+        sent = {"Cookie": f"rprime_session={cookie}".encode()}
+        assert client.get(CLOSED, headers=sent).status_code == 200  # type: ignore[arg-type] # bytes
+
+
+def test_a_cookie_of_nobody_opens_nothing(browser: httpx.Client) -> None:
+    browser.get("/ui/sign-in")
+    assert browser.cookies
+    assert browser.get(CLOSED).status_code == 401
+
+
+def test_a_wrong_key_is_not_made_up_for_by_a_cookie(browser: httpx.Client, path: Path) -> None:
+    _, token = keys.create(path, ["read"])
+    signed_in(browser, token)
+    wrong = {"Authorization": "Bearer x"}
+    assert browser.get(CLOSED, headers=wrong).status_code == 401
+    assert browser.get("/ui/evaluations/z", headers=wrong).status_code == 401
+
+
+# What it never does
+
+
+CROSS = [
+    {"Sec-Fetch-Site": "cross-site"},
+    {"Sec-Fetch-Site": "same-site"},
+    {"Origin": "https://evil.example"},
+    {"Origin": "null"},
+]
+
+
+@pytest.mark.parametrize("headers", CROSS, ids=str)
+def test_a_cookie_opens_nothing_to_another_site(
+    browser: httpx.Client, path: Path, headers: dict[str, str]
+) -> None:
+    _, token = keys.create(path, ["admin"])
+    signed_in(browser, token)
+    csrf = csrf_of(browser)
+    assert browser.get(CLOSED, headers=headers).status_code == 401
+    sent = {**headers, "X-CSRF-Token": csrf}
+    assert browser.post("/v1/gates/lint", json=LINT, headers=sent).status_code == 401
+    form = {"csrf_token": csrf}
+    assert browser.post("/ui/sign-out", data=form, headers=headers).status_code == 403
+    fresh = {"csrf_token": csrf, "key": token}
+    assert browser.post("/ui/sign-in", data=fresh, headers=headers).status_code == 403
+
+
+@pytest.mark.parametrize("sent", [None, "", "x", "of another session"])
+def test_a_change_needs_the_token_of_its_session(
+    browser_of: Callable[[], httpx.Client], path: Path, sent: str | None
+) -> None:
+    _, token = keys.create(path, ["admin"])
+    browser, other = browser_of(), browser_of()
+    signed_in(browser, token)
+    signed_in(other, token)
+    given = csrf_of(other) if sent == "of another session" else sent
+    headers = {} if given is None else {"X-CSRF-Token": given}
+    answer = browser.post("/v1/gates/lint", json=LINT, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (403, "unproven_origin")
+    right = {"X-CSRF-Token": csrf_of(browser)}
+    assert browser.post("/v1/gates/lint", json=LINT, headers=right).status_code == 200
+
+
+def test_a_form_that_is_too_old_is_shown_again(browser: httpx.Client, path: Path) -> None:
+    _, token = keys.create(path, ["read"])
+    answer = browser.get("/ui/sign-in")
+    for form in ({"key": token}, {"key": token, "csrf_token": "x"}):
+        answer = browser.post("/ui/sign-in", data=form)
+        assert answer.status_code == 403
+        assert "Send it once more." in answer.text
+        assert token not in answer.text
+    again = {"key": token, "csrf_token": token_in(answer)}
+    assert browser.post("/ui/sign-in", data=again).status_code == 303
+
+
+def test_a_form_has_bounds(browser: httpx.Client) -> None:
+    kind = {"Content-Type": "application/x-www-form-urlencoded"}
+    for content, status in ((b"x" * 70_000, 413), (b"a=%ff", 400), (b"&a=" * 500, 400)):
+        answer = browser.post("/ui/sign-in", content=content, headers=kind)
+        assert answer.status_code == status
+
+
+def test_a_link_on_another_site_leads_to_the_page(browser: httpx.Client) -> None:
+    headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+    answer = browser.get("/ui/evaluations/a%22%3Cb%3E?x=%22%3E&y", headers=headers)
+    assert answer.status_code == 200
+    found = re.search(r'content="0; url=([^"]+)"', answer.text)
+    assert found is not None
+    assert unescape(found[1]) == "./a%22%3Cb%3E?x=%22%3E&y"
+    assert "set-cookie" not in answer.headers
+
+
+# The process
+
+
+@pytest.mark.slow
+def test_workers_share_sessions_and_a_restart_ends_them(serve: Serve, path: Path) -> None:
+    _, token = keys.create(path, ["read"])
+    variables = {"RPRIME_KEYS_FILE": str(path), "RPRIME_STORE": "none"}
+    close = {"Connection": "close"}
+    with serve("--workers", "2", **variables) as browser:
+        signed_in(browser, token)
+        found = {browser.get(CLOSED, headers=close).status_code for _ in range(12)}
+        assert found == {200}
+        cookies = dict(browser.cookies)
+    with serve(**variables, RPRIME_SESSION_SECRET=SECRET) as browser:
+        browser.cookies.update(cookies)
+        assert browser.get(CLOSED).status_code == 401
+        browser.cookies.clear()
+        signed_in(browser, token)
+        cookies = dict(browser.cookies)
+    with serve(**variables, RPRIME_SESSION_SECRET=SECRET) as browser:
+        browser.cookies.update(cookies)
+        assert browser.get(CLOSED).status_code == 200
+
+
+def test_no_key_of_a_form_is_in_the_log(serve: Serve, path: Path, tmp_path: Path) -> None:
+    _, token = keys.create(path, ["read"])
+    log = tmp_path / "log"
+    variables = {"RPRIME_KEYS_FILE": str(path), "RPRIME_STORE": "none"}
+    with serve(log=log, **variables) as browser:
+        signed_in(browser, token[:-4] + "beef", "/ui/sign-in?next=ui/x")
+        signed_in(browser, token)
+        cookie = str(next(iter(browser.cookies.jar)).value)
+    written = log.read_text()
+    assert "signed_in" in written
+    assert token.rpartition("_")[2][:20] not in written
+    assert cookie not in written
+
+
+def test_a_short_secret_is_refused(rprime: Callable[..., CompletedProcess[str]]) -> None:
+    done = rprime("serve", RPRIME_SESSION_SECRET="short")  # noqa: S106 - that is what is refused
+    assert "RPRIME_SESSION_SECRET" in done.stderr
+    assert "short" not in done.stderr.replace("shorter", "")

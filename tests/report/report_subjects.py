@@ -1,0 +1,197 @@
+"""Subjects of renderings: real evaluations, plain ones and such with hostile names."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, date, datetime
+
+import numpy as np
+
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import compare
+from rprime.core.evaluate import evaluate
+from rprime.core.gates.gate import judge
+from rprime.core.gates.rules import Gate, Rule, Waiver
+from rprime.core.options import Options
+from rprime.core.table import ConfusionTable
+from rprime.report.subject import Subject
+from tests.core.comparison_sides import paper_side, side_of
+
+TODAY = date(2026, 1, 1)
+GATE = Gate(
+    rules=(
+        Rule(index="recall", kind="max_drop", limit=0.02, classes="all"),
+        Rule(index="accuracy", kind="min_value", limit=0.86),
+        Rule(index="macro_f1", kind="max_drop", limit=0.01),
+    )
+)
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</style></svg></details><h1>x",
+    "<img src=x onerror=alert(1)>",
+    "<!-- c -->",
+    "]]>",
+    "a|b",
+    "a\\",
+    "a\\|b",
+    "`x` ``y``",
+    "**bold** _it_ ~~s~~",
+    "[link](https://evil.example)",
+    "![img](https://evil.example/x.png)",
+    "https://evil.example/x",
+    "www.evil.example",
+    "user@example.com",
+    "@octocat",
+    "@org/team",
+    "#123",
+    "GH-12",
+    "!7 %3 ~bug $1 &2",
+    ":tada:",
+    "=cmd()",
+    "+1+1",
+    "-1+1",
+    "@SUM(1)",
+    " =1",
+    "::error::x",
+    "##[add-mask]0",
+    "##vso[task.setvariable]x",
+    "%0A::set-output name=x::y",
+    "{{7*7}}{% raw %}",
+    "${x} $(x)",
+    "[bold]x[/bold]",
+    "\"quoted\" & 'single', comma; semicolon",
+    "&lt;b&gt; &#64;x",
+    "שלום עולם",
+    "العربية abc 123",
+    "日本語",
+    "é́",
+    "# heading",
+    "- item",
+    "1. item",
+    "x" * 128,
+    # What the service refuses, but a library call could hold:
+    "tab\tand\nline\r\n::warning::x",
+    "\x1b[31mred\x1b[0m",
+    "nul\x00\x7f",
+    "\u202eoverride\u2066\u200b",
+    "\ud800",
+    "\ufffe",
+)
+
+
+def of_paper(name: str = "table4_mnist_lenet5", options: Options | None = None) -> Subject:
+    side = paper_side(name)
+    return Subject(
+        evaluation=evaluate(side.table, side.labels, options or Options()),
+        engine_version="0.1.0",
+        project="digits",
+        model="lenet5",
+        version="1.4.0",
+    )
+
+
+def judged(
+    candidate: Side, baseline: Side, gate: Gate = GATE, options: Options | None = None
+) -> Subject:
+    options = options or Options()
+    comparison = compare(candidate, baseline, options)
+    return Subject(
+        evaluation=evaluate(candidate.table, candidate.labels, options),
+        comparison=comparison,
+        gate=judge(gate, candidate, comparison, options, today=TODAY),
+        engine_version="0.1.0",
+        baseline="main (1.9.3)",
+        project="cifar10",
+        model="resnet18",
+        version="2.0.0",
+        id="ev_123",
+        created_at=datetime(2026, 1, 1, 12, tzinfo=UTC),
+        link="https://rprime.example/ui/evaluations/ev_123",
+        source="https://ci.example/runs/42",
+    )
+
+
+def cifar(gate: Gate = GATE) -> Subject:
+    """The paper's comparison the wrong way round, so that classes got worse."""
+    before, after = (
+        replace(paper_side(f"table8_cifar10_{when}"), test_set="t") for when in ("before", "after")
+    )
+    return judged(before, after, gate)
+
+
+def of_items(labels: tuple[str, ...], n: int, *, gate: Gate = GATE) -> Subject:
+    """A candidate that is worse than its baseline on the same items."""
+    k, rng = len(labels), np.random.default_rng(3)
+    true = rng.integers(0, k, n)
+    old = np.where(rng.random(n) < 0.8, true, rng.integers(0, k + 1, n))
+    new = np.where(rng.random(n) < 0.8, old, rng.integers(0, k + 1, n))
+    return judged(side_of(true, new, k, labels=labels), side_of(true, old, k, labels=labels), gate)
+
+
+def hostile() -> Subject:
+    """Hostile names wherever a name can stand."""
+    rule, label = HOSTILE[0], HOSTILE[1]
+    waiver = Waiver(
+        rule=rule, class_=label, ceiling=1.0, reason=HOSTILE[10], by="@octocat", expires=TODAY
+    )
+    strange = Rule(id=rule, index="precision", kind="max_drop", limit=0.02, classes="all")
+    gate = Gate(rules=(*GATE.rules, strange), waivers=(waiver,))
+    return replace(
+        of_items(HOSTILE, 6_000, gate=gate),
+        project=HOSTILE[0],
+        model=HOSTILE[5],
+        version=HOSTILE[8],
+        branch=HOSTILE[15],
+        commit=HOSTILE[25],
+        baseline=HOSTILE[11],
+        id=HOSTILE[44],
+        link="javascript:alert(1)",
+        source="https://ci.example/'\"><script>",
+    )
+
+
+def many(k: int = 1_000) -> Subject:
+    return of_items(tuple(f"class {i:04d}" for i in range(k)), 200 * k)
+
+
+def empty() -> Subject:
+    """No items at all, and of the indices none that a report shows first."""
+    options = Options(indices=("csi", "lift"))
+    table = ConfusionTable.dense(np.zeros((2, 2)))
+    return Subject(evaluation=evaluate(table, ("a", "b"), options), engine_version="0.1.0")
+
+
+def undecided() -> Subject:
+    """A gate that can neither pass nor fail, some of whose rules find nothing to compare."""
+    side = paper_side("table4_mnist_lenet5")
+    options = Options()
+    rules = (
+        Rule(index="accuracy", kind="max_drop", limit=0.01),
+        Rule(index="recall", kind="min_value", limit=0.97, classes="all"),
+        Rule(index="accuracy", kind="max_value", limit=0.5, severity="warn"),
+    )
+    gate = judge(Gate(rules=rules), side, None, options, today=TODAY)
+    return replace(of_paper(), gate=gate)
+
+
+def different() -> Subject:
+    """Two test sets that nobody may compare."""
+    before, after = (paper_side(f"table8_cifar10_{when}") for when in ("before", "after"))
+    return judged(replace(before, test_set="a"), replace(after, test_set="b"))
+
+
+def renamed() -> Subject:
+    """One class has another name in the baseline, so some indices cannot be compared."""
+    before, after = (paper_side(f"table8_cifar10_{when}") for when in ("before", "after"))
+    labels = (*after.labels[:-1], "lorry")
+    return judged(replace(before, test_set="t"), replace(after, labels=labels, test_set="t"))
+
+
+SUBJECTS: dict[str, Callable[[], Subject]] = {
+    "paper": of_paper,
+    "cifar": cifar,
+    "hostile": hostile,
+    "empty": empty,
+    "undecided": undecided,
+    "different": different,
+    "renamed": renamed,
+}

@@ -1,0 +1,294 @@
+"""Figures over HTTP: real images, of what is stored, always the same, with every name as text."""
+
+import re
+import struct
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from rprime import keys
+from tests.history_service import LABELS, Json, ServeApp, keep, keeping, matrix
+from tests.report.report_subjects import HOSTILE
+from tests.services import Serve
+
+SVG = "{http://www.w3.org/2000/svg}"
+ODD = ["<b>x</b>", "$a_1$", "_hidden"]
+
+
+@pytest.fixture(scope="module")
+def stored(serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Serve a project with a comparison, verdicts and odd names."""
+    with keeping(serve_app, tmp_path_factory.mktemp("figures")) as client:
+        rules = {"rules": [{"index": "accuracy", "min_value": 0.9}]}
+        for version in (3, 8, 2, 1):
+            keep(client, matrix(version, version=f"1.{version}", model="net", gates=rules))
+        baseline = {"version": "1.1"}
+        keep(client, matrix(2, version="2.0", model="net", baseline=baseline, indices=["r_prime"]))
+        keep(client, matrix(4, project="odd", labels=ODD))
+        yield client
+
+
+@pytest.fixture(scope="module")
+def newest(stored: httpx.Client) -> str:
+    return newest_of(stored, "pets")
+
+
+def newest_of(client: httpx.Client, project: str) -> str:
+    page: Json = client.get(f"/v1/projects/{project}/evaluations?limit=1").json()
+    return f"/v1/evaluations/{page['items'][0]['id']}/figures"
+
+
+def image(client: httpx.Client, path: str, **query: Any) -> bytes:
+    response = client.get(path, params=query)
+    assert response.status_code == 200, response.text
+    assert response.headers["Content-Type"].startswith("image/")
+    assert "script-src" not in response.headers["Content-Security-Policy"]
+    return response.content
+
+
+def drawing(content: bytes) -> ET.Element:
+    return ET.fromstring(content)  # noqa: S314 (our own)
+
+
+def texts(content: bytes) -> list[str]:
+    """Give every text as it reads; matplotlib puts what it drew as text into text elements."""
+    found = drawing(content).iter(f"{SVG}text")
+    return ["".join(element.itertext()).strip() for element in found]
+
+
+def marks(content: bytes, identifier: str, tag: str = "use") -> int:
+    """Count the marks of a group."""
+    (group,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == identifier)
+    return sum(1 for _ in group.iter(f"{SVG}{tag}"))
+
+
+def cells(content: bytes, identifier: str) -> int:
+    """Count the cells of a heat map that have a shade."""
+    (group,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == identifier)
+    return sum("fill: #" in path.get("style", "") for path in group)
+
+
+def size(content: bytes) -> tuple[int, int]:
+    assert content.startswith(b"\x89PNG\r\n\x1a\n")
+    width, height = struct.unpack(">II", content[16:24])
+    return width, height
+
+
+EVALUATION = ("confusion", "radar", "per_class")
+HISTORY = ("trend", "lines", "boxes")
+PROJECT = "/v1/projects/pets/figures"
+
+
+@pytest.mark.parametrize("name", EVALUATION)
+def test_the_figures_of_an_evaluation_name_its_classes(
+    stored: httpx.Client, newest: str, name: str
+) -> None:
+    content = image(stored, f"{newest}/{name}.svg")
+    assert drawing(content).tag == f"{SVG}svg"
+    assert set(LABELS) <= set(texts(content))
+    assert any("net 2.0" in text for text in texts(content))
+    title = drawing(content).find(f"{SVG}title")
+    assert title is not None
+    assert "net 2.0: 300 items, 3 classes" in (title.text or "")
+
+
+def test_the_confusion_matrix_has_a_cell_for_every_pair_and_its_items(
+    stored: httpx.Client, newest: str
+) -> None:
+    content = image(stored, f"{newest}/confusion.svg")
+    assert cells(content, "right") == 3
+    assert cells(content, "wrong") == 6
+    assert texts(content).count("96") == 3
+    assert texts(content).count("2") == 6
+
+
+def test_the_radar_has_the_baseline_that_was_compared_with(
+    stored: httpx.Client, newest: str
+) -> None:
+    content = image(stored, f"{newest}/radar.svg")
+    assert {"net 2.0", "1.1", "R' by class"} <= set(texts(content))
+    assert [marks(content, f"outline-{i}") for i in (1, 2)] == [4, 4]
+    several = image(stored, f"{newest}/radar.svg", index=["recall", "precision"])
+    assert {"Recall", "Precision"} <= set(texts(several))
+    assert "1.1" not in texts(several)
+
+
+def test_per_class_has_a_dot_for_each_value_and_a_whisker_for_each_interval(
+    stored: httpx.Client, newest: str
+) -> None:
+    content = image(stored, f"{newest}/per_class.svg", index="recall")
+    assert marks(content, "values") == 3
+    assert marks(content, "whiskers", "path") == 3
+    assert "Recall by class" in texts(content)
+    # Not compared: the evaluation was asked for R' alone.
+    assert marks(image(stored, f"{newest}/per_class.svg", index="r_prime"), "baseline") == 3
+
+
+def test_an_index_is_shown_that_the_evaluation_was_not_asked_for(
+    stored: httpx.Client, newest: str
+) -> None:
+    assert "Informedness by class" in texts(
+        image(stored, f"{newest}/radar.svg", index="informedness")
+    )
+
+
+@pytest.mark.parametrize("name", HISTORY)
+def test_the_figures_of_a_history_name_its_versions_in_their_order(
+    stored: httpx.Client, name: str
+) -> None:
+    content = image(stored, f"{PROJECT}/{name}.svg")
+    versions = [text for text in texts(content) if re.fullmatch(r"\d\.\d", text)]
+    assert versions[:5] == ["1.3", "1.8", "1.2", "1.1", "2.0"]
+    assert any("pets: 5 evaluations" in text for text in texts(content))
+    one = texts(image(stored, f"{PROJECT}/{name}.svg", version="1.8"))
+    assert "1.8" in one
+    assert "1.1" not in one
+
+
+def test_the_trend_has_a_dot_for_each_value_and_marks_what_failed(stored: httpx.Client) -> None:
+    content = image(stored, f"{PROJECT}/trend.svg", index=["accuracy", "kappa"])
+    assert [marks(content, f"course-{i}") for i in (1, 2)] == [5, 5]
+    assert marks(content, "fail") == 2
+    assert {"Accuracy and Cohen's kappa", "Accuracy 0.9600", "gate failed"} <= set(texts(content))
+    of_class = image(stored, f"{PROJECT}/trend.svg", index="recall", **{"class": "dog"})
+    assert "Recall of dog" in texts(of_class)
+
+
+def test_lines_and_boxes_show_every_class_in_every_version(stored: httpx.Client) -> None:
+    lines = image(stored, f"{PROJECT}/lines.svg", index=["r_prime", "recall"])
+    assert {"R' by class", "Recall by class"} <= set(texts(lines))
+    assert texts(lines).count("cat") == 2
+    boxes = image(stored, f"{PROJECT}/boxes.svg")
+    assert marks(boxes, "classes") == 15
+
+
+def test_the_newest_are_shown_and_how_many_there_are(stored: httpx.Client) -> None:
+    for name in HISTORY:
+        said = texts(image(stored, f"{PROJECT}/{name}.svg", limit=2))
+        assert "pets: the newest 2 of 5 evaluations" in said
+
+
+def test_a_history_without_any_that_fits_says_so(stored: httpx.Client) -> None:
+    for name in HISTORY:
+        said = texts(image(stored, f"{PROJECT}/{name}.svg", model="other"))
+        assert "No evaluation fits." in said
+
+
+def test_the_same_figure_has_the_same_bytes_and_an_etag(stored: httpx.Client, newest: str) -> None:
+    for path in (*(f"{newest}/{name}.svg" for name in EVALUATION), f"{PROJECT}/boxes.png"):
+        first, second = stored.get(path), stored.get(path)
+        assert first.content == second.content
+        etag = first.headers["ETag"]
+        known = stored.get(path, headers={"If-None-Match": etag})
+        assert (known.status_code, known.content) == (304, b"")
+        other = stored.get(path, params={"width": 500})
+        assert other.headers["ETag"] != etag
+        assert other.content != first.content
+
+
+def test_width_and_scale_are_those_of_the_image(stored: httpx.Client, newest: str) -> None:
+    for path in (f"{newest}/confusion.png", f"{newest}/radar.png", f"{PROJECT}/lines.png"):
+        assert size(image(stored, path))[0] == 1600
+        assert size(image(stored, path, width=500, scale=1))[0] == 500
+    svg = drawing(image(stored, f"{newest}/radar.svg", width=500))
+    assert svg.get("width") == "375pt"
+
+
+def test_odd_names_stand_as_they_are(stored: httpx.Client) -> None:
+    place = newest_of(stored, "odd")
+    for path in (
+        *(f"{place}/{name}.svg" for name in EVALUATION),
+        "/v1/projects/odd/figures/lines.svg",
+    ):
+        content = image(stored, path)
+        assert set(ODD) <= set(texts(content)), path
+        assert not {e.tag for e in drawing(content).iter()} & {f"{SVG}b", f"{SVG}script", f"{SVG}i"}
+
+
+@pytest.mark.parametrize(
+    ("path", "query", "status"),
+    [
+        ("{e}/confusion.pdf", {}, 404),
+        ("{e}/pie.svg", {}, 404),
+        (f"{PROJECT}/confusion.svg", {}, 404),
+        ("/v1/projects/none/figures/trend.svg", {}, 404),
+        ("/v1/evaluations/none/figures/radar.svg", {}, 404),
+        ("{e}/radar.svg", {"index": "acuracy"}, 422),
+        ("{e}/radar.svg", {"index": "kappa"}, 422),
+        ("{e}/radar.svg", {"index": "roc_auc"}, 422),
+        ("{e}/radar.svg", {"index": ["recall"] * 7}, 422),
+        ("{e}/confusion.svg", {"index": "recall"}, 422),
+        ("{e}/radar.svg", {"width": 10}, 422),
+        ("{e}/radar.png", {"scale": 100}, 422),
+        ("{e}/radar.svg", {"colour": "red"}, 422),
+        (f"{PROJECT}/trend.svg", {"index": "acuracy"}, 422),
+        (f"{PROJECT}/lines.svg", {"index": "kappa"}, 422),
+        (f"{PROJECT}/boxes.svg", {"class": "dog"}, 422),
+        (f"{PROJECT}/boxes.svg", {"limit": 0}, 422),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(
+    stored: httpx.Client, newest: str, path: str, query: Json, status: int
+) -> None:
+    answer = stored.get(path.replace("{e}", newest), params=query)
+    assert answer.status_code == status, answer.text
+    if status == 422:
+        assert answer.json()["errors"][0]["pointer"].startswith(f"/query/{next(iter(query))}")
+
+
+def test_a_key_of_another_project_finds_nothing(serve_app: ServeApp, tmp_path: Path) -> None:
+    file = tmp_path / "keys.json"
+    (_, mine), (_, theirs), (_, blind) = (
+        keys.create(file, ["read", "evaluate"], project="pets"),
+        keys.create(file, ["read"], project="plants"),
+        keys.create(file, ["evaluate"], project="pets"),
+    )
+    with keeping(serve_app, tmp_path, keys_file=file) as client:
+        report = keep(client, matrix(), Authorization=f"Bearer {mine}")
+        for path in (f"{report['links']['self']}/figures/radar.svg", f"{PROJECT}/trend.svg"):
+            answers = [
+                client.get(path, headers={"Authorization": f"Bearer {key}"})
+                for key in (mine, theirs, blind)
+            ]
+            assert [answer.status_code for answer in answers] == [200, 404, 403]
+            assert client.get(path).status_code == 401
+
+
+def test_without_matplotlib_the_extra_is_named(serve: Serve, tmp_path: Path) -> None:
+    (tmp_path / "matplotlib.py").write_text("raise ImportError")
+    store = f"sqlite:///{tmp_path}/rprime.db"
+    with serve(RPRIME_STORE=store, PYTHONPATH=str(tmp_path)) as client:
+        report = keep(client, matrix())
+        for path in (f"{report['links']['self']}/figures/radar.svg", f"{PROJECT}/trend.png"):
+            answer = client.get(path)
+            assert (answer.status_code, answer.json()["code"]) == (501, "not_installed")
+            assert "rprime[figures]" in answer.json()["detail"]
+
+
+def test_many_evaluations_and_hostile_classes_are_drawn(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    names = list(HOSTILE[:28])
+    table = [[90 if i == j else 1 for j in range(28)] for i in range(28)]
+    with keeping(serve_app, tmp_path) as client:
+        for version in range(45):
+            keep(
+                client,
+                {
+                    "confusion_matrix": table,
+                    "labels": names,
+                    "project": "p",
+                    "version": f"v{version}",
+                },
+            )
+        boxes = image(client, "/v1/projects/p/figures/boxes.svg")
+        assert marks(boxes, "median", "path") == 1
+        lines = image(client, "/v1/projects/p/figures/lines.svg")
+        assert "R' by class" in texts(lines)
+        for name in EVALUATION:
+            content = image(client, f"{newest_of(client, 'p')}/{name}.svg")
+            assert b"<script" not in content

@@ -1,0 +1,69 @@
+"""Formats: every rendering is declared once, takes every subject, and is quick."""
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from rprime.core.options import Options
+from rprime.report.annotations import render_annotations
+from rprime.report.formats import BY_MEDIA_TYPE, BY_NAME, BY_SUFFIX, FORMATS
+from rprime.report.subject import Subject
+from rprime.report.terminal import render_terminal
+from tests.report.report_subjects import SUBJECTS, cifar, many, of_paper
+
+RENDERINGS: dict[str, Callable[[Subject], str | bytes]] = {
+    **{entry.name: entry.render for entry in FORMATS},
+    "terminal": render_terminal,
+    "annotations": render_annotations,
+}
+THOUSAND = many()
+
+
+def test_names_media_types_and_suffixes_are_unique() -> None:
+    assert len(BY_NAME) == len(BY_MEDIA_TYPE) == len(BY_SUFFIX) == len(FORMATS)
+    assert {"md", "html", "csv", "junit.xml", "openmetrics.txt"} == set(BY_SUFFIX)
+
+
+@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_every_rendering_is_text_and_the_same_each_time(name: str, subject: str) -> None:
+    first, second = (RENDERINGS[name](SUBJECTS[subject]()) for _ in range(2))
+    assert first == second
+    assert isinstance(first, str) or first.decode("utf-8")
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_a_thousand_classes_are_rendered_at_once(name: str) -> None:
+    durations = []
+    for _ in range(5):
+        start = time.process_time()
+        RENDERINGS[name](THOUSAND)
+        durations.append(time.process_time() - start)
+    # A tenth of a second where it was written: this finds a rendering that squares the classes.
+    assert min(durations) < 1.0
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+@pytest.mark.parametrize(
+    "options",
+    [
+        Options(intervals=False),
+        Options(indices=("kappa",)),
+        Options(indices=("recall",)),
+        Options(indices=("lift",), undefined="zero"),
+    ],
+)
+def test_a_selection_of_indices_is_enough(name: str, options: Options) -> None:
+    assert RENDERINGS[name](of_paper(options=options))
+
+
+@pytest.mark.parametrize("name", RENDERINGS)
+def test_a_comparison_without_a_gate_is_enough(name: str) -> None:
+    assert RENDERINGS[name](replace(cifar(), gate=None))
+
+
+def test_the_whole_content_type_is_declared() -> None:
+    assert BY_NAME["markdown"].content_type == "text/markdown; charset=utf-8"
+    assert "version=1.0.0" in BY_NAME["openmetrics"].content_type

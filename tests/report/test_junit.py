@@ -1,0 +1,127 @@
+"""JUnit: valid, one case a rule and class, nothing that fails reads as green."""
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from rprime.core.gates.result import GateResult
+from rprime.report.junit import render_junit
+from rprime.report.subject import Subject
+from tests.report.report_subjects import (
+    HOSTILE,
+    SUBJECTS,
+    cifar,
+    hostile,
+    many,
+    of_paper,
+    undecided,
+)
+
+SCHEMA = ET.fromstring(  # noqa: S314 (our own file)
+    (Path(__file__).parents[1] / "reference" / "junit-10.xsd").read_text(encoding="utf-8")
+)
+XS = "{http://www.w3.org/2001/XMLSchema}"
+ELEMENTS = {entry.attrib["name"]: entry for entry in SCHEMA.findall(f"{XS}element")}
+PATTERNS = {
+    entry.attrib["name"]: pattern.attrib["value"]
+    for entry in SCHEMA.findall(f"{XS}simpleType")
+    if (pattern := entry.find(f".//{XS}pattern")) is not None
+}
+
+
+def parsed(subject: Subject) -> ET.Element:
+    return ET.fromstring(render_junit(subject))  # noqa: S314 (what we wrote ourselves)
+
+
+def assert_valid(element: ET.Element) -> None:
+    """Hold an element against its declaration: attributes, their patterns, and children."""
+    declared = ELEMENTS[element.tag]
+    attributes = {entry.attrib["name"]: entry.attrib for entry in declared.iter(f"{XS}attribute")}
+    children = {
+        entry.attrib["ref"] for entry in declared.iter(f"{XS}element") if "ref" in entry.attrib
+    }
+    required = {name for name, entry in attributes.items() if entry.get("use") == "required"}
+    assert required <= element.attrib.keys() <= attributes.keys()
+    for name, value in element.attrib.items():
+        assert re.fullmatch(PATTERNS.get(attributes[name]["type"], "(?s:.*)"), value)
+    for child in element:
+        assert child.tag in children
+        assert_valid(child)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_it_is_valid(name: str) -> None:
+    root = parsed(SUBJECTS[name]())
+    assert root.tag == "testsuites"
+    assert_valid(root)
+
+
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_counts_are_those_of_the_cases_and_names_are_unique(name: str) -> None:
+    suite = parsed(SUBJECTS[name]()).find("testsuite")
+    assert suite is not None
+    cases = suite.findall("testcase")
+    assert int(suite.attrib["tests"]) == len(cases) > 0
+    for kind, tag in (("failures", "failure"), ("skipped", "skipped")):
+        assert int(suite.attrib[kind]) == sum(case.find(tag) is not None for case in cases)
+    assert len({(c.attrib["classname"], c.attrib["name"]) for c in cases}) == len(cases)
+
+
+def outcomes(subject: Subject) -> list[tuple[str, str | None]]:
+    """Tag and message of what each case ended with."""
+    found: list[tuple[str, str | None]] = []
+    for case in parsed(subject).iter("testcase"):
+        end = next((e for e in case if e.tag in {"failure", "skipped"}), None)
+        found.append(("passed", None) if end is None else (end.tag, end.attrib["message"]))
+    return found
+
+
+def test_a_case_ends_as_its_result_does() -> None:
+    for subject in (cifar(), undecided(), hostile()):
+        gate = subject.gate
+        assert gate is not None
+        for result, (end, message) in zip(gate.results, outcomes(subject), strict=True):
+            wanted = {"fail": "failure", "warn": "skipped", "pass": "passed"}[result.effect]
+            assert end == wanted
+            assert message is None or result.class_ is not None or result.message in message
+
+
+def test_what_only_warns_is_seen_as_a_warning() -> None:
+    assert any(m and m.startswith("Warning: inconclusive") for _, m in outcomes(cifar()))
+    assert any(m and m.startswith("Warning: fails, warns only") for _, m in outcomes(undecided()))
+
+
+def test_without_rules_nothing_passes() -> None:
+    gate = GateResult(verdict="no_rules", alpha=0.05, look=1, results=(), warnings=())
+    for subject in (of_paper(), replace(of_paper(), gate=gate)):
+        (outcome,) = outcomes(subject)
+        assert outcome[0] == "skipped"
+
+
+def test_twins_by_name_are_numbered() -> None:
+    subject = cifar()
+    assert subject.gate is not None
+    first = subject.gate.results[0]
+    twins = (
+        first,
+        replace(first, rule=f"{first.rule} [{first.class_}]", class_=None),
+        replace(first, rule=f"{first.rule} [{first.class_}] (2)", class_=None),
+    )
+    root = parsed(replace(subject, gate=replace(subject.gate, results=twins)))
+    names = [case.attrib["name"] for case in root.iter("testcase")]
+    assert len(set(names)) == 3
+
+
+def test_hostile_names_come_back_as_text() -> None:
+    names = " ".join(case.attrib["name"] for case in parsed(hostile()).iter("testcase"))
+    for label in HOSTILE[:43]:
+        assert label in names
+    assert not re.search("[\x00-\x1f\x7f-\x9f\u202e]", names)
+
+
+def test_a_thousand_classes_are_a_thousand_cases() -> None:
+    root = parsed(many())
+    assert root.attrib["tests"] == "1002"

@@ -1,0 +1,54 @@
+"""Terminal: readable in a log, without control sequences, whatever the names are."""
+
+import io
+import re
+import unicodedata
+
+import pytest
+from rich.console import Console
+
+from rprime.report.terminal import Terminal, render_terminal
+from tests.report.report_subjects import SUBJECTS, cifar, hostile, many, of_paper
+
+
+@pytest.mark.parametrize("width", [60, 80, 120, 200])
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_plain_text_has_no_control_sequence_and_stays_within_the_width(
+    name: str, width: int
+) -> None:
+    text = render_terminal(SUBJECTS[name](), width)
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", text)
+    for line in text.splitlines():
+        assert sum(unicodedata.category(c) not in {"Cf", "Mn"} for c in line) <= width
+
+
+def test_no_line_is_a_command_of_a_ci_system() -> None:
+    text = render_terminal(hostile())
+    assert not re.search(r"^\s*::", text, re.MULTILINE)
+    assert "##[" not in text
+    assert "##vso[" not in text
+
+
+def test_markup_in_names_is_text() -> None:
+    assert "[bold]x[/bold]" in render_terminal(hostile(), 200)
+
+
+def test_the_verdict_comes_first_and_values_follow() -> None:
+    text = render_terminal(cifar())
+    assert text.startswith("✗ Gate failed  resnet18 2.0.0, 10,000 items, 10 classes\n")
+    assert re.search(r"Accuracy +0\.8334 +\[0\.8260, 0\.8406\] +0\.8756 +−0\.0422", text)
+    assert text.index("✗ cat") < text.index("  automobile")
+
+
+def test_a_table_is_cut_to_the_worst_classes_and_says_so() -> None:
+    text = render_terminal(many())
+    assert "... and 980 more" in text
+    assert len(text.splitlines()) < 120
+
+
+def test_a_console_with_colours_gets_colours() -> None:
+    stream = io.StringIO()
+    console = Console(file=stream, force_terminal=True, color_system="standard", width=100)
+    console.print(Terminal(cifar()))
+    assert "\x1b[1;31m✗ Gate failed" in stream.getvalue()
+    assert "\x1b" not in render_terminal(of_paper())

@@ -1,0 +1,37 @@
+"""The command and the services of the tests: the program, its environment, and its end."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import httpx
+from fastapi import FastAPI
+
+RPRIME = Path(sys.executable).with_name("rprime")
+Serve = Callable[..., AbstractContextManager[httpx.Client]]
+ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
+
+
+def environment(**variables: str) -> dict[str, str]:
+    """Give the environment of the tests without the settings of a developer."""
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name != "PORT" and not name.startswith("RPRIME_")
+    }
+    # Nobody has to learn that a service of a test stops.
+    return kept | {"RPRIME_DRAIN_SECONDS": "0"} | variables
+
+
+def stop(process: subprocess.Popen[str]) -> int:
+    """Ask a service to stop; one that does not is ended, so that it disturbs no other test."""
+    process.terminate()
+    try:
+        return process.wait(timeout=30)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        raise

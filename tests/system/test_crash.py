@@ -1,0 +1,101 @@
+"""What a service has acknowledged survives it: kill -9 under 16 clients, and a full disk."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+from threading import Event
+
+import httpx
+import pytest
+
+from tests.history_service import ServeApp, keep, keeping, labels, matrix
+from tests.services import RPRIME, environment
+
+CLIENTS = 16
+CYCLES = int(os.environ.get("RPRIME_TEST_CRASHES", "2"))
+
+
+@contextmanager
+def service(folder: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
+    with subprocess.Popen(
+        [RPRIME, "serve", "--port", "0"],
+        cwd=folder,
+        env=environment(RPRIME_STORE=f"sqlite:///{folder}/rprime.db"),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        yield line.split()[3].rstrip(","), process
+        process.kill()
+
+
+def write(address: str, seed: int, stop: Event) -> list[str]:
+    """Keep evaluations until the service is gone; the ids that it acknowledged."""
+    acknowledged: list[str] = []
+    with httpx.Client(base_url=address, timeout=30) as client:
+        while not stop.is_set():
+            number = len(acknowledged)
+            content = matrix(number % 40, version=f"{seed}.{number}")
+            try:
+                answer = client.post("/evaluate", json=content)
+            except httpx.HTTPError:
+                break
+            assert answer.status_code == 201, answer.text
+            acknowledged.append(answer.json()["id"])
+    return acknowledged
+
+
+@pytest.mark.slow
+def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:
+    acknowledged: list[str] = []
+    for cycle in range(CYCLES):
+        with service(tmp_path) as (address, process), ThreadPoolExecutor(CLIENTS) as pool:
+            stop = Event()
+            seeds = range(cycle * CLIENTS, (cycle + 1) * CLIENTS)
+            writers = [pool.submit(write, address, seed, stop) for seed in seeds]
+            httpx.get(f"{address}/readyz", timeout=30)
+            time.sleep(0.5 + 0.1 * (cycle % 7))
+            process.send_signal(signal.SIGKILL)
+            stop.set()
+            for writer in writers:
+                acknowledged += writer.result()
+    assert len(acknowledged) > CYCLES * CLIENTS
+    with closing(sqlite3.connect(tmp_path / "rprime.db")) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+        found = {row[0] for row in connection.execute("SELECT id FROM evaluations")}
+    sys.stdout.write(f"{CYCLES} kills, {len(acknowledged)} acknowledged\n")
+    assert set(acknowledged) <= found
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small file system")
+    yield folder
+    subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607 - of the system
+
+
+def test_a_full_disk_is_told_and_reading_goes_on(serve_app: ServeApp, small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    with keeping(serve_app, small_disk) as client:
+        kept = keep(client, matrix(version="1"))
+        ballast.write_bytes(b"x" * 1_500_000)
+        answers = (client.post("/evaluate", json=labels(i, 0.5)) for i in range(2000))
+        answer = next(answer for answer in answers if answer.status_code != 201)
+        assert (answer.status_code, answer.json()["code"]) == (507, "store_full")
+        assert client.get(kept["links"]["self"]).status_code == 200
+        assert client.post("/evaluate", json=matrix(project=None)).status_code == 200
+        ballast.unlink()
+        keep(client, matrix(version="2"))

@@ -1,0 +1,187 @@
+"""A cluster counts as one process does, even when a part of it dies.
+
+The test of Spark needs Java and `pip install 'rprime[spark]'`; `pytest -m spark` runs it alone.
+"""
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from rprime.tally import Engine, Files, TallyError, opened, tally
+from tests.services import RPRIME, environment
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+FILES, ROWS, CLASSES = 24, 20_000, 10
+
+
+class Predictions(NamedTuple):
+    """Files, and the non-empty cells of their table."""
+
+    folder: Path
+    cells: list[list[int]]
+
+
+@pytest.fixture(scope="module")
+def predictions(tmp_path_factory: pytest.TempPathFactory) -> Predictions:
+    folder = tmp_path_factory.mktemp("predictions")
+    rng = np.random.default_rng(0)
+    table = np.zeros((CLASSES, CLASSES), np.int64)
+    for number in range(FILES):
+        true, predicted = rng.integers(0, CLASSES, (2, ROWS))
+        np.add.at(table, (true, predicted), 1)
+        part = pa.table({"y_true": true, "y_pred": predicted})
+        pq.write_table(part, folder / f"{number}.parquet")
+        pyarrow.csv.write_csv(part, folder / f"{number}.csv")
+    rows, columns = np.nonzero(table)
+    cells = np.stack((rows, columns, table[rows, columns]), axis=-1)
+    return Predictions(folder, cells.tolist())
+
+
+def cells_of(done: subprocess.CompletedProcess[str]) -> list[list[int]]:
+    assert done.returncode == 0, done.stderr
+    found: list[list[int]] = json.loads(done.stdout)["table"]["cells"]
+    return found
+
+
+class Cluster(NamedTuple):
+    """A scheduler and two workers, processes of their own."""
+
+    address: str
+    workers: list[subprocess.Popen[bytes]]
+
+    @property
+    def engine(self) -> str:
+        return self.address.replace("tcp://", "dask://")
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    folder = tmp_path_factory.mktemp("cluster")
+    file = folder / "scheduler.json"
+    common = ("--scheduler-file", str(file), "--no-dashboard")
+    own = ("--nthreads", "1", "--no-nanny", "--memory-limit", "0")
+    here = ("--host", "127.0.0.1", "--port", "0")
+    with (folder / "log").open("wb") as log:
+        asked = [
+            ("scheduler", *here),
+            ("worker", "--name", "0", *own),
+            ("worker", "--name", "1", *own),
+        ]
+        started = [
+            subprocess.Popen(
+                [RPRIME.with_name("dask"), *arguments, *common],
+                cwd=folder,
+                stdout=log,
+                stderr=log,
+                env=environment(),
+            )
+            for arguments in asked
+        ]
+        try:
+            yield Cluster(_address(file, folder / "log"), started[1:])
+        finally:
+            for process in reversed(started):
+                process.kill()
+                process.wait()
+
+
+def _address(file: Path, log: Path) -> str:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            found: str = json.loads(file.read_bytes())["address"]
+        except (FileNotFoundError, ValueError):
+            time.sleep(0.05)
+        else:
+            return found
+    raise AssertionError(log.read_text())
+
+
+class TestDask:
+    def test_a_cluster_counts_files(
+        self, rprime: Run, cluster: Cluster, predictions: Predictions
+    ) -> None:
+        files = [str(predictions.folder / f"{number}.parquet") for number in range(FILES)]
+        done = rprime("evaluate", *files, "--engine", cluster.engine, "--json", "--table")
+        assert cells_of(done) == predictions.cells
+
+    def test_what_its_workers_cannot_read_is_bad_input(
+        self, cluster: Cluster, tmp_path: Path
+    ) -> None:
+        (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing else")
+        with (
+            pytest.raises(TallyError, match="Dask: "),
+            opened(Engine.of(cluster.engine), Files.of([str(tmp_path / "a.parquet")])) as frame,
+        ):
+            tally(frame)
+
+    def test_a_worker_that_dies_in_the_middle_changes_nothing(
+        self, cluster: Cluster, predictions: Predictions
+    ) -> None:
+        pattern = str(predictions.folder / "*.csv")
+        arguments = (pattern, "--engine", cluster.engine, "--json", "--table")
+        with subprocess.Popen(
+            [RPRIME, "evaluate", *arguments],
+            env=environment(),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        ) as command:
+            counted = _kill_at_work(cluster)
+            out, error = command.communicate(timeout=120)
+        assert 0 < counted < FILES
+        assert cells_of(subprocess.CompletedProcess((), command.returncode, out, error)) == (
+            predictions.cells
+        )
+
+
+def _kill_at_work(cluster: Cluster) -> int:
+    """Kill a worker that has counted some files and has others to count; give how many it had."""
+    watch = """
+import sys, time
+from distributed import Client
+with Client(sys.argv[1]) as client:
+    names = {w["name"]: a for a, w in client.scheduler_info(n_workers=-1)["workers"].items()}
+    address = names[0] if 0 in names else names["0"]
+    while not (client.has_what()[address] and client.processing()[address]):
+        time.sleep(0.01)
+    print(len(client.has_what()[address]))
+"""
+    found = subprocess.run(
+        [sys.executable, "-c", watch, cluster.address],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    cluster.workers[0].kill()
+    return int(found.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.spark
+@pytest.mark.skipif(find_spec("pyspark") is None, reason="needs pip install 'rprime[spark]'")
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_spark_counts_files(predictions: Predictions, suffix: str) -> None:
+    arguments = (str(predictions.folder / f"*.{suffix}"), "--engine", "spark", "--json", "--table")
+    done = subprocess.run(
+        [RPRIME, "evaluate", *arguments],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
+    )
+    assert cells_of(done) == predictions.cells
