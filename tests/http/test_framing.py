@@ -8,8 +8,8 @@ from http.client import HTTPResponse
 import httpx
 import pytest
 
-from bombs import MIB, forget_peak, resident
 from rprime.refusals import Glance
+from tests.system.bombs import MIB, forget_peak, resident
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
