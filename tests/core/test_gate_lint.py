@@ -58,7 +58,7 @@ def linted(
     )
 
 
-# What STATISTICS says of gates
+# What docs/gates.md says of gates
 
 
 def test_two_points_on_any_class_fail_most_unchanged_models() -> None:

@@ -33,6 +33,7 @@ PUBLIC = {
     "/version",
     "/docs",
     "/docs/problems",
+    "/docs/{name}.md",
     "/redoc",
     "/openapi.json",
     "/favicon.ico",

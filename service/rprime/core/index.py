@@ -44,7 +44,7 @@ Interval = Literal[
     "items",
     "share",
 ]
-"""Which interval of STATISTICS an index gets; no interval is None."""
+"""The rule of docs/statistics.md by which an index gets its interval; None where it has none."""
 
 REASONS = (
     "",

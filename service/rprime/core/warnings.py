@@ -110,13 +110,13 @@ def check(
     return declare
 
 
-@check("class", "INDICES, undefined values")
+@check("class", "docs/indices.md#undefined-values")
 def class_absent(f: Facts) -> Array:
     """No item of class {label}: nothing can be said about it."""
     return f.support == 0
 
 
-@check("class", "Zhang, Su, Dou 2021; INDICES, fact 3", at="/r_prime")
+@check("class", "docs/indices.md#fact-3", at="/r_prime")
 def class_never_predicted(f: Facts) -> Array:
     """Class {label} is never predicted: precision is undefined, and R' equals the prevalence,
     which is no evidence of quality.
@@ -124,7 +124,7 @@ def class_never_predicted(f: Facts) -> Array:
     return (f.predicted == 0) & (f.support > 0)
 
 
-@check("overall", "INDICES, fact 4", at="/per_class")
+@check("overall", "docs/indices.md#fact-4", at="/per_class")
 def single_true_class(f: Facts) -> Array:
     """All items have one true class: R' of that class is 1 for every classifier, and
     chance-corrected indices say nothing.
@@ -132,7 +132,7 @@ def single_true_class(f: Facts) -> Array:
     return (f.support > 0).sum(-1) == 1
 
 
-@check("class", "INDICES, fact 3", at="/r_prime")
+@check("class", "docs/indices.md#fact-3", at="/r_prime")
 def r_prime_at_chance(f: Facts) -> Array:
     """Class {label}: the interval of its informedness contains 0, so its R' is not told apart
     from a prediction that ignores the item.
@@ -144,7 +144,7 @@ def r_prime_at_chance(f: Facts) -> Array:
     return (low <= 0) & (high >= 0)
 
 
-@check("class", "INDICES, fact 3", at="/r_prime")
+@check("class", "docs/indices.md#fact-3", at="/r_prime")
 def r_prime_flooded(f: Facts) -> Array:
     """Class {label} is predicted at least twice as often as it occurs and most of these
     predictions are wrong, yet its R' is high: look at its precision.
@@ -155,7 +155,7 @@ def r_prime_flooded(f: Facts) -> Array:
     return often & (f.per_class("precision") < 0.5) & (f.per_class("r_prime") >= 0.8)
 
 
-@check("overall", "INDICES, fact 3", at="/per_class")
+@check("overall", "docs/indices.md#fact-3", at="/per_class")
 def r_prime_incomparable(f: Facts) -> Array:
     """The most frequent class has more than ten times the items of the rarest one, so R' of
     different classes cannot be compared; informedness can.
@@ -163,7 +163,7 @@ def r_prime_incomparable(f: Facts) -> Array:
     return f.largest > 10 * f.smallest
 
 
-@check("overall", "INDICES, fact 2", at="/overall/r_prime")
+@check("overall", "docs/indices.md#fact-2", at="/overall/r_prime")
 def omission_inflates_r_prime(f: Facts) -> Array:
     """More than 1 % of the items are unclassified; they count as not wrong in R', so read it
     together with coverage.
@@ -231,7 +231,7 @@ def association_ignores_labels(f: Facts) -> Array:
     return f.overall("cramers_v") - np.maximum(f.overall("kappa"), 0) > 0.3
 
 
-@check("overall", "INDICES, notation", at="/counts")
+@check("overall", "docs/indices.md#notation", at="/counts")
 def non_integer_counts(f: Facts) -> Array:
     """Some counts are fractional: values exist, intervals do not."""
     return f.values.table.fractional
@@ -246,7 +246,7 @@ def low_interval_reliability(f: Facts) -> Array:
     return np.asarray(f.intervals.per_class_low_reliability[:reported].any(0))
 
 
-@check("overall", "INDICES, from scores", at="/overall/log_loss", among=SCORE_CHECKS)
+@check("overall", "docs/indices.md#indices-from-scores", at="/overall/log_loss", among=SCORE_CHECKS)
 def not_probabilities(f: Facts) -> Array:
     """The scores are no probabilities: rows of non-negative numbers that sum to 1 within 1e-6.
     Measures of probability do not exist; those of ranking do.
@@ -254,7 +254,7 @@ def not_probabilities(f: Facts) -> Array:
     return np.asarray(f.values.scores is not None and not f.values.scores.are_probabilities)
 
 
-@check("overall", "INDICES, from scores", at="/overall/log_loss", among=SCORE_CHECKS)
+@check("overall", "docs/indices.md#indices-from-scores", at="/overall/log_loss", among=SCORE_CHECKS)
 def clipped(f: Facts) -> Array:
     """Some items have a probability of less than 1e-15 for their true class: it counts as 1e-15,
     and the log loss depends on that number.

@@ -159,13 +159,14 @@ class Review:
         """Warnings about what the comparison and the verdict could not know."""
         found = []
         if self.missing is not None:
-            found.append(Warning("no_baseline", "/comparison", self.missing, _SECTION_3))
+            found.append(Warning("no_baseline", "/comparison", self.missing, _BASELINES))
         if self.spends and self.look is None:
-            found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, _SECTION_3))
+            found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, _LOOKS))
         return tuple(found)
 
 
-_SECTION_3 = "STATISTICS, section 3"
+_BASELINES = "docs/gates.md#baselines"
+_LOOKS = "docs/gates.md#repeated-looks"
 _NOT_COUNTED = (
     "The gate spends its level over looks at one test set, but nobody counts them: that takes a "
     "`project` and a fingerprint of the test set. It was judged as the first look."

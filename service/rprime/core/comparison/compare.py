@@ -301,7 +301,7 @@ def _warnings(relation: Comparability, contrast: Contrast, aligned: Alignment) -
     if not aligned.same_classes:
         holding.append("classes_differ")
     for code in holding:
-        yield Warning(code, "/comparison", TEXTS[code], "STATISTICS, section 2")
+        yield Warning(code, "/comparison", TEXTS[code], "docs/statistics.md#comparability")
 
 
 TEXTS = {

@@ -221,7 +221,9 @@ def _underpowered(part: Exhibit, start: int) -> Warning | None:
         f"up to {number(part.detectable[worst])}{named}. An unchanged model may not pass it."
     )
     pointer = f"/gate/results/{start + int(worst)}/min_detectable_drop"
-    return Warning("underpowered", pointer, detail, "Tango 1998; STATISTICS, 3")
+    return Warning(
+        "underpowered", pointer, detail, "docs/gates.md#the-smallest-change-that-a-rule-sees"
+    )
 
 
 def _known(value: float) -> float | None:
