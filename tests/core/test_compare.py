@@ -20,7 +20,7 @@ from rprime.core.comparison.difference import (
     UNPAIRED,
     Difference,
 )
-from rprime.core.comparison.paired import probability_worse
+from rprime.core.comparison.paired_proportions import probability_worse
 from rprime.core.comparison.shift import bowker, stuart_maxwell
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.items import Items

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import INFLUENCE, REASONS, TANGO, UNPAIRED, Difference
-from rprime.core.comparison.paired import p_fail, p_pass, tango_interval
+from rprime.core.comparison.paired_proportions import p_fail, p_pass, tango_interval
 from rprime.core.options import Options
 from tests.core.comparison_sides import JOINT, PAIRED, sides_of, table_side
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rprime.core.comparison.paired import (
+from rprime.core.comparison.paired_proportions import (
     bracketed_p,
     discordance_bounds,
     discordance_psi,

@@ -9,7 +9,7 @@ from typing import Any
 from rprime.core.catalog import SCORE_KEYS
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
-from rprime.core.gates.gate import judge
+from rprime.core.gates.gate import run_gate
 from rprime.core.gates.result import GateResult
 from rprime.core.gates.rules import Gate
 from rprime.core.options import Options
@@ -121,7 +121,7 @@ class Review:
         if self.gate is None:
             return None
         today = datetime.now(UTC).date()
-        return judge(
+        return run_gate(
             self.gate,
             self.candidate,
             self.comparison,

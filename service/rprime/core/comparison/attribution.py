@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rprime.core.cells import Array, SparseCells
-from rprime.core.comparison.influence import taken
+from rprime.core.comparison.paired_variance import taken
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.options import Options

@@ -7,6 +7,7 @@ from typing import Literal
 import numpy as np
 
 from rprime.core.cells import Array
+from rprime.core.comparison.aligned_values import Contrast
 from rprime.core.comparison.alignment import Alignment, Comparability, Side, comparability
 from rprime.core.comparison.attribution import (
     HEADLINES,
@@ -17,10 +18,9 @@ from rprime.core.comparison.attribution import (
     attribute,
     changes,
 )
-from rprime.core.comparison.contrast import Contrast
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.flips import Flips, Shift, flips, shift
-from rprime.core.comparison.influence import Pairs
+from rprime.core.comparison.paired_variance import Pairs
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.values import Values, compute

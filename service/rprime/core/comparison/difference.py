@@ -10,7 +10,7 @@ from scipy import special
 
 from rprime.core import index
 from rprime.core.cells import Array
-from rprime.core.comparison.paired import (
+from rprime.core.comparison.paired_proportions import (
     bracketed_p,
     discordance_bounds,
     discordance_psi,

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.cells import Array
-from rprime.core.comparison.joint import Joint
-from rprime.core.comparison.paired import mcnemar_mid_p, probability_worse
+from rprime.core.comparison.joint_counts import Joint
+from rprime.core.comparison.paired_proportions import mcnemar_mid_p, probability_worse
 from rprime.core.comparison.shift import ShiftTest, bowker, stuart_maxwell
 from rprime.core.counts import Row
 

@@ -1,4 +1,4 @@
-"""Estimate: one index as a value with one-sided limits and its distance from a threshold."""
+"""The estimate of one index: its value with one-sided limits and p-values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
-from rprime.core.comparison.paired import minimal_detectable_drop
+from rprime.core.comparison.paired_proportions import minimal_detectable_drop
 from rprime.core.gates.verdict import Array
 from rprime.core.index import REASONS, Index
 from rprime.core.intervals.intervals import Intervals, intervals
@@ -17,14 +17,14 @@ from rprime.core.items import Items
 from rprime.core.selection import select
 from rprime.core.values import Values, compute
 
-Limits = tuple[Array, Array]
-Position = Callable[[Array, Array], Array]
-"""Of a threshold and a value: proportional to the quantile of the limit that lies there."""
+LimitPair = tuple[Array, Array]
+ScalePosition = Callable[[Array, Array], Array]
+"""Map a threshold and a value to a number proportional to the quantile of that limit."""
 
 REFERENCE_LEVEL = 0.05
 NODES = 20
 FARTHEST = 6.0
-"""Largest quantile looked at: beyond it a p-value is given as that of it, 1e-9."""
+"""Largest quantile of the search; it bounds p-values from below, at 1e-9."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,11 @@ class Estimate:
     Parameters
     ----------
     values
-        Of one index alone, and its averages' parts.
+        Of one index, and of the per-class index that it averages.
     entry
         The index; m is k for a per-class one and 1 overall.
     of_items
-        Of a single table, where they come in groups.
+        Of a single table; None unless they have groups.
     """
 
     values: Values
@@ -53,19 +53,19 @@ class Estimate:
 
     @property
     def items(self) -> Array:
-        """Items that a value rests on."""
+        """The number of items behind each value."""
         table = self.values.table
         return self._rows(table.support if self.entry.scope == "class" else table.total)
 
     @property
     def methods(self) -> tuple[str | None, ...]:
-        """Method of each interval of a single table, None where there is none."""
+        """Method of each interval of a single table, None without an interval."""
         known = np.isfinite(self.limits(REFERENCE_LEVEL)[0])
-        return tuple(self.method if there else None for there in known)
+        return tuple(self.method if exists else None for exists in known)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why each value of a single table, or else its interval, does not exist; or empty."""
+        """The reason why a value of a single table or its interval is missing, else empty."""
         own = self.values.class_reasons, self.values.overall_reasons
         codes = own[self.entry.scope == "overall"]
         missing = 0 if codes is None else self._rows(codes[self._place])
@@ -79,37 +79,37 @@ class Estimate:
         names = known.per_class_methods, known.overall_methods
         return names[self.entry.scope == "overall"][self._place]
 
-    def limits(self, level: float) -> Limits:
-        """One-sided limits, each at this level; NaN where there are none."""
+    def limits(self, level: float) -> LimitPair:
+        """Return one-sided limits, each at this level; NaN without an interval."""
         known = self._known(level)
         return self._rows(self._part(known, "low")), self._rows(self._part(known, "high"))
 
     def p_below(self, threshold: float) -> Array:
-        """Smallest level at which the upper limit is below the threshold."""
+        """Return the smallest level with the upper limit below the threshold."""
         return self._p(threshold, -1.0)
 
     def p_above(self, threshold: float) -> Array:
-        """Smallest level at which the lower limit is above the threshold."""
+        """Return the smallest level with the lower limit above the threshold."""
         return self._p(threshold, 1.0)
 
     def detectable(self, level: float, power: float = 0.8) -> Array:
-        """Distance from a threshold that a test at this level finds with this power.
+        """Return the distance from a threshold that a test at this level finds with this power.
 
-        From half the width of the interval as a standard error, which it is to first order.
+        To first order, half the width of the interval is a multiple of the standard error.
         """
         lower, upper = self.limits(REFERENCE_LEVEL)
         error = (upper - lower) / (2 * one_sided_quantile(REFERENCE_LEVEL))
         return minimal_detectable_drop(level, power, error * error, 1.0)
 
     def _p(self, threshold: float, sign: float) -> Array:
-        """Probability of the quantile at the threshold; 1 where no limit ever passes it."""
+        """Return the p-value of the limit at the threshold; 1 where no limit passes it."""
         with np.errstate(all="ignore"):
             quantile = self._quantile(threshold)
         p = np.where(np.isnan(quantile), 1.0, special.ndtr(sign * quantile))
         return np.where(np.isfinite(self.limits(REFERENCE_LEVEL)[0]), p, np.nan)
 
     def _quantile(self, threshold: float) -> Array:
-        """Quantile of the limit that lies at the threshold, negative for a lower one."""
+        """Return the quantile of the limit at the threshold, negative for a lower limit."""
         position = _position(self.method, self.entry, self.values.options.beta)
         if position is None:
             return self._quantile_by_search(threshold)
@@ -121,7 +121,7 @@ class Estimate:
     def _quantile_by_search(self, threshold: float) -> Array:
         """Find the quantile on polynomials through the limits at `NODES` levels.
 
-        The limits are smooth in the quantile, so that the polynomials are as good as they are.
+        The limits are smooth in the quantile, so polynomials approximate them well.
         """
         nodes = (chebyshev.chebpts1(NODES) + 1) / 2 * FARTHEST
         ends = np.stack([self.limits(float(special.ndtr(-z))) for z in nodes], axis=-1)
@@ -133,7 +133,7 @@ class Estimate:
 
     @cached_property
     def _intervals(self) -> dict[float, Intervals]:
-        """What is known, by level."""
+        """The intervals computed so far, by level."""
         return {}
 
     def _known(self, level: float) -> Intervals:
@@ -155,21 +155,21 @@ class Estimate:
         return part
 
     def _rows(self, values: Array) -> Array:
-        """Give overall values an axis of one result."""
+        """Add an axis of one result to overall values."""
         return values if self.entry.scope == "class" else np.asarray(values)[..., None]
 
 
 def estimate(values: Values, entry: Index, items: Items | None = None) -> Estimate:
-    """Estimate one index of tables that are already there.
+    """Estimate one index of computed tables.
 
     Parameters
     ----------
     values
-        Of the tables; only the tables, weights applied, the options and the scores are read.
+        Of the tables; the estimate reads only tables, options and scores.
     entry
         The index.
     items
-        Of a single table, where they come in groups.
+        Of a single table; None unless they have groups.
     """
     options = replace(
         values.options, indices=(entry.key,), undefined="null", cell_weights=None, intervals=True
@@ -178,8 +178,8 @@ def estimate(values: Values, entry: Index, items: Items | None = None) -> Estima
     return Estimate(found, entry, items)
 
 
-def _position(method: str, entry: Index, beta: float) -> Position | None:
-    """Where a limit lies on the scale on which it moves in proportion to its quantile."""
+def _position(method: str, entry: Index, beta: float) -> ScalePosition | None:
+    """Return the scale on which the distance of a limit is proportional to its quantile."""
     if method == "wilson":
         return _score
     if method == "jaccard_wilson":
@@ -192,7 +192,7 @@ def _position(method: str, entry: Index, beta: float) -> Position | None:
 
 
 def _score(at: Array, share: Array) -> Array:
-    """Score statistic of a share, for one item: Wilson limits are where it is the quantile."""
+    """Return the score statistic of a share for one item; it is the quantile at Wilson limits."""
     return np.asarray((at - share) / np.sqrt(at * (1 - at)))
 
 

@@ -12,8 +12,8 @@ def holm(p: ArrayLike) -> Array:
     Parameters
     ----------
     p
-        Shape (..., m), in [0, 1]. NaN marks a result without a test: it is left out of the
-        family, which it does not make larger, and stays NaN.
+        Shape (..., m), in [0, 1]. NaN marks a result without a test: it stays NaN and does not
+        enlarge the family.
 
     Returns
     -------

@@ -15,7 +15,7 @@ from rprime.core.cells import Array
 from rprime.core.counts import Counts, Row
 from rprime.core.families.moments import Moments
 from rprime.core.intervals.gradient import ClassGradient, Gradient
-from rprime.core.intervals.terms import Smooth, Terms, smooth, terms
+from rprime.core.intervals.smooth_indices import Smooth, Terms, smooth, terms
 from rprime.core.selection import Selection
 from rprime.core.values import Values
 

@@ -9,7 +9,7 @@ import numpy as np
 from rprime.core.cells import Array
 from rprime.core.counts import Row
 from rprime.core.index import AT_MOST_ONE, NON_NEGATIVE, SIGNED, UNIT, Index
-from rprime.core.intervals.terms import terms
+from rprime.core.intervals.smooth_indices import terms
 from rprime.core.selection import Selection
 
 RECALL = (int(Row.tp), int(Row.support))

@@ -1,4 +1,4 @@
-"""Rehearsal: the evidence that a gate would get from draws of an unchanged model."""
+"""Simulation: the evidence that a gate gets from draws of an unchanged model."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,11 +13,11 @@ from rprime.core.comparison.difference import (
     UNPAIRED,
     Difference,
 )
-from rprime.core.comparison.influence import class_guard, overall_guard
-from rprime.core.comparison.joint import class_proportion, overall_proportion
+from rprime.core.comparison.joint_counts import class_proportion, overall_proportion
+from rprime.core.comparison.paired_variance import class_guard, overall_guard
 from rprime.core.counts import Row
-from rprime.core.gates.draws import Draws
 from rprime.core.gates.estimate import Estimate, estimate
+from rprime.core.gates.resampling import SimulatedPredictions
 from rprime.core.gates.rules import Rule
 from rprime.core.gates.verdict import Array
 from rprime.core.index import Index
@@ -33,7 +33,7 @@ NOISE = 1e-20
 
 
 @dataclass(frozen=True, eq=False)
-class Rehearsal:
+class Simulation:
     """A stack of draws as the gate would see it.
 
     Parameters
@@ -46,7 +46,7 @@ class Rehearsal:
         Whether the gate sees the items, or two tables.
     """
 
-    draws: Draws
+    draws: SimulatedPredictions
     indices: tuple[str, ...]
     paired: bool
 
@@ -170,7 +170,7 @@ def _by_items(draft: Difference, gains: Array, losses: Array, trials: Array) -> 
     )
 
 
-def _flips(draws: Draws, row: Row, *, overall: bool) -> tuple[Array, Array, Array]:
+def _flips(draws: SimulatedPredictions, row: Row, *, overall: bool) -> tuple[Array, Array, Array]:
     """Gains and losses of a proportion, and its trials, shape (..., k) or (..., 1)."""
     gains, losses = draws.new - draws.both, draws.old - draws.both
     right = [np.diagonal(part, axis1=-2, axis2=-1) for part in (gains, losses)]
@@ -191,7 +191,7 @@ def _flips(draws: Draws, row: Row, *, overall: bool) -> tuple[Array, Array, Arra
     return gained, lost, tried
 
 
-def _class_variance(draws: Draws, old: ClassGradient, new: ClassGradient) -> Array:
+def _class_variance(draws: SimulatedPredictions, old: ClassGradient, new: ClassGradient) -> Array:
     """Sum T phi^2 - (sum T phi)^2 / w of per-class indices, shape (computed, ..., k)."""
     counts = _kinds(draws)
     total = counts.sum((0, 1))
@@ -206,7 +206,7 @@ def _class_variance(draws: Draws, old: ClassGradient, new: ClassGradient) -> Arr
     return _without_noise(second - first**2 / total, own)
 
 
-def _kinds(draws: Draws) -> Array:
+def _kinds(draws: SimulatedPredictions) -> Array:
     """Items of each class by kind before and after: [TP, FN, FP, TN] by [hit, other], (..., k)."""
     same, old, new = draws.kept + draws.both, draws.kept + draws.old, draws.kept + draws.new
     parts = []
@@ -230,7 +230,7 @@ def _own_rows(cells: Array) -> Array:
     return np.asarray(cells.sum(-1))
 
 
-def _overall_variance(draws: Draws, old: Gradient, new: Gradient) -> Array:
+def _overall_variance(draws: SimulatedPredictions, old: Gradient, new: Gradient) -> Array:
     """Sum T phi^2 - (sum T phi)^2 / w of one overall index, shape (...)."""
     before, after = _at_cells(old), _at_cells(new)
     then, now = draws.old * before, draws.new * after
@@ -241,7 +241,7 @@ def _overall_variance(draws: Draws, old: Gradient, new: Gradient) -> Array:
     return _without_noise(square - shift**2 / draws.baseline.total, own)
 
 
-def _coincidence(draws: Draws, before: Array, after: Array) -> Array:
+def _coincidence(draws: SimulatedPredictions, before: Array, after: Array) -> Array:
     """Sum of the products of both influences of every item, shape (...)."""
     if draws.joint is not None:
         return np.asarray(np.einsum("...rij,...ri,...rj->...", draws.joint, before, after))

@@ -16,7 +16,8 @@ from rprime.core.comparison.difference import (
     UNPAIRED,
     Difference,
 )
-from rprime.core.comparison.influence import (
+from rprime.core.comparison.joint_counts import class_proportion, overall_proportion
+from rprime.core.comparison.paired_variance import (
     PairedVariance,
     Pairs,
     class_guard,
@@ -26,7 +27,6 @@ from rprime.core.comparison.influence import (
     overall_guard,
     overall_variance,
 )
-from rprime.core.comparison.joint import class_proportion, overall_proportion
 from rprime.core.counts import Row
 from rprime.core.intervals.delong import paired_score_variance, score_variance
 from rprime.core.intervals.delta import class_gradient, classified_entries, overall_gradient

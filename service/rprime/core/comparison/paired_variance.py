@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.cells import Array
-from rprime.core.comparison.joint import Joint
+from rprime.core.comparison.joint_counts import Joint
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.items import Items
 
