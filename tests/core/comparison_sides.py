@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable

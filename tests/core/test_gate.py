@@ -119,7 +119,7 @@ def test_underpowered_rules_are_warned_of_once() -> None:
         judged(drop(), *dropped(0.0, 4000))
         .warnings[0]
         .detail.startswith(
-            "Rule recall.max_drop allows 0.05, but its items show only larger changes for 1 of 2 classes"
+            "Rule recall.max_drop allows 0.05, but its items show only larger changes for 1 of 2"
         )
     )
 

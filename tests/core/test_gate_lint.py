@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import TANGO, Difference
 from rprime.core.gates.evidence import difference_tests

@@ -6,7 +6,7 @@ from functools import cached_property
 import numpy as np
 import pytest
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.gates.estimate import estimate
 from rprime.core.gates.evidence import difference_tests
 from rprime.core.gates.resampling import SimulatedPredictions

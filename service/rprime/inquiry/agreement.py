@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import orjson
 
+from rprime.core.arrays import Array
 from rprime.core.catalog import find
-from rprime.core.cells import Array
 from rprime.core.studies.correlation import (
     Agreement,
     Disagreement,

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
+from rprime.core.arrays import FloatArray
 from rprime.core.comparison.paired_proportions import minimal_detectable_drop
-from rprime.core.gates.verdict import Array
 from rprime.core.index import REASONS, Index
 from rprime.core.intervals.intervals import Intervals, intervals
 from rprime.core.intervals.proportions import one_sided_quantile
@@ -17,8 +17,8 @@ from rprime.core.items import Items
 from rprime.core.selection import select
 from rprime.core.values import Values, compute
 
-LimitPair = tuple[Array, Array]
-ScalePosition = Callable[[Array, Array], Array]
+LimitPair = tuple[FloatArray, FloatArray]
+ScalePosition = Callable[[FloatArray, FloatArray], FloatArray]
 """Map a threshold and a value to a number proportional to the quantile of that limit."""
 
 REFERENCE_LEVEL = 0.05
@@ -46,13 +46,13 @@ class Estimate:
     of_items: Items | None = None
 
     @cached_property
-    def value(self) -> Array:
+    def value(self) -> FloatArray:
         """The values, NaN where undefined."""
         found = self._rows(self.values.lookup(self.entry.scope, self.entry.key))
         return np.where(np.isfinite(found), found, np.nan)
 
     @property
-    def items(self) -> Array:
+    def items(self) -> FloatArray:
         """The number of items behind each value."""
         table = self.values.table
         return self._rows(table.support if self.entry.scope == "class" else table.total)
@@ -84,15 +84,15 @@ class Estimate:
         known = self._known(level)
         return self._rows(self._part(known, "low")), self._rows(self._part(known, "high"))
 
-    def p_below(self, threshold: float) -> Array:
+    def p_below(self, threshold: float) -> FloatArray:
         """Return the smallest level with the upper limit below the threshold."""
         return self._p(threshold, -1.0)
 
-    def p_above(self, threshold: float) -> Array:
+    def p_above(self, threshold: float) -> FloatArray:
         """Return the smallest level with the lower limit above the threshold."""
         return self._p(threshold, 1.0)
 
-    def detectable(self, level: float, power: float = 0.8) -> Array:
+    def detectable(self, level: float, power: float = 0.8) -> FloatArray:
         """Return the distance from a threshold that a test at this level finds with this power.
 
         To first order, half the width of the interval is a multiple of the standard error.
@@ -101,14 +101,14 @@ class Estimate:
         error = (upper - lower) / (2 * one_sided_quantile(REFERENCE_LEVEL))
         return minimal_detectable_drop(level, power, error * error, 1.0)
 
-    def _p(self, threshold: float, sign: float) -> Array:
+    def _p(self, threshold: float, sign: float) -> FloatArray:
         """Return the p-value of the limit at the threshold; 1 where no limit passes it."""
         with np.errstate(all="ignore"):
             quantile = self._quantile(threshold)
         p = np.where(np.isnan(quantile), 1.0, special.ndtr(sign * quantile))
         return np.where(np.isfinite(self.limits(REFERENCE_LEVEL)[0]), p, np.nan)
 
-    def _quantile(self, threshold: float) -> Array:
+    def _quantile(self, threshold: float) -> FloatArray:
         """Return the quantile of the limit at the threshold, negative for a lower limit."""
         position = _position(self.method, self.entry, self.values.options.beta)
         if position is None:
@@ -118,7 +118,7 @@ class Estimate:
         unit = position(np.where(at > 0, upper, lower), self.value)
         return np.asarray(one_sided_quantile(REFERENCE_LEVEL) * at / np.abs(unit))
 
-    def _quantile_by_search(self, threshold: float) -> Array:
+    def _quantile_by_search(self, threshold: float) -> FloatArray:
         """Find the quantile on polynomials through the limits at `NODES` levels.
 
         The limits are smooth in the quantile, so polynomials approximate them well.
@@ -149,12 +149,12 @@ class Estimate:
             return self.values.selection.place[self.entry.key]
         return [e.key for e in self.values.selection.overall].index(self.entry.key)
 
-    def _part(self, known: Intervals, name: str) -> Array:
+    def _part(self, known: Intervals, name: str) -> FloatArray:
         prefix = "per_class" if self.entry.scope == "class" else "overall"
-        part: Array = getattr(known, f"{prefix}_{name}")[self._place]
+        part: FloatArray = getattr(known, f"{prefix}_{name}")[self._place]
         return part
 
-    def _rows(self, values: Array) -> Array:
+    def _rows(self, values: FloatArray) -> FloatArray:
         """Add an axis of one result to overall values."""
         return values if self.entry.scope == "class" else np.asarray(values)[..., None]
 
@@ -191,26 +191,26 @@ def _position(method: str, entry: Index, beta: float) -> ScalePosition | None:
     return np.subtract if method == "delta" else None
 
 
-def _score(at: Array, share: Array) -> Array:
+def _score(at: FloatArray, share: FloatArray) -> FloatArray:
     """Return the score statistic of a share for one item; it is the quantile at Wilson limits."""
     return np.asarray((at - share) / np.sqrt(at * (1 - at)))
 
 
-def _dice_score(at: Array, value: Array) -> Array:
+def _dice_score(at: FloatArray, value: FloatArray) -> FloatArray:
     """Score of a / (a + FP + FN), of which F1 is 2 j / (1 + j)."""
     return _score(at / (2 - at), value / (2 - value))
 
 
-def _log_odds(share: Array) -> Array:
+def _log_odds(share: FloatArray) -> FloatArray:
     return np.asarray(np.log(share / (1 - share)))
 
 
-def _log_ratio(value: Array) -> Array:
+def _log_ratio(value: FloatArray) -> FloatArray:
     """Twice Fisher's z; minus infinity from -1 down."""
     return np.asarray(np.log(np.maximum(1 + value, 0.0) / (1 - value)))
 
 
-SCALES: dict[str, Callable[[Array], Array]] = {
+SCALES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "delta_logit": _log_odds,
     "delong_logit": _log_odds,
     "delta_fisher_z": _log_ratio,
@@ -219,12 +219,12 @@ SCALES: dict[str, Callable[[Array], Array]] = {
 
 
 @lru_cache(maxsize=1)
-def _fit() -> Array:
+def _fit() -> FloatArray:
     """Coefficients of the polynomial through values at the nodes, shape (NODES, NODES)."""
     return np.asarray(np.linalg.inv(chebyshev.chebvander(chebyshev.chebpts1(NODES), NODES - 1)))
 
 
-def _increasing_root(coefficients: Array, goal: Array) -> Array:
+def _increasing_root(coefficients: FloatArray, goal: FloatArray) -> FloatArray:
     """Quantile in [0, FARTHEST] where an increasing polynomial (..., NODES) reaches its goal."""
     low, high = np.full(goal.shape, -1.0), np.full(goal.shape, 1.0)
     for _ in range(ROUNDS):

@@ -7,19 +7,20 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, Pairing
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.gates.estimate import estimate
 from rprime.core.gates.rules import Rule
-from rprime.core.gates.verdict import Array, RuleTests, VerdictCode
+from rprime.core.gates.verdict import RuleTests, VerdictCode
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.values import Values, compute
 
 ResultLabels = tuple[str | None, ...]
 """The class of each result; one None for an overall index."""
-Positions = NDArray[np.intp]
+LabelPositions = NDArray[np.intp]
 
 POINT = "point"
 """Method of `test: "none"`: the gate compares the values themselves."""
@@ -27,7 +28,7 @@ CLASSES_DIFFER = REASONS.index("classes_differ")
 
 
 @dataclass(frozen=True, eq=False)
-class Candidate:
+class GateCandidate:
     """The candidate of a gate.
 
     Parameters
@@ -52,17 +53,17 @@ class Candidate:
         options = replace(self.options, indices=self.indices, undefined="null")
         return compute(self.side.table, options, select(options), self.side.scores)
 
-    def observed(self, rule: Rule) -> Array:
+    def observed(self, rule: Rule) -> FloatArray:
         """Values of one index, shape (k,) per class and (1,) overall; NaN where undefined."""
         values = np.atleast_1d(self.values.lookup(rule.scope, rule.index))
         return np.where(np.isfinite(values), values, np.nan)
 
     @property
-    def items(self) -> Array:
+    def items(self) -> FloatArray:
         """Items of each class, shape (k,)."""
         return np.asarray(self.values.table.support)
 
-    def positions(self, labels: ResultLabels) -> Positions:
+    def positions(self, labels: ResultLabels) -> LabelPositions:
         """Positions of these classes among the candidate's, -1 where it lacks the class."""
         return positions_of(labels, self.side.labels)
 
@@ -86,19 +87,19 @@ class RuleEvidence:
     rule: Rule
     labels: ResultLabels
     tests: RuleTests
-    observed: Array
-    baseline: Array
-    delta: Array
-    lower: Array
-    upper: Array
-    items: Array
-    detectable: Array
+    observed: FloatArray
+    baseline: FloatArray
+    delta: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    items: FloatArray
+    detectable: FloatArray
     methods: tuple[str | None, ...]
     pairings: tuple[Pairing | None, ...]
     reasons: tuple[str, ...]
 
 
-def gather_evidence(rule: Rule, candidate: Candidate) -> RuleEvidence:
+def gather_evidence(rule: Rule, candidate: GateCandidate) -> RuleEvidence:
     """Gather the evidence on a rule."""
     known = candidate.side.labels
     if not rule.compares:
@@ -116,7 +117,7 @@ def labels_of(rule: Rule, known: tuple[str, ...]) -> ResultLabels:
     return known if rule.classes == "all" else rule.classes
 
 
-def _value_evidence(rule: Rule, candidate: Candidate, labels: ResultLabels) -> RuleEvidence:
+def _value_evidence(rule: Rule, candidate: GateCandidate, labels: ResultLabels) -> RuleEvidence:
     """Test the candidate's own values against a lower or upper bound."""
     known = estimate(candidate.values, rule.entry, candidate.side.items)
     positions = candidate.positions(labels)
@@ -141,7 +142,9 @@ def _value_evidence(rule: Rule, candidate: Candidate, labels: ResultLabels) -> R
     )
 
 
-def _no_baseline_evidence(rule: Rule, candidate: Candidate, labels: ResultLabels) -> RuleEvidence:
+def _no_baseline_evidence(
+    rule: Rule, candidate: GateCandidate, labels: ResultLabels
+) -> RuleEvidence:
     """Return `no_baseline` for the candidate's classes, `class_missing` for others."""
     positions = candidate.positions(labels)
     tests = RuleTests.without_evidence(len(candidate.side.labels), VerdictCode.no_baseline)
@@ -164,7 +167,7 @@ def _no_baseline_evidence(rule: Rule, candidate: Candidate, labels: ResultLabels
 
 
 def _difference_evidence(
-    rule: Rule, candidate: Candidate, labels: ResultLabels, comparison: Comparison
+    rule: Rule, candidate: GateCandidate, labels: ResultLabels, comparison: Comparison
 ) -> RuleEvidence:
     """Test the difference from the baseline against the largest one allowed."""
     known, positions = _difference(rule, labels, comparison)
@@ -194,7 +197,7 @@ def _difference_evidence(
 
 def _difference(
     rule: Rule, labels: ResultLabels, comparison: Comparison
-) -> tuple[Difference, Positions]:
+) -> tuple[Difference, LabelPositions]:
     """Return the differences of the index, and the position of each label among them."""
     if rule.classes is None:
         return comparison.of_overall(rule.index)[np.newaxis], np.zeros(1, dtype=np.intp)
@@ -228,14 +231,14 @@ def _missing_class(label: str | None, comparison: Comparison) -> str:
     return "class_missing_in_baseline" if here else "class_missing"
 
 
-def _detectable(rule: Rule, known: Difference, level: float) -> Array:
+def _detectable(rule: Rule, known: Difference, level: float) -> FloatArray:
     """Return the smallest detectable change in the direction of the rule."""
     mirrored = replace(known, gains=known.losses, losses=known.gains)
     toward = known if rule.guards_below else mirrored
     return toward.detectable_drop(level, min(rule.limit, 1.0))
 
 
-def _items(rule: Rule, candidate: Candidate, positions: Positions) -> Array:
+def _items(rule: Rule, candidate: GateCandidate, positions: LabelPositions) -> FloatArray:
     items = candidate.items
     return take_or_nan(items if rule.scope == "class" else items.sum(keepdims=True), positions)
 
@@ -244,25 +247,25 @@ def _method(rule: Rule, method: str | None) -> str | None:
     return POINT if rule.test == "none" else method
 
 
-def _interval(rule: Rule, limits: Array, positions: Positions) -> Array:
+def _interval(rule: Rule, limits: FloatArray, positions: LabelPositions) -> FloatArray:
     limits = take_or_nan(limits, positions)
     return np.full_like(limits, np.nan) if rule.test == "none" else limits
 
 
-def positions_of(labels: ResultLabels, known: Sequence[str]) -> Positions:
+def positions_of(labels: ResultLabels, known: Sequence[str]) -> LabelPositions:
     """Return positions among the known classes, -1 where unknown; 0 for an overall index."""
     number: dict[str | None, int] = {name: i for i, name in enumerate(known)}
     number[None] = 0
     return np.array([number.get(label, -1) for label in labels], dtype=np.intp)
 
 
-def take_or_nan(values: Array, positions: Positions) -> Array:
+def take_or_nan(values: FloatArray, positions: LabelPositions) -> FloatArray:
     """Take (..., n) values at the positions; NaN at position -1."""
     blank = np.full((*values.shape[:-1], 1), np.nan)
     return np.asarray(np.concatenate([values, blank], axis=-1)[..., positions])
 
 
-def take_tests(tests: RuleTests, positions: Positions) -> RuleTests:
+def take_tests(tests: RuleTests, positions: LabelPositions) -> RuleTests:
     """Take tests of shape (..., n) at the positions; `not_comparable` at position -1."""
     blank = np.full((*tests.fixed.shape[:-1], 1), VerdictCode.not_comparable)
     fixed = np.concatenate([tests.fixed, blank], axis=-1)[..., positions]

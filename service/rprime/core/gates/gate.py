@@ -7,15 +7,15 @@ from typing import get_args
 
 import numpy as np
 
+from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison
-from rprime.core.gates.evidence import Candidate, RuleEvidence, gather_evidence
+from rprime.core.gates.evidence import GateCandidate, RuleEvidence, gather_evidence
 from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
 from rprime.core.gates.rules import Gate, Waiver, check_gate
 from rprime.core.gates.sentences import number, sentence
 from rprime.core.gates.verdict import (
     EFFECTS,
-    Array,
     Codes,
     Decisions,
     Plan,
@@ -73,7 +73,7 @@ def run_gate(
     level, told = gate.level(look), look if gate.looks == "spend" else None
     if not gate.rules:
         return GateResult(verdict="no_rules", alpha=level, look=told, results=(), warnings=())
-    side = Candidate(candidate, comparison, options, gate.indices, level)
+    side = GateCandidate(candidate, comparison, options, gate.indices, level)
     run = GateRun.of(gate, [gather_evidence(rule, side) for rule in gate.rules], level, today)
     return GateResult(
         verdict=GATE_VERDICTS[int(conclude(run.decisions, run.effects, run.plan))],
@@ -183,7 +183,7 @@ class GateRun:
 
 
 def apply_waivers(
-    verdicts: Codes, plan: Plan, point: Array, today: date
+    verdicts: Codes, plan: Plan, point: FloatArray, today: date
 ) -> tuple[tuple[Waiver | None, ...], Codes]:
     """Apply the waivers.
 

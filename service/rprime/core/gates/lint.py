@@ -8,10 +8,11 @@ from typing import Literal
 
 import numpy as np
 
+from rprime.core.arrays import FloatArray
 from rprime.core.cells import DenseCells
 from rprime.core.gates.advice import RuleLint, advise
 from rprime.core.gates.evidence import (
-    Positions,
+    LabelPositions,
     difference_tests,
     labels_of,
     positions_of,
@@ -23,7 +24,6 @@ from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
 from rprime.core.gates.rules import Gate, Rule, check_gate
 from rprime.core.gates.simulation import Simulation
 from rprime.core.gates.verdict import (
-    Array,
     GateVerdictCode,
     Plan,
     RuleTests,
@@ -120,7 +120,7 @@ def lint(
     )
 
 
-def _checked_counts(table: ConfusionTable, replicates: int) -> Array:
+def _checked_counts(table: ConfusionTable, replicates: int) -> FloatArray:
     if table.stack_shape or table.has_omissions:
         raise LintError("Linting a gate needs one table without unclassified and spurious items.")
     if table.weighted or table.fractional:
@@ -138,15 +138,15 @@ class _VerdictCounts:
     """Counts of verdicts: of the results, shape (m,), and of the gate, by `GateVerdictCode`."""
 
     replicates: int
-    failed: Array
-    inconclusive: Array
-    gate: Array
+    failed: FloatArray
+    inconclusive: FloatArray
+    gate: FloatArray
 
     @classmethod
     def none(cls) -> "_VerdictCounts":
         return cls(1, np.zeros(0), np.zeros(0), np.zeros(len(GateVerdictCode)))
 
-    def rate(self, counts: Array) -> list[float]:
+    def rate(self, counts: FloatArray) -> list[float]:
         return [float(count) / self.replicates for count in counts]
 
     def __add__(self, other: "_VerdictCounts") -> "_VerdictCounts":
@@ -213,7 +213,7 @@ class _LintRun:
             tests = RuleTests.of(rule, simulation.estimate(rule))
         return take_tests(tests, self._positions(rule))
 
-    def _positions(self, rule: Rule) -> Positions:
+    def _positions(self, rule: Rule) -> LabelPositions:
         return positions_of(labels_of(rule, self.labels), self.labels)
 
     def rules(self, counted: _VerdictCounts) -> Iterator[RuleLint]:
@@ -231,7 +231,7 @@ class _LintRun:
                 detectable_drop=float(drop) if np.isfinite(drop) else None,
             )
 
-    def _detectable(self) -> Array:
+    def _detectable(self) -> FloatArray:
         expected = self._simulation(self.model.expected())
         together = max(int(np.count_nonzero(self.plan.tested)), 1)
         with np.errstate(all="ignore"):

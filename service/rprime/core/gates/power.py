@@ -6,18 +6,18 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from rprime.core.arrays import FloatArray
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.paired_proportions import minimal_detectable_drop, tango_z
 from rprime.core.gates.rules import Rule
 from rprime.core.gates.simulation import Simulation
-from rprime.core.gates.verdict import Array
 from rprime.core.intervals.proportions import one_sided_quantile
 
 POWER = 0.8
 ROUNDS = 40
 
 
-def detectable_drops(rule: Rule, expected: Simulation, level: float, together: int) -> Array:
+def detectable_drops(rule: Rule, expected: Simulation, level: float, together: int) -> FloatArray:
     """Change of each value at which the rule fails with 80 % power, from the expected counts.
 
     Parameters
@@ -46,20 +46,22 @@ def detectable_drops(rule: Rule, expected: Simulation, level: float, together: i
     return np.where(found <= _room(rule, value), found, np.nan)
 
 
-def _room(rule: Rule, value: Array) -> Array:
+def _room(rule: Rule, value: FloatArray) -> FloatArray:
     """Return how far a value can move in the direction that the rule forbids."""
     low, high = rule.entry.range
     return np.asarray(value - low if rule.guards_below else high - value)
 
 
-def _value_drop(rule: Rule, expected: Simulation, level: float) -> Array:
+def _value_drop(rule: Rule, expected: Simulation, level: float) -> FloatArray:
     known = expected.estimate(rule)
     distance = known.value - rule.limit
     needed = known.detectable(0.5 if rule.test == "none" else level, POWER)
     return np.maximum(distance if rule.guards_below else -distance, 0.0) + needed
 
 
-def _difference_drop(rule: Rule, expected: Simulation, known: Difference, level: float) -> Array:
+def _difference_drop(
+    rule: Rule, expected: Simulation, known: Difference, level: float
+) -> FloatArray:
     if rule.test == "none":
         return rule.limit + known.detectable_drop(0.5, min(rule.limit, 1.0), POWER)
     counted = expected.flips(rule.entry)
@@ -75,11 +77,11 @@ def _difference_drop(rule: Rule, expected: Simulation, known: Difference, level:
     return _detectable_from(rule, partial(_binomial_errors, share, counted[-1]), counted[-1], level)
 
 
-Errors = Callable[[Array], tuple[Array, Array]]
+Errors = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 """Map drops to the standard error that the test uses and to the true standard error."""
 
 
-def _detectable_from(rule: Rule, errors: Errors, trials: Array, level: float) -> Array:
+def _detectable_from(rule: Rule, errors: Errors, trials: FloatArray, level: float) -> FloatArray:
     """Return the smallest drop of a proportion that the test finds with probability `POWER`."""
     reach, strength = one_sided_quantile(level), one_sided_quantile(1 - POWER)
     margin = np.full(trials.shape, rule.limit)
@@ -87,7 +89,7 @@ def _detectable_from(rule: Rule, errors: Errors, trials: Array, level: float) ->
     return _smallest(margin, lambda drop: drop - fails_from >= strength * errors(drop)[1])
 
 
-def _smallest(low: Array, holds: Callable[[Array], NDArray[np.bool_]]) -> Array:
+def _smallest(low: FloatArray, holds: Callable[[FloatArray], NDArray[np.bool_]]) -> FloatArray:
     """Find by bisection the smallest number up to 1 from which a condition holds; else NaN."""
     high = np.ones(low.shape)
     for _ in range(ROUNDS):
@@ -98,8 +100,8 @@ def _smallest(low: Array, holds: Callable[[Array], NDArray[np.bool_]]) -> Array:
 
 
 def _tango_errors(
-    gains: Array, losses: Array, trials: Array, margin: float, drop: Array
-) -> tuple[Array, Array]:
+    gains: FloatArray, losses: FloatArray, trials: FloatArray, margin: float, drop: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Errors of a paired difference: of Tango's statistic under its hypothesis, and the true one.
 
     The drop comes as losses on top of the discordance of unchanged models.
@@ -110,7 +112,9 @@ def _tango_errors(
     return (margin - drop) / z, np.sqrt(np.maximum(psi - drop * drop, 0.0) / trials)
 
 
-def _binomial_errors(share: Array, trials: Array, drop: Array) -> tuple[Array, Array]:
+def _binomial_errors(
+    share: FloatArray, trials: FloatArray, drop: FloatArray
+) -> tuple[FloatArray, FloatArray]:
     """Errors of an unpaired difference of a share from a smaller one; both are the same."""
     left = np.maximum(share - drop, 0.0)
     error = np.sqrt((share * (1 - share) + left * (1 - left)) / trials)

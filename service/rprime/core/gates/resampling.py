@@ -5,9 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rprime.core.arrays import FloatArray
 from rprime.core.table import ConfusionTable
-
-Array = NDArray[np.float64]
 
 MOST_DRAWN = 10**8
 """Above so many items of a class the mean replaces a drawn coincidence."""
@@ -31,14 +30,14 @@ class SimulatedPredictions:
         then the expected coincidences of the other items are used.
     """
 
-    kept: Array
-    old: Array
-    new: Array
-    both: Array
-    joint: Array | None = None
+    kept: FloatArray
+    old: FloatArray
+    new: FloatArray
+    both: FloatArray
+    joint: FloatArray | None = None
 
     @classmethod
-    def of_joint(cls, joint: Array) -> "SimulatedPredictions":
+    def of_joint(cls, joint: FloatArray) -> "SimulatedPredictions":
         """Take joint tables apart."""
         kept = np.diagonal(joint, axis1=-2, axis2=-1)
         old, new = joint.sum(-1) - kept, joint.sum(-2) - kept
@@ -55,7 +54,7 @@ class SimulatedPredictions:
         return ConfusionTable.dense(self.kept + self.new)
 
     @property
-    def moving(self) -> Array:
+    def moving(self) -> FloatArray:
         """Items of each class that are not kept, shape (..., k)."""
         return np.add.reduce(self.old, axis=-1)
 
@@ -73,11 +72,11 @@ class UnchangedModel:
         same proportions; 1 for another test set.
     """
 
-    counts: Array
-    redrawn: Array
+    counts: FloatArray
+    redrawn: FloatArray
 
     @classmethod
-    def paired(cls, counts: Array, discordance: float) -> "UnchangedModel":
+    def paired(cls, counts: FloatArray, discordance: float) -> "UnchangedModel":
         """Make a given share of the items discordant: only one of the two models gets them right.
 
         Two predictions made anew are discordant with probability 2 rho (1 - rho), so classes
@@ -89,12 +88,12 @@ class UnchangedModel:
         return cls(counts, np.minimum(discordance / np.where(most > 0, most, np.inf), 1.0))
 
     @classmethod
-    def unpaired(cls, counts: Array) -> "UnchangedModel":
+    def unpaired(cls, counts: FloatArray) -> "UnchangedModel":
         """Predict every item anew."""
         return cls(counts, np.ones(counts.shape[0]))
 
     @property
-    def support(self) -> Array:
+    def support(self) -> FloatArray:
         """Items of each class, shape (k,)."""
         return np.asarray(np.add.reduce(self.counts, axis=-1))
 
@@ -122,7 +121,7 @@ def _coincidences(
     new: NDArray[np.int64],
     moving: NDArray[np.int64],
     random: np.random.Generator,
-) -> NDArray[np.int64] | Array:
+) -> NDArray[np.int64] | FloatArray:
     """Draw the items in the same cell of two independent predictions, given both margins."""
     total = moving[..., None]
     if moving.max(initial=0) > MOST_DRAWN:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rprime.core.catalog import find
 from rprime.core.gates.multiplicity import spent_alpha
-from rprime.core.index import Index, Scope
+from rprime.core.index import Index, IndexScope
 from rprime.core.options import Options
 
 RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain"]
@@ -84,7 +84,7 @@ class Rule:
         return self.id or f"{self.index}.{self.kind}"
 
     @property
-    def scope(self) -> Scope:
+    def scope(self) -> IndexScope:
         """The scope of the index: overall or per class."""
         return "overall" if self.classes is None else "class"
 
@@ -262,7 +262,7 @@ def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
 
 
 def _missing_index(rule: Rule) -> str:
-    other: Scope = "class" if rule.scope == "overall" else "overall"
+    other: IndexScope = "class" if rule.scope == "overall" else "overall"
     if find(other, rule.index) is None:
         return f"The catalog has no index {rule.index}."
     if other == "overall":

@@ -7,10 +7,10 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rprime.core.arrays import FloatArray
 from rprime.core.gates.multiplicity import holm
 from rprime.core.gates.rules import Effect, Gate, OpenVerdict, Rule
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.uint8]
 
 ROUNDING = 1e-12
@@ -48,15 +48,15 @@ class Statistic(Protocol):
     """A value with p-values against thresholds."""
 
     @property
-    def value(self) -> Array:
+    def value(self) -> FloatArray:
         """The number itself, NaN where undefined."""
         ...
 
-    def p_below(self, threshold: float) -> Array:
+    def p_below(self, threshold: float) -> FloatArray:
         """Smallest level at which the upper limit is below the threshold."""
         ...
 
-    def p_above(self, threshold: float) -> Array:
+    def p_above(self, threshold: float) -> FloatArray:
         """Smallest level at which the lower limit is above the threshold."""
         ...
 
@@ -76,9 +76,9 @@ class RuleTests:
         Codes of `VerdictCode` where no test decides the verdict, else `undecided`.
     """
 
-    point: Array
-    p_fail: Array
-    p_pass: Array
+    point: FloatArray
+    p_fail: FloatArray
+    p_pass: FloatArray
     fixed: Codes
 
     @classmethod
@@ -124,7 +124,7 @@ class Plan:
     labels: tuple[str | None, ...]
 
     @property
-    def threshold(self) -> Array:
+    def threshold(self) -> FloatArray:
         """A result beyond it fails."""
         return np.array([rule.threshold for rule in self.rules])
 
@@ -164,8 +164,8 @@ class Decisions:
     """
 
     verdicts: Codes
-    p_value: Array
-    p_adjusted: Array
+    p_value: FloatArray
+    p_adjusted: FloatArray
     assessed: NDArray[np.bool_]
 
 
@@ -208,7 +208,7 @@ def decide(tests: RuleTests, plan: Plan, level: float) -> Decisions:
     return Decisions(verdicts, p_value, p_adjusted, assessed)
 
 
-def _keeps(point: Array, plan: Plan) -> NDArray[np.bool_]:
+def _keeps(point: FloatArray, plan: Plan) -> NDArray[np.bool_]:
     slack = ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
     margin = np.where(plan.guards_below, point - plan.threshold, plan.threshold - point)
     return np.asarray(margin >= -slack)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 
 CellGradient = Callable[[Array, Array], Array]
 """Rows and columns of cells -> the gradient there; column k is that of unclassified items."""
