@@ -21,7 +21,7 @@ from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
 from tests.core.comparison_sides import names, sides_of
-from tests.core.gate_cases import drop, floor, gate_of
+from tests.core.gate_cases import drop, floor, gate_of, predictions_of
 
 Pairing = Literal["paired", "unpaired"]
 
@@ -263,7 +263,7 @@ def test_rehearsals_and_comparisons_have_the_same_evidence(*, paired: bool, know
             replace(side, items=None, fingerprint=None) for side in (candidate, baseline)
         )
     if known:
-        draws = SimulatedPredictions.of_joint(joint[None, :, :4, :4].astype(float))
+        draws = predictions_of(joint[None, :, :4, :4].astype(float))
     comparison = compare(candidate, baseline, Options(indices=KEYS + OVERALL))
     simulation = Simulation(draws, KEYS + OVERALL, paired)
     for key in KEYS:

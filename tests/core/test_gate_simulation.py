@@ -17,7 +17,7 @@ from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
-from tests.core.gate_cases import drop, gate_of
+from tests.core.gate_cases import drop, gate_of, predictions_of
 
 MARGIN = 0.05
 DISCORDANCE = 0.06
@@ -92,7 +92,7 @@ class World:
 
     def draws(self, joint: Array, replicates: int) -> SimulatedPredictions:
         drawn = self.random.multinomial(self.items, joint.ravel(), replicates)
-        return SimulatedPredictions.of_joint(drawn.reshape(replicates, *joint.shape).astype(float))
+        return predictions_of(drawn.reshape(replicates, *joint.shape).astype(float))
 
 
 def passes(rule: Rule, draws: SimulatedPredictions, *, paired: bool) -> float:

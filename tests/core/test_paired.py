@@ -18,13 +18,12 @@ from rprime.core.comparison.paired_proportions import (
     discordance_psi,
     mcnemar_mid_p,
     minimal_detectable_drop,
-    p_fail,
-    p_pass,
     probability_worse,
     tango_interval,
     tango_z,
 )
 from rprime.core.intervals.proportions import binomial_tail_p, normal_quantile
+from tests.core.comparison_sides import p_fail, p_pass
 
 REFERENCE = json.loads(
     (Path(__file__).parents[1] / "reference/statistics_visible.json").read_text(encoding="utf-8")

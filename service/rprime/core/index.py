@@ -149,11 +149,6 @@ class Index:
             return None
         return self.best == self.range[1]
 
-    @property
-    def average_key(self) -> str:
-        """The per-class key an average is of."""
-        return self.of[0] if self.of else self.key
-
 
 Declaration = Callable[[Callable[..., Any]], Index]
 

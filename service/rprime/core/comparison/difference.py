@@ -115,16 +115,6 @@ class Difference:
         """Whether the evidence pairs the items of both sides."""
         return (self.methods == TANGO) | (self.methods == INFLUENCE)
 
-    @property
-    def method_names(self) -> Array:
-        """Name from `METHODS` of every element, empty without evidence."""
-        return np.array(METHODS, dtype=object)[self.methods]
-
-    @property
-    def reason_names(self) -> Array:
-        """Name from `REASONS` of every element, empty where nothing is missing."""
-        return np.array(REASONS, dtype=object)[self.reasons]
-
     def limits(self, level: ArrayLike) -> tuple[Array, Array]:
         """One-sided limits L and U of D, each at this level.
 
@@ -191,34 +181,6 @@ class Difference:
     def bracketed(self) -> Array:
         """Whether two tables of one test set bound the paired p-value."""
         return ~np.isnan(self.candidate_hits)
-
-    def bracket(self, threshold: ArrayLike) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """Smallest and largest paired p-value that two tables of one test set allow.
-
-        Returns
-        -------
-        (low, high) of `p_below` and (low, high) of `p_above`, NaN where not `bracketed`.
-
-        Notes
-        -----
-        The unpaired p-value is held within its bracket. So where both ends fall on one side
-        of a level, the verdict is that of every possible pairing.
-        """
-        return self._bracket(threshold, 1.0), self._bracket(threshold, -1.0)
-
-    def bracket_agrees(self, threshold: ArrayLike, level: float) -> Array:
-        """Whether every pairing behind two tables of one test set leads to the same verdict.
-
-        Parameters
-        ----------
-        threshold
-            That D is held against.
-        level
-            One-sided.
-        """
-        ends = np.stack([end for pair in self.bracket(threshold) for end in pair])
-        shown = ends < level
-        return np.asarray(self.bracketed & (shown[0] == shown[1]) & (shown[2] == shown[3]))
 
     def detectable_drop(self, level: ArrayLike, margin: ArrayLike, power: float = 0.8) -> Array:
         """Drop that a test at this level would find with the given power.

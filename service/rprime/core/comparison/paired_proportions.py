@@ -88,50 +88,6 @@ def tango_interval(
     return np.where(valid, lower, np.nan), np.where(valid, upper, np.nan)
 
 
-def p_pass(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: ArrayLike) -> FloatArray:
-    """One-sided p-value against "the drop is `margin` or more": small speaks for a pass.
-
-    Parameters
-    ----------
-    gains, losses, trials
-        Broadcast together; gains + losses <= trials.
-    margin
-        The largest drop that is accepted, in (0, 1); broadcasts too.
-
-    Returns
-    -------
-    The smallest level at which the lower limit of the difference is above -margin; NaN, no
-    evidence, without trials.
-
-    Notes
-    -----
-    Source: Tango 1998 (noninferiority).
-    """
-    return np.asarray(special.ndtr(-tango_z(gains, losses, trials, -np.asarray(margin))))
-
-
-def p_fail(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: ArrayLike) -> FloatArray:
-    """One-sided p-value against "the drop is at most `margin`": small speaks for a fail.
-
-    Parameters
-    ----------
-    gains, losses, trials
-        Broadcast together; gains + losses <= trials.
-    margin
-        The largest drop that is accepted, in (0, 1); broadcasts too.
-
-    Returns
-    -------
-    The smallest level at which the upper limit of the difference is below -margin; NaN, no
-    evidence, without trials.
-
-    Notes
-    -----
-    Source: Tango 1998.
-    """
-    return np.asarray(special.ndtr(tango_z(gains, losses, trials, -np.asarray(margin))))
-
-
 def mcnemar_mid_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     """One-sided p-value of "is it worse": P(X < gains) + P(X = gains) / 2.
 
@@ -212,8 +168,7 @@ def bracketed_p(
     correct_old, correct_new, trials
         Items that each classifier got right, and all items; broadcast together.
     p_value
-        Of gains, losses and trials, and monotone in the discordant total where the difference
-        is given, as `p_pass` and `p_fail` at a margin and `mcnemar_mid_p` are.
+        Of gains, losses and trials; monotone in the discordant total at a given difference.
 
     Returns
     -------

@@ -36,13 +36,6 @@ class SimulatedPredictions:
     both: FloatArray
     joint: FloatArray | None = None
 
-    @classmethod
-    def of_joint(cls, joint: FloatArray) -> "SimulatedPredictions":
-        """Take joint tables apart."""
-        kept = np.diagonal(joint, axis1=-2, axis2=-1)
-        old, new = joint.sum(-1) - kept, joint.sum(-2) - kept
-        return cls(kept, old, new, np.zeros_like(old), joint)
-
     @property
     def baseline(self) -> ConfusionTable:
         """Tables of the old model."""

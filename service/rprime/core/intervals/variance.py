@@ -239,38 +239,3 @@ def _cell_numbers(table: ConfusionTable) -> tuple[Array, Array]:
         rows, columns = np.indices((table.k, table.k))
         return rows.ravel(), columns.ravel()
     return cells.rows, cells.columns
-
-
-def covariances(
-    first: Gradient, second: Gradient, table: ConfusionTable, sampling: Sampling
-) -> Array:
-    """Covariance of each index of the first with the one of the second at its place, (n, ...).
-
-    Notes
-    -----
-    Polarised: a quarter of Var(p + q) - Var(p - q).
-    """
-    plus, minus = (variances(_added(first, second, sign), table, sampling) for sign in (1.0, -1.0))
-    return np.asarray((plus - minus) / 4)
-
-
-def _added(first: Gradient, second: Gradient, sign: float) -> Gradient:
-    unclassified = None
-    if first.unclassified is not None and second.unclassified is not None:
-        unclassified = first.unclassified + sign * second.unclassified
-    places = dict(first.by_cell).keys() | dict(second.by_cell).keys()
-
-    def by_cell(place: int) -> CellGradient:
-        parts = (first, second)
-
-        def added(rows: Array, columns: Array) -> Array:
-            one, other = (part.at(rows, columns)[place] for part in parts)
-            return np.asarray(one + sign * other)
-
-        return added
-
-    return Gradient(
-        first.factors + sign * second.factors,
-        unclassified,
-        tuple((place, by_cell(place)) for place in sorted(places)),
-    )
