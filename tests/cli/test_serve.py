@@ -5,7 +5,6 @@ import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from time import sleep
 
 import httpx
 import pytest
@@ -53,15 +52,6 @@ def test_it_listens_on_ipv6(serve: Serve) -> None:
     with serve("--host", "::1") as client:
         assert client.base_url.host == "::1"
         assert client.get("/livez").status_code == 200
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_signal_while_it_starts_ends_it(serve: Serve, workers: int) -> None:
-    store = {"RPRIME_STORE": "none"} if workers > 1 else {}
-    for moment in range(10):
-        with serve("--workers", str(workers), **store):
-            sleep(0.08 * moment)
 
 
 @pytest.mark.slow
