@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import product
@@ -22,10 +21,10 @@ from rprime.problems import Problem
 from rprime.routes import catalog, evaluate
 from rprime.routes.access import access_of, admit, guarded, needs, needs_of
 from rprime.settings import Settings
+from tests.command import Run
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 PUBLIC = {
     "/livez",
