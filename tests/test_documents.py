@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import httpx
 import pytest
@@ -20,7 +20,7 @@ from rprime.commands.exits import Status
 from rprime.core.catalog import INDICES
 from rprime.core.comparison.difference import METHODS
 from rprime.core.gates.rules import KINDS, mistakes
-from rprime.core.gates.verdict import Finding
+from rprime.core.gates.result import Verdict
 from rprime.core.index import REASONS
 from rprime.core.intervals.methods import methods_of
 from rprime.core.options import Options
@@ -171,7 +171,7 @@ def test_every_method_is_explained() -> None:
 
 
 def test_every_limit_and_verdict_of_a_rule_is_explained() -> None:
-    verdicts = ["pass", *(f.name for f in Finding if f not in (Finding.passed, Finding.unsettled))]
+    verdicts = get_args(Verdict)
     for name in (*KINDS, *verdicts):
         assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["gates.md"], re.MULTILINE), name
 
