@@ -32,20 +32,6 @@ association: `Association`; table: `ConfusionTable` and, where it `needs` one, t
 means: macro averages of the indices it is `of`; macro, weighted, micro: an average of the
 per-class index it is `of`; scores: `Scores` and, where it `takes` one, the option.
 """
-Interval = Literal[
-    "proportion",
-    "dice",
-    "jaccard",
-    "r_prime",
-    "informedness",
-    "macro",
-    "delta",
-    "delong",
-    "items",
-    "share",
-]
-"""The rule of docs/statistics.md by which an index gets its interval; None where it has none."""
-
 REASONS = (
     "",
     "no_true_samples",
@@ -104,6 +90,8 @@ class Index:
     cell_gradient
         The influence of one item of every cell, for an index that is smooth but reads the cells:
         a function of the table, the option, and the rows and columns of the cells.
+    interval
+        Name of its interval method, as `intervals/limits.py` declares it; None without one.
     scored
         Whether it exists only where scores were sent: it, or what it averages, reads them.
     takes
@@ -126,7 +114,7 @@ class Index:
     best: float | None = 1.0
     undefined: tuple[str, ...] = ()
     universe: Universe = "all"
-    interval: Interval | None = None
+    interval: str | None = None
     association: bool = False
     scale_invariant: bool = True
     micro: bool = False
