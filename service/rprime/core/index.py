@@ -93,7 +93,7 @@ class Index:
     interval
         Name of its interval method, as `intervals/limits.py` declares it; None without one.
     scored
-        Whether it exists only where scores were sent: it, or what it averages, reads them.
+        Whether it exists only where the request has scores: it, or what it averages, reads them.
     takes
         The request option that the formula takes besides; it has a default.
     of_items
@@ -237,12 +237,12 @@ def unidentifiable(counts: Counts) -> Array:
 def reason_codes(
     index: Index, values: Array, situation: Counts | ConfusionTable
 ) -> NDArray[np.uint8]:
-    """Say why values do not exist.
+    """Explain why values do not exist.
 
     Parameters
     ----------
     index
-        Whose values they are.
+        The index of the values.
     values
         Shape (...) or (..., k); not finite where a value does not exist.
     situation
