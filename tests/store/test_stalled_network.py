@@ -11,8 +11,8 @@ import signal
 import subprocess
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Thread
@@ -21,11 +21,11 @@ import httpx
 import pytest
 from sqlalchemy import make_url
 
-from conftest import RPRIME, environment
-from histories import labels, matrix
 from rprime.draining import ENDED_STATUS
 from rprime.store import open_store
-from store.stalling_proxy import Mode, StallingProxy, proxied
+from tests.history_service import labels, matrix
+from tests.services import RPRIME, Serve, environment
+from tests.store.stalling_proxy import Mode, StallingProxy, proxied
 
 STALL_SECONDS = float(os.environ.get("RPRIME_TEST_STALL_SECONDS", "12"))
 LOWERED = {} if STALL_SECONDS > 30 else {"RPRIME_STORE_SECONDS": "3"}
@@ -44,8 +44,6 @@ static int stall(int fd) {
 int fsync(int fd) { return stall(fd); }
 int fdatasync(int fd) { return stall(fd); }
 """
-
-Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
 
 @pytest.fixture

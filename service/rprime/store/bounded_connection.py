@@ -53,6 +53,10 @@ class BoundedConnection(psycopg.Connection[Any]):
         except psycopg.errors.ConnectionTimeout as exc:
             breaker.trip()
             raise AnswerTimeoutError from exc
+        except psycopg.OperationalError:
+            # Refused at once: to try again costs no time.
+            breaker.reset()
+            raise
         connection.breaker, connection.seconds = breaker, seconds
         return connection
 
@@ -72,8 +76,9 @@ class BoundedConnection(psycopg.Connection[Any]):
         end = monotonic() + self.seconds
         try:
             answer = super().wait(gen, interval, self.seconds)
-        except psycopg.OperationalError as exc:
+        except psycopg.Error as exc:
             if exc.sqlstate is not None or monotonic() < end:
+                self.breaker.reset()
                 raise
             self.pgconn.finish()
             self.breaker.trip()
