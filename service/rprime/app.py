@@ -114,7 +114,7 @@ def create_app(settings: Settings) -> FastAPI:
     """
     in_flight = InFlight(settings.limits)
     counted = Metrics(__version__)
-    draining = Draining(settings.drain_seconds)
+    draining = Draining(settings.drain_seconds, settings.stop_seconds)
     app = Service(
         title="rprime",
         summary="Evaluation of multiclass classifiers",
@@ -129,7 +129,7 @@ def create_app(settings: Settings) -> FastAPI:
         exception_handlers=for_browsers(HANDLERS | history.HANDLERS),
         lifespan=_lifespan,
     )
-    app.state.history = History(settings.store)
+    app.state.history = History(settings.store, statement_seconds=settings.store_seconds)
     app.state.limits = settings.limits
     app.state.in_flight = in_flight
     app.state.inflating = CapacityLimiter(1)
@@ -162,16 +162,16 @@ def create_app(settings: Settings) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     kept: History = app.state.history
-    await kept.open()
-    try:
-        with app.state.draining.watching():
+    with app.state.draining.watching():
+        await kept.open()
+        try:
             # For the connections, which know no application.
             yield app.state.for_connections
-    finally:
-        await kept.close()
-        app.state.threads.close()
-        app.state.processes.close()
-        app.state.drawing.close()
+        finally:
+            await kept.close()
+            app.state.threads.close()
+            app.state.processes.close()
+            app.state.drawing.close()
 
 
 def _middleware(

@@ -122,6 +122,11 @@ class Settings(BaseSettings):
         "sqlite:///rprime.db",
         description="Where evaluations are kept: a SQLAlchemy URL, or `none`.",
     )
+    store_seconds: PositiveFloat = Field(
+        10,
+        description="How long PostgreSQL may take to answer a statement; then the request gets "
+        "503.",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Web origins that may call the service, separated by commas."
     )
@@ -132,7 +137,8 @@ class Settings(BaseSettings):
     )
     stop_seconds: PositiveInt = Field(
         8,
-        description="Then requests that run may take so long; Docker waits 10 s in all.",
+        description="Then requests that run may take so long; half a second later the process "
+        "ends, whatever it waits for. Docker waits 10 s in all.",
     )
     log_requests: bool = Field(default=False, description="Log every request, not failures only.")
     limits: Limits = Limits()

@@ -21,6 +21,7 @@ from rprime.store.failures import (
     StoreMovedError,
     StoreNewerError,
     StoreOutdatedError,
+    StoreTimeoutError,
     StoreUnavailableError,
     StoreUrlError,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "StoreMovedError",
     "StoreNewerError",
     "StoreOutdatedError",
+    "StoreTimeoutError",
     "StoreUnavailableError",
     "StoreUrlError",
     "Stored",
