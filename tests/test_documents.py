@@ -19,8 +19,8 @@ from rprime.cli import app
 from rprime.commands.exits import Status
 from rprime.core.catalog import INDICES
 from rprime.core.comparison.difference import METHODS
-from rprime.core.gates.rules import KINDS, mistakes
 from rprime.core.gates.result import Verdict
+from rprime.core.gates.rules import KINDS, mistakes
 from rprime.core.index import REASONS
 from rprime.core.intervals.methods import methods_of
 from rprime.core.options import Options
