@@ -43,7 +43,7 @@ from rprime.routes.gathering import Gathering
 from rprime.routes.history import History
 from rprime.routes.hosts import Hosts
 from rprime.routes.in_flight import InFlight
-from rprime.routes.large import processes_of, threads_of
+from rprime.routes.large import worker_pool
 from rprime.routes.page import for_browsers
 from rprime.routes.parameters import unrepeated
 from rprime.routes.problems import HANDLERS
@@ -134,8 +134,7 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.in_flight = in_flight
     app.state.inflating = CapacityLimiter(1)
     app.state.gathering = Gathering()
-    app.state.threads = threads_of(settings.limits)
-    app.state.processes = processes_of(settings.limits)
+    app.state.workers = worker_pool(settings.limits)
     app.state.drawing = figures.drawing_of(settings.limits)
     app.state.keys = keys = Keyring(settings.keys_file) if settings.keys_file else None
     app.state.metrics = counted
@@ -164,13 +163,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     kept: History = app.state.history
     with app.state.draining.watching():
         await kept.open()
+        app.state.workers.prepare()
         try:
             # For the connections, which know no application.
             yield app.state.for_connections
         finally:
             await kept.close()
-            app.state.threads.close()
-            app.state.processes.close()
+            app.state.workers.close()
             app.state.drawing.close()
 
 

@@ -46,10 +46,12 @@ class Limits(BaseModel):
         100_000, description="Most classes of `cells` or of label arrays."
     )
     large_requests: PositiveInt = Field(
-        2, description="Large JSON bodies, and bodies of columns, that are worked on at a time."
+        2,
+        description="Large JSON bodies and bodies of columns that are worked on at a time, each in "
+        "a process of its own.",
     )
     large_waiting: PositiveInt = Field(
-        8, description="More of each that may wait for their turn; all others are told to retry."
+        8, description="More of them that may wait for their turn; all others are told to retry."
     )
     wait_seconds: PositiveFloat = Field(
         2, description="How long a complete request may wait for its turn; later it is refused."

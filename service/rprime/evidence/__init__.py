@@ -3,14 +3,25 @@
 from rprime.evidence.columns import Hold, Question
 from rprime.evidence.document import Document, parse, parse_batch
 from rprime.evidence.faults import Fault, InvalidEvidenceError, TooLargeError, UnreadableBodyError
+from rprime.evidence.formats import (
+    FORMATS,
+    MEDIA_TYPES,
+    SUFFIXES,
+    BodyFormat,
+    Bounds,
+    Kind,
+    ask,
+    read_columns,
+)
 from rprime.evidence.matrices import read_matrices
 from rprime.evidence.pasted import read_pasted
 from rprime.evidence.reader import Evidence, Limits, read, read_baseline
-from rprime.evidence.streams import EXTRA, MEDIA_TYPES, Bounds, Kind, ask, is_readable, read_columns
 
 __all__ = [
-    "EXTRA",
+    "FORMATS",
     "MEDIA_TYPES",
+    "SUFFIXES",
+    "BodyFormat",
     "Bounds",
     "Document",
     "Evidence",
@@ -23,7 +34,6 @@ __all__ = [
     "TooLargeError",
     "UnreadableBodyError",
     "ask",
-    "is_readable",
     "parse",
     "parse_batch",
     "read",

@@ -14,11 +14,11 @@ from rprime.inquiry.answering import Question, Report, Unkept, report_on
 from rprime.problems import Problem, Violation, responses
 from rprime.routes.access import admit, needs
 from rprime.routes.body import joined, media_type, read_body, read_pieces
-from rprime.routes.columnar import CONTENT, PARAMETER, answer_columns
+from rprime.routes.columnar import CONTENT, PARAMETER
 from rprime.routes.gathering import stack_key, together
 from rprime.routes.history import problem_of, store_of
 from rprime.routes.keeping import LONGEST_KEY, Keeping, keep, kept_in_thread
-from rprime.routes.large import answer_json, belongs_to_process
+from rprime.routes.large import LARGE, answer_columns, answer_json
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
 from rprime.routes.problems import request_id_of
 from rprime.routes.samples import SAMPLES
@@ -134,11 +134,10 @@ async def evaluate(request: Request) -> Response:
     form = wanted_format(request)
     limits: Limits = request.app.state.limits
     if columns is not None:
-        question = Question(limits, form, with_table)
-        answer = await answer_columns(request, columns, question)
-        return await _answered(request, answer, question)
+        question = Question(limits, form, with_table, columns)
+        return await _answered(request, await answer_columns(request, question), question)
     pieces = await read_pieces(request, limits.json_body_bytes)
-    if belongs_to_process(request, sum(map(len, pieces))):
+    if sum(map(len, pieces)) > LARGE:
         question = Question(limits, form, with_table)
         return await _answered(request, await answer_json(request, pieces, question), question)
     body = joined(pieces)

@@ -52,8 +52,7 @@ def gauges(state: State) -> Iterator[Gauge]:
     in_flight: InFlight = state.in_flight
     history: History = state.history
     pools = {
-        "columns": state.threads.places,
-        "json": state.processes.places,
+        "workers": state.workers.places,
         "figures": state.drawing.places,
     }
     yield Gauge(

@@ -16,9 +16,9 @@ from rprime.problems import Problem
 from rprime.report.formats import FORMATS
 from rprime.routes.access import needs
 from rprime.routes.body import media_type, read_body
-from rprime.routes.columnar import answer_columns
 from rprime.routes.evaluations import find
 from rprime.routes.history import store_of
+from rprime.routes.large import answer_columns
 from rprime.routes.page import page_of, shown
 
 public = APIRouter(include_in_schema=False)
@@ -58,8 +58,8 @@ async def evaluate(request: Request) -> Response:
         text = await read_body(request, min(MOST_PASTED, limits.json_body_bytes))
         options = request.query_params.get("request", "").encode()
         return shown(await run_in_threadpool(exhibit_pasted, text, options, limits))
-    question = Question(limits, VIEW, with_table=False)
-    answer = await answer_columns(request, MEDIA_TYPES[media], question)
+    question = Question(limits, VIEW, with_table=False, kind=MEDIA_TYPES[media])
+    answer = await answer_columns(request, question)
     if not isinstance(answer, Report):
         raise NOT_KEPT
     return shown(answer.content)
