@@ -130,6 +130,8 @@ def _check_metadata(metadata: Any, most: int) -> list[str]:
         raise TooLargeError(most)
     labels = [i for i, part in enumerate(parts) if part.name in LABELS]
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        if group.num_columns != len(parts):
+            raise UnreadableBodyError("The metadata of the Parquet file are damaged.")
         for chunk in map(group.column, labels):
             if chunk.total_uncompressed_size > _SLACK + chunk.num_values * _LONGEST_LABEL:
                 raise refuse(f"/{chunk.path_in_schema}", "class_name", RULE)
