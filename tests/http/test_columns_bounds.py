@@ -72,6 +72,15 @@ def test_one_batch_of_everything_is_read_within_the_limit(
     assert fault(large) == (413, "", "body_too_large")
 
 
+def test_a_batch_that_takes_too_much_memory_says_what_to_do(small: httpx.Client) -> None:
+    body = ipc(zeros(128 * MIB // 8), "zstd")
+    assert len(body) < LIMIT
+    response = send(small, "arrow", body)
+    assert fault(response) == (413, "", "body_too_large")
+    assert "Write fewer rows" in response.json()["detail"]
+    assert "rprime_workers_ended_total{" not in small.get("/metrics").text
+
+
 @pytest.mark.parametrize("compression", ["zstd", "lz4"])
 def test_compressed_batches_count_inflated(small: httpx.Client, compression: str) -> None:
     sink, table = io.BytesIO(), zeros(50_000)
