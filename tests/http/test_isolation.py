@@ -207,7 +207,7 @@ def test_who_goes_away_ends_the_work(narrow: httpx.Client, workers: Workers, lar
     (worker,) = workers(narrow)
     os.kill(worker, signal.SIGSTOP)
     with start(narrow, large, JSON, held=0):
-        wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="json"}') == 1)
+        wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 1)
         assert workers(narrow) == [worker]
     wait_until(lambda: worker not in workers(narrow))
     assert narrow.post("/evaluate", content=large, headers=JSON).status_code == 200
@@ -215,9 +215,9 @@ def test_who_goes_away_ends_the_work(narrow: httpx.Client, workers: Workers, lar
 
 def test_full_pools_say_when_to_come_again(narrow: httpx.Client, arrow: bytes) -> None:
     working = start(narrow, arrow, ARROW, held=10)
-    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="columns"}') == 1)
+    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 1)
     waiting = start(narrow, arrow[: MIB + 1000], ARROW, held=10)
-    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="columns"}') == 2)
+    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 2)
     response = narrow.post("/evaluate", content=arrow, headers=ARROW)
     assert (response.status_code, response.json()["code"]) == (503, "overloaded")
     assert int(response.headers["retry-after"]) > 0
