@@ -11,45 +11,41 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 
 from rprime import __version__, schemas
-from rprime.draining import Draining
-from rprime.keys import Keyring
-from rprime.metrics import Metrics
-from rprime.problems import components
+from rprime.auth import access
+from rprime.auth.keys import Keyring
+from rprime.auth.sessions import Sessions
+from rprime.dashboard import compare_page, model_page, pages, project_pages, sign_in
+from rprime.dashboard.page import for_browsers
+from rprime.problems.handlers import HANDLERS
+from rprime.problems.problem import components
 from rprime.routes import (
-    access,
     aliases,
     catalog,
     compare,
-    compare_page,
     docs,
     evaluate,
     evaluations,
     figures,
-    history,
     metrics,
-    model_page,
     operations,
-    pages,
-    project_pages,
     projects,
-    samples,
-    sign_in,
     studies,
     transfer,
     trend,
 )
-from rprime.routes.envelope import Envelope
-from rprime.routes.gathering import Gathering
-from rprime.routes.history import History
-from rprime.routes.hosts import Hosts
-from rprime.routes.in_flight import InFlight
-from rprime.routes.large import processes_of, threads_of
-from rprime.routes.page import for_browsers
-from rprime.routes.parameters import unrepeated
-from rprime.routes.problems import HANDLERS
-from rprime.routes.sessions import Sessions
+from rprime.routes import examples as samples
+from rprime.routes import store_lifespan as history
+from rprime.routes.batching import RequestBatcher
+from rprime.routes.query_parameters import refuse_repeated
+from rprime.routes.store_lifespan import StoreHandle
+from rprime.routes.workers import thread_pool, worker_pool
+from rprime.server.admission import AdmissionControl
+from rprime.server.draining import Draining
+from rprime.server.hosts import TrustedHosts
+from rprime.server.metrics import Metrics
+from rprime.server.middleware import RequestMiddleware
+from rprime.server.read_scheduler import ReadScheduler
 from rprime.settings import Settings
-from rprime.turns import Turns
 
 DESCRIPTION = """\
 Post a confusion matrix, label arrays or scores of a multiclass classifier and get back every
@@ -65,14 +61,14 @@ index, overall and for each class, with intervals and warnings, and, with gates,
 TAGS = [
     {"name": "Evaluation", "description": "Evidence in, report out."},
     {"name": "Comparison", "description": "Candidate against baseline; what a gate would do."},
-    {"name": "History", "description": "What is kept: lists, trends, aliases, retention."},
+    {"name": "StoreHandle", "description": "What is kept: lists, trends, aliases, retention."},
     {"name": "Studies", "description": "What indices have to do with each other."},
     {"name": "Catalog", "description": "What every index is: formula, range, source."},
     {"name": "Operation", "description": "Is the service alive, which version and limits has it."},
 ]
 
 
-ROOMS = (
+ROUTERS = (
     evaluate,
     compare,
     catalog,
@@ -90,14 +86,14 @@ PAGES = (pages, project_pages, compare_page, model_page)
 PUBLIC = (operations.router, docs.router, pages.public, sign_in.public)
 
 
-class Service(FastAPI):
+class RprimeApp(FastAPI):
     """FastAPI, with the evidence, the reports and the problems in its document."""
 
     def openapi(self) -> dict[str, Any]:
         """Give the OpenAPI document."""
         document = super().openapi()
         document["components"]["schemas"].update(schemas.components() | components())
-        samples.illustrate(document)
+        samples.add_examples(document)
         if self.state.keys is not None:
             document["components"]["securitySchemes"] = access.SCHEME
         return document
@@ -111,10 +107,10 @@ def create_app(settings: Settings) -> FastAPI:
     settings
         The only way by which the environment gets in.
     """
-    in_flight = InFlight(settings.limits)
+    admission = AdmissionControl(settings.limits)
     counted = Metrics(__version__)
     draining = Draining(settings.drain_seconds)
-    app = Service(
+    app = RprimeApp(
         title="rprime",
         summary="Evaluation of multiclass classifiers",
         description=DESCRIPTION,
@@ -124,34 +120,38 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        middleware=_middleware(settings, in_flight, counted, draining),
+        middleware=_middleware(settings, admission, counted, draining),
         exception_handlers=for_browsers(HANDLERS | history.HANDLERS),
         lifespan=_lifespan,
     )
-    app.state.history = History(settings.store)
+    app.state.history = StoreHandle(settings.store)
     app.state.limits = settings.limits
-    app.state.in_flight = in_flight
+    app.state.admission = admission
     app.state.inflating = CapacityLimiter(1)
-    app.state.gathering = Gathering()
-    app.state.threads = threads_of(settings.limits)
-    app.state.processes = processes_of(settings.limits)
+    app.state.batcher = RequestBatcher()
+    app.state.threads = thread_pool(settings.limits)
+    app.state.processes = worker_pool(settings.limits)
     app.state.drawing = figures.drawing_of(settings.limits)
     app.state.keys = keys = Keyring(settings.keys_file) if settings.keys_file else None
     app.state.metrics = counted
     app.state.draining = draining
     app.state.for_connections = {
         "metrics": counted,
-        "line": in_flight.requests,
-        "turns": Turns(),
+        "line": admission.requests,
+        "turns": ReadScheduler(),
         "log_requests": settings.log_requests,
     }
     counted.watch(*metrics.gauges(app.state))
     app.state.sessions = Sessions(settings.session_secret.get_secret_value())
     # Not include_router: FastAPI would match every request twice.
-    for room in ROOMS:
-        app.router.routes.extend(unrepeated(access.guarded(room.router.routes, keys)))
-    for room in PAGES:
-        app.router.routes.extend(unrepeated(access.guarded_pages(room.router.routes, keys)))
+    for module in ROUTERS:
+        app.router.routes.extend(
+            refuse_repeated(access.with_authentication(module.router.routes, keys))
+        )
+    for module in PAGES:
+        app.router.routes.extend(
+            refuse_repeated(access.with_page_authentication(module.router.routes, keys))
+        )
     for public in PUBLIC:
         app.router.routes.extend(public.routes)
     app.mount("/static", StaticFiles(directory=docs.STATIC), name="static")
@@ -160,7 +160,7 @@ def create_app(settings: Settings) -> FastAPI:
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-    kept: History = app.state.history
+    kept: StoreHandle = app.state.history
     await kept.open()
     try:
         with app.state.draining.watching():
@@ -174,13 +174,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
 
 
 def _middleware(
-    settings: Settings, in_flight: InFlight, counted: Metrics, draining: Draining
+    settings: Settings, admission: AdmissionControl, counted: Metrics, draining: Draining
 ) -> list[Middleware]:
     surround = [
         Middleware(
-            Envelope,
-            in_flight=in_flight,
-            hosts=Hosts(settings.known_hosts),
+            RequestMiddleware,
+            admission=admission,
+            hosts=TrustedHosts(settings.known_hosts),
             metrics=counted,
             draining=draining,
             log_requests=settings.log_requests,

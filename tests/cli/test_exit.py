@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 import rprime as library
 from rprime.cli import app
-from rprime.commands.exits import defects
+from rprime.commands.exit_status import defects
 from tests.failing_service import BUSY, Step, flaky, stopped
 
 Run = Callable[..., subprocess.CompletedProcess[str]]

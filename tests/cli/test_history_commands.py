@@ -10,7 +10,7 @@ import pytest
 import structlog
 from typer.testing import CliRunner, Result
 
-from rprime import keys
+from rprime.auth import keys
 from rprime.cli import app
 from tests.failing_service import BUSY, Step, flaky, stopped
 from tests.history_service import ServeApp, keep, keeping, matrix

@@ -15,8 +15,8 @@ import pytest
 import structlog
 from pydantic import ValidationError
 
-from rprime import keys
-from rprime.keys import SCOPES, Access, KeyFileError, Keyring, RefusedKeyError, Scope
+from rprime.auth import keys
+from rprime.auth.keys import SCOPES, Access, KeyFileError, Keyring, RefusedKeyError, Scope
 
 Run = Callable[..., subprocess.CompletedProcess[str]]
 

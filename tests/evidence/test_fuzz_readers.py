@@ -16,8 +16,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rprime import evidence
-from rprime.problems import Problem
-from rprime.routes.body import Inflated
+from rprime.problems.problem import Problem
+from rprime.server.body import Inflated
 from tests.evidence import mutated_columns, mutated_parquet
 from tests.evidence.mutated_requests import MUTATIONS
 

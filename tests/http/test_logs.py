@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from rprime import keys
+from rprime.auth import keys
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 CANARY = "canary"

@@ -63,5 +63,5 @@ def test_many_bombs_leave_room_for_others(target: httpx.Client, processes: dict[
     print(f"32 at once: {peak / MIB:+.0f} MiB, {served} small requests beside them")  # noqa: T201 (the figure)
     assert {status for status, _, _ in answers} <= REFUSALS | BUSY
     assert served > 5
-    in_flight = target.get("/version").json()["limits"]["in_flight_bytes"]
-    assert peak <= in_flight
+    admission = target.get("/version").json()["limits"]["in_flight_bytes"]
+    assert peak <= admission

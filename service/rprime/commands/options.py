@@ -14,7 +14,7 @@ class OnServiceError(StrEnum):
     WARN = "warn"
 
 
-class Service(NamedTuple):
+class ServiceOptions(NamedTuple):
     """The service that is asked, and how patiently."""
 
     url: str
@@ -24,7 +24,7 @@ class Service(NamedTuple):
     on_error: OnServiceError
 
 
-_SERVICE = "Service"
+_SERVICE = "ServiceOptions"
 _OUTPUT = "Output"
 
 Server = Annotated[

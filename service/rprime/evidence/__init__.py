@@ -1,25 +1,30 @@
 """The only reader of foreign bytes: what a request says, as confusion tables and items."""
 
-from rprime.evidence.columns import Hold, Question
+from rprime.evidence.columns import ColumnsRequest, Hold
 from rprime.evidence.document import Document, parse, parse_batch
-from rprime.evidence.faults import Fault, InvalidEvidenceError, TooLargeError, UnreadableBodyError
+from rprime.evidence.errors import (
+    EvidenceFault,
+    InvalidEvidenceError,
+    TooLargeError,
+    UnreadableBodyError,
+)
 from rprime.evidence.matrices import read_matrices
 from rprime.evidence.pasted import read_pasted
-from rprime.evidence.reader import Evidence, Limits, read, read_baseline
+from rprime.evidence.reader import ClassLimits, Evidence, read, read_baseline
 from rprime.evidence.streams import EXTRA, MEDIA_TYPES, Bounds, Kind, ask, is_readable, read_columns
 
 __all__ = [
     "EXTRA",
     "MEDIA_TYPES",
     "Bounds",
+    "ClassLimits",
+    "ColumnsRequest",
     "Document",
     "Evidence",
-    "Fault",
+    "EvidenceFault",
     "Hold",
     "InvalidEvidenceError",
     "Kind",
-    "Limits",
-    "Question",
     "TooLargeError",
     "UnreadableBodyError",
     "ask",

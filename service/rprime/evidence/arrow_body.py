@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from rprime.core.cells import Array
 from rprime.evidence.arrow_messages import Messages
 from rprime.evidence.columns import DUPLICATE_ID, LABELS, LONGEST_LINE, Columns, Hold
-from rprime.evidence.faults import UnreadableBodyError, refuse
+from rprime.evidence.errors import UnreadableBodyError, refuse
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.parquet_footer import Footer
 from rprime.evidence.parquet_pages import largest_page

@@ -8,7 +8,7 @@ from struct import Struct, error
 from typing import IO
 
 from rprime.evidence.columns import Hold
-from rprime.evidence.faults import TooLargeError, UnreadableBodyError
+from rprime.evidence.errors import TooLargeError, UnreadableBodyError
 
 MOST_METADATA = 1 << 20
 """Bytes of the metadata of a message; those of a batch of 1000 columns are a twentieth of it."""

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO
 
-from rprime.evidence.faults import UnreadableBodyError
+from rprime.evidence.errors import UnreadableBodyError
 from rprime.evidence.thrift import (
     I32,
     I64,

@@ -6,7 +6,7 @@ from typing import IO
 
 from rprime.core.naming import LONGEST_NAME
 from rprime.evidence.columns import LABELS
-from rprime.evidence.faults import TooLargeError, UnreadableBodyError, refuse
+from rprime.evidence.errors import TooLargeError, UnreadableBodyError, refuse
 from rprime.evidence.names import RULE
 from rprime.evidence.parquet_footer import Chunk
 from rprime.evidence.thrift import I32, STRUCT, BrokenError, Fields, Reader, Shape

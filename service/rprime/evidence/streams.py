@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from tempfile import TemporaryFile
 from typing import IO, Literal
 
-from rprime.evidence.columns import Columns, Hold, Question
+from rprime.evidence.columns import Columns, ColumnsRequest, Hold
 from rprime.evidence.document import Document, parse
-from rprime.evidence.faults import UnreadableBodyError
+from rprime.evidence.errors import UnreadableBodyError
 from rprime.evidence.npz_body import read_npz
 
 Kind = Literal["csv", "arrow", "parquet", "npz"]
@@ -47,7 +47,7 @@ def is_readable(kind: Kind) -> bool:
     return kind == "npz" or find_spec("pyarrow") is not None
 
 
-def ask(request: bytes, bounds: Bounds) -> Question:
+def ask(request: bytes, bounds: Bounds) -> ColumnsRequest:
     """Read what is asked about the columns of a body.
 
     Parameters
@@ -62,13 +62,13 @@ def ask(request: bytes, bounds: Bounds) -> Question:
     UnreadableBodyError, InvalidEvidenceError
         If it is no JSON object, or has evidence of its own.
     """
-    return Question.of(parse(request or b"{}", bounds.depth))
+    return ColumnsRequest.of(parse(request or b"{}", bounds.depth))
 
 
 def read_columns(
     kind: Kind,
     body: IO[bytes],
-    question: Question,
+    columns_request: ColumnsRequest,
     bounds: Bounds,
     hold: Hold,
     *,
@@ -82,7 +82,7 @@ def read_columns(
         Of the body.
     body
         Need not be seekable: what has to be is put into a temporary file first.
-    question
+    columns_request
         What is asked about them.
     bounds
         What it may cost.
@@ -99,7 +99,7 @@ def read_columns(
         If what it says cannot be evaluated.
     """
     untyped = kind == "csv" or (predictions is not None and predictions[0] == "csv")
-    columns = Columns(question, bounds.classes, hold, untyped=untyped, matrix=kind == "npz")
+    columns = Columns(columns_request, bounds.classes, hold, untyped=untyped, matrix=kind == "npz")
     _read(kind, body, columns, bounds)
     if predictions is not None:
         other = columns.beside()

@@ -6,7 +6,7 @@ from pathlib import Path
 from fastapi import APIRouter
 from starlette.responses import FileResponse, HTMLResponse
 
-from rprime.problem_kinds import KINDS, PAGE, Kind
+from rprime.problems.kinds import KINDS, PAGE, Kind
 
 STATIC = Path(__file__).parent.parent / "static"
 

@@ -2,6 +2,7 @@
 
 from pydantic import BaseModel, Field
 
+from rprime.application.assessment import MOST_COMPARED
 from rprime.core.naming import LONGEST_NAME
 from rprime.core.page import MOST_UNASKED
 from rprime.evidence.arrow_messages import MOST_METADATA
@@ -9,9 +10,8 @@ from rprime.evidence.columns import LONGEST_LINE
 from rprime.evidence.npz_body import MOST_DIRECTORY
 from rprime.evidence.parquet_footer import MOST_BYTES, MOST_COLUMNS
 from rprime.evidence.parquet_pages import MOST_PAGES
-from rprime.inquiry.review import MOST_COMPARED
-from rprime.routes.body import FREE_OF_RATIO, LARGEST_WINDOW, MOST_RATIO
-from rprime.routes.columnar import STALLED_SECONDS
+from rprime.routes.columns import STALLED_SECONDS
+from rprime.server.body import FREE_OF_RATIO, LARGEST_WINDOW, MOST_RATIO
 
 
 class FixedLimits(BaseModel):

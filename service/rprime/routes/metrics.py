@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 from starlette.datastructures import State
 
-from rprime.metrics import Gauge, Metrics
-from rprime.problems import Problem, responses
-from rprime.routes.access import access_of, needs
+from rprime.auth.access import access_of, requires
+from rprime.problems.problem import Problem, responses
+from rprime.server.metrics import Gauge, Metrics
 
 if TYPE_CHECKING:
-    from rprime.routes.history import History
-    from rprime.routes.in_flight import InFlight
+    from rprime.routes.store_lifespan import StoreHandle
+    from rprime.server.admission import AdmissionControl
 
 router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 
@@ -30,7 +30,7 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
         200: {"description": "The metrics.", "content": {"text/plain": {}}},
     },
 )
-@needs("read")
+@requires("read")
 async def metrics(request: Request) -> Response:
     """Answer with the metrics of this process."""
     if access_of(request).project is not None:
@@ -49,42 +49,42 @@ def gauges(state: State) -> Iterator[Gauge]:
     state
         Of the application.
     """
-    in_flight: InFlight = state.in_flight
-    history: History = state.history
+    admission: AdmissionControl = state.admission
+    history: StoreHandle = state.history
     pools = {
-        "columns": state.threads.places,
-        "json": state.processes.places,
-        "figures": state.drawing.places,
+        "columns": state.threads.slots,
+        "json": state.processes.slots,
+        "figures": state.drawing.slots,
     }
     yield Gauge(
         "rprime_in_flight_bytes",
         "Bytes of bodies that are held.",
         "",
-        lambda: {"": in_flight.held},
+        lambda: {"": admission.held},
     )
     yield Gauge(
         "rprime_in_flight_limit_bytes",
         "Bytes of bodies that may be held.",
         "",
-        lambda: {"": in_flight.limit},
+        lambda: {"": admission.limit},
     )
     yield Gauge(
         "rprime_in_flight_requests",
         "Requests that are there and not answered yet.",
         "",
-        lambda: {"": len(in_flight.requests)},
+        lambda: {"": len(admission.requests)},
     )
     yield Gauge(
         "rprime_pool_requests",
         "Large requests that are worked on or wait for it.",
         "pool",
-        lambda: {name: places.taken for name, places in pools.items()},
+        lambda: {name: slots.taken for name, slots in pools.items()},
     )
     yield Gauge(
         "rprime_pool_places",
         "Large requests that are worked on at a time; more of them wait.",
         "pool",
-        lambda: {name: places.most for name, places in pools.items()},
+        lambda: {name: slots.most for name, slots in pools.items()},
     )
     yield Gauge(
         "rprime_store_open",

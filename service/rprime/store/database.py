@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from sqlalchemy import ColumnElement, Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from rprime.store.failures import StoreConflictError, StoreUnavailableError, translated
+from rprime.store.errors import StoreConflictError, StoreUnavailableError, translated
 
 T = TypeVar("T")
 Insert = sqlite.Insert | postgresql.Insert

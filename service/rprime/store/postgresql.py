@@ -20,8 +20,8 @@ from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from rprime.store.database import Database, Insert, KeyRunningError
-from rprime.store.failures import StoreError, StoreMissingError, StoreOutdatedError, translated
-from rprime.store.upgrading import SCHEMA_VERSION, upgrade, version_of
+from rprime.store.errors import StoreError, StoreMissingError, StoreOutdatedError, translated
+from rprime.store.schema_version import SCHEMA_VERSION, upgrade, version_of
 
 OLDEST_SERVER = (15,)
 _CONNECTIONS = 8

@@ -15,7 +15,7 @@ from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.pool import QueuePool
 
 from rprime.store.database import Database, Insert, Row
-from rprime.store.failures import (
+from rprime.store.errors import (
     StoreDamagedError,
     StoreError,
     StoreForeignError,
@@ -25,7 +25,7 @@ from rprime.store.failures import (
     StoreUrlError,
     translated,
 )
-from rprime.store.upgrading import SCHEMA_VERSION, newer, upgrade
+from rprime.store.schema_version import SCHEMA_VERSION, newer, upgrade
 
 APPLICATION_ID = 0x52505249
 """RPRI, in the header of every file of ours."""

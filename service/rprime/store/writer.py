@@ -14,14 +14,14 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from rprime.store.database import Database
-from rprime.store.failures import (
+from rprime.store.errors import (
     StoreClosedError,
     StoreConflictError,
     StoreLockedError,
     StoreUnavailableError,
     translated,
 )
-from rprime.store.submission import EvaluationExistsError, Outcome, Packed, put_all
+from rprime.store.insertion import EvaluationExistsError, Outcome, Packed, put_all
 
 T = TypeVar("T")
 
