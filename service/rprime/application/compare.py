@@ -1,7 +1,7 @@
 """From the bytes of a request to compare to its answer."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
@@ -24,14 +24,13 @@ from rprime.settings import Limits
 
 if TYPE_CHECKING:
     # Who compares in-process has no history, and needs no database for it.
-    from rprime.history.visible_history import VisibleHistory
-    from rprime.store import StoredEvaluation
+    from rprime.store import BaselineQuery, StoredEvaluation
 
 PARTS = ("candidate", "baseline", "options")
 
 
 def compare_request(
-    body: bytes, limits: Limits, visible_history: "VisibleHistory | None" = None
+    body: bytes, limits: Limits, stored_sides: "StoredSides | None" = None
 ) -> tuple[bytes, str | None]:
     """Compare what a request asks for.
 
@@ -41,7 +40,7 @@ def compare_request(
         JSON, UTF-8.
     limits
         What a request may cost.
-    visible_history
+    stored_sides
         The history; None: there is none.
 
     Returns
@@ -53,7 +52,7 @@ def compare_request(
     Problem
         400, 409 or 422.
     """
-    assessment = _assessment(body, limits, visible_history)
+    assessment = _assessment(body, limits, stored_sides)
     return render_assessment(assessment), assessment.verdict.verdict if assessment.verdict else None
 
 
@@ -62,6 +61,21 @@ def render_assessment(assessment: Assessment) -> bytes:
     members = {"engine_version": orjson.dumps(__version__), **assessment.members}
     members["warnings"] = orjson.dumps(assessment.warnings)
     return b"{%b}" % b",".join(b'"%b":%b' % (k.encode(), v) for k, v in members.items())
+
+
+class StoredSides(Protocol):
+    """The stored evaluations that the caller may compare. The methods block."""
+
+    def find(self, identifier: str) -> "StoredEvaluation | None":
+        """Return an evaluation; None if the caller has none with this id."""
+
+    def side(self, stored: "StoredEvaluation") -> Side:
+        """Return an evaluation as a side of a comparison."""
+
+    def with_baseline(
+        self, assessment: Assessment, project: str, query: "BaselineQuery"
+    ) -> Assessment:
+        """Add the baseline that the query names in a project, or why there is none."""
 
 
 @dataclass(frozen=True)
@@ -73,9 +87,7 @@ class CandidateSide:
     stored: "StoredEvaluation | None" = None
 
 
-def _assessment(
-    body: bytes, limits: Limits, visible_history: "VisibleHistory | None"
-) -> Assessment:
+def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None") -> Assessment:
     with EvidenceErrorsAsProblems():
         document = evidence.parse(body, limits.json_depth, PARTS)
     faults = ViolationCollector(document)
@@ -83,7 +95,7 @@ def _assessment(
     if wanted is None or not {"candidate", "baseline"} <= document.inner.keys():
         faults.refuse()
         raise Problem("invalid_request")
-    candidate = _candidate(wanted, document.inner["candidate"], faults, limits, visible_history)
+    candidate = _candidate(wanted, document.inner["candidate"], faults, limits, stored_sides)
     matrices: Any = {}
     if "options" in document.inner:
         size = len(candidate.side.labels)
@@ -101,7 +113,7 @@ def _assessment(
         return replace(
             assessment, baseline_side=baseline_from_evidence(other_side, wanted.baseline)
         )
-    return _from_history(assessment, candidate, wanted, visible_history)
+    return _from_history(assessment, candidate, wanted, stored_sides)
 
 
 def _candidate(
@@ -109,7 +121,7 @@ def _candidate(
     source: Document,
     faults: ViolationCollector,
     limits: Limits,
-    visible_history: "VisibleHistory | None",
+    stored_sides: "StoredSides | None",
 ) -> CandidateSide:
     identifier = wanted.candidate.evaluation
     if identifier is None:
@@ -119,11 +131,11 @@ def _candidate(
         return CandidateSide(side_of(read, wanted.candidate.test_set), evidence=read)
     if len(source.names) > 1:
         raise _refusal("/candidate", "several_kinds", "A stored evaluation stands alone.")
-    visible_history = _opened(visible_history)
-    stored = visible_history.find(identifier)
+    stored_sides = _opened(stored_sides)
+    stored = stored_sides.find(identifier)
     if stored is None:
         raise _refusal("/candidate/evaluation", "unknown_evaluation", "There is no such one.")
-    return CandidateSide(visible_history.side(stored), stored=stored)
+    return CandidateSide(stored_sides.side(stored), stored=stored)
 
 
 def _other_side(
@@ -147,28 +159,28 @@ def _from_history(
     assessment: Assessment,
     candidate: CandidateSide,
     wanted: ComparisonRest,
-    visible_history: "VisibleHistory | None",
+    stored_sides: "StoredSides | None",
 ) -> Assessment:
     """Look the baseline up: by its id, or by a name in the project of the candidate."""
     query = reference_of(wanted.baseline)
     assert query is not None  # noqa: S101 (it is no evidence)
-    visible_history = _opened(visible_history)
+    stored_sides = _opened(stored_sides)
     project = None if candidate.stored is None else candidate.stored.project
     if query.by == "evaluation":
-        found = visible_history.find(query.name)
+        found = stored_sides.find(query.name)
         if found is None:
             return replace(assessment, missing="There is no evaluation with this id.")
         project = found.project
     if project is None:
         detail = "A name is looked up in the project of a stored candidate; else give an id."
         raise _refusal("/baseline", "needs_project", detail)
-    return visible_history.with_baseline(assessment, project, query)
+    return stored_sides.with_baseline(assessment, project, query)
 
 
-def _opened(visible_history: "VisibleHistory | None") -> "VisibleHistory":
-    if visible_history is None:
+def _opened(stored_sides: "StoredSides | None") -> "StoredSides":
+    if stored_sides is None:
         raise Problem("no_store")
-    return visible_history
+    return stored_sides
 
 
 def _refusal(pointer: str, code: str, detail: str) -> Problem:

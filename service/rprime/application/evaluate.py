@@ -1,14 +1,16 @@
 """Answers to large requests, complete wherever nothing is to be kept."""
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from rprime import __version__
 from rprime.application.request import EvaluationRequest, read_request
 from rprime.core.evaluate import Evaluation
 from rprime.evidence.reader import Kind
-from rprime.history.stored_report import subject_of
 from rprime.report.formats import Format
+from rprime.report.subject import ReportSubject
 from rprime.settings import Limits
+from rprime.store import ids
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +59,7 @@ def render_report(
     """Render a report that is not kept; form None: JSON."""
     if form is None:
         return evaluation_request.report(evaluation, with_table=with_table)
-    return form.render(subject_of(evaluation_request, evaluation))
+    return form.render(report_subject(evaluation_request, evaluation))
 
 
 def evaluate_and_render(
@@ -87,3 +89,37 @@ def evaluate_json(body: bytes, options: ResponseOptions) -> RenderedReport | Uns
     # Both stay with the evidence, so that they are not computed where they would be in the way.
     _ = evaluation_request.evidence.fingerprint, evaluation_request.evidence.input_digest
     return UnstoredEvaluation(evaluation_request, hashlib.sha256(body).digest())
+
+
+def report_subject(
+    evaluation_request: EvaluationRequest, evaluation: Evaluation, identifier: str | None = None
+) -> ReportSubject:
+    """Return what a rendering shows of an evaluation.
+
+    Parameters
+    ----------
+    evaluation_request, evaluation
+        The request and its evaluation.
+    identifier
+        The id of the stored evaluation; None if it is not stored.
+    """
+    given, assessment = evaluation_request.given, evaluation_request.assessment
+    notices = assessment.notices if assessment else ()
+    baseline_side = assessment.baseline_side if assessment else None
+    stored = baseline_side is not None and baseline_side.resolved is not None
+    return ReportSubject(
+        evaluation=replace(evaluation, warnings=evaluation.warnings + notices),
+        engine_version=__version__,
+        comparison=assessment.comparison if assessment else None,
+        gate=assessment.verdict if assessment else None,
+        baseline=next(iter(baseline_side.requested.values())) if baseline_side and stored else None,
+        project=given.project,
+        model=given.model,
+        version=given.version,
+        branch=given.branch,
+        commit=given.commit,
+        id=identifier,
+        created_at=None if identifier is None else ids.created_at(identifier),
+        source=given.source,
+        input_digest=evaluation_request.evidence.input_digest,
+    )

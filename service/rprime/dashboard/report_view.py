@@ -6,12 +6,12 @@ import orjson
 from markupsafe import Markup
 
 from rprime import __version__, evidence
+from rprime.application.evaluate import report_subject
 from rprime.application.reproduction import printed_table
 from rprime.application.request import EvidenceErrorsAsProblems, read_request
 from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
 from rprime.dashboard.templates_environment import fragment
-from rprime.history.stored_report import subject_of
 from rprime.problems.problem import Problem, Violation
 from rprime.report.charts import charts_of
 from rprime.report.formats import UTF8, Format
@@ -64,7 +64,7 @@ def render_pasted(text: bytes, options: bytes, limits: Limits) -> Markup:
     evaluation_request = read_request(orjson.dumps({**more, **given}), limits, keeping=True)
     if evaluation_request.store_request is not None:
         raise NOT_KEPT
-    return render_report_view(subject_of(evaluation_request, evaluation_request.evaluate()))
+    return render_report_view(report_subject(evaluation_request, evaluation_request.evaluate()))
 
 
 NOT_KEPT = Problem(

@@ -7,7 +7,6 @@ from typing import Any
 import orjson
 
 from rprime import __version__
-from rprime.application.request import EvaluationRequest
 from rprime.application.stored_options import read_options
 from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.options import Options
@@ -16,7 +15,7 @@ from rprime.history.pending_evaluation import SCORES_NOT_KEPT, metadata_members
 from rprime.history.stored_documents import baseline_name, read_comparison, read_gate
 from rprime.report.document import render
 from rprime.report.subject import ReportSubject
-from rprime.store import KeptItems, Store, StoredEvaluation, ids
+from rprime.store import KeptItems, Store, StoredEvaluation
 
 NOTHING = b"null"
 ITEMS_GONE = Warning(
@@ -124,29 +123,3 @@ def stored_report(stored: StoredEvaluation, store: Store, top_confusions: int) -
     """Gather what it takes to compute a stored evaluation again. It blocks."""
     grouped = stored.keeps_items and "grouped" in extras_of(stored)
     return StoredReport(stored, store.items(stored.id) if grouped else None, top_confusions)
-
-
-def subject_of(
-    evaluation_request: EvaluationRequest, evaluation: Evaluation, identifier: str | None = None
-) -> ReportSubject:
-    """Give what a rendering shows of an evaluation; identifier: under which it is kept."""
-    given, assessment = evaluation_request.given, evaluation_request.assessment
-    notices = assessment.notices if assessment else ()
-    baseline_side = assessment.baseline_side if assessment else None
-    stored = baseline_side is not None and baseline_side.resolved is not None
-    return ReportSubject(
-        evaluation=replace(evaluation, warnings=evaluation.warnings + notices),
-        engine_version=__version__,
-        comparison=assessment.comparison if assessment else None,
-        gate=assessment.verdict if assessment else None,
-        baseline=next(iter(baseline_side.requested.values())) if baseline_side and stored else None,
-        project=given.project,
-        model=given.model,
-        version=given.version,
-        branch=given.branch,
-        commit=given.commit,
-        id=identifier,
-        created_at=None if identifier is None else ids.created_at(identifier),
-        source=given.source,
-        input_digest=evaluation_request.evidence.input_digest,
-    )

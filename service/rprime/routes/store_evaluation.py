@@ -15,6 +15,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rprime.application import EvaluationRequest
+from rprime.application.evaluate import report_subject
 from rprime.auth.access import access_of, check_project
 from rprime.core.evaluate import Evaluation
 from rprime.history.pending_evaluation import (
@@ -24,7 +25,7 @@ from rprime.history.pending_evaluation import (
     needs_store,
     with_stored_baseline,
 )
-from rprime.history.stored_report import stored_report, subject_of
+from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
 from rprime.report.formats import Format
 from rprime.routes.group_commit import GroupCommit
@@ -173,7 +174,7 @@ async def _put(pending: PendingEvaluation, options: StoreOptions) -> tuple[Store
 def store_in_thread(
     evaluation_request: EvaluationRequest, evaluation: Evaluation, options: StoreOptions
 ) -> StoredResponse:
-    """Do as `store_evaluation` in a thread that may wait, for an evaluation that is there already."""
+    """Do as `store_evaluation`, in a thread that may block, for an evaluation that exists."""
     pending = pending_evaluation(
         with_stored_baseline(evaluation_request, options.store), evaluation
     )
@@ -218,7 +219,7 @@ def _answer(pending: PendingEvaluation, options: StoreOptions) -> StoredResponse
         content = pending.report(with_table=options.with_table)
     else:
         content = options.form.render(
-            subject_of(pending.evaluation_request, pending.evaluation, pending.id)
+            report_subject(pending.evaluation_request, pending.evaluation, pending.id)
         )
     return StoredResponse(
         HTTPStatus.CREATED, content, pending.id, pending.evaluation_request.verdict
