@@ -6,6 +6,7 @@ RUN pip install --quiet --require-hashes --only-binary :all: -r build.lock
 RUN python -m venv --without-pip /opt/rprime \
  && pip --python /opt/rprime/bin/python install --quiet --require-hashes --only-binary :all: -r runtime.lock
 COPY pyproject.toml README.md LICENSE ./
+COPY docs docs
 COPY service service
 # The tests of the libraries are a tenth of their size. And nothing changes the files later, so
 # Python need not look whether the bytecode is still theirs.

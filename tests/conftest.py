@@ -4,7 +4,7 @@ import os
 import re
 import socket
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -15,6 +15,7 @@ import pytest
 import uvicorn
 from fastapi import FastAPI
 
+from tests.command import Run, run_here, run_process
 from tests.dashboard.browser import browser, visit
 from tests.services import RPRIME, Serve, ServeApp, environment, stop
 
@@ -29,20 +30,15 @@ hypothesis.settings.load_profile("rprime")
 
 
 @pytest.fixture(scope="session")
-def rprime() -> Callable[..., subprocess.CompletedProcess[str]]:
-    """Run the command to its end."""
+def rprime() -> Run:
+    """Run the command to its end, in this process."""
+    return run_here
 
-    def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [RPRIME, *arguments],
-            env=environment(**variables),
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=False,
-        )
 
-    return run
+@pytest.fixture(scope="session")
+def rprime_process() -> Run:
+    """Run the command to its end, in a process of its own, where that is what matters."""
+    return run_process
 
 
 @pytest.fixture(scope="session")

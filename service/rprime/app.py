@@ -56,6 +56,7 @@ index, overall and for each class, with intervals and warnings, and, with gates,
 * **Undefined values are null, with a reason.** No index is replaced by a number where it does
   not exist.
 * **Errors are problems of RFC 9457**, and [every kind](docs/problems) says what to do.
+* **[The documentation](docs/index.md)** explains indices, statistics, gates and operation.
 """
 
 TAGS = [

@@ -3,8 +3,8 @@
     sh .ci/venv python tests/bench/faults.py bombs|slow|stop [--long] [--rounds N]
 
 Each case starts a service of its own on loopback, prints its figures as JSON and ends with 1 if
-something that the README promises does not hold. The short versions take seconds and run with the
-tests; the long ones are those of the README's table.
+something that docs/reliability.md promises does not hold. The short versions take seconds and run
+with the tests; the long ones are those of its table.
 
 bombs 32 bodies at once that cost much more than they weigh, again and again.
 slow  500 connections that are idle, stop within their head, or send a byte now and then.

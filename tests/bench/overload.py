@@ -12,7 +12,7 @@ fresh     the same two once more, each request over a connection of its own.
 
 Goodput is the good answers of a second of the server's CPU, against those when it is calm, so that
 other work on the machine counts for both alike. The figures are printed as JSON; the status is 1 if
-something that the README promises does not hold.
+something that docs/reliability.md promises does not hold.
 """
 
 import argparse

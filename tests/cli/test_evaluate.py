@@ -16,10 +16,10 @@ from jsonschema import Draft202012Validator
 import rprime as library
 from rprime.commands.payload import MOST_ITEMS
 from rprime.core.catalog import INDICES
+from tests.command import Run
 from tests.failing_service import Step, flaky
 
 RPRIME = Path(sys.executable).with_name("rprime")
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 TRUE = ["cat"] * 60 + ["dog"] * 60
 GOOD = ["cat"] * 57 + ["dog"] * 3 + ["dog"] * 58 + ["cat"] * 2
@@ -98,17 +98,23 @@ class TestJson:
         assert "table" in json.loads(here)
         assert here == rprime("evaluate", file, "--table", "--json", "--server", server).stdout
 
-    def test_standard_input_is_a_file(self, file: str) -> None:
-        with Path(file).open() as content:
-            found = subprocess.run(
-                [RPRIME, "evaluate", "-", "--json"],
-                stdin=content,
-                capture_output=True,
-                text=True,
-                timeout=60,
-                check=False,
-            )
-        assert json.loads(found.stdout)["labels"] == ["a", "b"]
+    def test_standard_input_is_a_file(self, rprime_process: Run, file: str) -> None:
+        found = rprime_process("evaluate", "-", "--json", stdin=Path(file).read_bytes())
+        assert reported(found)["labels"] == ["a", "b"]
+
+    def test_it_is_utf_8_whatever_the_terminal_is(
+        self, rprime_process: Run, write: Write, tmp_path: Path
+    ) -> None:
+        labels = ["šedá", "černá"]
+        file = write(
+            "named.json", json.dumps({"confusion_matrix": [[1, 2], [3, 4]], "labels": labels})
+        )
+        ascii_alone = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+        page = str(tmp_path / "report.md")
+        done = rprime_process("evaluate", file, "--json", "--markdown", page, **ascii_alone)
+        assert reported(done)["labels"] == labels
+        assert "šedá" in Path(page).read_text(encoding="utf-8")
+        assert "šedá" in rprime_process("evaluate", file, **ascii_alone).stdout
 
     def test_a_reader_who_has_seen_enough_changes_nothing(self, labels: str, gates: str) -> None:
         with subprocess.Popen(

@@ -1,21 +1,18 @@
 """Every exit code, with a real service, a stopped one and a slow one."""
 
 import json
-import subprocess
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import typer
-from typer.testing import CliRunner
 
 import rprime as library
-from rprime.cli import app
 from rprime.commands.exit_status import defects
+from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 TRUE = ["cat"] * 60 + ["dog"] * 60
 GOOD = ["cat"] * 57 + ["dog"] * 3 + ["dog"] * 58 + ["cat"] * 2
 BAD = ["cat"] * 35 + ["dog"] * 25 + ["dog"] * 58 + ["cat"] * 2
@@ -85,6 +82,25 @@ def test_the_verdict_is_the_status(  # noqa: PLR0917 (what pytest hands in)
     assert bool(done.stderr) is bool(said)
 
 
+@pytest.mark.parametrize(
+    ("verdict", "strict", "status"),
+    [("pass", True, 0), ("fail", False, 1), ("no_rules", True, 3)],
+)
+def test_a_process_ends_with_the_status(
+    rprime_process: Run,
+    file: str,
+    gate: Callable[[str], str],
+    verdict: str,
+    *,
+    strict: bool,
+    status: int,
+) -> None:
+    options = ["--strict"] * strict
+    done = rprime_process("evaluate", file, "--gates", gate(verdict), "--json", *options)
+    assert json.loads(done.stdout)["gate"]["verdict"] == verdict
+    assert done.returncode == status
+
+
 def test_nothing_is_demanded_without_a_gate(rprime: Run, file: str, server: str) -> None:
     assert rprime("evaluate", file, "--strict").returncode == 0
     assert rprime("evaluate", file, "--strict", "--server", server).returncode == 0
@@ -133,9 +149,9 @@ def test_a_defect_is_neither_a_verdict_nor_an_outage(capsys: pytest.CaptureFixtu
 class TestOutages:
     """None of them reads as a bad model, and none as a good one unless that was asked for."""
 
-    def test_a_stopped_service_ends_with_4(self, rprime: Run, file: str) -> None:
+    def test_a_stopped_service_ends_with_4(self, rprime_process: Run, file: str) -> None:
         url = stopped()
-        done = rprime("evaluate", file, "--server", url, "--retries", "1")
+        done = rprime_process("evaluate", file, "--server", url, "--retries", "1")
         assert (done.returncode, done.stdout) == (4, "")
         assert f"NO VERDICT, the service gave no answer. {url}" in done.stderr
         assert "after 2 attempts" in done.stderr
@@ -151,14 +167,14 @@ class TestOutages:
 
     @pytest.mark.parametrize("command", ["evaluate", "compare", "lint"])
     def test_every_command_tells_an_outage_from_a_verdict(
-        self, file: str, gate: Callable[[str], str], command: str
+        self, rprime: Run, file: str, gate: Callable[[str], str], command: str
     ) -> None:
         files = [file, file] if command == "compare" else [file]
         asked = [command, *files, "--gates", gate("fail"), "--timeout", "0.3", "--retries", "0"]
         with flaky(Step(after=40)) as slow:
             for url, said in ((stopped(), "refused"), (slow.url, "no answer in time")):
-                done = CliRunner().invoke(app, [*asked, "--server", url])
-                assert (done.exit_code, done.stdout) == (4, "")
+                done = rprime(*asked, "--server", url)
+                assert (done.returncode, done.stdout) == (4, "")
                 assert said in done.stderr
 
     def test_a_service_that_fails_ends_with_4(self, rprime: Run, file: str) -> None:

@@ -1,37 +1,14 @@
 """The commands of the history: on a store that is in use, and on one that is not."""
 
 import json
-import logging
-import os
-from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-import structlog
-from typer.testing import CliRunner, Result
 
 from rprime.auth import keys
-from rprime.cli import app
+from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
 from tests.history_service import ServeApp, keep, keeping, matrix
-
-Run = Callable[..., Result]
-
-
-@pytest.fixture
-def rprime() -> Iterator[Run]:
-    """Run the command in this process: a process for each takes a second to start."""
-    without: dict[str, str | None] = {name: None for name in os.environ if "RPRIME_" in name}
-
-    def run(*arguments: str, **variables: str) -> Result:
-        done = CliRunner().invoke(app, arguments, env={**without, **variables})
-        assert done.exception is None or isinstance(done.exception, SystemExit)
-        return done
-
-    yield run
-    # Some commands send the log of the process to where it cannot go later.
-    structlog.reset_defaults()
-    logging.basicConfig(handlers=[], force=True)
 
 
 @pytest.fixture
@@ -47,7 +24,7 @@ def test_a_history_is_listed_beside_its_service_and_by_it(
         new = keep(client, matrix(2, version="2", branch="main"))["id"]
         for more in ((), ("--server", str(client.base_url))):
             listed = rprime("history", "--project", "pets", *more, RPRIME_STORE=url)
-            assert listed.exit_code == 0, listed.stderr
+            assert listed.returncode == 0, listed.stderr
             lines = listed.stdout.splitlines()
             assert lines[0].split()[0] == "CREATED"
             assert [line.split()[-1] for line in lines[1:]] == [new, old]
@@ -68,15 +45,15 @@ def test_a_job_promotes_by_the_service(
         there = {"RPRIME_SERVER": str(client.base_url), "RPRIME_KEY": token}
         for identifier in ids:
             done = rprime("promote", identifier, "champion", "--project", "pets", **there)
-            assert done.exit_code == 0, done.stderr
+            assert done.returncode == 0, done.stderr
             alias = client.get("/v1/projects/pets/aliases/champion").json()
             assert alias["evaluation"] == identifier
         wrong = rprime("promote", "nothing", "champion", "--project", "pets", **there)
-        assert (wrong.exit_code, "no such evaluation" in wrong.stderr) == (2, True)
+        assert (wrong.returncode, "no such evaluation" in wrong.stderr) == (2, True)
         held = rprime("promote", ids[0], "champion", "--project", "pets", RPRIME_STORE=url)
-        assert (held.exit_code, "Another process uses" in held.stderr) == (2, True)
+        assert (held.returncode, "Another process uses" in held.stderr) == (2, True)
     away = rprime("promote", ids[0], "champion", "--project", "pets", "--retries", "0", **there)
-    assert away.exit_code == 4
+    assert away.returncode == 4
 
 
 def test_a_history_is_saved_and_brought_back(
@@ -85,22 +62,22 @@ def test_a_history_is_saved_and_brought_back(
     with keeping(serve_app, tmp_path) as client:
         report = keep(client, matrix(1, version="1"))
         saved = rprime("export", "--output", str(tmp_path / "all.ndjson"), RPRIME_STORE=url)
-        assert saved.exit_code == 0, saved.stderr
+        assert saved.returncode == 0, saved.stderr
         printed = rprime("export", RPRIME_STORE=url).stdout.splitlines()
         assert [next(iter(json.loads(line))) for line in printed][:2] == [
             "rprime_export",
             "evaluation",
         ]
         copied = rprime("backup", str(tmp_path / "copy.db"), RPRIME_STORE=url)
-        assert copied.exit_code == 0, copied.stderr
-        assert rprime("backup", str(tmp_path / "copy.db"), RPRIME_STORE=url).exit_code == 2
+        assert copied.returncode == 0, copied.stderr
+        assert rprime("backup", str(tmp_path / "copy.db"), RPRIME_STORE=url).returncode == 2
         in_use = rprime("import", str(tmp_path / "all.ndjson"), RPRIME_STORE=url)
-        assert (in_use.exit_code, "Another process uses" in in_use.stderr) == (2, True)
+        assert (in_use.returncode, "Another process uses" in in_use.stderr) == (2, True)
     other = f"sqlite:///{tmp_path}/other.db"
     brought = rprime("import", str(tmp_path / "all.ndjson"), RPRIME_STORE=other)
-    assert (brought.exit_code, "1 evaluations" in brought.stderr) == (0, True)
+    assert (brought.returncode, "1 evaluations" in brought.stderr) == (0, True)
     promoted = rprime("promote", report["id"], "main", "--project", "pets", RPRIME_STORE=other)
-    assert promoted.exit_code == 0, promoted.stderr
+    assert promoted.returncode == 0, promoted.stderr
     for place in (other, f"sqlite:///{tmp_path}/copy.db"):
         with keeping(serve_app, tmp_path, store=place) as client:
             assert client.get(report["links"]["self"]).json() == report
@@ -114,12 +91,12 @@ def test_a_history_moves_from_service_to_service(
         report = keep(client, matrix(1, version="1"))
         there = {"RPRIME_SERVER": str(client.base_url)}
         done = rprime("export", "--project", "pets", "--output", str(file), **there)
-        assert done.exit_code == 0, done.stderr
+        assert done.returncode == 0, done.stderr
         nothing = rprime("history", "--project", "nothing", **there)
-        assert (nothing.exit_code, "no project nothing" in nothing.stderr) == (2, True)
+        assert (nothing.returncode, "no project nothing" in nothing.stderr) == (2, True)
     with keeping(serve_app, tmp_path, store=f"sqlite:///{tmp_path}/other.db") as client:
         brought = rprime("import", str(file), "--server", str(client.base_url))
-        assert (brought.exit_code, "1 evaluations" in brought.stderr) == (0, True)
+        assert (brought.returncode, "1 evaluations" in brought.stderr) == (0, True)
         assert client.get(report["links"]["self"]).json() == report
 
 
@@ -132,7 +109,7 @@ def test_a_history_moves_from_service_to_service(
         ("import", "{file}"),
     ],
 )
-def test_an_outage_ends_with_4(tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_an_outage_ends_with_4(rprime: Run, tmp_path: Path, command: tuple[str, ...]) -> None:
     (tmp_path / "all.ndjson").write_text("{}\n")
     arguments = [part.format(file=tmp_path / "all.ndjson") for part in command]
     waits = Step(after=40)
@@ -143,8 +120,8 @@ def test_an_outage_ends_with_4(tmp_path: Path, command: tuple[str, ...]) -> None
             (slow.url, "no answer in time"),
         ):
             options = ["--server", url, "--retries", "0", "--timeout", "0.3"]
-            done = CliRunner().invoke(app, [*arguments, *options])
-            assert (done.exit_code, done.stdout) == (4, "")
+            done = rprime(*arguments, *options)
+            assert (done.returncode, done.stdout) == (4, "")
             assert f"{url}/v1/" in done.stderr
             assert said in done.stderr
 
@@ -154,10 +131,10 @@ def test_what_is_no_store_is_said_in_a_sentence(rprime: Run, tmp_path: Path) -> 
     foreign.write_bytes(b"something else entirely" * 100)
     for command in (("serve", "--port", "0"), ("history", "--project", "p"), ("export",)):
         done = rprime(*command, RPRIME_STORE=f"sqlite:///{foreign}")
-        assert done.exit_code == 2
+        assert done.returncode == 2
         assert done.stderr.splitlines()[-1].startswith("rprime: ")
-    assert rprime("export", RPRIME_STORE="none").exit_code == 2
+    assert rprime("export", RPRIME_STORE="none").returncode == 2
     broken = tmp_path / "broken.ndjson"
     broken.write_text("{}\n")
     done = rprime("import", str(broken), RPRIME_STORE=f"sqlite:///{tmp_path}/new.db")
-    assert (done.exit_code, "line 1" in done.stderr) == (2, True)
+    assert (done.returncode, "line 1" in done.stderr) == (2, True)

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import stat
-import subprocess
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -17,8 +16,7 @@ from pydantic import ValidationError
 
 from rprime.auth import keys
 from rprime.auth.keys import SCOPES, Access, KeyFileError, Keyring, RefusedKeyError, Scope
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
+from tests.command import Run
 
 FORM = re.compile(r"rp_([0-9a-f]{12})_([0-9a-f]{48})")
 

@@ -1,16 +1,14 @@
 """`rprime plot`: the same figures from files, from a store, and from a service."""
 
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.command import Run
 from tests.history_service import keep, matrix
 from tests.report.test_figures import size, texts
 from tests.services import Serve
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 GATE = str(Path(__file__).parents[2] / "examples" / "gate.json")
 
 
@@ -91,10 +89,10 @@ def test_mistakes_are_explained(rprime: Run, arguments: tuple[str, ...], said: s
     assert said in ran.stderr
 
 
-def test_without_matplotlib_the_extra_is_named(rprime: Run, tmp_path: Path) -> None:
+def test_without_matplotlib_the_extra_is_named(rprime_process: Run, tmp_path: Path) -> None:
     (tmp_path / "matplotlib.py").write_text("raise ImportError")
     output = str(tmp_path / "x.svg")
-    ran = rprime("plot", GATE, "--figure", "radar", "-o", output, PYTHONPATH=str(tmp_path))
+    ran = rprime_process("plot", GATE, "--figure", "radar", "-o", output, PYTHONPATH=str(tmp_path))
     assert ran.returncode == 2
     assert "rprime[figures]" in ran.stderr
 

@@ -2,19 +2,17 @@
 
 import json
 import socket
-import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
-from time import sleep
 
 import httpx
 import pytest
 
 from rprime import __version__
 from rprime.settings import Settings
+from tests.command import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
 
@@ -30,8 +28,8 @@ def test_it_says_in_its_log_that_it_is_on_loopback_alone(serve: Serve, tmp_path:
     assert event["level"] == "info"
 
 
-def test_it_refuses_an_open_address_without_saying_so(rprime: Run) -> None:
-    done = rprime("serve", "--host", "0.0.0.0")  # noqa: S104 - it must be refused
+def test_it_refuses_an_open_address_without_saying_so(rprime_process: Run) -> None:
+    done = rprime_process("serve", "--host", "0.0.0.0")  # noqa: S104 - it must be refused
     assert done.returncode == 2
     assert "RPRIME_INSECURE=1" in done.stderr
 
@@ -57,15 +55,6 @@ def test_it_listens_on_ipv6(serve: Serve) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_signal_while_it_starts_ends_it(serve: Serve, workers: int) -> None:
-    store = {"RPRIME_STORE": "none"} if workers > 1 else {}
-    for moment in range(10):
-        with serve("--workers", str(workers), **store):
-            sleep(0.08 * moment)
-
-
-@pytest.mark.slow
 def test_several_workers_serve_one_address(serve: Serve) -> None:
     with serve("--workers", "2", RPRIME_STORE="none") as client:
         assert client.get("/livez").status_code == 200
@@ -77,10 +66,10 @@ def test_several_workers_on_sqlite_are_refused(rprime: Run) -> None:
     assert "PostgreSQL" in done.stderr
 
 
-def test_a_port_that_is_taken_is_named(rprime: Run) -> None:
+def test_a_port_that_is_taken_is_named(rprime_process: Run) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        done = rprime("serve", PORT=str(port))
+        done = rprime_process("serve", PORT=str(port))
     assert done.returncode == 2
     assert f"cannot listen on 127.0.0.1:{port}" in done.stderr
 
@@ -117,5 +106,5 @@ def test_origins_that_are_named_may_call_from_a_browser(serve: Serve) -> None:
         assert "access-control-allow-origin" not in other.headers
 
 
-def test_the_version_can_be_asked(rprime: Run) -> None:
-    assert rprime("--version").stdout == f"rprime {__version__}\n"
+def test_the_version_can_be_asked(rprime_process: Run) -> None:
+    assert rprime_process("--version").stdout == f"rprime {__version__}\n"

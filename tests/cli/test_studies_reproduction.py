@@ -1,19 +1,17 @@
 """The published results, reproduced: the data that is shipped, the command, the document."""
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 import rprime as package
 from rprime.application.reproduction import PrintedResult, reproduce
+from tests.command import Run
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = Path(package.__file__).parent / "data/beyond_ap_tables.json"
 REFERENCE = Path(__file__).parents[1] / "reference/beyond_ap_tables.json"
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 
 def test_every_printed_number_is_reproduced() -> None:

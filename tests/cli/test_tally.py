@@ -1,7 +1,6 @@
 """Predictions are counted where they lie, and the table says what the items would have said."""
 
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,9 +16,9 @@ import pytest
 
 import rprime as library
 from rprime.tally import Engine, Files, Tally, TallyError, opened, tally
+from tests.command import Run
 from tests.failing_service import Step, flaky
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
 Frame = Callable[[pa.Table], Any]
 
 RPRIME = Path(sys.executable).with_name("rprime")

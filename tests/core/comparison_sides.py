@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import special
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.paired_proportions import tango_z
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
 
@@ -64,3 +66,13 @@ def table_side(table: ConfusionTable, test_set: str | None = None) -> Side:
 def paper_side(name: str) -> Side:
     case = PAPER[name]
     return Side(labels=tuple(case["classes"]), table=ConfusionTable.dense(case["counts"]))
+
+
+def p_pass(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: ArrayLike) -> Array:
+    """Return the one-sided p-value against "the drop is `margin` or more" (Tango 1998)."""
+    return np.asarray(special.ndtr(-tango_z(gains, losses, trials, -np.asarray(margin))))
+
+
+def p_fail(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: ArrayLike) -> Array:
+    """Return the one-sided p-value against "the drop is at most `margin`" (Tango 1998)."""
+    return np.asarray(special.ndtr(tango_z(gains, losses, trials, -np.asarray(margin))))

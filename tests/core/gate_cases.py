@@ -1,4 +1,4 @@
-"""Gates and tables that the tests of gates and of their rehearsal share."""
+"""Gates and tables that the tests of gates and of their simulation share."""
 
 from dataclasses import replace
 from datetime import date
@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
-from rprime.core.gates.gate import judge
+from rprime.core.gates.gate import run_gate
+from rprime.core.gates.resampling import SimulatedPredictions
 from rprime.core.gates.result import GateResult
 from rprime.core.gates.rules import Gate, Rule, Waiver
 from rprime.core.options import Options
@@ -66,4 +68,11 @@ def judged(
     gate = Gate(rules=(gate,)) if isinstance(gate, Rule) else gate
     options = options or Options()
     comparison = compared(candidate, baseline, gate, options)
-    return judge(gate, candidate, comparison, options, today=today, look=look)
+    return run_gate(gate, candidate, comparison, options, today=today, look=look)
+
+
+def predictions_of(joint: Array) -> SimulatedPredictions:
+    """Take joint tables (..., k, k, k) of true class, old and new prediction apart."""
+    kept = np.diagonal(joint, axis1=-2, axis2=-1)
+    old, new = joint.sum(-1) - kept, joint.sum(-2) - kept
+    return SimulatedPredictions(kept, old, new, np.zeros_like(old), joint)

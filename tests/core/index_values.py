@@ -4,6 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from rprime.core.arrays import Array
+from rprime.core.intervals.gradient import Gradient
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
@@ -40,3 +42,11 @@ def assert_near(found: dict[Any, Any], expected: dict[Any, Any]) -> None:
         np.testing.assert_allclose(found[name], value, rtol=1e-9, atol=1e-9, err_msg=str(name))
     message = "as many values, but not of the same shapes"
     raise AssertionError(message)
+
+
+def at_every_cell(gradient: Gradient) -> Array:
+    """Gradient at every cell, shape (n, ..., k, k + 1); the last column is unclassified."""
+    k = gradient.factors.shape[-1]
+    rows, columns = (grid.ravel() for grid in np.indices((k, k + 1)))
+    flat = gradient.at(rows, columns)
+    return flat.reshape(*flat.shape[:-1], k, k + 1)

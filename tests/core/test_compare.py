@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import (
@@ -20,7 +20,7 @@ from rprime.core.comparison.difference import (
     UNPAIRED,
     Difference,
 )
-from rprime.core.comparison.paired import probability_worse
+from rprime.core.comparison.paired_proportions import probability_worse
 from rprime.core.comparison.shift import bowker, stuart_maxwell
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.items import Items
@@ -37,6 +37,7 @@ from tests.core.comparison_sides import (
     sides_of,
     table_side,
 )
+from tests.core.index_values import at_every_cell
 
 REFERENCE_KEYS = {
     "acc": "accuracy",
@@ -78,7 +79,7 @@ def guard_of(candidate: Side, baseline: Side, options: Options) -> tuple[Array, 
         values = compute(side.table, options, select(options))
         with np.errstate(all="ignore"):
             own = class_gradient(values)
-            dense = overall_gradient(values, own).dense()[..., : side.table.k]
+            dense = at_every_cell(overall_gradient(values, own))[..., : side.table.k]
         flip = np.abs(dense - np.diagonal(dense, axis1=1, axis2=2)[..., None])
         flip = np.where(side.table.support[:, None] > 0, flip, 0.0)
         largest_overall = np.maximum(largest_overall, flip.max((1, 2)))

@@ -7,7 +7,7 @@ import pytest
 
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
-from rprime.core.comparison.difference import INFLUENCE, METHODS, UNPAIRED
+from rprime.core.comparison.difference import INFLUENCE, METHODS, REASONS, UNPAIRED
 from rprime.core.options import Options
 from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.scores import Scores
@@ -195,7 +195,7 @@ def test_a_side_without_scores_has_no_values_of_them() -> None:
     result = comparison(scored_side(new), side_of(old.true, old.top, 3))
     found = result.of_overall("log_loss")
     assert np.isnan(found.value)
-    assert found.reason_names == "no_scores"
+    assert REASONS[int(found.reasons)] == "no_scores"
     assert np.isfinite(result.of_overall("accuracy").value)
 
 
@@ -203,8 +203,10 @@ def test_what_has_no_variance_has_no_interval() -> None:
     new, old = both()
     result = comparison(scored_side(new), scored_side(old))
     for key in ("hand_till_auc", "expected_calibration_error", "macro_average_precision"):
-        assert result.of_overall(key).reason_names == "no_interval"
-    assert set(result.of_classes("average_precision").reason_names) == {"no_interval"}
+        assert REASONS[int(result.of_overall(key).reasons)] == "no_interval"
+    assert {REASONS[code] for code in result.of_classes("average_precision").reasons} == {
+        "no_interval"
+    }
 
 
 def test_classes_of_one_side_alone_do_not_disturb_the_others() -> None:

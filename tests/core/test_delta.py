@@ -12,11 +12,10 @@ from rprime.core.catalog import INDICES
 from rprime.core.cells import SparseCells
 from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient
-from rprime.core.intervals.gradient import Gradient
-from rprime.core.intervals.variance import class_variances, covariances, variances
+from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values
-from tests.core.index_values import dense, values_of
+from tests.core.index_values import at_every_cell, dense, values_of
 
 REFERENCE = json.loads(
     (Path(__file__).parents[1] / "reference/statistics_visible.json").read_text(encoding="utf-8")
@@ -93,7 +92,7 @@ def test_every_gradient_is_the_difference_of_the_whole_index(
     asked = {"beta": 2.0} | options
     values = values_of(table, **asked)
     own = class_gradient(values)
-    whole = overall_gradient(values, own).dense()
+    whole = at_every_cell(overall_gradient(values, own))
     columns = table.k + (table.unclassified is not None)
     for row, column in np.ndindex(table.k, columns):
         per_class, overall = difference(table, row, column, asked)
@@ -116,7 +115,7 @@ def of_class(kinds: Any, entry: Index, c: int, row: int, column: int) -> float:
 def test_exactly_the_entries_with_an_interval_have_a_gradient() -> None:
     values = values_of(OMITTED, **OPTIONS)
     own = class_gradient(values)
-    overall = overall_gradient(values, own).dense()
+    overall = at_every_cell(overall_gradient(values, own))
     for i, entry in enumerate(values.selection.overall):
         assert np.isfinite(overall[i]).all() == (entry.interval is not None), entry.key
     for i, entry in enumerate(values.selection.computed):
@@ -148,7 +147,7 @@ def test_variances_are_the_sums_over_cells_that_define_them(
     own = class_gradient(values)
     gradient = overall_gradient(values, own)
     counts = cells_of(table)
-    expected = definition(gradient.dense(), counts, sampling)
+    expected = definition(at_every_cell(gradient), counts, sampling)
     np.testing.assert_allclose(
         variances(gradient, table, sampling), expected, rtol=1e-9, atol=1e-15
     )
@@ -214,24 +213,6 @@ def test_the_variance_of_the_overall_r_prime_is_that_of_the_share_of_wrong_predi
     assert found[overall_place(values, "r_prime")] == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize("table", [WHOLE, OMITTED])
-def test_covariances_are_the_sums_over_cells_that_define_them(table: ConfusionTable) -> None:
-    values = values_of(table, **OPTIONS)
-    gradient = overall_gradient(values)
-    reverse = Gradient(
-        gradient.factors[:, ::-1],
-        None if gradient.unclassified is None else gradient.unclassified[::-1],
-        tuple((len(values.selection.overall) - 1 - i, cell) for i, cell in gradient.by_cell),
-    )
-    counts, cell = cells_of(table), gradient.dense()
-    found = covariances(gradient, reverse, table, "random")
-    products = (counts * cell * cell[::-1]).sum((-2, -1))
-    sums = (counts * cell).sum((-2, -1))
-    expected = products - sums * sums[::-1] / counts.sum()
-    scale = np.sqrt(variances(gradient, table, "random"))
-    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12 * np.nanmax(scale) ** 2)
-
-
 @pytest.mark.parametrize("sampling", SAMPLINGS)
 def test_sparse_cells_give_what_dense_cells_give(sampling: Sampling) -> None:
     rows, columns = np.indices(COUNTS.shape)
@@ -273,7 +254,9 @@ def test_a_stack_gives_what_its_members_give(sampling: Sampling) -> None:
     for i, member in enumerate(members):
         values = values_of(member, **OPTIONS)
         single = overall_gradient(values)
-        np.testing.assert_allclose(whole.dense()[:, i], single.dense(), rtol=1e-9, atol=1e-15)
+        np.testing.assert_allclose(
+            at_every_cell(whole)[:, i], at_every_cell(single), rtol=1e-9, atol=1e-15
+        )
         expected = variances(single, member, sampling)
         np.testing.assert_allclose(found[0][:, i], expected, rtol=1e-9, atol=1e-18)
         per_class = class_variances(values, class_gradient(values), sampling)
@@ -283,9 +266,9 @@ def test_a_stack_gives_what_its_members_give(sampling: Sampling) -> None:
 def test_one_index_can_be_taken_out() -> None:
     values = values_of(OMITTED, **OPTIONS)
     gradient = overall_gradient(values)
-    whole = gradient.dense()
+    whole = at_every_cell(gradient)
     for i in range(len(values.selection.overall)):
-        np.testing.assert_array_equal(gradient.only(i).dense()[0], whole[i])
+        np.testing.assert_array_equal(at_every_cell(gradient.only(i))[0], whole[i])
 
 
 @pytest.mark.parametrize("k", [3, 50])

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rprime.core.comparison.alignment import Side
-from rprime.core.gates.gate import judge
+from rprime.core.gates.gate import run_gate
 from rprime.core.gates.result import GateResult, Result
 from rprime.core.gates.rules import Effect, Gate, Rule, RuleError, Waiver, check_gate, mistakes
 from rprime.core.gates.sentences import number
@@ -119,7 +119,7 @@ def test_underpowered_rules_are_warned_of_once() -> None:
         judged(drop(), *dropped(0.0, 4000))
         .warnings[0]
         .detail.startswith(
-            "Rule recall.max_drop allows 0.05, less than its items can show for 1 of 2 classes"
+            "Rule recall.max_drop allows 0.05, but its items show only larger changes for 1 of 2"
         )
     )
 
@@ -416,7 +416,7 @@ def test_nothing_that_is_not_a_number_passes(lost: str, test: Literal["auto", "n
     assert comparison is not None
     nothing = np.full_like(comparison.per_class.value, np.nan)
     broken = replace(comparison, per_class=replace(comparison.per_class, **{lost: nothing}))
-    result = one(judge(gate, candidate, broken, Options(), today=TODAY))
+    result = one(run_gate(gate, candidate, broken, Options(), today=TODAY))
     by_points = "pass" if test == "none" else "inconclusive"
     assert result.verdict == ("undefined" if lost == "value" else by_points)
 

@@ -6,22 +6,22 @@ from typing import Literal
 import numpy as np
 import pytest
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import TANGO, Difference
-from rprime.core.gates.draws import Draws, Model
-from rprime.core.gates.exhibit import of_difference
+from rprime.core.gates.evidence import difference_tests
 from rprime.core.gates.lint import GateLint, LintError, lint
-from rprime.core.gates.rehearsal import Rehearsal
+from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
 from rprime.core.gates.rules import Gate, Rule, RuleError
 from rprime.core.gates.sentences import number
-from rprime.core.gates.verdict import Finding, Plan, decide
+from rprime.core.gates.simulation import Simulation
+from rprime.core.gates.verdict import Plan, VerdictCode, decide
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
 from tests.core.comparison_sides import names, sides_of
-from tests.core.gate_cases import drop, floor, gate_of
+from tests.core.gate_cases import drop, floor, gate_of, predictions_of
 
 Pairing = Literal["paired", "unpaired"]
 
@@ -58,7 +58,7 @@ def linted(
     )
 
 
-# What STATISTICS says of gates
+# What docs/gates.md says of gates
 
 
 def test_two_points_on_any_class_fail_most_unchanged_models() -> None:
@@ -170,14 +170,15 @@ def test_smaller_classes_see_larger_drops_and_the_smallest_none() -> None:
     assert middle is not None
     assert 0.05 < large < middle < 1
     assert tiny is None
-    assert "Class `2` has 3 items: rule recall.max_drop sees no drop" in "".join(found.advice)
-    assert f"Class `1` has 60 items: a drop below {number(middle)} is" in "".join(found.advice)
+    assert "Class `2` has 3 items: rule recall.max_drop detects no drop" in "".join(found.advice)
+    seen = f"rule recall.max_drop does not detect a drop below {number(middle)} "
+    assert f"Class `1` has 60 items: {seen}" in "".join(found.advice)
 
 
 def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: int) -> float:
     """Share of models that lost a share of class 0 which the rule fails, among a family."""
     paired = pairing == "paired"
-    model = Model.paired(counts, 0.06) if paired else Model.unpaired(counts)
+    model = UnchangedModel.paired(counts, 0.06) if paired else UnchangedModel.unpaired(counts)
     random = np.random.default_rng(1)
     draws = model.draw(4000, random)
     right = draws.kept[:, 0, 0], draws.both[:, 0, 0], draws.new[:, 0, 0] - draws.both[:, 0, 0]
@@ -187,10 +188,10 @@ def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: in
     draws.both[:, 0, 0] -= both
     draws.new[:, 0, 0] -= both + alone
     draws.new[:, 0, 1] += kept + both + alone
-    known = Rehearsal(draws, (rule.index,), paired).difference(rule)
+    known = Simulation(draws, (rule.index,), paired).difference(rule)
     plan = Plan(gate_of(rule), (rule,) * len(counts), names(len(counts)))
-    found = decide(of_difference(rule, known), plan, 0.05 / family * len(counts))
-    return float((found.findings[:, 0] == Finding.fail).mean())
+    found = decide(difference_tests(rule, known), plan, 0.05 / family * len(counts))
+    return float((found.verdicts[:, 0] == VerdictCode.fail).mean())
 
 
 @pytest.mark.parametrize("pairing", ["paired", "unpaired"])
@@ -231,7 +232,7 @@ def test_floors_below_the_model_are_hardly_ever_missed() -> None:
 # One engine
 
 
-def joint_of(draws: Draws) -> Array:
+def joint_of(draws: SimulatedPredictions) -> Array:
     """One joint table with the cells of one draw: coincidences first, the rest matched in order."""
     k = draws.kept.shape[-1]
     joint = np.zeros((k, k + 1, k + 1), dtype=int)
@@ -254,7 +255,7 @@ OVERALL = ("accuracy", "kappa", "macro_f1", "error_rate", "weighted_precision", 
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("known", [True, False])
 def test_rehearsals_and_comparisons_have_the_same_evidence(*, paired: bool, known: bool) -> None:
-    draws = Model.paired(even(0.7, 90, k=4), 0.3).draw(1, np.random.default_rng(8))
+    draws = UnchangedModel.paired(even(0.7, 90, k=4), 0.3).draw(1, np.random.default_rng(8))
     joint = joint_of(draws)
     candidate, baseline = sides_of(joint)
     if not paired:
@@ -262,14 +263,14 @@ def test_rehearsals_and_comparisons_have_the_same_evidence(*, paired: bool, know
             replace(side, items=None, fingerprint=None) for side in (candidate, baseline)
         )
     if known:
-        draws = Draws.of_joint(joint[None, :, :4, :4].astype(float))
+        draws = predictions_of(joint[None, :, :4, :4].astype(float))
     comparison = compare(candidate, baseline, Options(indices=KEYS + OVERALL))
-    rehearsal = Rehearsal(draws, KEYS + OVERALL, paired)
+    simulation = Simulation(draws, KEYS + OVERALL, paired)
     for key in KEYS:
-        same(rehearsal.difference(drop(index=key))[0], comparison.of_classes(key), 1e-9)
+        same(simulation.difference(drop(index=key))[0], comparison.of_classes(key), 1e-9)
     for key in OVERALL:
         expected = comparison.of_overall(key)[np.newaxis]
-        found = rehearsal.difference(drop(index=key, classes=None))[0]
+        found = simulation.difference(drop(index=key, classes=None))[0]
         exact = known or not paired or expected.methods[0] == TANGO
         same(found, expected, 1e-9 if exact else 0.05)
 
@@ -285,8 +286,10 @@ def same(found: Difference, expected: Difference, tolerance: float) -> None:
 
 def test_averages_that_leave_out_other_classes_are_undefined() -> None:
     counts = np.array([[40.0, 0, 0], [0, 40, 0], [1, 1, 0]])
-    draws = Draws(counts, counts * 0, np.array([[[0, 0, 1.0], [0] * 3, [0] * 3]]), counts * 0)
-    known = Rehearsal(draws, ("macro_precision",), paired=True).difference(
+    draws = SimulatedPredictions(
+        counts, counts * 0, np.array([[[0, 0, 1.0], [0] * 3, [0] * 3]]), counts * 0
+    )
+    known = Simulation(draws, ("macro_precision",), paired=True).difference(
         drop(index="macro_precision", classes=None)
     )
     assert known.undefined.all()
@@ -294,7 +297,7 @@ def test_averages_that_leave_out_other_classes_are_undefined() -> None:
 
 def test_draws_keep_the_class_sizes_and_the_discordance() -> None:
     counts = even(0.8, 500, k=4)
-    draws = Model.paired(counts, 0.1).draw(500, np.random.default_rng(2))
+    draws = UnchangedModel.paired(counts, 0.1).draw(500, np.random.default_rng(2))
     for table in (draws.baseline, draws.candidate):
         assert np.array_equal(table.support, np.full((500, 4), 500.0))
     flips = (draws.old + draws.new - 2 * draws.both).diagonal(axis1=-2, axis2=-1)
@@ -303,19 +306,19 @@ def test_draws_keep_the_class_sizes_and_the_discordance() -> None:
 
 
 def test_more_items_than_can_be_matched_stand_for_their_mean() -> None:
-    draws = Model.unpaired(np.full((2, 2), 4e8)).draw(3, np.random.default_rng(0))
+    draws = UnchangedModel.unpaired(np.full((2, 2), 4e8)).draw(3, np.random.default_rng(0))
     assert draws.both == pytest.approx(np.full((3, 2, 2), 2e8), rel=1e-3)
 
 
 def test_a_class_that_is_never_wrong_cannot_be_discordant() -> None:
-    model = Model.paired(np.diag([50.0, 60.0]), 0.06)
+    model = UnchangedModel.paired(np.diag([50.0, 60.0]), 0.06)
     draws = model.draw(20, np.random.default_rng(0))
     assert np.array_equal(draws.candidate.correct, draws.baseline.correct)
 
 
 def test_expected_draws_are_the_table_itself() -> None:
     counts = even(0.87, 123, k=5)
-    expected = Model.paired(counts, 0.06).expected()
+    expected = UnchangedModel.paired(counts, 0.06).expected()
     assert np.array_equal(expected.candidate.cells.counts, counts)
     values = compute(expected.baseline, Options(), select(Options(indices=("accuracy",))))
     assert values.lookup("overall", "accuracy") == pytest.approx(0.87, abs=0.01)

@@ -6,18 +6,18 @@ from functools import cached_property
 import numpy as np
 import pytest
 
-from rprime.core.cells import Array
-from rprime.core.gates.draws import Draws
+from rprime.core.arrays import Array
 from rprime.core.gates.estimate import estimate
-from rprime.core.gates.exhibit import of_difference
-from rprime.core.gates.rehearsal import Rehearsal
+from rprime.core.gates.evidence import difference_tests
+from rprime.core.gates.resampling import SimulatedPredictions
 from rprime.core.gates.rules import Rule
-from rprime.core.gates.verdict import Facts, Finding, Plan, decide
+from rprime.core.gates.simulation import Simulation
+from rprime.core.gates.verdict import Plan, RuleTests, VerdictCode, decide
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
-from tests.core.gate_cases import drop, gate_of
+from tests.core.gate_cases import drop, gate_of, predictions_of
 
 MARGIN = 0.05
 DISCORDANCE = 0.06
@@ -90,23 +90,23 @@ class World:
     def random(self) -> np.random.Generator:
         return np.random.default_rng(self.k * 10_000 + self.items)
 
-    def draws(self, joint: Array, replicates: int) -> Draws:
+    def draws(self, joint: Array, replicates: int) -> SimulatedPredictions:
         drawn = self.random.multinomial(self.items, joint.ravel(), replicates)
-        return Draws.of_joint(drawn.reshape(replicates, *joint.shape).astype(float))
+        return predictions_of(drawn.reshape(replicates, *joint.shape).astype(float))
 
 
-def passes(rule: Rule, draws: Draws, *, paired: bool) -> float:
+def passes(rule: Rule, draws: SimulatedPredictions, *, paired: bool) -> float:
     """Share of the draws in which the rule passes."""
-    known = Rehearsal(draws, (rule.index,), paired).difference(rule)
-    facts = of_difference(rule, known)
-    plan = Plan(gate_of(rule), (rule,) * facts.point.shape[-1], (None,) * facts.point.shape[-1])
-    return float((decide(facts, plan, 0.05).findings[:, 0] == Finding.passed).mean())
+    known = Simulation(draws, (rule.index,), paired).difference(rule)
+    tests = difference_tests(rule, known)
+    plan = Plan(gate_of(rule), (rule,) * tests.point.shape[-1], (None,) * tests.point.shape[-1])
+    return float((decide(tests, plan, 0.05).verdicts[:, 0] == VerdictCode.passed).mean())
 
 
-def apart(before: Draws, after: Draws) -> Draws:
+def apart(before: SimulatedPredictions, after: SimulatedPredictions) -> SimulatedPredictions:
     """Two tables of different items: the baseline of one and the candidate of the other."""
     nothing = np.zeros_like(before.kept)
-    return Draws(nothing, before.kept + before.old, after.kept + after.new, nothing)
+    return SimulatedPredictions(nothing, before.kept + before.old, after.kept + after.new, nothing)
 
 
 def false_passes(world: World, rule: Rule, replicates: int) -> tuple[float, float]:
@@ -124,12 +124,12 @@ def false_fails(world: World, replicates: int, *, paired: bool) -> float:
     if not paired:
         draws = apart(draws, world.draws(world.unchanged, replicates))
     gate = gate_of(*rules)
-    rehearsal = Rehearsal(draws, gate.indices, paired)
-    facts = Facts.join([of_difference(rule, rehearsal.difference(rule)) for rule in rules])
+    simulation = Simulation(draws, gate.indices, paired)
+    tests = RuleTests.join([difference_tests(rule, simulation.difference(rule)) for rule in rules])
     sizes = [world.k] * len(CLASS_KEYS) + [1] * len(OVERALL_KEYS)
     owners = tuple(rule for rule, size in zip(rules, sizes, strict=True) for _ in range(size))
-    found = decide(facts, Plan(gate, owners, (None,) * len(owners)), 0.05)
-    return float((found.findings == Finding.fail).any(-1).mean())
+    found = decide(tests, Plan(gate, owners, (None,) * len(owners)), 0.05)
+    return float((found.verdicts == VerdictCode.fail).any(-1).mean())
 
 
 def coverage(world: World, rule: Rule, replicates: int) -> Array:

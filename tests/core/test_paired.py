@@ -11,19 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rprime.core.comparison.paired import (
+from rprime.core.arrays import FloatArray
+from rprime.core.comparison.paired_proportions import (
     bracketed_p,
     discordance_bounds,
     discordance_psi,
     mcnemar_mid_p,
     minimal_detectable_drop,
-    p_fail,
-    p_pass,
     probability_worse,
     tango_interval,
     tango_z,
 )
-from rprime.core.intervals.proportions import Array, binomial_tail_p, normal_quantile
+from rprime.core.intervals.proportions import binomial_tail_p, normal_quantile
+from tests.core.comparison_sides import p_fail, p_pass
 
 REFERENCE = json.loads(
     (Path(__file__).parents[1] / "reference/statistics_visible.json").read_text(encoding="utf-8")
@@ -263,7 +263,7 @@ def test_every_pairing_of_two_tables_lies_in_the_bracket(n: int, data: st.DataOb
     fewest, most = discordance_bounds(old, new, n)
     assert (fewest, most) == ((gain + loss).min(), (gain + loss).max())
 
-    def mid_p(gains: Array, losses: Array, _trials: Array) -> Array:
+    def mid_p(gains: FloatArray, losses: FloatArray, _trials: FloatArray) -> FloatArray:
         return mcnemar_mid_p(gains, losses)
 
     for p_value in (partial(p_pass, margin=0.05), partial(p_fail, margin=0.05), mid_p):

@@ -10,7 +10,7 @@ from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.studies.discrimination import (
     Line,
-    Subject,
+    TracedIndex,
     discriminate,
     proportions,
     series_tables,
@@ -21,10 +21,10 @@ MULTICLASS = ("accuracy", "kappa", "scott_pi_true_margin", "maxwell_re")
 IMBALANCES = [0.0, 0.25, 0.5, 0.75, 1.0]
 
 
-def subject(key: str, class_: int | None = None) -> Subject:
+def subject(key: str, class_: int | None = None) -> TracedIndex:
     index = find("overall" if class_ is None else "class", key)
     assert index is not None
-    return Subject(index, class_)
+    return TracedIndex(index, class_)
 
 
 def line(key: str, class_: int | None = None, *, k: int = 3, p: float = 0.0) -> Line:
@@ -149,7 +149,7 @@ def test_an_index_that_is_not_monotone_has_several_lines() -> None:
 @pytest.mark.parametrize("k", [2, 3, 7, 50])
 def test_both_series_have_the_same_value_on_every_line_of_the_catalog(k: int) -> None:
     subjects = [
-        Subject(entry, 1 if entry.scope == "class" else None)
+        TracedIndex(entry, 1 if entry.scope == "class" else None)
         for entry in INDICES
         if entry.needs is None and (k < 50 or entry.reads not in ("macro", "weighted", "micro"))
     ]

@@ -2,7 +2,6 @@
 
 import json
 import re
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from itertools import product
@@ -28,10 +27,10 @@ from rprime.auth.keys import SCOPES, Scope
 from rprime.problems.problem import Problem
 from rprime.routes import catalog, evaluate
 from rprime.settings import Settings
+from tests.command import Run
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 PUBLIC = {
     "/livez",
@@ -39,6 +38,7 @@ PUBLIC = {
     "/version",
     "/docs",
     "/docs/problems",
+    "/docs/{name}.md",
     "/redoc",
     "/openapi.json",
     "/favicon.ico",

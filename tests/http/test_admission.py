@@ -7,7 +7,6 @@ import re
 import signal
 import socket
 import subprocess
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from http.client import HTTPResponse
@@ -24,6 +23,7 @@ from rprime.server.admission import AdmissionControl
 from rprime.server.protocol import COMPLETED_AT
 from rprime.settings import Limits
 from tests.services import RPRIME, environment
+from tests.waiting import gauge, wait_until
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
@@ -87,10 +87,8 @@ def test_it_says_that_it_stops_before_it_does() -> None:
     with httpx.Client(base_url=found[0], timeout=30) as client:
         assert client.get("/readyz").status_code == 200
         process.terminate()
-        deadline = time.monotonic() + 20
-        while (response := client.get("/readyz")).status_code == 200:
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: client.get("/readyz").status_code != 200)
+        response = client.get("/readyz")
         assert (response.status_code, response.json()["code"]) == (503, "stopping")
         assert response.headers["connection"] == "close"
         # What comes all the same is answered as ever.
@@ -228,10 +226,7 @@ def test_a_line_is_empty_when_all_are_answered(
                 one.sendall(content)
         os.kill(process, signal.SIGCONT)
     await_accepted(client)
-    deadline = time.monotonic() + 20
     # One who stayed in a line of one would have all others refused.
-    while client.post("/evaluate", json=request(3)).status_code != 200:
-        assert time.monotonic() < deadline
+    wait_until(lambda: client.post("/evaluate", json=request(3)).status_code == 200)
     # The request that asks stands there, too.
-    while "\nrprime_in_flight_requests 1.0\n" not in (text := client.get("/metrics").text):
-        assert time.monotonic() < deadline, text
+    wait_until(lambda: gauge(client, "rprime_in_flight_requests") == 1)

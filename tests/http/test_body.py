@@ -2,7 +2,6 @@
 
 import gzip
 import socket
-import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 
@@ -17,6 +16,7 @@ from starlette.responses import PlainTextResponse
 from rprime.app import create_app
 from rprime.server.body import media_type, read_body
 from rprime.settings import Limits, Settings
+from tests.waiting import wait_until
 
 ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
 
@@ -48,14 +48,6 @@ def client(app: FastAPI, serve_app: ServeApp) -> Iterator[httpx.Client]:
 def pieces(size: int) -> Iterator[bytes]:
     for _ in range(size // 1000):
         yield bytes(1000)
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    # The answer may be here before the server has let go of the request.
-    deadline = time.monotonic() + 5
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
 
 
 def code(response: httpx.Response) -> tuple[int, str]:
@@ -101,6 +93,7 @@ def test_a_bomb_is_refused(app: FastAPI, client: httpx.Client, encoding: str) ->
     assert len(bomb) < LIMIT
     response = client.post("/size", content=bomb, headers={"Content-Encoding": encoding})
     assert code(response) == (413, "body_too_large")
+    # The answer may be here before the server has let go of the request.
     wait_until(lambda: app.state.admission.held == 0)
 
 

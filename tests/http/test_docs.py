@@ -9,7 +9,7 @@ from rprime.problems.kinds import KINDS
 from rprime.routes.docs import STATIC
 
 
-@pytest.mark.parametrize("page", ["/docs", "/redoc", "/docs/problems"])
+@pytest.mark.parametrize("page", ["/docs", "/redoc", "/docs/problems", "/docs/index.md"])
 def test_a_page_loads_everything_from_the_service(client: httpx.Client, page: str) -> None:
     response = client.get(page)
     links = re.findall(r'(?:src|href)="([^"]+)"', response.text)
@@ -20,7 +20,7 @@ def test_a_page_loads_everything_from_the_service(client: httpx.Client, page: st
         assert client.get(str(response.url.join(link))).status_code == 200
 
 
-@pytest.mark.parametrize("page", ["/docs", "/redoc", "/docs/problems"])
+@pytest.mark.parametrize("page", ["/docs", "/redoc", "/docs/problems", "/docs/index.md"])
 def test_a_page_has_no_inline_script_and_may_run_none(client: httpx.Client, page: str) -> None:
     response = client.get(page)
     assert "script-src 'self';" in response.headers["content-security-policy"]

@@ -17,6 +17,8 @@ import orjson
 import pyarrow as pa
 import pytest
 
+from tests.waiting import gauge, wait_until
+
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 Workers = Callable[[httpx.Client], list[int]]
 JSON = {"Content-Type": "application/json"}
@@ -83,13 +85,6 @@ def _read(path: Path) -> bytes:
     with suppress(FileNotFoundError, ProcessLookupError):
         return path.read_bytes()
     return b""
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
-    while not holds():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def start(
@@ -171,7 +166,7 @@ def test_who_goes_away_ends_the_work(narrow: httpx.Client, workers: Workers, lar
     (worker,) = workers(narrow)
     os.kill(worker, signal.SIGSTOP)
     with start(narrow, large, JSON, held=0):
-        time.sleep(0.3)
+        wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="json"}') == 1)
         assert workers(narrow) == [worker]
     wait_until(lambda: not workers(narrow))
     assert narrow.post("/evaluate", content=large, headers=JSON).status_code == 200
@@ -179,9 +174,9 @@ def test_who_goes_away_ends_the_work(narrow: httpx.Client, workers: Workers, lar
 
 def test_full_pools_say_when_to_come_again(narrow: httpx.Client, arrow: bytes) -> None:
     working = start(narrow, arrow, ARROW, held=10)
-    time.sleep(0.3)
+    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="columns"}') == 1)
     waiting = start(narrow, arrow[: MIB + 1000], ARROW, held=10)
-    time.sleep(0.3)
+    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="columns"}') == 2)
     response = narrow.post("/evaluate", content=arrow, headers=ARROW)
     assert (response.status_code, response.json()["code"]) == (503, "overloaded")
     assert int(response.headers["retry-after"]) > 0

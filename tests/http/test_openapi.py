@@ -1,8 +1,6 @@
 """The contract as a document."""
 
 import json
-import subprocess
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +8,9 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-DOCUMENT = Path(__file__).parents[2] / "openapi" / "openapi.json"
+from tests.command import Run
 
-Run = Callable[..., subprocess.CompletedProcess[str]]
+DOCUMENT = Path(__file__).parents[2] / "openapi" / "openapi.json"
 
 
 def test_the_file_is_what_the_code_says(rprime: Run) -> None:

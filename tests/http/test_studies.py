@@ -2,7 +2,6 @@
 
 import json
 import os
-import subprocess
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
@@ -11,10 +10,10 @@ from xml.etree import ElementTree as ET
 import httpx
 import pytest
 
+from tests.command import Run
 from tests.report.test_figures import drawing, texts
 
 Json = Any
-Run = Callable[..., subprocess.CompletedProcess[str]]
 DISCRIMINATION = "/v1/studies/discrimination"
 AGREEMENT = "/v1/studies/agreement"
 MODELS = json.loads((Path(__file__).parents[1] / "reference/beyond_ap_tables.json").read_text())[
@@ -259,9 +258,13 @@ class TestCommand:
         assert ran.returncode == 2
         assert said in ran.stderr
 
-    def test_without_matplotlib_the_extra_is_named(self, rprime: Run, tmp_path: Path) -> None:
+    def test_without_matplotlib_the_extra_is_named(
+        self, rprime_process: Run, tmp_path: Path
+    ) -> None:
         path, output = without_matplotlib(tmp_path), str(tmp_path / "figure.svg")
-        ran = rprime("study", "discrimination", "kappa", "--output", output, PYTHONPATH=path)
+        ran = rprime_process(
+            "study", "discrimination", "kappa", "--output", output, PYTHONPATH=path
+        )
         assert ran.returncode == 2
         assert "rprime[figures]" in ran.stderr
 

@@ -9,7 +9,7 @@ import numpy as np
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.evaluate import evaluate
-from rprime.core.gates.gate import judge
+from rprime.core.gates.gate import run_gate
 from rprime.core.gates.rules import Gate, Rule, Waiver
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
@@ -97,7 +97,7 @@ def judged(
     return ReportSubject(
         evaluation=evaluate(candidate.table, candidate.labels, options),
         comparison=comparison,
-        gate=judge(gate, candidate, comparison, options, today=TODAY),
+        gate=run_gate(gate, candidate, comparison, options, today=TODAY),
         engine_version="0.1.0",
         baseline="main (1.9.3)",
         project="cifar10",
@@ -169,7 +169,7 @@ def undecided() -> ReportSubject:
         Rule(index="recall", kind="min_value", limit=0.97, classes="all"),
         Rule(index="accuracy", kind="max_value", limit=0.5, severity="warn"),
     )
-    gate = judge(Gate(rules=rules), side, None, options, today=TODAY)
+    gate = run_gate(Gate(rules=rules), side, None, options, today=TODAY)
     return replace(of_paper(), gate=gate)
 
 

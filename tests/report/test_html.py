@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from rprime.core.gates.rules import Gate, Kind, Rule
+from rprime.core.gates.rules import Gate, Rule, RuleKind
 from rprime.report.page import render_html
 from rprime.report.view import MOST_CLASSES
 from tests.report.report_subjects import (
@@ -152,7 +152,7 @@ def test_a_thousand_classes_are_cut_and_it_says_so() -> None:
 
 
 def test_the_limit_of_a_rise_stands_above_zero_and_that_of_a_drop_below() -> None:
-    limits: dict[Kind, str] = {"max_gain": "+0.2000", "max_drop": "\N{MINUS SIGN}0.2000"}
+    limits: dict[RuleKind, str] = {"max_gain": "+0.2000", "max_drop": "\N{MINUS SIGN}0.2000"}
     for kind, limit in limits.items():
         gate = Gate(rules=(Rule(id="calm", index="accuracy", kind=kind, limit=0.2),))
         assert f"limit {limit}" in render_html(cifar(gate))

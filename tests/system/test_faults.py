@@ -1,7 +1,7 @@
 """Good clients get good answers while others are too many, and when the service stops.
 
 These are short versions of `overload.py` and `faults.py` in `tests/bench`, which give the figures
-of the README.
+of docs/reliability.md.
 """
 
 import json

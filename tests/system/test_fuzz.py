@@ -97,7 +97,7 @@ def test_no_body_breaks_it(fuzzed: tuple[str, Path]) -> None:
     assert counted[200] > 0.02 * counted.total()
     assert counted[422] > 0.2 * counted.total()
     assert "Traceback" not in log.read_text()
-    print(dict(counted))  # noqa: T201 (the figure of the README)
+    print(dict(counted))  # noqa: T201 (the figure of docs/reliability.md)
 
 
 def test_no_head_breaks_it(fuzzed: tuple[str, Path]) -> None:

@@ -7,7 +7,7 @@ import json
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
@@ -19,9 +19,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from rprime.tally import Engine, Files, TallyError, opened, tally
+from tests.command import Run
 from tests.services import RPRIME, environment
-
-Run = Callable[..., subprocess.CompletedProcess[str]]
 
 FILES, ROWS, CLASSES = 24, 20_000, 10
 
@@ -111,10 +110,10 @@ def _address(file: Path, log: Path) -> str:
 
 class TestDask:
     def test_a_cluster_counts_files(
-        self, rprime: Run, cluster: Cluster, predictions: Predictions
+        self, rprime_process: Run, cluster: Cluster, predictions: Predictions
     ) -> None:
         files = [str(predictions.folder / f"{number}.parquet") for number in range(FILES)]
-        done = rprime("evaluate", *files, "--engine", cluster.engine, "--json", "--table")
+        done = rprime_process("evaluate", *files, "--engine", cluster.engine, "--json", "--table")
         assert cells_of(done) == predictions.cells
 
     def test_what_its_workers_cannot_read_is_bad_input(

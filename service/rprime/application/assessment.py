@@ -9,7 +9,7 @@ from typing import Any
 from rprime.core.catalog import SCORE_KEYS
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
-from rprime.core.gates.gate import judge
+from rprime.core.gates.gate import run_gate
 from rprime.core.gates.result import GateResult
 from rprime.core.gates.rules import Gate
 from rprime.core.options import Options
@@ -121,7 +121,7 @@ class Assessment:
         if self.gate is None:
             return None
         today = datetime.now(UTC).date()
-        return judge(
+        return run_gate(
             self.gate,
             self.candidate,
             self.comparison,
@@ -159,13 +159,14 @@ class Assessment:
         """Warnings about what the comparison and the verdict could not know."""
         found = []
         if self.missing is not None:
-            found.append(Warning("no_baseline", "/comparison", self.missing, _SECTION_3))
+            found.append(Warning("no_baseline", "/comparison", self.missing, _BASELINES))
         if self.spends and self.look is None:
-            found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, _SECTION_3))
+            found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, _LOOKS))
         return tuple(found)
 
 
-_SECTION_3 = "STATISTICS, section 3"
+_BASELINES = "docs/gates.md#baselines"
+_LOOKS = "docs/gates.md#repeated-looks"
 _NOT_COUNTED = (
     "The gate spends its level over looks at one test set, but nobody counts them: that takes a "
     "`project` and a fingerprint of the test set. It was judged as the first look."

@@ -10,7 +10,7 @@ from rprime import evidence
 from rprime.application.request import EvidenceErrorsAsProblems, ViolationCollector
 from rprime.core.catalog import find
 from rprime.core.index import Index
-from rprime.core.studies.discrimination import Line, Subject, discriminate
+from rprime.core.studies.discrimination import Line, TracedIndex, discriminate
 from rprime.evidence import Document
 from rprime.problems.problem import Problem, Violation, pointer
 from rprime.schemas.studies import DiscriminationRequest, IndexOfClass
@@ -35,7 +35,7 @@ def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
     refuse(_misplaced(asked))
     refuse(_too_much(asked))
     subjects = [
-        Subject(_index(entry), entry.class_ if isinstance(entry, IndexOfClass) else None)
+        TracedIndex(_index(entry), entry.class_ if isinstance(entry, IndexOfClass) else None)
         for entry in asked.indices
     ]
     return [line for k in asked.k for line in discriminate(subjects, k, asked.p, asked.resolution)]

@@ -13,7 +13,7 @@ from rprime.application.stored_options import StoreRequest, write_options
 from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import Options
-from rprime.core.page import MOST_ASKED
+from rprime.core.page import LARGEST_PAGE_VALUES
 from rprime.core.selection import select
 from rprime.evidence import Document, Evidence, InvalidEvidenceError, UnreadableBodyError
 from rprime.problems.problem import MOST_VIOLATIONS, Problem, Violation, pointer
@@ -337,10 +337,10 @@ def _refuse_large_page(options: Options, read: Evidence) -> None:
     if options.classes is None:
         return
     indices = select(options, scored=read.scores is not None).reported
-    if min(options.classes.limit, read.table.k) * indices > MOST_ASKED:
+    if min(options.classes.limit, read.table.k) * indices > LARGEST_PAGE_VALUES:
         detail = (
-            f"A report has at most {MOST_ASKED:,} values of classes, and there are {indices} for "
-            "each: ask for fewer classes at a time, or for fewer `indices`."
+            f"A report has at most {LARGEST_PAGE_VALUES:,} values of classes, and there are "
+            f"{indices} for each: ask for fewer classes at a time, or for fewer `indices`."
         )
         errors = [Violation("/classes/limit", "too_many_values", detail)]
         raise Problem("invalid_request", errors=errors)

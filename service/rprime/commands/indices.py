@@ -19,7 +19,7 @@ def indices(
         bool, typer.Option("--json", help="Print everything, as GET /v1/indices gives it.")
     ] = False,
     markdown: Annotated[
-        bool, typer.Option("--markdown", help="Print the table of the README.")
+        bool, typer.Option("--markdown", help="Print the table of docs/indices.md.")
     ] = False,
 ) -> None:
     """List every index: key, symbol, range, best value."""

@@ -4,7 +4,7 @@ from types import ModuleType
 
 from rprime.core.families import accuracy, agreement, association, errors, ground_truth, one_vs_rest
 from rprime.core.families.averages import averages_of
-from rprime.core.index import Index, Scope
+from rprime.core.index import Index, IndexScope
 from rprime.core.scores import scores
 
 FAMILIES = (one_vs_rest, ground_truth, accuracy, agreement, association, errors, scores)
@@ -42,6 +42,6 @@ SCORE_KEYS = frozenset(entry.key for entry in INDICES if entry.scored)
 """Of the indices that exist only where scores were sent."""
 
 
-def find(scope: Scope, key: str) -> Index | None:
+def find(scope: IndexScope, key: str) -> Index | None:
     """Look up an entry; None where the catalog has no such key in the scope."""
     return (CLASS_INDICES if scope == "class" else OVERALL_INDICES).get(key)

@@ -2,13 +2,10 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[Any]
-"""float64, or complex128 where the delta engine perturbs the margins."""
+from rprime.core.arrays import Array
 
 
 @dataclass(frozen=True)

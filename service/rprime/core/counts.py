@@ -5,11 +5,11 @@ from enum import IntEnum
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.table import ConfusionTable
 
 
-class Row(IntEnum):
+class CountRow(IntEnum):
     """The rows of `Counts`; the names are also its attributes."""
 
     total = 0
@@ -30,14 +30,18 @@ class Row(IntEnum):
     answered = 15
 
 
+RatioRows = tuple[CountRow, CountRow]
+"""Numerator and denominator of a ratio."""
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """One-vs-rest counts, one row for each `Row`, one column for each class.
+    """One-vs-rest counts, one row for each `CountRow`, one column for each class.
 
     Parameters
     ----------
     rows
-        Shape (len(Row), ..., k), or (len(Row), ..., k + 1) where the last column pools the
+        Shape (rows, ..., k), or (rows, ..., k + 1) where the last column pools the
         classes: their sums, so that a micro average is the same formula on that column.
 
     Notes
@@ -79,24 +83,24 @@ class Counts:
         beta: float,
     ) -> "Counts":
         """Derive every row from a_i, m_i, s_i, w and the number of all outcomes."""
-        shape = (len(Row), *correct.shape)
+        shape = (len(CountRow), *correct.shape)
         rows = np.empty(shape, dtype=np.result_type(correct, support, predicted, total))
-        rows[Row.total] = total
-        rows[Row.support] = support
-        rows[Row.predicted] = predicted
-        rows[Row.tp] = correct
-        np.subtract(support, correct, out=rows[Row.fn])
-        fp = np.subtract(predicted, correct, out=rows[Row.fp])
-        negatives = np.subtract(outcomes, support, out=rows[Row.negatives])
-        np.subtract(negatives, fp, out=rows[Row.tn])
-        np.subtract(outcomes, predicted, out=rows[Row.predicted_negatives])
-        np.add(support, fp, out=rows[Row.union])
-        np.add(correct, correct, out=rows[Row.twice_tp])
-        np.add(support, predicted, out=rows[Row.support_and_predicted])
-        weighted = np.multiply(correct, 1.0 + beta * beta, out=rows[Row.weighted_tp])
-        np.add(weighted, beta * beta * rows[Row.fn] + fp, out=rows[Row.weighted_union])
-        np.subtract(rows[Row.total], fp, out=rows[Row.not_wrong])
-        rows[Row.answered] = answered
+        rows[CountRow.total] = total
+        rows[CountRow.support] = support
+        rows[CountRow.predicted] = predicted
+        rows[CountRow.tp] = correct
+        np.subtract(support, correct, out=rows[CountRow.fn])
+        fp = np.subtract(predicted, correct, out=rows[CountRow.fp])
+        negatives = np.subtract(outcomes, support, out=rows[CountRow.negatives])
+        np.subtract(negatives, fp, out=rows[CountRow.tn])
+        np.subtract(outcomes, predicted, out=rows[CountRow.predicted_negatives])
+        np.add(support, fp, out=rows[CountRow.union])
+        np.add(correct, correct, out=rows[CountRow.twice_tp])
+        np.add(support, predicted, out=rows[CountRow.support_and_predicted])
+        weighted = np.multiply(correct, 1.0 + beta * beta, out=rows[CountRow.weighted_tp])
+        np.add(weighted, beta * beta * rows[CountRow.fn] + fp, out=rows[CountRow.weighted_union])
+        np.subtract(rows[CountRow.total], fp, out=rows[CountRow.not_wrong])
+        rows[CountRow.answered] = answered
         return cls(rows)
 
     @property
@@ -106,58 +110,58 @@ class Counts:
 
     @property
     def pooled(self) -> "Counts":
-        """The pooled column alone, shape (len(Row), ...)."""
+        """The pooled column alone, shape (len(CountRow), ...)."""
         return Counts(self.rows[..., -1])
 
     @property
     def total(self) -> Array:
         """w, all real items."""
-        return self.rows[Row.total]
+        return self.rows[CountRow.total]
 
     @property
     def support(self) -> Array:
         """m_i, real items of the class."""
-        return self.rows[Row.support]
+        return self.rows[CountRow.support]
 
     @property
     def predicted(self) -> Array:
         """s_i, predictions of the class."""
-        return self.rows[Row.predicted]
+        return self.rows[CountRow.predicted]
 
     @property
     def tp(self) -> Array:
         """True positives a_i."""
-        return self.rows[Row.tp]
+        return self.rows[CountRow.tp]
 
     @property
     def fn(self) -> Array:
         """False negatives m_i - a_i, unclassified items among them."""
-        return self.rows[Row.fn]
+        return self.rows[CountRow.fn]
 
     @property
     def fp(self) -> Array:
         """False positives s_i - a_i, spurious predictions among them."""
-        return self.rows[Row.fp]
+        return self.rows[CountRow.fp]
 
     @property
     def tn(self) -> Array:
         """True negatives."""
-        return self.rows[Row.tn]
+        return self.rows[CountRow.tn]
 
     @property
     def negatives(self) -> Array:
         """FP + TN."""
-        return self.rows[Row.negatives]
+        return self.rows[CountRow.negatives]
 
     @property
     def predicted_negatives(self) -> Array:
         """FN + TN."""
-        return self.rows[Row.predicted_negatives]
+        return self.rows[CountRow.predicted_negatives]
 
     @property
     def union(self) -> Array:
         """TP + FP + FN."""
-        return self.rows[Row.union]
+        return self.rows[CountRow.union]
 
 
 def _with_sum(values: Array) -> Array:

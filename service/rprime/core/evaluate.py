@@ -7,17 +7,17 @@ from typing import Self
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.intervals.intervals import Intervals, intervals
 from rprime.core.items import Items
 from rprime.core.options import Options
-from rprime.core.page import Page, ordered, unasked
+from rprime.core.page import ClassPage, default_paging, ordered
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import Selection, select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
-from rprime.core.warnings import Facts, Warning, check_all, phrase  # noqa: A004 (its name)
+from rprime.core.warnings import Warning, WarningInputs, check_all, phrase  # noqa: A004 (its name)
 
 Labels = tuple[str, ...]
 
@@ -75,13 +75,13 @@ class Evaluation:
         return values[:, self.position[0]] if self.position else values
 
     @cached_property
-    def page(self) -> Page | None:
+    def page(self) -> ClassPage | None:
         """The classes to show; None: all, in the order of the labels."""
-        paging = self.options.classes or unasked(self.table.k, self.selection.reported)
+        paging = self.options.classes or default_paging(self.table.k, self.selection.reported)
         if paging is None:
             return None
         start, end = paging.offset, paging.offset + paging.limit
-        return Page(paging, self.table.k, self._order(paging.order_by)[start:end])
+        return ClassPage(paging, self.table.k, self._order(paging.order_by)[start:end])
 
     def _order(self, order_by: str) -> Array:
         if order_by == "labels":
@@ -116,7 +116,7 @@ class Evaluation:
     @classmethod
     def each(cls, values: Values, known: Intervals | None, labels: Sequence[Labels]) -> list[Self]:
         """Take a stack apart into one evaluation for each table."""
-        masks = check_all(Facts(values, known))
+        masks = check_all(WarningInputs(values, known))
         stack = values.table.stack_shape
         positions = [(i,) for i in range(stack[0])] if stack else [()]
         return [

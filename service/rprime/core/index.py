@@ -8,11 +8,11 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from rprime.core.cells import Array
-from rprime.core.counts import Counts, Row
+from rprime.core.arrays import Array
+from rprime.core.counts import CountRow, Counts
 from rprime.core.table import ConfusionTable, Universe
 
-Scope = Literal["class", "overall"]
+IndexScope = Literal["class", "overall"]
 Reads = Literal[
     "ratio",
     "counts",
@@ -44,7 +44,7 @@ Interval = Literal[
     "items",
     "share",
 ]
-"""Which interval of STATISTICS an index gets; no interval is None."""
+"""The rule of docs/statistics.md by which an index gets its interval; None where it has none."""
 
 REASONS = (
     "",
@@ -114,7 +114,7 @@ class Index:
     """
 
     key: str
-    scope: Scope
+    scope: IndexScope
     symbol: str
     name: str
     description: str
@@ -149,11 +149,6 @@ class Index:
             return None
         return self.best == self.range[1]
 
-    @property
-    def average_key(self) -> str:
-        """The per-class key an average is of."""
-        return self.of[0] if self.of else self.key
-
 
 Declaration = Callable[[Callable[..., Any]], Index]
 
@@ -164,12 +159,12 @@ def per_class(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Inde
 
 
 def class_ratio(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
-    """Declare a per-class index by naming its numerator and denominator among the `Row`s."""
+    """Declare a per-class index by naming its numerator and denominator among the `CountRow`s."""
     return _declare("class", "ratio", {"interval": "proportion"} | fields)
 
 
 def overall_ratio(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
-    """Declare an overall index by a numerator and a denominator among the pooled `Row`s."""
+    """Declare an overall index by a numerator and a denominator among the pooled `CountRow`s."""
     return _declare("overall", "ratio", {"interval": "proportion"} | fields)
 
 
@@ -178,7 +173,7 @@ def overall(reads: Reads, **fields: Any) -> Declaration:  # noqa: ANN401 (the fi
     return _declare("overall", reads, fields)
 
 
-def from_scores(scope: Scope, **fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
+def from_scores(scope: IndexScope, **fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
     """Declare an index by a function of `Scores`."""
     return _declare(scope, "scores", {"scored": True} | fields)
 
@@ -201,11 +196,11 @@ def mean_of_items(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of 
     return declare
 
 
-def _declare(scope: Scope, reads: Reads, fields: dict[str, Any]) -> Declaration:
+def _declare(scope: IndexScope, reads: Reads, fields: dict[str, Any]) -> Declaration:
     def declare(formula: Callable[..., Any]) -> Index:
         given = dict(fields)
         if reads == "ratio":
-            numerator, denominator = formula(Row)
+            numerator, denominator = formula(CountRow)
             given["rows"] = (int(numerator), int(denominator))
         return Index(
             key=formula.__name__,

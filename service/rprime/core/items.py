@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.page import Paging
 
 
@@ -75,4 +75,4 @@ SCORE_OPTIONS = ("top_k", "curves", "reject", "thresholds")
 """Options that change nothing where there are no scores."""
 
 MOST_CLASSES_WITH_INTERVALS = 300
-"""Up to here intervals cost a few milliseconds, so they come unasked."""
+"""Up to here intervals cost a few milliseconds, so they come default_paging."""

@@ -1,29 +1,29 @@
-"""Page: the classes that a report shows where there are too many for all of them."""
+"""The page of classes that a report shows where it cannot show all of them."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
+from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
-from rprime.core.cells import Array
 
-MOST_UNASKED = 100_000
-"""Values of classes that a report has where nobody asked for more: some megabytes."""
-MOST_ASKED = 1_000_000
-"""And that it may have at all."""
+DEFAULT_PAGE_VALUES = 100_000
+"""Most per-class values of a report without a requested page: some megabytes."""
+LARGEST_PAGE_VALUES = 1_000_000
+"""Most per-class values of a requested page."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Paging:
-    """Which classes are wanted.
+    """A requested page of classes.
 
     Parameters
     ----------
     limit
-        How many, at most.
+        Most classes on the page.
     offset
-        How many are skipped before.
+        Number of classes skipped before the page.
     order_by
         "labels", "support" or "predicted", largest first, or the key of a per-class index,
         worst first; of an index that has no best value, largest first.
@@ -35,17 +35,17 @@ class Paging:
 
 
 @dataclass(frozen=True, eq=False)
-class Page:
-    """The classes that are shown.
+class ClassPage:
+    """The classes that a report shows.
 
     Parameters
     ----------
     paging
-        What was asked for, or is the rule where nothing was.
+        The requested page, or the default one.
     total
-        k, how many classes there are.
+        k, the number of all classes.
     positions
-        Numbers of the classes that are shown, in their order.
+        Numbers of the shown classes, in their order.
     """
 
     paging: Paging
@@ -54,28 +54,28 @@ class Page:
 
     @property
     def left_out(self) -> int:
-        """How many classes are not shown."""
+        """Number of classes that are not shown."""
         return self.total - self.positions.size
 
     @cached_property
     def shown(self) -> frozenset[int]:
-        """The numbers of the classes that are shown."""
+        """Numbers of the shown classes."""
         return frozenset(self.positions.tolist())
 
 
-def unasked(k: int, indices: int) -> Paging | None:
-    """Give the page of a report that nobody asked a page of; None where all classes fit."""
-    limit = MOST_UNASKED // max(indices, 1)
+def default_paging(k: int, indices: int) -> Paging | None:
+    """Return the page of a report without a requested page; None where all classes fit."""
+    limit = DEFAULT_PAGE_VALUES // max(indices, 1)
     return Paging(limit=limit) if k > limit else None
 
 
 def ordered(values: Array, order_by: str) -> Array:
-    """Give the numbers of the classes in an order; those without a value last.
+    """Return the numbers of the classes in an order; classes without a value come last.
 
     Parameters
     ----------
     values
-        Shape (k,), by what they are ordered.
+        Shape (k,), the sort key.
     order_by
         As in `Paging`.
     """

@@ -5,8 +5,8 @@ from functools import lru_cache
 
 import numpy as np
 
+from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES, SCORE_KEYS
-from rprime.core.cells import Array
 from rprime.core.index import Index
 from rprime.core.options import Options
 

@@ -6,7 +6,8 @@ from typing import Literal, Self
 
 import numpy as np
 
-from rprime.core.cells import Array, Cells, DenseCells, SparseCells
+from rprime.core.arrays import Array
+from rprime.core.cells import Cells, DenseCells, SparseCells
 
 Universe = Literal["all", "classified"]
 """What an index is computed on: every item, or the k x k part with its own margins."""

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from rprime.core.arrays import Array
 from rprime.core.catalog import OVERALL_INDICES
-from rprime.core.cells import Array
 from rprime.core.counts import Counts
 from rprime.core.families.association import Association
 from rprime.core.families.averages import macro_means, weighted_means, weighted_reasons
 from rprime.core.families.moments import Moments
-from rprime.core.index import Index, Scope, reason_codes
+from rprime.core.index import Index, IndexScope, reason_codes
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores, score_reasons, score_values
 from rprime.core.selection import Selection, select
@@ -127,7 +127,7 @@ class Values:
         """The counts, pooled column included, that an index of this universe reads."""
         return self.classified_counts if universe == "classified" else self.counts
 
-    def lookup(self, scope: Scope, key: str) -> Array:
+    def lookup(self, scope: IndexScope, key: str) -> Array:
         """Give the values of one index, computed now where it was not selected.
 
         Returns

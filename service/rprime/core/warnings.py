@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.index import Scope
+from rprime.core.arrays import Array
+from rprime.core.index import IndexScope
 from rprime.core.intervals.intervals import Intervals
 from rprime.core.values import Values
 
@@ -39,7 +39,7 @@ class Warning:  # noqa: A001 (the contract's name)
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
+class WarningInputs:
     """What the conditions read: the values of a stack of tables and, if there, their intervals."""
 
     values: Values
@@ -84,8 +84,8 @@ class Check:
     """The declaration of a warning."""
 
     code: str
-    scope: Scope
-    holds: Callable[[Facts], Any]
+    scope: IndexScope
+    holds: Callable[[WarningInputs], Any]
     text: str
     source: str
     at: str
@@ -97,11 +97,11 @@ SCORE_CHECKS: list[Check] = []
 
 
 def check(
-    scope: Scope, source: str, at: str = "", *, among: list[Check] = CHECKS
-) -> Callable[[Callable[[Facts], Any]], Check]:
+    scope: IndexScope, source: str, at: str = "", *, among: list[Check] = CHECKS
+) -> Callable[[Callable[[WarningInputs], Any]], Check]:
     """Declare a warning: the function is its condition, the docstring its text."""
 
-    def declare(holds: Callable[[Facts], Any]) -> Check:
+    def declare(holds: Callable[[WarningInputs], Any]) -> Check:
         text = " ".join((holds.__doc__ or "").split())
         entry = Check(holds.__name__, scope, holds, text, source, at)
         among.append(entry)
@@ -110,30 +110,30 @@ def check(
     return declare
 
 
-@check("class", "INDICES, undefined values")
-def class_absent(f: Facts) -> Array:
+@check("class", "docs/indices.md#undefined-values")
+def class_absent(f: WarningInputs) -> Array:
     """No item of class {label}: nothing can be said about it."""
     return f.support == 0
 
 
-@check("class", "Zhang, Su, Dou 2021; INDICES, fact 3", at="/r_prime")
-def class_never_predicted(f: Facts) -> Array:
+@check("class", "docs/indices.md#fact-3", at="/r_prime")
+def class_never_predicted(f: WarningInputs) -> Array:
     """Class {label} is never predicted: precision is undefined, and R' equals the prevalence,
     which is no evidence of quality.
     """
     return (f.predicted == 0) & (f.support > 0)
 
 
-@check("overall", "INDICES, fact 4", at="/per_class")
-def single_true_class(f: Facts) -> Array:
+@check("overall", "docs/indices.md#fact-4", at="/per_class")
+def single_true_class(f: WarningInputs) -> Array:
     """All items have one true class: R' of that class is 1 for every classifier, and
     chance-corrected indices say nothing.
     """
     return (f.support > 0).sum(-1) == 1
 
 
-@check("class", "INDICES, fact 3", at="/r_prime")
-def r_prime_at_chance(f: Facts) -> Array:
+@check("class", "docs/indices.md#fact-3", at="/r_prime")
+def r_prime_at_chance(f: WarningInputs) -> Array:
     """Class {label}: the interval of its informedness contains 0, so its R' is not told apart
     from a prediction that ignores the item.
     """
@@ -144,8 +144,8 @@ def r_prime_at_chance(f: Facts) -> Array:
     return (low <= 0) & (high >= 0)
 
 
-@check("class", "INDICES, fact 3", at="/r_prime")
-def r_prime_flooded(f: Facts) -> Array:
+@check("class", "docs/indices.md#fact-3", at="/r_prime")
+def r_prime_flooded(f: WarningInputs) -> Array:
     """Class {label} is predicted at least twice as often as it occurs and most of these
     predictions are wrong, yet its R' is high: look at its precision.
     """
@@ -155,16 +155,16 @@ def r_prime_flooded(f: Facts) -> Array:
     return often & (f.per_class("precision") < 0.5) & (f.per_class("r_prime") >= 0.8)
 
 
-@check("overall", "INDICES, fact 3", at="/per_class")
-def r_prime_incomparable(f: Facts) -> Array:
+@check("overall", "docs/indices.md#fact-3", at="/per_class")
+def r_prime_incomparable(f: WarningInputs) -> Array:
     """The most frequent class has more than ten times the items of the rarest one, so R' of
     different classes cannot be compared; informedness can.
     """
     return f.largest > 10 * f.smallest
 
 
-@check("overall", "INDICES, fact 2", at="/overall/r_prime")
-def omission_inflates_r_prime(f: Facts) -> Array:
+@check("overall", "docs/indices.md#fact-2", at="/overall/r_prime")
+def omission_inflates_r_prime(f: WarningInputs) -> Array:
     """More than 1 % of the items are unclassified; they count as not wrong in R', so read it
     together with coverage.
     """
@@ -175,13 +175,13 @@ def omission_inflates_r_prime(f: Facts) -> Array:
 
 
 @check("class", "Brown, Cai, DasGupta 2001")
-def few_items(f: Facts) -> Array:
+def few_items(f: WarningInputs) -> Array:
     """Class {label} has fewer than 30 items: its values are uncertain, read the intervals."""
     return f.support < 30
 
 
 @check("overall", "He, Garcia 2009", at="/overall/accuracy")
-def imbalance(f: Facts) -> Array:
+def imbalance(f: WarningInputs) -> Array:
     """The classes are very unequal: accuracy and weighted averages mostly tell about the
     frequent ones.
     """
@@ -190,7 +190,7 @@ def imbalance(f: Facts) -> Array:
 
 
 @check("overall", "Kuhn 2008", at="/overall/accuracy")
-def accuracy_not_above_no_information_rate(f: Facts) -> Array:
+def accuracy_not_above_no_information_rate(f: WarningInputs) -> Array:
     """Accuracy is not demonstrably above always predicting the most frequent class (exact
     one-sided p above .05).
     """
@@ -198,7 +198,7 @@ def accuracy_not_above_no_information_rate(f: Facts) -> Array:
 
 
 @check("overall", "Feinstein, Cicchetti 1990", at="/overall/kappa")
-def kappa_paradox(f: Facts) -> Array:
+def kappa_paradox(f: WarningInputs) -> Array:
     """Accuracy is high and kappa low because chance agreement is large: the prevalence makes
     kappa look worse than the classifier.
     """
@@ -207,7 +207,7 @@ def kappa_paradox(f: Facts) -> Array:
 
 
 @check("overall", "Byrt, Bishop, Carlin 1993", at="/overall/kappa")
-def kappa_marginal_bias(f: Facts) -> Array:
+def kappa_marginal_bias(f: WarningInputs) -> Array:
     """The classifier predicts the classes in other proportions than they occur in (by more
     than a tenth of the items), which raises kappa at equal accuracy.
     """
@@ -216,7 +216,7 @@ def kappa_marginal_bias(f: Facts) -> Array:
 
 
 @check("overall", "Opitz, Burst 2019", at="/overall/macro_f1")
-def two_macro_f1(f: Facts) -> Array:
+def two_macro_f1(f: WarningInputs) -> Array:
     """The mean of the classes' F1 and the F1 of macro precision and macro recall differ by more
     than .02; both are called macro F1 in the literature.
     """
@@ -224,21 +224,21 @@ def two_macro_f1(f: Facts) -> Array:
 
 
 @check("overall", "Goodman, Kruskal 1954", at="/overall/cramers_v")
-def association_ignores_labels(f: Facts) -> Array:
+def association_ignores_labels(f: WarningInputs) -> Array:
     """Association is much stronger than agreement: predictions depend on the truth, but under
     the wrong names.
     """
     return f.overall("cramers_v") - np.maximum(f.overall("kappa"), 0) > 0.3
 
 
-@check("overall", "INDICES, notation", at="/counts")
-def non_integer_counts(f: Facts) -> Array:
+@check("overall", "docs/indices.md#notation", at="/counts")
+def non_integer_counts(f: WarningInputs) -> Array:
     """Some counts are fractional: values exist, intervals do not."""
     return f.values.table.fractional
 
 
 @check("class", "Newcombe 1998")
-def low_interval_reliability(f: Facts) -> Array:
+def low_interval_reliability(f: WarningInputs) -> Array:
     """Class {label}: at least one interval rests on fewer than 10 items."""
     if f.intervals is None:
         return np.zeros(f.support.shape, dtype=bool)
@@ -246,16 +246,16 @@ def low_interval_reliability(f: Facts) -> Array:
     return np.asarray(f.intervals.per_class_low_reliability[:reported].any(0))
 
 
-@check("overall", "INDICES, from scores", at="/overall/log_loss", among=SCORE_CHECKS)
-def not_probabilities(f: Facts) -> Array:
+@check("overall", "docs/indices.md#indices-from-scores", at="/overall/log_loss", among=SCORE_CHECKS)
+def not_probabilities(f: WarningInputs) -> Array:
     """The scores are no probabilities: rows of non-negative numbers that sum to 1 within 1e-6.
     Measures of probability do not exist; those of ranking do.
     """
     return np.asarray(f.values.scores is not None and not f.values.scores.are_probabilities)
 
 
-@check("overall", "INDICES, from scores", at="/overall/log_loss", among=SCORE_CHECKS)
-def clipped(f: Facts) -> Array:
+@check("overall", "docs/indices.md#indices-from-scores", at="/overall/log_loss", among=SCORE_CHECKS)
+def clipped(f: WarningInputs) -> Array:
     """Some items have a probability of less than 1e-15 for their true class: it counts as 1e-15,
     and the log loss depends on that number.
     """
@@ -267,11 +267,11 @@ def clipped(f: Facts) -> Array:
 Masks = list[tuple[Check, Array]]
 
 
-def check_all(facts: Facts) -> Masks:
+def check_all(inputs: WarningInputs) -> Masks:
     """Check every condition on a stack of tables; those that hold somewhere, with where."""
     with np.errstate(all="ignore"):
-        checks = CHECKS if facts.values.scores is None else [*CHECKS, *SCORE_CHECKS]
-        masks = [(entry, np.asarray(entry.holds(facts))) for entry in checks]
+        checks = CHECKS if inputs.values.scores is None else [*CHECKS, *SCORE_CHECKS]
+        masks = [(entry, np.asarray(entry.holds(inputs))) for entry in checks]
     return [(entry, mask) for entry, mask in masks if mask.any()]
 
 

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence.arrow_messages import Messages
 from rprime.evidence.columns import DUPLICATE_ID, LABELS, LONGEST_LINE, Columns, Hold
 from rprime.evidence.errors import UnreadableBodyError, refuse

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence import names
 from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, kind_of, refuse
 from rprime.evidence.numbers import MOST, raise_places

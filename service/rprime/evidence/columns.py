@@ -6,7 +6,7 @@ from typing import Protocol
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence import names
 from rprime.evidence.coding import PIECE
 from rprime.evidence.document import Document

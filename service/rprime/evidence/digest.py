@@ -6,7 +6,8 @@ from collections.abc import Sequence
 import numpy as np
 import orjson
 
-from rprime.core.cells import Array, DenseCells
+from rprime.core.arrays import Array
+from rprime.core.cells import DenseCells
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
 from rprime.evidence.coding import PIECE, occurring

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence.coding import Coded, Pointers, Raw, occurring
 from rprime.evidence.errors import refuse
 from rprime.evidence.numbers import MOST

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence import numbers
 from rprime.evidence.document import Document
 

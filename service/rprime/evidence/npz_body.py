@@ -13,7 +13,7 @@ from typing import IO
 import numpy as np
 from numpy.lib import format as npy
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Columns
 from rprime.evidence.errors import TooLargeError, UnreadableBodyError, refuse
 from rprime.evidence.label_columns import Piece

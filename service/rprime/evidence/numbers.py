@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence.errors import MOST_FAULTS, EvidenceFault, InvalidEvidenceError, kind_of, refuse
 
 MOST = 2**53 - 1

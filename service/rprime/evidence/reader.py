@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.items import Items
 from rprime.core.scores.scores import Scores
 from rprime.core.table import ConfusionTable

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence import names
 from rprime.evidence.errors import refuse
 from rprime.evidence.label_columns import Piece

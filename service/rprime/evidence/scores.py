@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence import numbers
 from rprime.evidence.errors import refuse
 

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.evidence.coding import DENSE_RANGE, recoded
 from rprime.evidence.errors import refuse
 from rprime.evidence.names import INTEGER_RULE

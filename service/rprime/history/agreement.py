@@ -9,8 +9,8 @@ import numpy as np
 import orjson
 
 from rprime.application.discrimination import opened, refuse, validated
+from rprime.core.arrays import Array
 from rprime.core.catalog import find
-from rprime.core.cells import Array
 from rprime.core.studies.correlation import (
     Agreement,
     Disagreement,

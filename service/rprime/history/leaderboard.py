@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.gates.multiplicity import holm

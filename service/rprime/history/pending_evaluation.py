@@ -22,7 +22,7 @@ SCORES_NOT_KEPT = Warning(
     "",
     "Scores are not kept, only the table is. What reads them stands in the first answer and in "
     "its verdict, but in no later report, trend, leaderboard or comparison.",
-    "API, principle 4",
+    "docs/operations.md#what-the-store-keeps",
 )
 
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import orjson
 
+from rprime.core.arrays import Array
 from rprime.core.catalog import find
-from rprime.core.cells import Array, Cells, DenseCells, SparseCells
+from rprime.core.cells import Cells, DenseCells, SparseCells
 from rprime.core.index import REASONS, Index
 from rprime.core.intervals.intervals import intervals
 from rprime.core.options import Options

@@ -7,7 +7,7 @@ import numpy as np
 import orjson
 from numpy.typing import ArrayLike
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.attribution import Attribution, CellChanges
 from rprime.core.comparison.compare import Comparison
 from rprime.core.comparison.difference import METHODS, REASONS, Difference

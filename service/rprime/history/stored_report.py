@@ -22,7 +22,7 @@ ITEMS_GONE = Warning(
     "items_not_kept",
     "",
     "The items came in groups but were not kept, so that intervals cannot be computed again.",
-    "STATISTICS, section 1",
+    "docs/statistics.md#groups",
 )
 
 

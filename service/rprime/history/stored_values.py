@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select

@@ -236,7 +236,8 @@ KINDS = {
             503,
             "store_unavailable",
             "The store cannot be used now",
-            "The database is locked by another program, cannot be reached or cannot be read.",
+            "The database is locked by another program, cannot be reached, cannot be read or "
+            "is no longer at its path.",
             "Send the same request again after the seconds that Retry-After names; if it stays "
             "so, the log of the service has the cause.",
             "The store cannot be used now.",

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.attribution import HEADLINES
 from rprime.core.comparison.costs import costs
 from rprime.core.evaluate import Evaluation

@@ -7,7 +7,7 @@ from math import isfinite
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.difference import REASONS as NO_DIFFERENCE
 from rprime.core.comparison.difference import Difference
 from rprime.core.index import REASONS

@@ -7,7 +7,7 @@ from math import isnan
 import numpy as np
 import orjson
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import REASONS
 from rprime.core.warnings import Warning  # noqa: A004 (its name)

@@ -5,7 +5,7 @@ from math import ceil, sqrt
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.report.decimals import count, decimal
 from rprime.report.names import isolated, shown

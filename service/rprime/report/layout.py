@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 import orjson
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.selection import Selection
 

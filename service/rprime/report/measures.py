@@ -6,8 +6,8 @@ from functools import cached_property
 
 import numpy as np
 
+from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
-from rprime.core.cells import Array
 from rprime.core.index import REASONS, Index
 from rprime.report.changes import Change, Changes
 from rprime.report.decimals import known

@@ -7,7 +7,7 @@ import numpy as np
 import orjson
 
 from rprime.core.evaluate import Evaluation
-from rprime.core.scores.curves import Columns, Detections, rejection_sweep, risk_coverage
+from rprime.core.scores.curves import CurveColumns, Detections, rejection_sweep, risk_coverage
 from rprime.core.scores.scores import Scores
 from rprime.core.scores.threshold import tables_at, values_at
 
@@ -44,7 +44,7 @@ def curves(scores: Scores, labels: tuple[str, ...]) -> Json:
     return found
 
 
-def columns(curve: Columns) -> Json:
+def columns(curve: CurveColumns) -> Json:
     """Give a curve as arrays that can be dumped."""
     return {name: np.ascontiguousarray(column) for name, column in curve.items()}
 

@@ -1,14 +1,25 @@
 """The documentation as pages, from files in the package: nothing comes from another host."""
 
+import re
+from functools import cache
 from html import escape
+from itertools import pairwise
 from pathlib import Path
 
 from fastapi import APIRouter
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
 from starlette.responses import FileResponse, HTMLResponse
 
 from rprime.problems.kinds import KINDS, PAGE, Kind
+from rprime.problems.problem import Problem
 
-STATIC = Path(__file__).parent.parent / "static"
+PACKAGE = Path(__file__).parent.parent
+STATIC = PACKAGE / "static"
+# A wheel has its own copy; in a checkout they lie at the top, where GitHub shows them.
+DOCUMENTS = next(
+    (path for path in (PACKAGE / "docs", PACKAGE.parents[1] / "docs") if path.is_dir()), PACKAGE
+)
 
 router = APIRouter(include_in_schema=False)
 
@@ -37,7 +48,38 @@ async def redoc() -> FileResponse:
 async def problems() -> HTMLResponse:
     """Explain every kind of problem; the ``type`` of a problem refers to this page."""
     entries = "\n".join(map(_entry, KINDS.values()))
-    return HTMLResponse(_PROBLEMS.format(entries=entries), headers=_HEADERS)
+    content = _PROBLEMS.format(entries=entries)
+    return HTMLResponse(_PAGE.format(title="Problems", content=content), headers=_HEADERS)
+
+
+@router.get("/docs/{name}.md")
+def document(name: str) -> HTMLResponse:
+    """Show a page of the documentation; the ``source`` of a warning refers to these pages."""
+    text = documents().get(name)
+    if text is None:
+        raise Problem("not_found")
+    return HTMLResponse(_PAGE.format(title=name, content=rendered(text)), headers=_HEADERS)
+
+
+@cache
+def documents() -> dict[str, str]:
+    """Return the Markdown of every page by its name, so that no request names a file."""
+    return {path.stem: path.read_text(encoding="utf-8") for path in DOCUMENTS.glob("*.md")}
+
+
+@cache
+def rendered(text: str) -> str:
+    """Return Markdown as HTML whose headings have the anchors that GitHub gives them."""
+    markdown = MarkdownIt("commonmark").enable("table")
+    tokens = markdown.parse(text)
+    for heading, inline in pairwise(tokens):
+        if heading.type == "heading_open":
+            heading.attrSet("id", _anchor(inline))
+    return str(markdown.renderer.render(tokens, markdown.options, {}))
+
+
+def _anchor(heading: Token) -> str:
+    return re.sub(r"[^\w -]", "", heading.content.lower()).replace(" ", "-")
 
 
 @router.get("/favicon.ico")
@@ -54,23 +96,26 @@ def _entry(kind: Kind) -> str:
     )
 
 
-_PROBLEMS = """<!DOCTYPE html>
+_PAGE = """<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>Problems - rprime</title>
+<title>{title} - rprime</title>
 <link rel="icon" href="../static/favicon.svg">
 <link rel="stylesheet" href="../static/page.css">
 </head>
 <body>
 <main>
-<h1>Problems</h1>
+<nav><a href="../">rprime</a> <a href="index.md">Documentation</a></nav>
+{content}
+</main>
+</body>
+</html>
+"""
+_PROBLEMS = """<h1>Problems</h1>
 <p>An answer that is an error has the media type <code>application/problem+json</code>
 (<cite>RFC 9457</cite>). Its <code>code</code> is one of these. A failed gate is no error: it is
 data in an answer with status 200 or 201.</p>
 {entries}
-</main>
-</body>
-</html>
 """

@@ -4,7 +4,7 @@ from pydantic import BaseModel, Field
 
 from rprime.application.assessment import MOST_COMPARED
 from rprime.core.naming import LONGEST_NAME
-from rprime.core.page import MOST_UNASKED
+from rprime.core.page import DEFAULT_PAGE_VALUES
 from rprime.evidence.arrow_messages import MOST_METADATA
 from rprime.evidence.columns import LONGEST_LINE
 from rprime.evidence.npz_body import MOST_DIRECTORY
@@ -38,6 +38,6 @@ class FixedLimits(BaseModel):
     name_characters: int = Field(LONGEST_NAME, description="Longest name of a class.")
     compared_classes: int = Field(MOST_COMPARED, description="Most classes of a comparison.")
     unasked_values: int = Field(
-        MOST_UNASKED,
+        DEFAULT_PAGE_VALUES,
         description="Values of classes in a report, as long as `classes` asks for no others.",
     )

@@ -27,6 +27,7 @@ from rprime.store import (
     Store,
     StoreError,
     StoreFullError,
+    StoreMovedError,
     StoreUnavailableError,
     open_store,
 )
@@ -36,6 +37,11 @@ T = TypeVar("T")
 NONE = "none"
 """The setting of a service that keeps nothing."""
 RETRY_SECONDS = 5
+# The log has the path, which is nobody else's business.
+_MOVED = (
+    "A file of the store was removed or replaced under the running service. Stop the service, "
+    "restore the file that its log names, start the service again."
+)
 
 log = structlog.get_logger(__name__)
 
@@ -149,13 +155,15 @@ def get_store(request: Request) -> Store:
     return history.store
 
 
-def _unavailable(seconds: int) -> Problem:
-    return Problem("store_unavailable", headers={"Retry-After": str(seconds)})
+def _unavailable(seconds: int, detail: str | None = None) -> Problem:
+    return Problem("store_unavailable", detail, headers={"Retry-After": str(seconds)})
 
 
 def _on_store_error(exc: StoreError) -> Problem:
     if isinstance(exc, StoreFullError):
         return Problem("store_full")
+    if isinstance(exc, StoreMovedError):
+        return _unavailable(exc.retry_after, _MOVED)
     return _unavailable(getattr(exc, "retry_after", RETRY_SECONDS))
 
 
@@ -204,7 +212,8 @@ def _handler(
 ) -> Callable[[Request, Any], Coroutine[Any, Any, Response]]:
     async def handle(request: Request, exc: Any) -> Response:  # noqa: ANN401 - as declared beside it
         problem, request_id = turn(exc), request_id_of(request)
-        if isinstance(exc, StoreError):
+        # The store itself has logged once that it was moved.
+        if isinstance(exc, StoreError) and not isinstance(exc, StoreMovedError):
             log.warning("store_failed", detail=str(exc), request_id=request_id)
         return respond(problem, request_id)
 

@@ -141,7 +141,7 @@ class Result(Answer):
     observed: float | None
     baseline: float | None
     delta: float | None
-    kind: demands.Kind = Field(description="What the rule bounds: the value, or its change.")
+    kind: demands.RuleKind = Field(description="What the rule bounds: the value, or its change.")
     limit: float
     interval: tuple[float | None, float | None] | None = Field(
         description="Of the delta or the value, at level alpha at each end."

@@ -182,7 +182,10 @@ class Warning(Answer):  # noqa: A001 (the contract's name)
     code: str
     pointer: str = Field(description="JSON pointer into the report.")
     detail: str
-    source: str = Field(description="Where the condition comes from.")
+    source: str = Field(
+        description="The literature, or a page of the documentation, such as "
+        "`docs/indices.md#fact-3`: a path of the service and of the repository."
+    )
 
 
 class Note(Answer):

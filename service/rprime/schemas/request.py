@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
-from rprime.core.cells import Array
 from rprime.core.options import Options
 from rprime.core.page import Paging
 from rprime.schemas.fields import (

@@ -68,6 +68,10 @@ class StoreLockedError(StoreUnavailableError):
     retry_after = 2
 
 
+class StoreMovedError(StoreUnavailableError):
+    """A file of the store is no longer at its path; it has to be restored first."""
+
+
 class StoreConflictError(StoreLockedError):
     """Transactions got in each other's way and this one was undone."""
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import orjson
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.items import Items
 from rprime.store.compression import deflate, inflate
 

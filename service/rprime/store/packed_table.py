@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from rprime.core.cells import Array, SparseCells
+from rprime.core.arrays import Array
+from rprime.core.cells import SparseCells
 from rprime.core.table import ConfusionTable
 from rprime.store.compression import deflate, inflate
 

@@ -8,10 +8,13 @@ from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from pathlib import Path
+from threading import Lock
+from typing import TypeVar
 
 import structlog
 from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, create_engine, event, func
 from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
 from rprime.store.database import Database, Insert, Row
@@ -19,13 +22,16 @@ from rprime.store.errors import (
     StoreDamagedError,
     StoreError,
     StoreForeignError,
-    StoreInUseError,
     StoreMissingError,
+    StoreMovedError,
     StoreOutdatedError,
     StoreUrlError,
     translated,
 )
 from rprime.store.schema_version import SCHEMA_VERSION, newer, upgrade
+from rprime.store.sqlite_file import REMEDY, HeldFile
+
+T = TypeVar("T")
 
 APPLICATION_ID = 0x52505249
 """RPRI, in the header of every file of ours."""
@@ -42,11 +48,8 @@ _MAGIC = b"SQLite format 3\x00"
 _MOST_ROWS = 512
 _READERS = 8
 _MORE_READERS = 32
-_MEND = "give this user the right to it, or let RPRIME_STORE name another file."
-_POSTGRES_HINT = (
-    "A SQLite store belongs to one process; several workers or hosts share a PostgreSQL one: "
-    "RPRIME_STORE=postgresql+psycopg://..."
-)
+
+log = structlog.get_logger(__name__)
 
 
 class SqliteDatabase(Database):
@@ -60,17 +63,19 @@ class SqliteDatabase(Database):
         Of one connection; None for a store that is only read.
     readers
         Of connections that cannot write.
-    lock
-        Holds the file for this process; None for a store that is only read.
+    file
+        Held for this process; None for a store that is only read.
     """
 
     def __init__(
-        self, path: Path, writer: Engine | None, readers: Engine, lock: sqlite3.Connection | None
+        self, path: Path, writer: Engine | None, readers: Engine, file: HeldFile | None
     ) -> None:
         super().__init__(readers)
         self.path = path
         self._writer = writer
-        self._lock = lock
+        self._file = file
+        self._moved: str | None = None
+        self._moving = Lock()
 
     @staticmethod
     def insert(table: Table) -> Insert:
@@ -99,7 +104,21 @@ class SqliteDatabase(Database):
         """Give the one connection that writes, in a transaction."""
         if self._writer is None:
             raise StoreError("The store was opened for reading only.")
+        self._verify()
         with translated(), self._writer.begin() as connection:
+            yield connection
+        # What was committed meanwhile may be in a file that is gone: it is not acknowledged.
+        self._verify()
+
+    def _read(self, work: Callable[[Connection], T]) -> T:
+        self._verify()
+        return super()._read(work)
+
+    @contextmanager
+    def streaming(self) -> Iterator[Connection]:
+        """Give a connection to read rows from one by one, however many there are."""
+        self._verify()
+        with super().streaming() as connection:
             yield connection
 
     def serialise(self, connection: Connection, names: Iterable[bytes]) -> None:
@@ -123,13 +142,47 @@ class SqliteDatabase(Database):
     def close(self) -> None:
         """Move everything into the main file and give the file free."""
         self.readers.dispose()
+        writer, self._writer = self._writer, None
+        if writer is not None:
+            self._checkpoint(writer)
+            writer.dispose()
+        # The last, as it closes a descriptor of the file; and once, as its number may be reused.
+        file, self._file = self._file, None
+        if file is not None:
+            file.release()
+
+    def _verify(self) -> None:
+        """Refuse work on files that are no longer at their paths.
+
+        It goes on by itself once the very same files are back, not when copies of them are.
+        """
+        moved = None if self._file is None else self._file.moved()
+        if moved != self._moved:
+            with self._moving:
+                changed = moved != self._moved
+                self._moved = moved
+            if changed:
+                self._report(moved)
+        if moved:
+            raise StoreMovedError(moved)
+
+    def _report(self, moved: str | None) -> None:
+        if moved is None:
+            log.info("store_returned")
+            return
+        log.error("store_moved", detail=moved)
         if self._writer is not None:
-            # On a full disk it stays in the WAL, where it is as safe.
-            with suppress(sqlite3.OperationalError), closing(self._writer.raw_connection()) as raw:
-                raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._writer.dispose()
-        if self._lock is not None:
-            self._lock.close()
+            # Of a WAL that was removed nothing is lost then, whatever ends the process; and the
+            # WAL of a file that was replaced must not be taken for that of its successor.
+            self._checkpoint(self._writer)
+
+    @staticmethod
+    def _checkpoint(writer: Engine) -> None:
+        """Move everything from the WAL into the main file, if that is possible."""
+        # On a full disk it stays in the WAL, where it is as safe.
+        failures = (sqlite3.OperationalError, PoolTimeoutError)
+        with suppress(*failures), closing(writer.raw_connection()) as raw:
+            raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
 
 @lru_cache(maxsize=256)
@@ -154,16 +207,21 @@ def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteData
     """
     path = _path(url)
     check_library()
-    lock = None if read_only else _hold(path)
+    file = None if read_only else HeldFile(path)
+    writer = None
     try:
         with translated():
             _check_file(path, read_only=read_only, lock_seconds=lock_seconds)
-            writer = None if read_only else _writer(path, lock_seconds)
+            if file is not None:
+                writer = _writer(path, lock_seconds)
+                file.remember()
     except BaseException:
-        if lock is not None:
-            lock.close()
+        if writer is not None:
+            writer.dispose()
+        if file is not None:
+            file.release()
         raise
-    return SqliteDatabase(path, writer, _readers(path, lock_seconds), lock)
+    return SqliteDatabase(path, writer, _readers(path, lock_seconds), file)
 
 
 def _path(url: URL) -> Path:
@@ -184,27 +242,11 @@ def check_library() -> None:
             "use a newer Python or a PostgreSQL store."
         )
     if found < SOUND_LIBRARY:
-        structlog.get_logger().info(
+        log.info(
             "sqlite_before_3_51_3",
             version=sqlite3.sqlite_version,
             detail="Its WAL can be reset by concurrent writers; the store has one writer only.",
         )
-
-
-def _hold(path: Path) -> sqlite3.Connection:
-    """Hold the file for this process, until it ends, however it ends."""
-    beside = path.with_name(path.name + ".lock")
-    lock = None
-    try:
-        # SQLite's lock on a file beside it: the same on every system, and gone with the process.
-        lock = sqlite3.connect(beside, isolation_level=None, timeout=0, check_same_thread=False)
-        lock.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as exc:
-        if lock is None or exc.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-            raise StoreMissingError(f"The folder of {path} cannot be written to; {_MEND}") from exc
-        lock.close()
-        raise StoreInUseError(f"Another process uses {path}. {_POSTGRES_HINT}") from exc
-    return lock
 
 
 def _check_file(path: Path, *, read_only: bool, lock_seconds: float) -> None:
@@ -213,9 +255,8 @@ def _check_file(path: Path, *, read_only: bool, lock_seconds: float) -> None:
         if read_only:
             raise StoreMissingError(f"There is no store at {path}.")
         return
-    if not os.access(path, os.R_OK if read_only else os.R_OK | os.W_OK):
-        wanted = "read" if read_only else "read and written"
-        raise StoreMissingError(f"{path} cannot be {wanted}; {_MEND}")
+    if not os.access(path, os.R_OK):
+        raise StoreMissingError(f"{path} cannot be read; {REMEDY}")
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise StoreForeignError(

@@ -40,7 +40,7 @@ from rprime.store.writer import Writer
 
 T = TypeVar("T")
 
-LARGEST_PAGE = 200
+LARGEST_PAGE_VALUES = 200
 _SWEEP_MILLISECONDS = 10 * 60 * 1000
 _OPENERS = {"sqlite": open_sqlite, "postgresql": open_postgresql}
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
@@ -245,7 +245,7 @@ class Store:
         InvalidCursorError
             If no page gave the cursor.
         """
-        size = max(1, min(limit, LARGEST_PAGE))
+        size = max(1, min(limit, LARGEST_PAGE_VALUES))
         return self._read(
             lambda c: evaluations.page(
                 self.database, c, project, filters, limit=size, cursor=cursor

@@ -18,6 +18,7 @@ from rprime.store.errors import (
     StoreClosedError,
     StoreConflictError,
     StoreLockedError,
+    StoreMovedError,
     StoreUnavailableError,
     translated,
 )
@@ -153,8 +154,8 @@ class Writer:
         """Commit a group and tell everyone in it what became of theirs."""
         try:
             outcomes = self._persist(group)
-        except StoreLockedError as exc:
-            # Each by itself would wait as long again.
+        except (StoreLockedError, StoreMovedError) as exc:
+            # Each by itself would wait as long again, or might be committed twice.
             outcomes = [exc] * len(group)
         except Exception as exc:  # noqa: BLE001 - whatever it is belongs to the futures
             if len(group) > 1:

@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from rprime.core.cells import Array, DenseCells
+from rprime.core.arrays import Array
+from rprime.core.cells import DenseCells
 from rprime.core.items import Items
 from rprime.core.scores.scores import Scores
 from rprime.core.table import ConfusionTable
@@ -96,7 +97,7 @@ class Alignment:
         return replace(
             side,
             labels=self.labels,
-            table=_spread(side.table, places, k),
+            table=_scatter_table(side.table, places, k),
             items=items,
             scores=None if side.scores is None else side.scores.over(places, k),
         )
@@ -145,7 +146,7 @@ def _renumbered(codes: Array, places: Array, k: int) -> Array:
     return table.astype(np.min_scalar_type(k))[codes]
 
 
-def _spread(table: ConfusionTable, places: Array, k: int) -> ConfusionTable:
+def _scatter_table(table: ConfusionTable, places: Array, k: int) -> ConfusionTable:
     """Move the counts of a table to the positions of its classes among k."""
     vectors = [_scattered(v, places, k) for v in (table.unclassified, table.spurious)]
     cells = table.cells

@@ -4,8 +4,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rprime.core.cells import Array, SparseCells
-from rprime.core.comparison.influence import taken
+from rprime.core.arrays import Array
+from rprime.core.cells import SparseCells
+from rprime.core.comparison.paired_variance import select_indices
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.options import Options
@@ -81,7 +82,7 @@ class Attribution:
 
 
 @dataclass(frozen=True, eq=False)
-class Path:
+class TablePath:
     """The straight line from an old table to a new one, on the cells that either has.
 
     Parameters
@@ -101,9 +102,9 @@ class Path:
     k: int
 
     @classmethod
-    def between(cls, old: ConfusionTable, new: ConfusionTable) -> "Path":
+    def between(cls, old: ConfusionTable, new: ConfusionTable) -> "TablePath":
         """Lay the path between two tables over the same classes."""
-        codes, counts = _united(old, new)
+        codes, counts = _merged_cells(old, new)
         with np.errstate(all="ignore"):
             scale = new.total / old.total if old.total != new.total else 1.0
         true, predicted = np.divmod(codes, old.k + 1)
@@ -155,7 +156,7 @@ def changes(
     limit
         Most cells to name.
     """
-    codes, counts = _united(old, new)
+    codes, counts = _merged_cells(old, new)
     change = counts[1] - counts[0]
     if old.total != new.total:
         with np.errstate(all="ignore"):
@@ -208,7 +209,7 @@ def attribute(
         return ()
     keys = tuple(dict.fromkeys(key for key, _ in targets))
     options = replace(options, indices=keys, cell_weights=None, intervals=False)
-    integrand = _Integrand(Path.between(old, new), labels, options, targets)
+    integrand = _Integrand(TablePath.between(old, new), labels, options, targets)
     with np.errstate(all="ignore"):
         ends = integrand.values(np.array([0.0, 1.0]))
         contributions = _integral(integrand, ends)
@@ -222,7 +223,7 @@ def attribute(
 class _Integrand:
     """Values and cell gradients of some indices along a path."""
 
-    path: Path
+    path: TablePath
     labels: tuple[str, ...]
     options: Options
     targets: tuple[Target, ...]
@@ -252,7 +253,7 @@ class _Integrand:
             if label is None and overall is not None:
                 place = places[key]
                 result[i] = self._at_cells(
-                    taken(overall, np.array([place])),
+                    select_indices(overall, np.array([place])),
                     classified=entries[place].universe == "classified",
                 )
             else:
@@ -343,7 +344,7 @@ def _halves(low: float, high: float) -> tuple[tuple[float, float], tuple[float, 
     return (low, middle), (middle, high)
 
 
-def _united(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Array]:
+def _merged_cells(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Array]:
     """Codes (c,) of the cells that either table fills, and both counts of them, (2, c)."""
     sides = [_coordinates(table) for table in (old, new)]
     both = np.sort(np.concatenate([code for code, _ in sides]), kind="stable")

@@ -6,7 +6,8 @@ from typing import Literal
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
+from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Alignment, Comparability, Side, comparability
 from rprime.core.comparison.attribution import (
     HEADLINES,
@@ -17,10 +18,9 @@ from rprime.core.comparison.attribution import (
     attribute,
     changes,
 )
-from rprime.core.comparison.contrast import Contrast
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.flips import Flips, Shift, flips, shift
-from rprime.core.comparison.influence import Pairs
+from rprime.core.comparison.paired_variance import PairedItems
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.values import Values, compute
@@ -132,12 +132,12 @@ def compare(
     ours, theirs = aligned.onto_union(candidate), aligned.onto_union(baseline)
     options = replace(options, undefined="null", indices=_wanted(options, attributed))
     relation = comparability(ours, theirs)
-    contrast = _contrast(aligned, ours, theirs, options, relation)
-    overall, per_class = contrast.overall(), contrast.per_class()
-    selection = contrast.candidate.selection
+    values = _align_values(aligned, ours, theirs, options, relation)
+    overall, per_class = values.overall(), values.per_class()
+    selection = values.candidate.selection
     return Comparison(
         comparability=relation,
-        pairing=_pairing(relation, contrast),
+        pairing=_pairing(relation, values),
         classes=tuple(aligned.labels[i] for i in aligned.common),
         candidate_only=aligned.only(candidate, baseline),
         baseline_only=aligned.only(baseline, candidate),
@@ -146,11 +146,11 @@ def compare(
         overall=overall,
         per_class=per_class,
         confidence=options.confidence,
-        flips=_flips(contrast, aligned.labels),
-        shift=None if contrast.pairs is None else shift(contrast.pairs.joint),
-        changes=_changes(contrast, aligned.labels),
-        attributions=_attributions(contrast, aligned.labels, overall, attributed),
-        warnings=tuple(_warnings(relation, contrast, aligned)),
+        flips=_flips(values, aligned.labels),
+        shift=None if values.pairs is None else shift(values.pairs.joint),
+        changes=_changes(values, aligned.labels),
+        attributions=_attributions(values, aligned.labels, overall, attributed),
+        warnings=tuple(_warnings(relation, values, aligned)),
     )
 
 
@@ -161,16 +161,16 @@ def _wanted(options: Options, attributed: tuple[Target, ...] | None) -> tuple[st
     return tuple(dict.fromkeys((*options.indices, *(key for key, _ in attributed))))
 
 
-def _contrast(
+def _align_values(
     aligned: Alignment, ours: Side, theirs: Side, options: Options, relation: Comparability
-) -> Contrast:
+) -> AlignedValues:
     """Compute the values of both sides over the union of their classes, and over their own."""
-    united = _onto_union(options, aligned)
+    united = _extend_matrices(options, aligned)
     scored = any(side.scores is not None for side in (ours, theirs))
     selection = select(united, scored=scored)
     values = [compute(side.table, united, selection, side.scores) for side in (ours, theirs)]
     pairs = _pairs(ours, theirs) if relation == "same_items" else None
-    return Contrast(
+    return AlignedValues(
         candidate=values[0],
         baseline=values[1],
         own=(
@@ -196,7 +196,7 @@ def _own(side: Side, united: Values, options: Options) -> Array:
     return np.array([known.get(key, np.nan) for key in keys])
 
 
-def _onto_union(options: Options, aligned: Alignment) -> Options:
+def _extend_matrices(options: Options, aligned: Alignment) -> Options:
     """Extend matrices to classes of the baseline alone; their costs are not known."""
     k, size = aligned.candidate.table.k, len(aligned.labels)
     if size == k:
@@ -227,81 +227,83 @@ def _without_matrices(options: Options, aligned: Alignment) -> Options:
     return replace(options, cost=None, kappa_weights=named, cell_weights=None)
 
 
-def _pairs(ours: Side, theirs: Side) -> Pairs | None:
+def _pairs(ours: Side, theirs: Side) -> PairedItems | None:
     """Count the pairs of predictions; None where predictions without items belong to the tables."""
     new, old = ours.items, theirs.items
     spurious = ours.table.spurious is not None or theirs.table.spurious is not None
     if new is None or old is None or spurious:
         return None
-    return Pairs.of(old, new, ours.table.k)
+    return PairedItems.of(old, new, ours.table.k)
 
 
-def _groups(side: Side) -> Pairs | None:
+def _groups(side: Side) -> PairedItems | None:
     """Pair the items of a side with themselves where they come in groups, else None."""
     items = side.items
     if items is None or items.groups is None or side.table.spurious is not None:
         return None
-    return Pairs.of(items, items, side.table.k)
+    return PairedItems.of(items, items, side.table.k)
 
 
-def _pairing(relation: Comparability, contrast: Contrast) -> Pairing | None:
+def _pairing(relation: Comparability, values: AlignedValues) -> Pairing | None:
     if relation == "different":
         return None
-    return "unpaired" if contrast.pairs is None else "paired"
+    return "unpaired" if values.pairs is None else "paired"
 
 
-def _flips(contrast: Contrast, labels: tuple[str, ...]) -> Flips | None:
-    if contrast.pairs is None:
+def _flips(values: AlignedValues, labels: tuple[str, ...]) -> Flips | None:
+    if values.pairs is None:
         return None
-    limit = contrast.candidate.options.top_confusions
-    return flips(contrast.pairs.joint, labels, limit, weighted=contrast.untestable > 0)
+    limit = values.candidate.options.top_confusions
+    return flips(values.pairs.joint, labels, limit, weighted=values.untestable > 0)
 
 
-def _changes(contrast: Contrast, labels: tuple[str, ...]) -> CellChanges | None:
-    if not contrast.comparable:
+def _changes(values: AlignedValues, labels: tuple[str, ...]) -> CellChanges | None:
+    if not values.comparable:
         return None
-    limit = contrast.candidate.options.top_confusions
-    return changes(contrast.baseline.table, contrast.candidate.table, labels, limit)
+    limit = values.candidate.options.top_confusions
+    return changes(values.baseline.table, values.candidate.table, labels, limit)
 
 
 def _attributions(
-    contrast: Contrast,
+    values: AlignedValues,
     labels: tuple[str, ...],
     overall: Difference,
     attributed: tuple[Target, ...] | None,
 ) -> tuple[Attribution, ...]:
     """Attribute what was asked for; the default leaves out what has no difference."""
-    if not contrast.comparable:
+    if not values.comparable:
         return ()
-    old, new = contrast.baseline.table, contrast.candidate.table
+    old, new = values.baseline.table, values.candidate.table
     if attributed is None:
-        known = {e.key for e in contrast.candidate.selection.overall}
+        known = {e.key for e in values.candidate.selection.overall}
         few = old.k <= MOST_CLASSES
         attributed = tuple((key, None) for key in HEADLINES if few and key in known)
-    keys = [entry.key for entry in contrast.candidate.selection.overall]
+    keys = [entry.key for entry in values.candidate.selection.overall]
     there = tuple(
         (key, label)
         for key, label in attributed
         if label is not None or not np.isnan(overall.value[keys.index(key)])
     )
-    return attribute(old, new, labels, contrast.candidate.options, there)
+    return attribute(old, new, labels, values.candidate.options, there)
 
 
-def _warnings(relation: Comparability, contrast: Contrast, aligned: Alignment) -> Iterator[Warning]:
+def _warnings(
+    relation: Comparability, values: AlignedValues, aligned: Alignment
+) -> Iterator[Warning]:
     holding = []
     if relation == "unknown":
         holding.append("test_set_unknown")
     if relation == "different":
         holding.append("different_test_sets")
-    elif contrast.one_test_set and contrast.pairs is None:
+    elif values.one_test_set and values.pairs is None:
         holding.append("unpaired")
-        ours, theirs = contrast.candidate.table, contrast.baseline.table
+        ours, theirs = values.candidate.table, values.baseline.table
         if not np.array_equal(ours.support, theirs.support):
             holding.append("supports_differ")
     if not aligned.same_classes:
         holding.append("classes_differ")
     for code in holding:
-        yield Warning(code, "/comparison", TEXTS[code], "STATISTICS, section 2")
+        yield Warning(code, "/comparison", TEXTS[code], "docs/statistics.md#comparability")
 
 
 TEXTS = {

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.options import Options

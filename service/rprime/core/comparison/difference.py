@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from rprime.core import index
-from rprime.core.cells import Array
-from rprime.core.comparison.paired import (
+from rprime.core.arrays import Array
+from rprime.core.comparison.paired_proportions import (
     bracketed_p,
     discordance_bounds,
     discordance_psi,
@@ -115,16 +115,6 @@ class Difference:
         """Whether the evidence pairs the items of both sides."""
         return (self.methods == TANGO) | (self.methods == INFLUENCE)
 
-    @property
-    def method_names(self) -> Array:
-        """Name from `METHODS` of every element, empty without evidence."""
-        return np.array(METHODS, dtype=object)[self.methods]
-
-    @property
-    def reason_names(self) -> Array:
-        """Name from `REASONS` of every element, empty where nothing is missing."""
-        return np.array(REASONS, dtype=object)[self.reasons]
-
     def limits(self, level: ArrayLike) -> tuple[Array, Array]:
         """One-sided limits L and U of D, each at this level.
 
@@ -147,7 +137,7 @@ class Difference:
         upper = self.value + z * self.standard_error
         at = self.methods == TANGO
         pairs = tango_interval(self.gains[at], self.losses[at], self.trials[at], z[at])
-        lower, upper = _filled(lower, at, pairs[0]), _filled(upper, at, pairs[1])
+        lower, upper = _replaced(lower, at, pairs[0]), _replaced(upper, at, pairs[1])
         at = self.bracketed
         ends = [
             tango_interval(gains, losses, self.trials[at], z[at])
@@ -155,8 +145,8 @@ class Difference:
         ]
         lows, highs = (np.sort(side, axis=0) for side in zip(*ends, strict=True))
         return (
-            _filled(lower, at, _held(lower[at], lows[0], lows[1], otherwise=lows[0])),
-            _filled(upper, at, _held(upper[at], highs[0], highs[1], otherwise=highs[1])),
+            _replaced(lower, at, _clip_or(lower[at], lows[0], lows[1], otherwise=lows[0])),
+            _replaced(upper, at, _clip_or(upper[at], highs[0], highs[1], otherwise=highs[1])),
         )
 
     def p_below(self, threshold: ArrayLike) -> Array:
@@ -192,34 +182,6 @@ class Difference:
         """Whether two tables of one test set bound the paired p-value."""
         return ~np.isnan(self.candidate_hits)
 
-    def bracket(self, threshold: ArrayLike) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-        """Smallest and largest paired p-value that two tables of one test set allow.
-
-        Returns
-        -------
-        (low, high) of `p_below` and (low, high) of `p_above`, NaN where not `bracketed`.
-
-        Notes
-        -----
-        The unpaired p-value is held within its bracket. So where both ends fall on one side
-        of a level, the verdict is that of every possible pairing.
-        """
-        return self._bracket(threshold, 1.0), self._bracket(threshold, -1.0)
-
-    def bracket_agrees(self, threshold: ArrayLike, level: float) -> Array:
-        """Whether every pairing behind two tables of one test set leads to the same verdict.
-
-        Parameters
-        ----------
-        threshold
-            That D is held against.
-        level
-            One-sided.
-        """
-        ends = np.stack([end for pair in self.bracket(threshold) for end in pair])
-        shown = ends < level
-        return np.asarray(self.bracketed & (shown[0] == shown[1]) & (shown[2] == shown[3]))
-
     def detectable_drop(self, level: ArrayLike, margin: ArrayLike, power: float = 0.8) -> Array:
         """Drop that a test at this level would find with the given power.
 
@@ -248,10 +210,12 @@ class Difference:
         t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)
         p = np.asarray(special.ndtr(sign * (self.value - t) / self.standard_error))
         at = self.methods == TANGO
-        p = _filled(p, at, _tango_p(sign, t[at])(self.gains[at], self.losses[at], self.trials[at]))
+        p = _replaced(
+            p, at, _tango_p(sign, t[at])(self.gains[at], self.losses[at], self.trials[at])
+        )
         at = self.bracketed
         low, high = (end[at] for end in self._bracket(t, sign))
-        return _filled(p, at, _held(p[at], low, high, otherwise=high))
+        return _replaced(p, at, _clip_or(p[at], low, high, otherwise=high))
 
     def _bracket(self, threshold: ArrayLike, sign: float) -> tuple[Array, Array]:
         at = self.bracketed
@@ -260,7 +224,7 @@ class Difference:
             self.baseline_hits[at], self.candidate_hits[at], self.trials[at], _tango_p(sign, t)
         )
         empty = np.full(self.shape, np.nan)
-        return _filled(empty, at, ends[0]), _filled(empty, at, ends[1])
+        return _replaced(empty, at, ends[0]), _replaced(empty, at, ends[1])
 
     def _extreme_pairings(self, at: Array) -> list[tuple[Array, Array]]:
         """Gains and losses where as few and as many items as possible are discordant."""
@@ -278,12 +242,12 @@ def _tango_p(sign: float, threshold: Array) -> Callable[[Array, Array, Array], A
     return p
 
 
-def _held(values: Array, low: Array, high: Array, *, otherwise: Array) -> Array:
+def _clip_or(values: Array, low: Array, high: Array, *, otherwise: Array) -> Array:
     """Keep values within bounds; where there is no value, the cautious bound stands for it."""
     return np.where(np.isnan(values), otherwise, np.clip(values, low, high))
 
 
-def _filled(values: Array, at: Array, part: Array) -> Array:
+def _replaced(values: Array, at: Array, part: Array) -> Array:
     """Copy with the elements `at` replaced."""
     result = np.array(values)
     result[at] = part

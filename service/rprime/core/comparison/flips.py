@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.comparison.joint import Joint
-from rprime.core.comparison.paired import mcnemar_mid_p, probability_worse
+from rprime.core.arrays import Array
+from rprime.core.comparison.joint_counts import JointCounts
+from rprime.core.comparison.paired_proportions import mcnemar_mid_p, probability_worse
 from rprime.core.comparison.shift import ShiftTest, bowker, stuart_maxwell
-from rprime.core.counts import Row
+from rprime.core.counts import CountRow
 
 MOST_MOVING_CLASSES = 1_000
 """The tests of shift cost the cube of the classes between which items moved."""
@@ -80,7 +80,7 @@ class Shift:
     stuart_maxwell: ShiftTest
 
 
-def flips(joint: Joint, labels: tuple[str, ...], limit: int, *, weighted: bool) -> Flips:
+def flips(joint: JointCounts, labels: tuple[str, ...], limit: int, *, weighted: bool) -> Flips:
     """Count the flips.
 
     Parameters
@@ -94,7 +94,7 @@ def flips(joint: Joint, labels: tuple[str, ...], limit: int, *, weighted: bool) 
     weighted
         Whether items carry weights: then the tests, which count items, do not apply.
     """
-    gains, losses = (_with_sum(part) for part in joint.flips(Row.tp, per_class=True))
+    gains, losses = (_with_sum(part) for part in joint.flips(CountRow.tp, per_class=True))
     tests = [mcnemar_mid_p(gains, losses), probability_worse(gains, losses)]
     if weighted:
         tests = [np.full_like(test, np.nan) for test in tests]
@@ -109,7 +109,7 @@ def flips(joint: Joint, labels: tuple[str, ...], limit: int, *, weighted: bool) 
     )
 
 
-def moves(joint: Joint, labels: tuple[str, ...], limit: int) -> tuple[Move, ...]:
+def moves(joint: JointCounts, labels: tuple[str, ...], limit: int) -> tuple[Move, ...]:
     """Name the most frequent changes of a prediction, ties in the order of the classes."""
     candidates = np.flatnonzero(joint.moved)
     order = candidates[np.argsort(-joint.items[candidates], kind="stable")][:limit]
@@ -120,7 +120,7 @@ def moves(joint: Joint, labels: tuple[str, ...], limit: int) -> tuple[Move, ...]
     )
 
 
-def shift(joint: Joint) -> Shift | None:
+def shift(joint: JointCounts) -> Shift | None:
     """Test old-versus-new predictions; None where too many classes exchanged items.
 
     Unclassified is a prediction like any other. Classes that no item left or entered change

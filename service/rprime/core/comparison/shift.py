@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-Array = NDArray[np.float64]
+from rprime.core.arrays import FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,9 +23,9 @@ class ShiftTest:
         Shape (...), of a larger statistic; NaN where `df` is 0.
     """
 
-    statistic: Array
+    statistic: FloatArray
     df: NDArray[np.int64]
-    p_value: Array
+    p_value: FloatArray
 
 
 def bowker(table: ArrayLike) -> ShiftTest:
@@ -88,7 +88,7 @@ def stuart_maxwell(table: ArrayLike) -> ShiftTest:
     return _chi_square(statistic, df)
 
 
-def _connected(neighbours: NDArray[np.bool_]) -> Array:
+def _connected(neighbours: NDArray[np.bool_]) -> FloatArray:
     """Give 1 where two classes are in the same connected part, shape (..., k, k)."""
     reach = (neighbours | np.eye(neighbours.shape[-1], dtype=bool)).astype(np.float64)
     while True:
@@ -98,7 +98,7 @@ def _connected(neighbours: NDArray[np.bool_]) -> Array:
         reach = farther
 
 
-def _chi_square(statistic: Array, df: NDArray[np.int64] | int) -> ShiftTest:
+def _chi_square(statistic: FloatArray, df: NDArray[np.int64] | int) -> ShiftTest:
     degrees = np.asarray(df, dtype=np.int64)
     p_value = np.where(degrees > 0, special.chdtrc(degrees.astype(np.float64), statistic), np.nan)
     return ShiftTest(np.asarray(statistic), degrees, p_value)

@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.counts import Row
+from rprime.core.arrays import Array
+from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import SIGNED, overall, overall_ratio
 from rprime.core.intervals.proportions import binomial_tail_p
 from rprime.core.table import ConfusionTable
-
-Rows = tuple[Row, Row]
 
 
 @overall_ratio(
@@ -18,7 +16,7 @@ Rows = tuple[Row, Row]
     source="equation (1) of Zhang, Su, Dou 2021 calls it AP",
     undefined=("no_samples",),
 )
-def accuracy(row: type[Row]) -> Rows:
+def accuracy(row: type[CountRow]) -> RatioRows:
     """Share of all real items that are predicted right; an unclassified item is not."""
     return row.tp, row.total
 
@@ -31,7 +29,7 @@ def accuracy(row: type[Row]) -> Rows:
     best=0.0,
     undefined=("no_samples",),
 )
-def error_rate(row: type[Row]) -> Rows:
+def error_rate(row: type[CountRow]) -> RatioRows:
     """Share of all real items that are not predicted right."""
     return row.fn, row.total
 
@@ -45,7 +43,7 @@ def error_rate(row: type[Row]) -> Rows:
     range_note="from 0 on where there are no spurious items",
     undefined=("no_samples",),
 )
-def r_prime(row: type[Row]) -> Rows:
+def r_prime(row: type[CountRow]) -> RatioRows:
     """One less the wrong and spurious predictions for each real item.
 
     It is accuracy where every item is classified and none is spurious. Unclassified items
@@ -61,7 +59,7 @@ def r_prime(row: type[Row]) -> Rows:
     source="Chow 1970; El-Yaniv, Wiener 2010",
     undefined=("no_samples",),
 )
-def coverage(row: type[Row]) -> Rows:
+def coverage(row: type[CountRow]) -> RatioRows:
     """Share of the real items that got a prediction at all."""
     return row.answered, row.total
 
@@ -73,7 +71,7 @@ def coverage(row: type[Row]) -> Rows:
     source="Chow 1970; El-Yaniv, Wiener 2010",
     undefined=("no_samples", "no_predictions"),
 )
-def accuracy_on_answered(row: type[Row]) -> Rows:
+def accuracy_on_answered(row: type[CountRow]) -> RatioRows:
     """Share of the classified items that are predicted right."""
     return row.tp, row.answered
 

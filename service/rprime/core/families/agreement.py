@@ -4,7 +4,8 @@ from typing import Literal
 
 import numpy as np
 
-from rprime.core.cells import Array, Cells
+from rprime.core.arrays import Array
+from rprime.core.cells import Cells
 from rprime.core.families.moments import Moments
 from rprime.core.index import AT_MOST_ONE, SIGNED, overall
 from rprime.core.table import ConfusionTable

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import NON_NEGATIVE, overall
 from rprime.core.table import ConfusionTable
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import CODE, Index
 
 

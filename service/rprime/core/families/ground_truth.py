@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.counts import Counts
 from rprime.core.index import AT_MOST_ONE, per_class, unidentifiable
 

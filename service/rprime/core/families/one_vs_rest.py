@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.counts import Counts, Row
+from rprime.core.arrays import Array
+from rprime.core.counts import CountRow, Counts, RatioRows
 from rprime.core.index import (
     AT_MOST_ONE,
     NON_NEGATIVE,
@@ -11,8 +11,6 @@ from rprime.core.index import (
     class_ratio,
     per_class,
 )
-
-Rows = tuple[Row, Row]
 
 
 @per_class(
@@ -58,7 +56,7 @@ def r(c: Counts) -> Array:
     undefined=("no_true_samples",),
     micro=True,
 )
-def recall(row: type[Row]) -> Rows:
+def recall(row: type[CountRow]) -> RatioRows:
     """Share of the items of the class that are predicted as it."""
     return row.tp, row.support
 
@@ -71,7 +69,7 @@ def recall(row: type[Row]) -> Rows:
     undefined=("no_predictions",),
     micro=True,
 )
-def precision(row: type[Row]) -> Rows:
+def precision(row: type[CountRow]) -> RatioRows:
     """Share of the predictions of the class that are right."""
     return row.tp, row.predicted
 
@@ -84,7 +82,7 @@ def precision(row: type[Row]) -> Rows:
     undefined=("no_samples", "single_class"),
     micro=True,
 )
-def specificity(row: type[Row]) -> Rows:
+def specificity(row: type[CountRow]) -> RatioRows:
     """Share of the other classes' items that are not predicted as the class."""
     return row.tn, row.negatives
 
@@ -97,7 +95,7 @@ def specificity(row: type[Row]) -> Rows:
     undefined=("no_samples", "single_class"),
     micro=True,
 )
-def negative_predictive_value(row: type[Row]) -> Rows:
+def negative_predictive_value(row: type[CountRow]) -> RatioRows:
     """Share of what is not predicted as the class that indeed belongs elsewhere."""
     return row.tn, row.predicted_negatives
 
@@ -111,7 +109,7 @@ def negative_predictive_value(row: type[Row]) -> Rows:
     undefined=("no_samples", "single_class"),
     micro=True,
 )
-def false_positive_rate(row: type[Row]) -> Rows:
+def false_positive_rate(row: type[CountRow]) -> RatioRows:
     """Share of the other classes' items that are predicted as the class."""
     return row.fp, row.negatives
 
@@ -125,7 +123,7 @@ def false_positive_rate(row: type[Row]) -> Rows:
     undefined=("no_true_samples",),
     micro=True,
 )
-def false_negative_rate(row: type[Row]) -> Rows:
+def false_negative_rate(row: type[CountRow]) -> RatioRows:
     """Share of the items of the class that are not predicted as it."""
     return row.fn, row.support
 
@@ -139,7 +137,7 @@ def false_negative_rate(row: type[Row]) -> Rows:
     undefined=("no_predictions",),
     micro=True,
 )
-def false_discovery_rate(row: type[Row]) -> Rows:
+def false_discovery_rate(row: type[CountRow]) -> RatioRows:
     """Share of the predictions of the class that are wrong."""
     return row.fp, row.predicted
 
@@ -153,7 +151,7 @@ def false_discovery_rate(row: type[Row]) -> Rows:
     undefined=("no_samples", "single_class"),
     micro=True,
 )
-def false_omission_rate(row: type[Row]) -> Rows:
+def false_omission_rate(row: type[CountRow]) -> RatioRows:
     """Share of what is not predicted as the class that belongs to it."""
     return row.fn, row.predicted_negatives
 
@@ -166,7 +164,7 @@ def false_omission_rate(row: type[Row]) -> Rows:
     best=None,
     undefined=("no_samples",),
 )
-def prevalence(row: type[Row]) -> Rows:
+def prevalence(row: type[CountRow]) -> RatioRows:
     """Share of all items that belong to the class; a property of the test set."""
     return row.support, row.total
 
@@ -181,7 +179,7 @@ def prevalence(row: type[Row]) -> Rows:
     best=None,
     undefined=("no_samples",),
 )
-def predicted_prevalence(row: type[Row]) -> Rows:
+def predicted_prevalence(row: type[CountRow]) -> RatioRows:
     """Predictions of the class for each real item."""
     return row.predicted, row.total
 
@@ -195,7 +193,7 @@ def predicted_prevalence(row: type[Row]) -> Rows:
     interval="dice",
     micro=True,
 )
-def f1(row: type[Row]) -> Rows:
+def f1(row: type[CountRow]) -> RatioRows:
     """Harmonic mean of recall and precision; 0 where the class is never predicted."""
     return row.twice_tp, row.support_and_predicted
 
@@ -209,7 +207,7 @@ def f1(row: type[Row]) -> Rows:
     interval="delta",
     micro=True,
 )
-def f_beta(row: type[Row]) -> Rows:
+def f_beta(row: type[CountRow]) -> RatioRows:
     """Weighted harmonic mean that counts recall beta times as much as precision.
 
     Beta comes with the request, default 1.
@@ -226,7 +224,7 @@ def f_beta(row: type[Row]) -> Rows:
     interval="jaccard",
     micro=True,
 )
-def jaccard(row: type[Row]) -> Rows:
+def jaccard(row: type[CountRow]) -> RatioRows:
     """Intersection over union of the class's items and its predictions."""
     return row.tp, row.union
 

@@ -1,1 +1,1 @@
-"""Gates: rules held against evidence, and the lint that rehearses them."""
+"""Gates: rules, their verdicts, and the lint that simulates them."""

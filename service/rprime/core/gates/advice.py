@@ -1,18 +1,18 @@
-"""Advice: what a rehearsal of a gate says to whoever wrote it."""
+"""Advice: what a simulation of a gate tells its author."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rprime.core.gates.rules import Rule
 from rprime.core.gates.sentences import number
-from rprime.core.gates.verdict import Outcome, Plan
+from rprime.core.gates.verdict import GateVerdictCode, Plan
 
 OFTEN = 0.01
-"""Share of unchanged models above which a fail is noise worth a sentence."""
+"""Largest share of unchanged models that may fail without advice."""
 RARELY = 0.8
-"""Share of unchanged models that a rule which must pass should let pass."""
+"""Share of unchanged models that should pass a mandatory rule."""
 MOST_NAMED = 5
-"""Classes that are named one by one for a rule."""
+"""Most classes named one by one for a rule."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -25,7 +25,7 @@ class RuleLint:
         Shares of the replicates; a fail counts whatever effect it has.
     detectable_drop
         Change of the value at which the rule fails in 80 % of runs, if nothing else got worse;
-        None where no possible change is seen so often.
+        None where no possible change is detected that often.
     """
 
     id: str
@@ -41,7 +41,7 @@ def advise(
     gate_rates: Sequence[float],
     sizes: Mapping[str | None, float],
 ) -> Iterator[str]:
-    """Say in sentences what the numbers mean, the gate first.
+    """Explain the rates in sentences, first of the gate, then of its rules.
 
     Parameters
     ----------
@@ -50,80 +50,82 @@ def advise(
     rules
         One for each result.
     gate_rates
-        Shares of the gate's verdicts, by `Outcome`.
+        Shares of the gate's verdicts, by `GateVerdictCode`.
     sizes
         Items of each class, and under None of all.
     """
     if not plan.rules:
         yield "The gate has no rules: it never passes."
         return
-    fail, open_ = gate_rates[Outcome.fail], gate_rates[Outcome.inconclusive]
+    fail, open_ = gate_rates[GateVerdictCode.fail], gate_rates[GateVerdictCode.inconclusive]
     yield (
         f"An unchanged model fails this gate in {_percent(fail)} of runs, and ends inconclusive "
         f"in {_percent(open_)}."
     )
     for rule in plan.gate.rules:
         own = [r for r, owner in zip(rules, plan.rules, strict=True) if owner is rule]
-        yield from _on_noise(rule, own)
-        yield from _on_proof(rule, own)
-        yield from _on_sight(rule, own, sizes)
+        yield from _false_fail_advice(rule, own)
+        yield from _inconclusive_advice(rule, own)
+        yield from _detectability_advice(rule, own, sizes)
 
 
-def _on_noise(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
+def _false_fail_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
     worst = max(rules, key=lambda r: r.false_fail_rate)
     if worst.false_fail_rate <= OFTEN:
         return
     share = _percent(worst.false_fail_rate)
     if rule.test == "none":
         yield (
-            f"Rule {rule.name} compares point values: noise alone makes{_of(worst)} fail in "
+            f"Rule {rule.name} compares point values: noise alone makes{_subject(worst)} fail in "
             f'{share} of runs of an unchanged model. Use `test: "auto"`, or a larger limit.'
         )
     else:
-        yield f"Rule {rule.name}{_of(worst)} fails an unchanged model in {share} of runs."
+        yield f"Rule {rule.name}{_subject(worst)} fails an unchanged model in {share} of runs."
 
 
-def _on_proof(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
+def _inconclusive_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
     worst = max(rules, key=lambda r: r.inconclusive_rate)
     if not rule.mandatory or worst.inconclusive_rate <= 1 - RARELY:
         return
     yield (
-        f"Rule {rule.name} must pass, but{_of(worst)} stays inconclusive in "
+        f"Rule {rule.name} must pass, but{_subject(worst)} stays inconclusive in "
         f"{_percent(worst.inconclusive_rate)} of runs of an unchanged model: take a larger limit, "
         f'more items or `policy: "not_fail"`.'
     )
 
 
-def _on_sight(
+def _detectability_advice(
     rule: Rule, rules: Sequence[RuleLint], sizes: Mapping[str | None, float]
 ) -> Iterator[str]:
-    blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > _wanted(rule)]
+    blind = [
+        r for r in rules if r.detectable_drop is None or r.detectable_drop > _largest_useful(rule)
+    ]
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
     for result in blind[:MOST_NAMED]:
         items = _items(sizes.get(result.class_))
-        yield f"{_who(rule, result)} has {items}: {_unseen(rule, result)}."
+        yield f"{_tested_set(rule, result)} has {items}: {_undetected(rule, result)}."
     if (more := len(blind) - MOST_NAMED) > 0:
-        yield f"The same holds for {more} more classes of rule {rule.name}, not named here."
+        yield f"The same applies to {more} more classes of rule {rule.name}, not named here."
 
 
-def _wanted(rule: Rule) -> float:
-    """Twice the limit of a change; a floor says nothing about how far below it matters."""
+def _largest_useful(rule: Rule) -> float:
+    """Return twice the limit of a change; a lower bound says nothing about useful distances."""
     return 2 * rule.limit if rule.compares else float("inf")
 
 
-def _unseen(rule: Rule, result: RuleLint) -> str:
+def _undetected(rule: Rule, result: RuleLint) -> str:
     worse = "drop" if rule.guards_below else "rise"
     if result.detectable_drop is None:
-        return f"rule {rule.name} sees no {worse} in 80 % of runs, however large"
+        return f"rule {rule.name} detects no {worse} in 80 % of runs, however large"
     drop = number(result.detectable_drop)
-    return f"a {worse} below {drop} is not seen by rule {rule.name} in 80 % of runs"
+    return f"rule {rule.name} does not detect a {worse} below {drop} in 80 % of runs"
 
 
-def _who(rule: Rule, result: RuleLint) -> str:
+def _tested_set(rule: Rule, result: RuleLint) -> str:
     return f"The test set of {rule.index}" if result.class_ is None else f"Class `{result.class_}`"
 
 
-def _of(result: RuleLint) -> str:
+def _subject(result: RuleLint) -> str:
     return " it" if result.class_ is None else f" class `{result.class_}`"
 
 

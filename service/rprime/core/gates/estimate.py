@@ -1,4 +1,4 @@
-"""Estimate: one index as a value with one-sided limits and its distance from a threshold."""
+"""The estimate of one index: its value with one-sided limits and p-values."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -8,8 +8,8 @@ import numpy as np
 from numpy.polynomial import chebyshev
 from scipy import special
 
-from rprime.core.comparison.paired import minimal_detectable_drop
-from rprime.core.gates.verdict import Array
+from rprime.core.arrays import FloatArray
+from rprime.core.comparison.paired_proportions import minimal_detectable_drop
 from rprime.core.index import REASONS, Index
 from rprime.core.intervals.intervals import Intervals, intervals
 from rprime.core.intervals.proportions import one_sided_quantile
@@ -17,14 +17,14 @@ from rprime.core.items import Items
 from rprime.core.selection import select
 from rprime.core.values import Values, compute
 
-Limits = tuple[Array, Array]
-Position = Callable[[Array, Array], Array]
-"""Of a threshold and a value: proportional to the quantile of the limit that lies there."""
+LimitPair = tuple[FloatArray, FloatArray]
+ScalePosition = Callable[[FloatArray, FloatArray], FloatArray]
+"""Map a threshold and a value to a number proportional to the quantile of that limit."""
 
 REFERENCE_LEVEL = 0.05
 NODES = 20
 FARTHEST = 6.0
-"""Largest quantile looked at: beyond it a p-value is given as that of it, 1e-9."""
+"""Largest quantile of the search; it bounds p-values from below, at 1e-9."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,11 +34,11 @@ class Estimate:
     Parameters
     ----------
     values
-        Of one index alone, and its averages' parts.
+        Of one index, and of the per-class index that it averages.
     entry
         The index; m is k for a per-class one and 1 overall.
     of_items
-        Of a single table, where they come in groups.
+        Of a single table; None unless they have groups.
     """
 
     values: Values
@@ -46,26 +46,26 @@ class Estimate:
     of_items: Items | None = None
 
     @cached_property
-    def value(self) -> Array:
+    def value(self) -> FloatArray:
         """The values, NaN where undefined."""
         found = self._rows(self.values.lookup(self.entry.scope, self.entry.key))
         return np.where(np.isfinite(found), found, np.nan)
 
     @property
-    def items(self) -> Array:
-        """Items that a value rests on."""
+    def items(self) -> FloatArray:
+        """The number of items behind each value."""
         table = self.values.table
         return self._rows(table.support if self.entry.scope == "class" else table.total)
 
     @property
     def methods(self) -> tuple[str | None, ...]:
-        """Method of each interval of a single table, None where there is none."""
+        """Method of each interval of a single table, None without an interval."""
         known = np.isfinite(self.limits(REFERENCE_LEVEL)[0])
-        return tuple(self.method if there else None for there in known)
+        return tuple(self.method if exists else None for exists in known)
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Why each value of a single table, or else its interval, does not exist; or empty."""
+        """The reason why a value of a single table or its interval is missing, else empty."""
         own = self.values.class_reasons, self.values.overall_reasons
         codes = own[self.entry.scope == "overall"]
         missing = 0 if codes is None else self._rows(codes[self._place])
@@ -79,37 +79,37 @@ class Estimate:
         names = known.per_class_methods, known.overall_methods
         return names[self.entry.scope == "overall"][self._place]
 
-    def limits(self, level: float) -> Limits:
-        """One-sided limits, each at this level; NaN where there are none."""
+    def limits(self, level: float) -> LimitPair:
+        """Return one-sided limits, each at this level; NaN without an interval."""
         known = self._known(level)
         return self._rows(self._part(known, "low")), self._rows(self._part(known, "high"))
 
-    def p_below(self, threshold: float) -> Array:
-        """Smallest level at which the upper limit is below the threshold."""
+    def p_below(self, threshold: float) -> FloatArray:
+        """Return the smallest level with the upper limit below the threshold."""
         return self._p(threshold, -1.0)
 
-    def p_above(self, threshold: float) -> Array:
-        """Smallest level at which the lower limit is above the threshold."""
+    def p_above(self, threshold: float) -> FloatArray:
+        """Return the smallest level with the lower limit above the threshold."""
         return self._p(threshold, 1.0)
 
-    def detectable(self, level: float, power: float = 0.8) -> Array:
-        """Distance from a threshold that a test at this level finds with this power.
+    def detectable(self, level: float, power: float = 0.8) -> FloatArray:
+        """Return the distance from a threshold that a test at this level finds with this power.
 
-        From half the width of the interval as a standard error, which it is to first order.
+        To first order, half the width of the interval is a multiple of the standard error.
         """
         lower, upper = self.limits(REFERENCE_LEVEL)
         error = (upper - lower) / (2 * one_sided_quantile(REFERENCE_LEVEL))
         return minimal_detectable_drop(level, power, error * error, 1.0)
 
-    def _p(self, threshold: float, sign: float) -> Array:
-        """Probability of the quantile at the threshold; 1 where no limit ever passes it."""
+    def _p(self, threshold: float, sign: float) -> FloatArray:
+        """Return the p-value of the limit at the threshold; 1 where no limit passes it."""
         with np.errstate(all="ignore"):
             quantile = self._quantile(threshold)
         p = np.where(np.isnan(quantile), 1.0, special.ndtr(sign * quantile))
         return np.where(np.isfinite(self.limits(REFERENCE_LEVEL)[0]), p, np.nan)
 
-    def _quantile(self, threshold: float) -> Array:
-        """Quantile of the limit that lies at the threshold, negative for a lower one."""
+    def _quantile(self, threshold: float) -> FloatArray:
+        """Return the quantile of the limit at the threshold, negative for a lower limit."""
         position = _position(self.method, self.entry, self.values.options.beta)
         if position is None:
             return self._quantile_by_search(threshold)
@@ -118,10 +118,10 @@ class Estimate:
         unit = position(np.where(at > 0, upper, lower), self.value)
         return np.asarray(one_sided_quantile(REFERENCE_LEVEL) * at / np.abs(unit))
 
-    def _quantile_by_search(self, threshold: float) -> Array:
+    def _quantile_by_search(self, threshold: float) -> FloatArray:
         """Find the quantile on polynomials through the limits at `NODES` levels.
 
-        The limits are smooth in the quantile, so that the polynomials are as good as they are.
+        The limits are smooth in the quantile, so polynomials approximate them well.
         """
         nodes = (chebyshev.chebpts1(NODES) + 1) / 2 * FARTHEST
         ends = np.stack([self.limits(float(special.ndtr(-z))) for z in nodes], axis=-1)
@@ -133,7 +133,7 @@ class Estimate:
 
     @cached_property
     def _intervals(self) -> dict[float, Intervals]:
-        """What is known, by level."""
+        """The intervals computed so far, by level."""
         return {}
 
     def _known(self, level: float) -> Intervals:
@@ -149,27 +149,27 @@ class Estimate:
             return self.values.selection.place[self.entry.key]
         return [e.key for e in self.values.selection.overall].index(self.entry.key)
 
-    def _part(self, known: Intervals, name: str) -> Array:
+    def _part(self, known: Intervals, name: str) -> FloatArray:
         prefix = "per_class" if self.entry.scope == "class" else "overall"
-        part: Array = getattr(known, f"{prefix}_{name}")[self._place]
+        part: FloatArray = getattr(known, f"{prefix}_{name}")[self._place]
         return part
 
-    def _rows(self, values: Array) -> Array:
-        """Give overall values an axis of one result."""
+    def _rows(self, values: FloatArray) -> FloatArray:
+        """Add an axis of one result to overall values."""
         return values if self.entry.scope == "class" else np.asarray(values)[..., None]
 
 
 def estimate(values: Values, entry: Index, items: Items | None = None) -> Estimate:
-    """Estimate one index of tables that are already there.
+    """Estimate one index of computed tables.
 
     Parameters
     ----------
     values
-        Of the tables; only the tables, weights applied, the options and the scores are read.
+        Of the tables; the estimate reads only tables, options and scores.
     entry
         The index.
     items
-        Of a single table, where they come in groups.
+        Of a single table; None unless they have groups.
     """
     options = replace(
         values.options, indices=(entry.key,), undefined="null", cell_weights=None, intervals=True
@@ -178,8 +178,8 @@ def estimate(values: Values, entry: Index, items: Items | None = None) -> Estima
     return Estimate(found, entry, items)
 
 
-def _position(method: str, entry: Index, beta: float) -> Position | None:
-    """Where a limit lies on the scale on which it moves in proportion to its quantile."""
+def _position(method: str, entry: Index, beta: float) -> ScalePosition | None:
+    """Return the scale on which the distance of a limit is proportional to its quantile."""
     if method == "wilson":
         return _score
     if method == "jaccard_wilson":
@@ -191,26 +191,26 @@ def _position(method: str, entry: Index, beta: float) -> Position | None:
     return np.subtract if method == "delta" else None
 
 
-def _score(at: Array, share: Array) -> Array:
-    """Score statistic of a share, for one item: Wilson limits are where it is the quantile."""
+def _score(at: FloatArray, share: FloatArray) -> FloatArray:
+    """Return the score statistic of a share for one item; it is the quantile at Wilson limits."""
     return np.asarray((at - share) / np.sqrt(at * (1 - at)))
 
 
-def _dice_score(at: Array, value: Array) -> Array:
+def _dice_score(at: FloatArray, value: FloatArray) -> FloatArray:
     """Score of a / (a + FP + FN), of which F1 is 2 j / (1 + j)."""
     return _score(at / (2 - at), value / (2 - value))
 
 
-def _log_odds(share: Array) -> Array:
+def _log_odds(share: FloatArray) -> FloatArray:
     return np.asarray(np.log(share / (1 - share)))
 
 
-def _log_ratio(value: Array) -> Array:
+def _log_ratio(value: FloatArray) -> FloatArray:
     """Twice Fisher's z; minus infinity from -1 down."""
     return np.asarray(np.log(np.maximum(1 + value, 0.0) / (1 - value)))
 
 
-SCALES: dict[str, Callable[[Array], Array]] = {
+SCALES: dict[str, Callable[[FloatArray], FloatArray]] = {
     "delta_logit": _log_odds,
     "delong_logit": _log_odds,
     "delta_fisher_z": _log_ratio,
@@ -219,12 +219,12 @@ SCALES: dict[str, Callable[[Array], Array]] = {
 
 
 @lru_cache(maxsize=1)
-def _fit() -> Array:
+def _fit() -> FloatArray:
     """Coefficients of the polynomial through values at the nodes, shape (NODES, NODES)."""
     return np.asarray(np.linalg.inv(chebyshev.chebvander(chebyshev.chebpts1(NODES), NODES - 1)))
 
 
-def _increasing_root(coefficients: Array, goal: Array) -> Array:
+def _increasing_root(coefficients: FloatArray, goal: FloatArray) -> FloatArray:
     """Quantile in [0, FARTHEST] where an increasing polynomial (..., NODES) reaches its goal."""
     low, high = np.full(goal.shape, -1.0), np.full(goal.shape, 1.0)
     for _ in range(ROUNDS):

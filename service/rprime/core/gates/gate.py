@@ -1,4 +1,4 @@
-"""gate: rules held against an evaluation and its comparison become results and one verdict."""
+"""Run a gate: test its rules on an evaluation and its comparison, and return one verdict."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -7,20 +7,20 @@ from typing import get_args
 
 import numpy as np
 
+from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison
-from rprime.core.gates.exhibit import Case, Exhibit, exhibit
+from rprime.core.gates.evidence import GateCandidate, RuleEvidence, gather_evidence
 from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
 from rprime.core.gates.rules import Gate, Waiver, check_gate
 from rprime.core.gates.sentences import number, sentence
 from rprime.core.gates.verdict import (
     EFFECTS,
-    Array,
     Codes,
-    Facts,
-    Finding,
-    Judgement,
+    Decisions,
     Plan,
+    RuleTests,
+    VerdictCode,
     conclude,
     decide,
     effects,
@@ -30,11 +30,15 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
 GATE_VERDICTS: tuple[GateVerdict, ...] = get_args(GateVerdict)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-"""In the order of the codes of `Outcome` and `Finding`."""
-REASONS = {Finding.passed: "within_limit", Finding.fail: "beyond_limit", Finding.waived: "waived"}
+"""In the order of the codes of `GateVerdictCode` and `VerdictCode`."""
+REASONS = {
+    VerdictCode.passed: "within_limit",
+    VerdictCode.fail: "beyond_limit",
+    VerdictCode.waived: "waived",
+}
 
 
-def judge(
+def run_gate(
     gate: Gate,
     candidate: Side,
     comparison: Comparison | None,
@@ -43,22 +47,22 @@ def judge(
     today: date,
     look: int = 1,
 ) -> GateResult:
-    """Judge a candidate.
+    """Run a gate on a candidate.
 
     Parameters
     ----------
     gate
-        Its `indices` must be among those that were compared.
+        The comparison must include its `indices`.
     candidate
-        The side that was, or would have been, compared.
+        The side that is compared with the baseline, where there is one.
     comparison
         With the baseline; None where there is none.
     options
-        Of the evaluation. `undefined` is not used: a replaced value must not decide.
+        Of the evaluation. The gate ignores `undefined`: a replaced value must not decide.
     today
-        Against which waivers expire.
+        The day on which waivers are checked for expiry.
     look
-        How often this test set has been looked at, this time included.
+        How many gates have looked at this test set, including this one.
 
     Raises
     ------
@@ -69,59 +73,59 @@ def judge(
     level, told = gate.level(look), look if gate.looks == "spend" else None
     if not gate.rules:
         return GateResult(verdict="no_rules", alpha=level, look=told, results=(), warnings=())
-    case = Case(candidate, comparison, options, gate.indices, level)
-    hearing = Hearing.of(gate, [exhibit(rule, case) for rule in gate.rules], level, today)
+    side = GateCandidate(candidate, comparison, options, gate.indices, level)
+    run = GateRun.of(gate, [gather_evidence(rule, side) for rule in gate.rules], level, today)
     return GateResult(
-        verdict=GATE_VERDICTS[int(conclude(hearing.judgement, hearing.effects, hearing.plan))],
+        verdict=GATE_VERDICTS[int(conclude(run.decisions, run.effects, run.plan))],
         alpha=level,
         look=told,
-        results=tuple(hearing.results()),
-        warnings=tuple(hearing.warnings()),
+        results=tuple(run.results()),
+        warnings=tuple(run.warnings()),
     )
 
 
 @dataclass(frozen=True, eq=False)
-class Hearing:
-    """All exhibits of a gate with the verdicts on them, waivers heard.
+class GateRun:
+    """The evidence on every rule of a gate, with the verdicts after waivers.
 
     Parameters
     ----------
-    exhibits
+    evidence
         One for each rule.
-    judgement, effects
-        Arrays of shape (m,), over the results of all exhibits in order.
+    decisions, effects
+        Arrays of shape (m,), over the results of all rules in order.
     waivers
-        What concerns each result that would fail, in force or not.
+        The waiver for each result that would fail, in force or not.
     """
 
     plan: Plan
-    exhibits: list[Exhibit]
-    facts: Facts
-    judgement: Judgement
+    evidence: list[RuleEvidence]
+    tests: RuleTests
+    decisions: Decisions
     effects: Codes
     waivers: tuple[Waiver | None, ...]
     level: float
     today: date
 
     @classmethod
-    def of(cls, gate: Gate, exhibits: list[Exhibit], level: float, today: date) -> "Hearing":
-        """Decide, then let waivers soften what would fail."""
+    def of(cls, gate: Gate, evidence: list[RuleEvidence], level: float, today: date) -> "GateRun":
+        """Decide every result, then apply the waivers."""
         plan = Plan(
             gate,
-            tuple(e.rule for e in exhibits for _ in e.labels),
-            tuple(label for e in exhibits for label in e.labels),
+            tuple(e.rule for e in evidence for _ in e.labels),
+            tuple(label for e in evidence for label in e.labels),
         )
-        facts = Facts.join([e.facts for e in exhibits])
-        found = decide(facts, plan, level)
-        waivers, findings = hear(found.findings, plan, facts.point, today)
-        judgement = replace(found, findings=findings)
-        return cls(plan, exhibits, facts, judgement, effects(findings, plan), waivers, level, today)
+        tests = RuleTests.join([e.tests for e in evidence])
+        found = decide(tests, plan, level)
+        waivers, verdicts = apply_waivers(found.verdicts, plan, tests.point, today)
+        decisions = replace(found, verdicts=verdicts)
+        return cls(plan, evidence, tests, decisions, effects(verdicts, plan), waivers, level, today)
 
     def results(self) -> Iterator[Result]:
-        """Put every result into words."""
+        """Yield every result with its message."""
         place = 0
-        together = int(np.count_nonzero(~np.isnan(self.judgement.p_value)))
-        for part in self.exhibits:
+        together = int(np.count_nonzero(~np.isnan(self.decisions.p_value)))
+        for part in self.evidence:
             for row in range(len(part.labels)):
                 result = self._result(part, row, place)
                 text = sentence(
@@ -134,12 +138,12 @@ class Hearing:
                 yield replace(result, message=text)
                 place += 1
 
-    def _result(self, part: Exhibit, row: int, place: int) -> Result:
+    def _result(self, part: RuleEvidence, row: int, place: int) -> Result:
         return Result(
             rule=part.rule.name,
             index=part.rule.index,
             class_=part.labels[row],
-            verdict=VERDICTS[self.judgement.findings[place]],
+            verdict=VERDICTS[self.decisions.verdicts[place]],
             effect=EFFECTS[self.effects[place]],
             observed=_known(part.observed[row]),
             baseline=_known(part.baseline[row]),
@@ -147,8 +151,8 @@ class Hearing:
             kind=part.rule.kind,
             limit=part.rule.limit,
             interval=_interval(part.lower[row], part.upper[row]),
-            p_value=_known(self.judgement.p_value[place]),
-            p_adjusted=_known(self.judgement.p_adjusted[place]),
+            p_value=_known(self.decisions.p_value[place]),
+            p_adjusted=_known(self.decisions.p_adjusted[place]),
             method=part.methods[row],
             pairing=part.pairings[row],
             n=_count(part.items[row]),
@@ -158,55 +162,56 @@ class Hearing:
         )
 
     def _reason(self, given: str, place: int) -> str:
-        finding = Finding(self.judgement.findings[place])
+        verdict = VerdictCode(self.decisions.verdicts[place])
         waiver = self.waivers[place]
-        if finding is not Finding.waived and waiver is not None:
+        if verdict is not VerdictCode.waived and waiver is not None:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
-        if finding in REASONS:
-            return REASONS[finding]
+        if verdict in REASONS:
+            return REASONS[verdict]
         if given:
             return given
-        alone = self.facts.p_fail[place] < self.level
+        alone = self.tests.p_fail[place] < self.level
         return "not_significant_together" if alone else "not_enough_items"
 
     def warnings(self) -> Iterator[Warning]:
-        """Name the rules that could not have seen what they forbid."""
+        """Warn about rules whose limit is below the smallest detectable change."""
         place = 0
-        for part in self.exhibits:
+        for part in self.evidence:
             if warning := _underpowered(part, place):
                 yield warning
             place += len(part.labels)
 
 
-def hear(
-    findings: Codes, plan: Plan, point: Array, today: date
+def apply_waivers(
+    verdicts: Codes, plan: Plan, point: FloatArray, today: date
 ) -> tuple[tuple[Waiver | None, ...], Codes]:
     """Apply the waivers.
 
-    A waiver speaks to a demonstrated failure, and to an inconclusive result that would fail
-    through `on`: otherwise more evidence for less harm would be worse. What has no value is
-    within no ceiling.
+    A waiver applies to a demonstrated failure, and to an inconclusive result that would fail
+    through `on`: otherwise more evidence of less harm would be worse. An undefined value is
+    never within the ceiling.
 
     Returns
     -------
-    The waiver that concerns each of these results, in force or not, and the findings after it.
+    The waiver for each of these results, in force or not, and the verdicts after it.
     """
-    would_fail = effects(findings, plan) == EFFECTS.index("fail")
-    open_to_it = (findings == Finding.fail) | ((findings == Finding.inconclusive) & would_fail)
-    waivers: list[Waiver | None] = [None] * len(findings)
-    heard = findings.copy()
-    for i in np.flatnonzero(open_to_it) if plan.gate.waivers else ():
+    would_fail = effects(verdicts, plan) == EFFECTS.index("fail")
+    inconclusive = verdicts == VerdictCode.inconclusive
+    waivable = (verdicts == VerdictCode.fail) | (inconclusive & would_fail)
+    waivers: list[Waiver | None] = [None] * len(verdicts)
+    after = verdicts.copy()
+    for i in np.flatnonzero(waivable) if plan.gate.waivers else ():
         rule, label = plan.rules[i], plan.labels[i]
-        concerned = [w for w in plan.gate.waivers if w.concerns(rule, label)]
-        holding = [w for w in concerned if today <= w.expires and w.covers(rule, point[i])]
-        waivers[i] = next(iter(holding + concerned), None)
-        if holding:
-            heard[i] = Finding.waived
-    return tuple(waivers), heard
+        matching = [w for w in plan.gate.waivers if w.concerns(rule, label)]
+        in_force = [w for w in matching if today <= w.expires and w.covers(rule, point[i])]
+        waivers[i] = next(iter(in_force + matching), None)
+        if in_force:
+            after[i] = VerdictCode.waived
+    return tuple(waivers), after
 
 
-def _underpowered(part: Exhibit, start: int) -> Warning | None:
-    """Warn where an unchanged model would often not pass for want of items."""
+def _underpowered(part: RuleEvidence, start: int) -> Warning | None:
+    """Warn where the test set is too small: an unchanged model would often not pass."""
     rule = part.rule
     if not rule.compares or rule.test == "none":
         return None
@@ -217,11 +222,14 @@ def _underpowered(part: Exhibit, start: int) -> Warning | None:
     where = "" if part.labels[worst] is None else f" for {weak.size} of {len(part.labels)} classes"
     named = "" if part.labels[worst] is None else f" (class `{part.labels[worst]}`)"
     detail = (
-        f"Rule {rule.name} allows {number(rule.limit)}, less than its items can show{where}: "
-        f"up to {number(part.detectable[worst])}{named}. An unchanged model may not pass it."
+        f"Rule {rule.name} allows {number(rule.limit)}, but its items show only larger changes"
+        f"{where}: from {number(part.detectable[worst])} on{named}. An unchanged model may fail "
+        f"to pass this rule."
     )
     pointer = f"/gate/results/{start + int(worst)}/min_detectable_drop"
-    return Warning("underpowered", pointer, detail, "Tango 1998; STATISTICS, 3")
+    return Warning(
+        "underpowered", pointer, detail, "docs/gates.md#the-smallest-change-that-a-rule-sees"
+    )
 
 
 def _known(value: float) -> float | None:
@@ -229,7 +237,7 @@ def _known(value: float) -> float | None:
 
 
 def _count(items: float) -> float | None:
-    """Give whole items as an integer."""
+    """Return a whole number of items as an integer."""
     if not np.isfinite(items):
         return None
     return int(items) if items == np.rint(items) else float(items)

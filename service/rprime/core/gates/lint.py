@@ -1,4 +1,4 @@
-"""lint: how often a gate would fail a model that has not changed, and what it can see."""
+"""Lint a gate: how often it fails an unchanged model, and which changes it detects."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,26 +8,26 @@ from typing import Literal
 
 import numpy as np
 
+from rprime.core.arrays import FloatArray
 from rprime.core.cells import DenseCells
 from rprime.core.gates.advice import RuleLint, advise
-from rprime.core.gates.draws import Draws, Model
-from rprime.core.gates.exhibit import (
-    Places,
+from rprime.core.gates.evidence import (
+    LabelPositions,
+    difference_tests,
     labels_of,
-    of_difference,
-    places_of,
-    spread,
-    spread_facts,
+    positions_of,
+    take_or_nan,
+    take_tests,
 )
 from rprime.core.gates.power import detectable_drops
-from rprime.core.gates.rehearsal import Rehearsal
+from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
 from rprime.core.gates.rules import Gate, Rule, check_gate
+from rprime.core.gates.simulation import Simulation
 from rprime.core.gates.verdict import (
-    Array,
-    Facts,
-    Finding,
-    Outcome,
+    GateVerdictCode,
     Plan,
+    RuleTests,
+    VerdictCode,
     conclude,
     decide,
     effects,
@@ -35,27 +35,27 @@ from rprime.core.gates.verdict import (
 from rprime.core.table import ConfusionTable
 
 CHUNK = 1 << 17
-"""Cells that are simulated at once: 1 MiB for each array."""
+"""Cells simulated at once: 1 MiB for each array."""
 LARGEST = 1 << 27
-"""Cells that are simulated at most: 250 classes in 2000 replicates, some seconds."""
+"""Most cells to simulate: 250 classes in 2000 replicates, some seconds."""
 
 
 class LintError(ValueError):
-    """A table that no gate can be rehearsed on."""
+    """A table on which no gate can be simulated."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class GateLint:
-    """What a gate would do to an unchanged model.
+    """The behaviour of a gate on an unchanged model.
 
     Parameters
     ----------
     false_fail_rate, inconclusive_rate
-        Shares of the replicates in which the gate ends so.
+        Shares of the replicates with this verdict of the gate.
     rules
         In the order of the rules, and of the classes within a rule.
     advice
-        Sentences for whoever wrote the gate.
+        Sentences for the author of the gate.
     """
 
     false_fail_rate: float
@@ -74,12 +74,12 @@ def lint(
     replicates: int = 2000,
     seed: int = 0,
 ) -> GateLint:
-    """Rehearse a gate on an unchanged model: baseline and candidate behave as the table says.
+    """Simulate a gate on an unchanged model: the table describes baseline and candidate.
 
     Parameters
     ----------
     gate
-        Its waivers are left aside, and it is the first look at the test set.
+        The simulation ignores its waivers and takes the first look at the test set.
     table
         A single table of whole numbers without unclassified and spurious items.
     labels
@@ -101,52 +101,56 @@ def lint(
     """
     check_gate(gate)
     if any(rule.entry.scored for rule in gate.rules):
-        raise LintError("A table says nothing of scores: rehearse without the rules about these.")
-    counts = _drawable(table, replicates)
+        raise LintError("A table holds no scores: lint the gate without its rules about scores.")
+    counts = _checked_counts(table, replicates)
     paired = pairing == "paired"
-    model = Model.paired(counts, discordance) if paired else Model.unpaired(counts)
-    stage = _Stage(gate, labels, model, paired=paired)
-    tally = stage.tally(replicates, np.random.default_rng(seed)) if gate.rules else _Tally.none()
-    rules = tuple(stage.rules(tally))
+    model = (
+        UnchangedModel.paired(counts, discordance) if paired else UnchangedModel.unpaired(counts)
+    )
+    run = _LintRun(gate, labels, model, paired=paired)
+    counted = (
+        run.count(replicates, np.random.default_rng(seed)) if gate.rules else _VerdictCounts.none()
+    )
+    rules = tuple(run.rules(counted))
     return GateLint(
-        false_fail_rate=tally.rate(tally.gate)[Outcome.fail],
-        inconclusive_rate=tally.rate(tally.gate)[Outcome.inconclusive],
+        false_fail_rate=counted.rate(counted.gate)[GateVerdictCode.fail],
+        inconclusive_rate=counted.rate(counted.gate)[GateVerdictCode.inconclusive],
         rules=rules,
-        advice=tuple(advise(stage.plan, rules, tally.rate(tally.gate), stage.sizes)),
+        advice=tuple(advise(run.plan, rules, counted.rate(counted.gate), run.sizes)),
     )
 
 
-def _drawable(table: ConfusionTable, replicates: int) -> Array:
+def _checked_counts(table: ConfusionTable, replicates: int) -> FloatArray:
     if table.stack_shape or table.has_omissions:
-        raise LintError("A gate is rehearsed on one table of classified items.")
+        raise LintError("Linting a gate needs one table without unclassified and spurious items.")
     if table.weighted or table.fractional:
-        raise LintError("Only whole counts of items can be drawn anew.")
+        raise LintError("Linting a gate needs whole counts of unweighted items.")
     if not isinstance(table.cells, DenseCells):
-        raise LintError("A gate is rehearsed on a dense table.")
+        raise LintError("Linting a gate needs a dense table.")
     if table.cells.counts.size * replicates > LARGEST:
         most = LARGEST // table.cells.counts.size
-        raise LintError(f"With {table.k} classes at most {most} replicates are simulated.")
+        raise LintError(f"With {table.k} classes the limit is {most} replicates.")
     return np.asarray(table.cells.counts)
 
 
 @dataclass(frozen=True, eq=False)
-class _Tally:
-    """How often what happened: results (m,), gate by `Outcome`."""
+class _VerdictCounts:
+    """Counts of verdicts: of the results, shape (m,), and of the gate, by `GateVerdictCode`."""
 
     replicates: int
-    failed: Array
-    inconclusive: Array
-    gate: Array
+    failed: FloatArray
+    inconclusive: FloatArray
+    gate: FloatArray
 
     @classmethod
-    def none(cls) -> "_Tally":
-        return cls(1, np.zeros(0), np.zeros(0), np.zeros(len(Outcome)))
+    def none(cls) -> "_VerdictCounts":
+        return cls(1, np.zeros(0), np.zeros(0), np.zeros(len(GateVerdictCode)))
 
-    def rate(self, counts: Array) -> list[float]:
+    def rate(self, counts: FloatArray) -> list[float]:
         return [float(count) / self.replicates for count in counts]
 
-    def __add__(self, other: "_Tally") -> "_Tally":
-        return _Tally(
+    def __add__(self, other: "_VerdictCounts") -> "_VerdictCounts":
+        return _VerdictCounts(
             self.replicates + other.replicates,
             self.failed + other.failed,
             self.inconclusive + other.inconclusive,
@@ -155,17 +159,17 @@ class _Tally:
 
 
 @dataclass(frozen=True, eq=False)
-class _Stage:
-    """A gate and the model it is rehearsed on."""
+class _LintRun:
+    """A gate and the model of its simulation."""
 
     gate: Gate
     labels: tuple[str, ...]
-    model: Model
+    model: UnchangedModel
     paired: bool
 
     @cached_property
     def plan(self) -> Plan:
-        """The results, as `judge` would give them."""
+        """The results, in the order of `run_gate`."""
         named = [
             (rule, label) for rule in self.gate.rules for label in labels_of(rule, self.labels)
         ]
@@ -177,44 +181,44 @@ class _Stage:
         support = self.model.support
         return dict(zip(self.labels, support.tolist(), strict=True)) | {None: float(support.sum())}
 
-    def tally(self, replicates: int, random: np.random.Generator) -> _Tally:
-        """Draw and judge, as many tables at a time as fit."""
+    def count(self, replicates: int, random: np.random.Generator) -> _VerdictCounts:
+        """Draw the replicates in chunks and count their verdicts."""
         most = max(CHUNK // self.model.counts.size, 1)
         sizes = [min(most, replicates - start) for start in range(0, replicates, most)]
-        tallies = [self._judged(self.model.draw(size, random), size) for size in sizes]
-        return reduce(add, tallies)
+        parts = [self._counted(self.model.draw(size, random), size) for size in sizes]
+        return reduce(add, parts)
 
-    def _judged(self, draws: Draws, replicates: int) -> _Tally:
+    def _counted(self, draws: SimulatedPredictions, replicates: int) -> _VerdictCounts:
         with np.errstate(all="ignore"):
-            facts = self._facts(self._rehearsal(draws))
-        judgement = decide(facts, self.plan, self.gate.level())
-        outcome = conclude(judgement, effects(judgement.findings, self.plan), self.plan)
-        return _Tally(
+            tests = self._tests(self._simulation(draws))
+        decisions = decide(tests, self.plan, self.gate.level())
+        verdict = conclude(decisions, effects(decisions.verdicts, self.plan), self.plan)
+        return _VerdictCounts(
             replicates,
-            np.add.reduce(judgement.findings == Finding.fail, axis=0, dtype=np.float64),
-            np.add.reduce(judgement.findings == Finding.inconclusive, axis=0, dtype=np.float64),
-            np.bincount(outcome, minlength=len(Outcome)).astype(np.float64),
+            np.add.reduce(decisions.verdicts == VerdictCode.fail, axis=0, dtype=np.float64),
+            np.add.reduce(decisions.verdicts == VerdictCode.inconclusive, axis=0, dtype=np.float64),
+            np.bincount(verdict, minlength=len(GateVerdictCode)).astype(np.float64),
         )
 
-    def _rehearsal(self, draws: Draws) -> Rehearsal:
-        return Rehearsal(draws, self.gate.indices, self.paired)
+    def _simulation(self, draws: SimulatedPredictions) -> Simulation:
+        return Simulation(draws, self.gate.indices, self.paired)
 
-    def _facts(self, rehearsal: Rehearsal) -> Facts:
-        return Facts.join([self._facts_of(rule, rehearsal) for rule in self.gate.rules])
+    def _tests(self, simulation: Simulation) -> RuleTests:
+        return RuleTests.join([self._rule_tests(rule, simulation) for rule in self.gate.rules])
 
-    def _facts_of(self, rule: Rule, rehearsal: Rehearsal) -> Facts:
+    def _rule_tests(self, rule: Rule, simulation: Simulation) -> RuleTests:
         if rule.compares:
-            facts = of_difference(rule, rehearsal.difference(rule))
+            tests = difference_tests(rule, simulation.difference(rule))
         else:
-            facts = Facts.of(rule, rehearsal.estimate(rule))
-        return spread_facts(facts, self._places(rule))
+            tests = RuleTests.of(rule, simulation.estimate(rule))
+        return take_tests(tests, self._positions(rule))
 
-    def _places(self, rule: Rule) -> Places:
-        return places_of(labels_of(rule, self.labels), self.labels)
+    def _positions(self, rule: Rule) -> LabelPositions:
+        return positions_of(labels_of(rule, self.labels), self.labels)
 
-    def rules(self, tally: _Tally) -> Iterator[RuleLint]:
-        """Give every result its rates and the drop that it sees."""
-        rates = zip(tally.rate(tally.failed), tally.rate(tally.inconclusive), strict=True)
+    def rules(self, counted: _VerdictCounts) -> Iterator[RuleLint]:
+        """Yield the rates of every result and the drop that it detects."""
+        rates = zip(counted.rate(counted.failed), counted.rate(counted.inconclusive), strict=True)
         drops = self._detectable() if self.plan.rules else np.zeros(0)
         for rule, label, (failed, open_), drop in zip(
             self.plan.rules, self.plan.labels, rates, drops, strict=True
@@ -227,14 +231,14 @@ class _Stage:
                 detectable_drop=float(drop) if np.isfinite(drop) else None,
             )
 
-    def _detectable(self) -> Array:
-        expected = self._rehearsal(self.model.expected())
+    def _detectable(self) -> FloatArray:
+        expected = self._simulation(self.model.expected())
         together = max(int(np.count_nonzero(self.plan.tested)), 1)
         with np.errstate(all="ignore"):
             parts = [
-                spread(
+                take_or_nan(
                     detectable_drops(rule, expected, self.gate.level(), together),
-                    self._places(rule),
+                    self._positions(rule),
                 )
                 for rule in self.gate.rules
             ]

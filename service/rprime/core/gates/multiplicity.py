@@ -1,19 +1,19 @@
 """Multiplicity: adjusting p-values over many results, and a level over many looks."""
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Array = NDArray[np.float64]
+from rprime.core.arrays import FloatArray
 
 
-def holm(p: ArrayLike) -> Array:
+def holm(p: ArrayLike) -> FloatArray:
     """Adjust p-values for the family-wise error rate, each last axis one family.
 
     Parameters
     ----------
     p
-        Shape (..., m), in [0, 1]. NaN marks a result without a test: it is left out of the
-        family, which it does not make larger, and stays NaN.
+        Shape (..., m), in [0, 1]. NaN marks a result without a test: it stays NaN and does not
+        enlarge the family.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def holm(p: ArrayLike) -> Array:
     return adjusted.reshape(values.shape)
 
 
-def spent_alpha(alpha: ArrayLike, look: ArrayLike) -> Array:
+def spent_alpha(alpha: ArrayLike, look: ArrayLike) -> FloatArray:
     """Level for one of an unlimited number of looks at the same test set: 6 alpha/(pi^2 t^2).
 
     Parameters

@@ -1,9 +1,9 @@
-"""Result: what a gate found about one rule and class, and about all of them together."""
+"""The results of a gate: one for each rule and class, and the verdict on all of them."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from rprime.core.gates.rules import Effect, Kind
+from rprime.core.gates.rules import Effect, RuleKind
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
 GateVerdict = Literal["pass", "fail", "inconclusive", "no_rules"]
@@ -14,29 +14,29 @@ Verdict = Literal[
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """What was found about one rule and, for a per-class one, one class.
+    """The result of one rule and, for a per-class rule, one class.
 
     Parameters
     ----------
     rule, index, class_
         The rule's id, its index, and the class; None overall.
     verdict, effect
-        What was found, and what it leads to.
+        The verdict, and its effect on the gate.
     observed, baseline, delta
         Values of the candidate and the baseline and their difference; None where they do not
         exist or nothing was compared.
     kind, limit
-        Of the rule: what of the index it bounds, and where.
+        Of the rule: the bounded quantity and its limit.
     interval
-        One-sided limits, each at the level of the gate, of what is limited: value or difference.
+        One-sided limits of the bounded value or difference, each at the level of the gate.
     p_value, p_adjusted
         Smallest level at which it fails, alone and among all tested results; None untested.
     method, pairing
-        How the interval was made, and from which pairing; `point` for `test: "none"`.
+        Method and pairing of the interval; `point` for `test: "none"`.
     n
-        Items that the value rests on.
+        The number of items behind the value.
     min_detectable_drop
-        The change that can be told from none with 80 % power.
+        The smallest change that the test detects with 80 % power.
     reason, message
         A stable code, and a sentence for people.
     """
@@ -49,7 +49,7 @@ class Result:
     observed: float | None
     baseline: float | None
     delta: float | None
-    kind: Kind
+    kind: RuleKind
     limit: float
     interval: tuple[float, float] | None
     p_value: float | None
@@ -64,7 +64,7 @@ class Result:
 
 @dataclass(frozen=True, kw_only=True)
 class GateResult:
-    """The verdict of a gate, with everything it rests on.
+    """The verdict of a gate, with its results.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Rules: what a gate demands of an evaluation, and the check that the catalog can answer it."""
+"""The rules of a gate, and the check of a gate against the catalog."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -9,16 +9,16 @@ import numpy as np
 
 from rprime.core.catalog import find
 from rprime.core.gates.multiplicity import spent_alpha
-from rprime.core.index import Index, Scope
+from rprime.core.index import Index, IndexScope
 from rprime.core.options import Options
 
-Kind = Literal["min_value", "max_value", "max_drop", "max_gain"]
+RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain"]
 Effect = Literal["pass", "warn", "fail"]
-Open = Literal["inconclusive", "no_baseline", "not_comparable", "undefined"]
-"""Verdicts that are neither a pass nor a fail; `on` says what each leads to."""
+OpenVerdict = Literal["inconclusive", "no_baseline", "not_comparable", "undefined"]
+"""Verdicts that are neither a pass nor a fail; `on` sets their effects."""
 
-KINDS: tuple[Kind, ...] = ("min_value", "max_value", "max_drop", "max_gain")
-DEFAULT_EFFECTS: Mapping[Open, Effect] = {
+KINDS: tuple[RuleKind, ...] = ("min_value", "max_value", "max_drop", "max_gain")
+DEFAULT_EFFECTS: Mapping[OpenVerdict, Effect] = {
     "inconclusive": "warn",
     "no_baseline": "warn",
     "not_comparable": "fail",
@@ -27,7 +27,7 @@ DEFAULT_EFFECTS: Mapping[Open, Effect] = {
 
 
 class RuleError(ValueError):
-    """A gate that cannot mean anything.
+    """An invalid gate.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ class RuleError(ValueError):
     code
         Stable name of the mistake.
     message
-        What is wrong and what to write instead.
+        What is wrong, and how to correct it.
     """
 
     def __init__(self, place: tuple[str | int, ...], code: str, message: str) -> None:
@@ -47,7 +47,7 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One demand on one index.
+    """One bound on one index.
 
     Parameters
     ----------
@@ -58,19 +58,19 @@ class Rule:
     classes
         None: the overall index; "all" or labels: the per-class one.
     kind, limit
-        What is limited, and the limit itself: of the value, or of the difference from the
-        baseline, then positive.
+        The bounded quantity and its limit: of the value, or of the difference from the baseline,
+        then positive.
     test
         "auto" fails on evidence only; "none" compares point values.
     policy
-        "pass": each result must pass for the gate to pass; "not_fail": a result blocks only by a
-        demonstrated failure. None for the default: "pass" overall, "not_fail" for classes.
+        "pass": each result must pass for the gate to pass; "not_fail": only a demonstrated
+        failure blocks. None for the default: "pass" overall, "not_fail" for classes.
     severity
-        "warn" keeps every effect of the rule at a warning.
+        "warn" limits every effect of the rule to a warning.
     """
 
     index: str
-    kind: Kind
+    kind: RuleKind
     limit: float
     id: str = ""
     classes: Literal["all"] | tuple[str, ...] | None = None
@@ -84,8 +84,8 @@ class Rule:
         return self.id or f"{self.index}.{self.kind}"
 
     @property
-    def scope(self) -> Scope:
-        """Whether it is about the overall index or the per-class one."""
+    def scope(self) -> IndexScope:
+        """The scope of the index: overall or per class."""
         return "overall" if self.classes is None else "class"
 
     @property
@@ -95,22 +95,22 @@ class Rule:
 
     @property
     def compares(self) -> bool:
-        """Whether it is about the difference from a baseline."""
+        """Whether the rule bounds the difference from a baseline."""
         return self.kind in ("max_drop", "max_gain")
 
     @property
     def guards_below(self) -> bool:
-        """Whether low numbers are what it forbids: a floor or a drop."""
+        """Whether the rule forbids low numbers: a lower bound or a drop."""
         return self.kind in ("min_value", "max_drop")
 
     @property
     def threshold(self) -> float:
-        """The value, or the difference candidate - baseline, beyond which it fails."""
+        """The rule fails beyond this value, or difference candidate - baseline."""
         return -self.limit if self.kind == "max_drop" else self.limit
 
     @property
     def entry(self) -> Index:
-        """The index in the catalog, which a checked rule has."""
+        """The index in the catalog; every checked rule has one."""
         found = find(self.scope, self.index)
         if found is None:
             raise RuleError((), "unknown_index", f"There is no {self.scope} index {self.index}.")
@@ -119,7 +119,7 @@ class Rule:
 
 @dataclass(frozen=True, kw_only=True)
 class Waiver:
-    """A known failure that somebody answers for, up to a ceiling and a day.
+    """A known failure that a person accepts, up to a ceiling and an expiry date.
 
     Parameters
     ----------
@@ -128,12 +128,12 @@ class Waiver:
     class_
         The class it is for; None for every result of the rule.
     ceiling
-        The worst that is still waived, in the unit of the rule's limit: the largest drop or
+        The worst value still waived, in the unit of the rule's limit: the largest drop or
         gain, the lowest value under a `min_value`, the highest under a `max_value`.
     reason, by
-        Why, and who says so.
+        The reason, and the person who accepts the failure.
     expires
-        Last day on which it holds.
+        Last day on which the waiver applies.
     """
 
     rule: str
@@ -144,47 +144,47 @@ class Waiver:
     class_: str | None = None
 
     def concerns(self, rule: Rule, label: str | None) -> bool:
-        """Whether it is about this result."""
+        """Whether the waiver names this result."""
         return self.rule == rule.name and self.class_ in (None, label)
 
     def covers(self, rule: Rule, point: float) -> bool:
-        """Whether a value or difference is within the ceiling; nothing undefined is."""
+        """Whether a value or difference is within the ceiling; an undefined one never is."""
         ceiling = -self.ceiling if rule.kind == "max_drop" else self.ceiling
         return point >= ceiling if rule.guards_below else point <= ceiling
 
 
 @dataclass(frozen=True, kw_only=True)
 class Gate:
-    """Rules, and what their verdicts lead to.
+    """Rules, and the effects of their verdicts.
 
     Parameters
     ----------
     alpha
         One-sided level of every limit, in (0, .5).
     on
-        Effects of the open verdicts; those not named have `DEFAULT_EFFECTS`.
+        Effects of the open verdicts; the others have `DEFAULT_EFFECTS`.
     looks
         "spend" divides alpha over repeated looks at the same test set.
     """
 
     rules: tuple[Rule, ...] = ()
     alpha: float = 0.05
-    on: Mapping[Open, Effect] = field(default_factory=dict)
+    on: Mapping[OpenVerdict, Effect] = field(default_factory=dict)
     looks: Literal["ignore", "spend"] = "ignore"
     waivers: tuple[Waiver, ...] = ()
 
     @property
-    def effects(self) -> dict[Open, Effect]:
+    def effects(self) -> dict[OpenVerdict, Effect]:
         """Effect of each open verdict."""
         return {**DEFAULT_EFFECTS, **self.on}
 
     @property
     def indices(self) -> tuple[str, ...]:
-        """Keys that must be computed to judge it."""
+        """Keys of the indices that the gate needs."""
         return tuple(dict.fromkeys(rule.index for rule in self.rules))
 
     def level(self, look: int = 1) -> float:
-        """Give the level of one look at the test set, counted from 1.
+        """Return the level of one look at the test set, counted from 1.
 
         Raises
         ------
@@ -198,14 +198,14 @@ class Gate:
 
 
 def check_gate(gate: Gate, options: Options | None = None) -> None:
-    """Refuse a gate that the catalog cannot answer, so that a typo never switches it off.
+    """Refuse an invalid gate, so that a typo never switches a rule off.
 
     Parameters
     ----------
     gate
-        Its field types are already right.
+        A gate with valid field types.
     options
-        Of the evaluation; some indices exist only with an option.
+        Of the evaluation; some indices need an option.
 
     Raises
     ------
@@ -217,14 +217,14 @@ def check_gate(gate: Gate, options: Options | None = None) -> None:
 
 
 def mistakes(gate: Gate, options: Options | None = None) -> Iterator[RuleError]:
-    """Find everything that is wrong with a gate, in its order."""
-    if not 0 < gate.alpha < 0.5:  # beyond it the two limits change places
+    """Yield every mistake of a gate, in the order of its members."""
+    if not 0 < gate.alpha < 0.5:  # from .5 on the two limits are swapped
         yield RuleError(("alpha",), "out_of_range", "alpha must be above 0 and below 0.5.")
     yield from _effect_mistakes(gate)
     for number, rule in enumerate(gate.rules):
         for field_name, code, message in _rule_mistakes(rule, options):
             yield RuleError(("rules", number, field_name), code, message)
-    yield from _twins(gate)
+    yield from _duplicate_ids(gate)
     for number, waiver in enumerate(gate.waivers):
         for field_name, code, message in _waiver_mistakes(waiver, gate):
             yield RuleError(("waivers", number, field_name), code, message)
@@ -234,10 +234,12 @@ def _effect_mistakes(gate: Gate) -> Iterator[RuleError]:
     for verdict, effect in gate.on.items():
         allowed = ("pass", "warn", "fail") if verdict == "inconclusive" else ("warn", "fail")
         if verdict not in DEFAULT_EFFECTS:
-            message = f"There is no open verdict {verdict}; there are {', '.join(DEFAULT_EFFECTS)}."
+            message = (
+                f"{verdict} is no open verdict; the open verdicts are {', '.join(DEFAULT_EFFECTS)}."
+            )
             yield RuleError(("on", verdict), "unknown_verdict", message)
         elif effect not in allowed:
-            message = f"{verdict} leads to {' or '.join(allowed)}, not to {effect}."
+            message = f"The effect of {verdict} must be {' or '.join(allowed)}, not {effect}."
             yield RuleError(("on", verdict), "invalid_effect", message)
 
 
@@ -246,7 +248,7 @@ Mistake = tuple[str, str, str]
 
 def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
     if rule.kind not in KINDS:
-        yield "kind", "unknown_kind", f"A rule has one of {', '.join(KINDS)}."
+        yield "kind", "unknown_kind", f"A rule needs one of {', '.join(KINDS)}."
         return
     entry = find(rule.scope, rule.index)
     if entry is None:
@@ -260,19 +262,23 @@ def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
 
 
 def _missing_index(rule: Rule) -> str:
-    other: Scope = "class" if rule.scope == "overall" else "overall"
+    other: IndexScope = "class" if rule.scope == "overall" else "overall"
     if find(other, rule.index) is None:
         return f"The catalog has no index {rule.index}."
     if other == "overall":
-        return f"{rule.index} has no per-class values: leave classes out."
-    return f"{rule.index} is an index of classes: add classes, or take macro_{rule.index}."
+        return f"{rule.index} has no per-class values: remove classes."
+    return f"{rule.index} is a per-class index: add classes, or use macro_{rule.index}."
 
 
 def _class_mistakes(classes: tuple[str, ...]) -> Iterator[Mistake]:
     if not classes:
-        yield "classes", "empty", "A rule about no class checks nothing: name classes or say all."
+        yield (
+            "classes",
+            "empty",
+            "A rule without classes checks nothing: name classes, or write all.",
+        )
     if len(set(classes)) < len(classes):
-        yield "classes", "duplicate", "A class is named twice."
+        yield "classes", "duplicate", "A class appears twice."
 
 
 def _limit_mistakes(rule: Rule, entry: Index) -> Iterator[Mistake]:
@@ -287,7 +293,7 @@ def _limit_mistakes(rule: Rule, entry: Index) -> Iterator[Mistake]:
     elif rule.compares and rule.limit == 0:
         yield rule.kind, "needs_superiority", _needs_superiority(rule.kind)
     elif rule.compares and rule.limit < 0:
-        yield rule.kind, "out_of_range", f"{rule.kind} is the size of a change: above 0."
+        yield rule.kind, "out_of_range", f"{rule.kind} is the size of a change: it must be above 0."
     elif rule.compares and rule.limit >= high - low:
         text = (
             f"{rule.index} spans {high - low:g}: it can never change by more than {rule.limit:g}."
@@ -295,19 +301,19 @@ def _limit_mistakes(rule: Rule, entry: Index) -> Iterator[Mistake]:
         yield rule.kind, "out_of_range", text
 
 
-def _needs_superiority(kind: Kind) -> str:
+def _needs_superiority(kind: RuleKind) -> str:
     worse = "drop" if kind == "max_drop" else "rise"
     return (
-        f"{kind}: 0 would pass only a candidate proven better than the baseline (superiority); "
-        f"give the largest {worse} you can accept, as 0.02."
+        f"{kind}: 0 passes only a candidate that is proven better than the baseline (superiority); "
+        f"set the largest {worse} that you accept, for example 0.02."
     )
 
 
-def _twins(gate: Gate) -> Iterator[RuleError]:
+def _duplicate_ids(gate: Gate) -> Iterator[RuleError]:
     seen: set[str] = set()
     for number, rule in enumerate(gate.rules):
         if rule.name in seen:
-            message = "An earlier rule has the same id: give one of them another."
+            message = "An earlier rule has the same id: change one of them."
             yield RuleError(("rules", number, "id"), "duplicate_id", message)
         seen.add(rule.name)
 
@@ -317,7 +323,7 @@ def _waiver_mistakes(waiver: Waiver, gate: Gate) -> Iterator[Mistake]:
     if rule is None:
         yield "rule", "unknown_rule", "No rule of the gate has this id."
     elif waiver.class_ is not None and rule.classes is None:
-        yield "class", "unknown_class", "The waived rule is not about classes."
+        yield "class", "unknown_class", "The waived rule bounds an overall index, not classes."
     elif (
         waiver.class_ is not None
         and waiver.class_ not in (rule.classes or ())

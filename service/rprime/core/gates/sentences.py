@@ -1,4 +1,4 @@
-"""Sentences: what a result of a gate says to the reader of a CI log."""
+"""The message of each gate result, for readers of a CI log."""
 
 from rprime.core.gates.result import Result
 from rprime.core.gates.rules import Rule, Waiver
@@ -9,32 +9,32 @@ PLACES = 4
 def sentence(
     result: Result, rule: Rule, *, level: float, together: int, waiver: Waiver | None = None
 ) -> str:
-    """Say what was found, with its numbers.
+    """Describe a result with its numbers.
 
     Parameters
     ----------
     result
-        Complete but for its message.
+        A result without its message.
     rule
-        Whose result it is.
+        The rule of the result.
     level
         One-sided level of its limits.
     together
         How many results were tested together.
     waiver
-        The one that concerns it, in force or not.
+        The waiver for the result, in force or not.
     """
     match result.verdict:
         case "pass" | "fail":
-            return f"{_finding(result, rule, level)}{_refused(result, waiver)}."
+            return f"{_measured_side(result, rule, level)}{_waiver_refusal(result, waiver)}."
         case "waived":
-            return f"{_finding(result, rule, level)}; {_waived(waiver)}."
+            return f"{_measured_side(result, rule, level)}; {_waived(waiver)}."
         case "inconclusive":
-            return f"{_open(result, rule, level, together)}."
+            return f"{_inconclusive(result, rule, level, together)}."
         case "no_baseline":
             return f"{_subject(result)}{_now(result)} was not compared: there is no baseline."
         case "not_comparable":
-            return f"{_subject(result)} cannot be compared: {_obstacle(result)}."
+            return f"{_subject(result)} cannot be compared: {_not_comparable_reason(result)}."
         case _:
             return f"{_subject(result)} is undefined ({_plain(result.reason)}), which never passes."
 
@@ -55,13 +55,13 @@ def _now(result: Result) -> str:
     return "" if result.observed is None else f" is {number(result.observed)} and"
 
 
-def _finding(result: Result, rule: Rule, level: float) -> str:
-    """What was measured, and on which side of the limit it lies."""
+def _measured_side(result: Result, rule: Rule, level: float) -> str:
+    """Describe the value and its side of the limit."""
     return f"{_measured(result, rule, level)}{_side(result, rule)}"
 
 
 def _measured(result: Result, rule: Rule, level: float) -> str:
-    verb = _change(result.delta) if rule.compares else f"is {_or_nothing(result.observed)}"
+    verb = _change(result.delta) if rule.compares else f"is {_number_or_undefined(result.observed)}"
     return f"{_subject(result)} {verb}{_limits(result, level)}"
 
 
@@ -73,7 +73,7 @@ def _change(delta: float | None) -> str:
     return f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
 
 
-def _or_nothing(value: float | None) -> str:
+def _number_or_undefined(value: float | None) -> str:
     return "undefined" if value is None else number(value)
 
 
@@ -102,8 +102,8 @@ def _move(rule: Rule) -> str:
     return "drop" if rule.kind == "max_drop" else "rise"
 
 
-def _refused(result: Result, waiver: Waiver | None) -> str:
-    """Why a waiver did not help."""
+def _waiver_refusal(result: Result, waiver: Waiver | None) -> str:
+    """Explain why a waiver does not apply."""
     if waiver is None or result.verdict == "pass":
         return ""
     if result.reason == "waiver_expired":
@@ -118,7 +118,7 @@ def _waived(waiver: Waiver | None) -> str:
     return f"waived by {waiver.by} up to {number(waiver.ceiling)} through {last}: {waiver.reason}"
 
 
-def _open(result: Result, rule: Rule, level: float, together: int) -> str:
+def _inconclusive(result: Result, rule: Rule, level: float, together: int) -> str:
     match result.reason:
         case "not_enough_items":
             return f"{_measured(result, rule, level)}: {_too_few(result, rule)}"
@@ -157,7 +157,7 @@ def _one_of_many(result: Result, rule: Rule, together: int) -> str:
     beyond = "beyond" if rule.compares else "on the wrong side of"
     return (
         f"{beyond} the limit of {number(rule.limit)} by itself, but among {together} results "
-        f"tested together one such is expected by chance{adjusted}"
+        f"tested together chance alone explains one such result{adjusted}"
     )
 
 
@@ -173,7 +173,7 @@ def _no_test(result: Result) -> str:
     return f"the baseline has no value ({_plain(result.reason)})"
 
 
-def _obstacle(result: Result) -> str:
+def _not_comparable_reason(result: Result) -> str:
     known = {
         "class_missing": "the candidate has no such class",
         "class_missing_in_baseline": "the baseline has no such class",

@@ -1,4 +1,4 @@
-"""Verdicts: from evidence to the verdict of every result and of the gate, on stacks."""
+"""Verdicts of results and of the gate, from the tests of the rules; all on stacks."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -7,20 +7,20 @@ from typing import Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from rprime.core.arrays import FloatArray
 from rprime.core.gates.multiplicity import holm
-from rprime.core.gates.rules import Effect, Gate, Open, Rule
+from rprime.core.gates.rules import Effect, Gate, OpenVerdict, Rule
 
-Array = NDArray[np.float64]
 Codes = NDArray[np.uint8]
 
 ROUNDING = 1e-12
-"""A point value this close to its limit is on it: .9 - .85 is not quite .05 in binary."""
+"""A point value this close to its limit equals it: .9 - .85 is not quite .05 in binary."""
 
 
-class Finding(IntEnum):
-    """What was found about one result; the names are those of the contract.
+class VerdictCode(IntEnum):
+    """The verdict on one result; the names are those of the contract.
 
-    `unsettled` is none of them: the evidence is still to decide.
+    `undecided` is not in the contract: the tests still have to decide.
     """
 
     passed = 0
@@ -30,11 +30,11 @@ class Finding(IntEnum):
     not_comparable = 4
     undefined = 5
     waived = 6
-    unsettled = 255
+    undecided = 255
 
 
-class Outcome(IntEnum):
-    """What a gate with rules ends as; the names are those of the contract."""
+class GateVerdictCode(IntEnum):
+    """The verdict of a gate with rules; the names are those of the contract."""
 
     passed = 0
     fail = 1
@@ -44,61 +44,61 @@ class Outcome(IntEnum):
 EFFECTS: tuple[Effect, ...] = ("pass", "warn", "fail")
 
 
-class Evidence(Protocol):
-    """What is known of a number: its value, and how surely it is beyond a threshold."""
+class Statistic(Protocol):
+    """A value with p-values against thresholds."""
 
     @property
-    def value(self) -> Array:
+    def value(self) -> FloatArray:
         """The number itself, NaN where undefined."""
         ...
 
-    def p_below(self, threshold: float) -> Array:
+    def p_below(self, threshold: float) -> FloatArray:
         """Smallest level at which the upper limit is below the threshold."""
         ...
 
-    def p_above(self, threshold: float) -> Array:
+    def p_above(self, threshold: float) -> FloatArray:
         """Smallest level at which the lower limit is above the threshold."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
-class Facts:
-    """What the verdicts rest on, for m results; every array of shape (..., m).
+class RuleTests:
+    """The tests of m results; every array of shape (..., m).
 
     Parameters
     ----------
     point
-        The value or difference that a rule is about; NaN where undefined.
+        The value or difference that the rule bounds; NaN where undefined.
     p_fail, p_pass
-        Smallest level at which it demonstrably violates, or keeps, the rule; NaN where no test
-        could be made.
-    settled
-        Codes of `Finding` where the verdict does not depend on the evidence, else `unsettled`.
+        Smallest level at which it demonstrably violates, or keeps, the rule; NaN without a
+        test.
+    fixed
+        Codes of `VerdictCode` where no test decides the verdict, else `undecided`.
     """
 
-    point: Array
-    p_fail: Array
-    p_pass: Array
-    settled: Codes
+    point: FloatArray
+    p_fail: FloatArray
+    p_pass: FloatArray
+    fixed: Codes
 
     @classmethod
-    def of(cls, rule: Rule, evidence: Evidence) -> Self:
-        """Hold evidence against a rule; `evidence` of shape (..., m)."""
-        below, above = evidence.p_below(rule.threshold), evidence.p_above(rule.threshold)
+    def of(cls, rule: Rule, statistic: Statistic) -> Self:
+        """Test a statistic of shape (..., m) against a rule."""
+        below, above = statistic.p_below(rule.threshold), statistic.p_above(rule.threshold)
         p_fail, p_pass = (below, above) if rule.guards_below else (above, below)
-        settled = np.full(evidence.value.shape, Finding.unsettled, dtype=np.uint8)
-        settled[~np.isfinite(evidence.value)] = Finding.undefined
-        return cls(evidence.value, p_fail, p_pass, settled)
+        fixed = np.full(statistic.value.shape, VerdictCode.undecided, dtype=np.uint8)
+        fixed[~np.isfinite(statistic.value)] = VerdictCode.undefined
+        return cls(statistic.value, p_fail, p_pass, fixed)
 
     @classmethod
-    def without_evidence(cls, count: int, finding: Finding) -> Self:
-        """State one verdict for `count` results of which nothing is known."""
-        nothing = np.full(count, np.nan)
-        return cls(nothing, nothing, nothing, np.full(count, finding, dtype=np.uint8))
+    def without_evidence(cls, count: int, verdict: VerdictCode) -> Self:
+        """Return one fixed verdict for `count` results without evidence."""
+        blank = np.full(count, np.nan)
+        return cls(blank, blank, blank, np.full(count, verdict, dtype=np.uint8))
 
     @classmethod
     def join(cls, parts: list[Self]) -> Self:
-        """Put the results of several rules side by side."""
+        """Concatenate the tests of several rules."""
         return cls(
             *(
                 np.concatenate([getattr(part, name) for part in parts], axis=-1)
@@ -124,8 +124,8 @@ class Plan:
     labels: tuple[str | None, ...]
 
     @property
-    def threshold(self) -> Array:
-        """Beyond which a result fails."""
+    def threshold(self) -> FloatArray:
+        """A result beyond it fails."""
         return np.array([rule.threshold for rule in self.rules])
 
     @property
@@ -135,46 +135,46 @@ class Plan:
 
     @property
     def tested(self) -> NDArray[np.bool_]:
-        """Whether a verdict needs evidence, not the point value alone."""
+        """Whether a test decides the verdict, not the point value alone."""
         return np.array([rule.test == "auto" for rule in self.rules], dtype=bool)
 
     @property
     def mandatory(self) -> NDArray[np.bool_]:
-        """Whether the gate passes only where the result does."""
+        """Whether the result must pass for the gate to pass."""
         return np.array([rule.mandatory for rule in self.rules], dtype=bool)
 
     @property
     def advisory(self) -> NDArray[np.bool_]:
-        """Whether the result can warn at most."""
+        """Whether the result can at most warn."""
         return np.array([rule.severity == "warn" for rule in self.rules], dtype=bool)
 
 
 @dataclass(frozen=True, eq=False)
-class Judgement:
+class Decisions:
     """The verdicts on m results; arrays of shape (..., m).
 
     Parameters
     ----------
-    findings
-        Codes of `Finding`.
+    verdicts
+        Codes of `VerdictCode`.
     p_value, p_adjusted
         Of the failure, and adjusted over all results that could fail; NaN without a test.
-    seen
-        Whether the verdict rests on a test or on a plain comparison that was asked for.
+    assessed
+        Whether a test, or the comparison of point values that the rule asks for, decided.
     """
 
-    findings: Codes
-    p_value: Array
-    p_adjusted: Array
-    seen: NDArray[np.bool_]
+    verdicts: Codes
+    p_value: FloatArray
+    p_adjusted: FloatArray
+    assessed: NDArray[np.bool_]
 
 
-def decide(facts: Facts, plan: Plan, level: float) -> Judgement:
-    """Find the verdict of every result, waivers aside.
+def decide(tests: RuleTests, plan: Plan, level: float) -> Decisions:
+    """Decide the verdict of every result, before waivers.
 
     Parameters
     ----------
-    facts
+    tests
         Arrays of shape (..., m).
     plan
         Of the m results.
@@ -188,71 +188,80 @@ def decide(facts: Facts, plan: Plan, level: float) -> Judgement:
     needs no adjustment (Schultzberg et al. 2024). A missing number satisfies no comparison, so
     that nothing which is not there can pass.
     """
-    undecided = facts.settled == Finding.unsettled
+    undecided = tests.fixed == VerdictCode.undecided
     by_test = undecided & plan.tested
-    p_value = np.where(by_test, facts.p_fail, np.nan)
+    p_value = np.where(by_test, tests.p_fail, np.nan)
     p_adjusted = holm(p_value)
     tested = np.where(
         p_adjusted < level,
-        Finding.fail,
-        np.where((facts.p_pass < level) & ~np.isnan(p_value), Finding.passed, Finding.inconclusive),
+        VerdictCode.fail,
+        np.where(
+            (tests.p_pass < level) & ~np.isnan(p_value),
+            VerdictCode.passed,
+            VerdictCode.inconclusive,
+        ),
     )
-    plain = np.where(_keeps(facts.point, plan), Finding.passed, Finding.fail)
-    findings = np.where(plan.tested, tested, plain)
-    findings = np.where(undecided, findings, facts.settled).astype(np.uint8)
-    seen = undecided & (~plan.tested | ~np.isnan(p_value))
-    return Judgement(findings, p_value, p_adjusted, seen)
+    plain = np.where(_keeps(tests.point, plan), VerdictCode.passed, VerdictCode.fail)
+    verdicts = np.where(plan.tested, tested, plain)
+    verdicts = np.where(undecided, verdicts, tests.fixed).astype(np.uint8)
+    assessed = undecided & (~plan.tested | ~np.isnan(p_value))
+    return Decisions(verdicts, p_value, p_adjusted, assessed)
 
 
-def _keeps(point: Array, plan: Plan) -> NDArray[np.bool_]:
+def _keeps(point: FloatArray, plan: Plan) -> NDArray[np.bool_]:
     slack = ROUNDING * np.maximum(1.0, np.abs(plan.threshold))
     margin = np.where(plan.guards_below, point - plan.threshold, plan.threshold - point)
     return np.asarray(margin >= -slack)
 
 
-def effects(findings: Codes, plan: Plan) -> Codes:
-    """Give the effect of each verdict, as positions in `EFFECTS`, shape (..., m)."""
+def effects(verdicts: Codes, plan: Plan) -> Codes:
+    """Return the effect of each verdict, as positions in `EFFECTS`, shape (..., m)."""
     given = plan.gate.effects
-    opens: dict[Open, Finding] = {name: Finding[name] for name in given}
-    table = np.zeros(Finding.unsettled, dtype=np.uint8)
-    table[Finding.fail] = EFFECTS.index("fail")
-    table[Finding.waived] = EFFECTS.index("warn")
-    for name, finding in opens.items():
-        table[finding] = EFFECTS.index(given[name])
-    return np.where(plan.advisory, np.minimum(table[findings], 1), table[findings])
+    codes: dict[OpenVerdict, VerdictCode] = {name: VerdictCode[name] for name in given}
+    table = np.zeros(VerdictCode.undecided, dtype=np.uint8)
+    table[VerdictCode.fail] = EFFECTS.index("fail")
+    table[VerdictCode.waived] = EFFECTS.index("warn")
+    for name, code in codes.items():
+        table[code] = EFFECTS.index(given[name])
+    return np.where(plan.advisory, np.minimum(table[verdicts], 1), table[verdicts])
 
 
-def conclude(judgement: Judgement, effect: Codes, plan: Plan) -> NDArray[np.intp]:
-    """Give the verdict of the gate, as codes of `Outcome` of shape (...).
+def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp]:
+    """Return the verdict of the gate, as codes of `GateVerdictCode` of shape (...).
 
     Parameters
     ----------
-    judgement
-        Its findings may have been waived.
+    decisions
+        Before or after waivers.
     effect
         From `effects`.
 
     Notes
     -----
-    A result under `not_fail` need not pass, but it must have been looked at: one that could not
-    be compared or does not exist keeps the gate from passing, and so does a rule none of whose
-    results could be tested. An advisory one does neither.
+    A result under `not_fail` need not pass, but it must have been assessed: a result that is
+    not comparable or undefined keeps the gate from passing, and so does a rule without any
+    testable result. An advisory rule never keeps the gate from passing.
     """
-    findings = judgement.findings
-    passes = (findings == Finding.passed) | (
-        (effect == EFFECTS.index("pass")) & (findings == Finding.inconclusive)
+    verdicts = decisions.verdicts
+    passes = (verdicts == VerdictCode.passed) | (
+        (effect == EFFECTS.index("pass")) & (verdicts == VerdictCode.inconclusive)
     )
     answered = np.isin(
-        findings, (Finding.passed, Finding.fail, Finding.inconclusive, Finding.waived)
+        verdicts,
+        (VerdictCode.passed, VerdictCode.fail, VerdictCode.inconclusive, VerdictCode.waived),
     )
     enough = np.where(plan.mandatory, passes, answered | plan.advisory)
-    passed = enough.all(-1) & _every_rule_looked(judgement.seen | passes, plan)
+    passed = enough.all(-1) & _every_rule_assessed(decisions.assessed | passes, plan)
     failed = (effect == EFFECTS.index("fail")).any(-1)
-    return np.where(failed, Outcome.fail, np.where(passed, Outcome.passed, Outcome.inconclusive))
+    return np.where(
+        failed,
+        GateVerdictCode.fail,
+        np.where(passed, GateVerdictCode.passed, GateVerdictCode.inconclusive),
+    )
 
 
-def _every_rule_looked(seen: NDArray[np.bool_], plan: Plan) -> NDArray[np.bool_]:
-    """Whether each rule could test at least one of its results, advisory rules aside."""
-    looked = seen | plan.advisory
+def _every_rule_assessed(assessed: NDArray[np.bool_], plan: Plan) -> NDArray[np.bool_]:
+    """Whether each rule, except advisory ones, assessed at least one of its results."""
+    enough = assessed | plan.advisory
     starts = [i for i, rule in enumerate(plan.rules) if i == 0 or rule is not plan.rules[i - 1]]
-    return np.asarray(np.logical_or.reduceat(looked, starts, axis=-1).all(-1))
+    return np.asarray(np.logical_or.reduceat(enough, starts, axis=-1).all(-1))

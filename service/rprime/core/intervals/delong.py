@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.scores.ranking import ClassRanking, squares
 from rprime.core.scores.scores import Scores

@@ -11,23 +11,28 @@ from types import SimpleNamespace
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.counts import Counts, Row
+from rprime.core.arrays import Array
+from rprime.core.counts import CountRow, Counts
 from rprime.core.families.moments import Moments
 from rprime.core.intervals.gradient import ClassGradient, Gradient
-from rprime.core.intervals.terms import Smooth, Terms, smooth, terms
+from rprime.core.intervals.smooth_indices import (
+    SmoothClassIndices,
+    SmoothOverallIndices,
+    smooth_class_indices,
+    smooth_overall_indices,
+)
 from rprime.core.selection import Selection
 from rprime.core.values import Values
 
 STEP = 1e-30
 # One item moves a bounded index by about 1 at most; beyond, the step met the root of a zero.
 STEEPEST = 100.0
-ROW_NAMES = tuple(row.name for row in Row)
+ROW_NAMES = tuple(row.name for row in CountRow)
 
 
 @lru_cache(maxsize=64)
 def row_gradients(beta: float, classes: int = 1) -> Array:
-    """Derivatives of the `Row`s of `Counts`, which are linear in the margins.
+    """Derivatives of the `CountRow`s of `Counts`, which are linear in the margins.
 
     Parameters
     ----------
@@ -38,7 +43,7 @@ def row_gradients(beta: float, classes: int = 1) -> Array:
 
     Returns
     -------
-    Shape (len(Row), 4): by a, m, s and w. `answered` is that of a classified item.
+    Shape (len(CountRow), 4): by a, m, s and w. `answered` is that of a classified item.
     """
     correct, support, predicted, total = np.eye(4)
     counts = Counts.from_margins(
@@ -62,7 +67,7 @@ def class_gradient(values: Values) -> ClassGradient:
     Derivatives of shape (4, computed, ..., k): of ratios of counts by the quotient rule, of the
     other formulas by the complex step. Zero where a value does not exist.
     """
-    entries = smooth(values.selection)
+    entries = smooth_class_indices(values.selection)
     exists = np.isfinite(values.per_class)
     margins = np.zeros((4, *values.per_class.shape))
     _step_functions(values, entries, margins)
@@ -81,7 +86,7 @@ def ratio_margins(values: Values, numerators: Array, denominators: Array, ratios
     Parameters
     ----------
     numerators, denominators
-        Shape (n,): `Row`s.
+        Shape (n,): `CountRow`s.
     ratios
         Shape (n, ..., k): their values.
 
@@ -99,7 +104,7 @@ def ratio_margins(values: Values, numerators: Array, denominators: Array, ratios
     return result
 
 
-def _step_functions(values: Values, entries: Smooth, margins: Array) -> None:
+def _step_functions(values: Values, entries: SmoothClassIndices, margins: Array) -> None:
     """Fill in the derivatives of formulas that are functions of `Counts`."""
     if not entries.functions:
         return
@@ -123,7 +128,7 @@ def _stepped(counts: Counts, beta: float) -> SimpleNamespace:
     """
     rows = counts.rows[..., :-1]
     linear = row_gradients(beta)
-    stepped = np.empty((len(Row), 4, *rows.shape[1:]), dtype=np.complex128)
+    stepped = np.empty((len(CountRow), 4, *rows.shape[1:]), dtype=np.complex128)
     stepped.real = rows[:, None]
     stepped.imag = STEP * linear.reshape(*linear.shape, *(1,) * (rows.ndim - 1))
     return SimpleNamespace(**dict(zip(ROW_NAMES, stepped, strict=True)))
@@ -148,7 +153,7 @@ def overall_gradient(values: Values, gradient: ClassGradient | None = None) -> G
     -------
     One for each overall entry, in their order; NaN for those without a derivative.
     """
-    entries = terms(values.selection)
+    entries = smooth_overall_indices(values.selection)
     own = class_gradient(values) if gradient is None else gradient
     plain = macro_weights(values, entries.macro_of)
     found = overall_terms(values, own, entries.macro_of, plain)
@@ -174,7 +179,7 @@ def macro_weights(values: Values, places: Array) -> Array:
 def overall_terms(
     values: Values, gradient: ClassGradient, macro_of: Array, macro: Array
 ) -> Gradient:
-    """Differentiate overall indices: given averages, then the other `Terms` of the selection.
+    """Differentiate overall indices: given averages, then the other smooth overall indices.
 
     Parameters
     ----------
@@ -187,7 +192,7 @@ def overall_terms(
     -------
     In the order averages, weighted, means, pooled, moments, by cell.
     """
-    entries = terms(values.selection)
+    entries = smooth_overall_indices(values.selection)
     blocks = [
         *_averages(values, gradient, macro_of, macro),
         pooled_gradient(values, entries.numerators, entries.denominators),
@@ -211,7 +216,7 @@ def _averages(
     values: Values, gradient: ClassGradient, macro_of: Array, macro: Array
 ) -> Iterator[Gradient]:
     """Differentiate averages: those given, those by m_i, and functions of macro averages."""
-    entries, table = terms(values.selection), values.table
+    entries, table = smooth_overall_indices(values.selection), values.table
     places = np.concatenate((macro_of, entries.weighted_of, entries.means_of))
     given, last = len(macro_of), len(macro_of) + len(entries.weighted_of)
     coefficients = np.empty((len(places), *table.support.shape))
@@ -252,7 +257,7 @@ def _moved_weights(values: Values, places: Array) -> Array:
     return np.asarray(moved)
 
 
-def _mean_weights(values: Values, entries: Terms, weights: Array) -> None:
+def _mean_weights(values: Values, entries: SmoothOverallIndices, weights: Array) -> None:
     """Fill in the derivatives of functions of macro averages by every class's values."""
     if not len(entries.means):
         return
@@ -275,7 +280,7 @@ def _through(values: Values, function: Callable[[Array], Array], own: int, weigh
 
 
 def pooled_gradient(values: Values, numerators: Array, denominators: Array) -> Gradient:
-    """Differentiate ratios of pooled counts, given as `Row`s, by the quotient rule."""
+    """Differentiate ratios of pooled counts, given as `CountRow`s, by the quotient rule."""
     table = values.table
     linear = row_gradients(values.options.beta, table.k).T
     shape = (4, len(numerators), *(1,) * (table.support.ndim - 1))
@@ -291,13 +296,13 @@ def pooled_gradient(values: Values, numerators: Array, denominators: Array) -> G
     if table.unclassified is None:
         return Gradient(factors)
     above, beneath = (
-        (rows == Row.answered).reshape(shape[1:]) for rows in (numerators, denominators)
+        (rows == CountRow.answered).reshape(shape[1:]) for rows in (numerators, denominators)
     )
     silent = steps[1] - (above - ratios * beneath) / below
     return Gradient(factors, np.broadcast_to(silent[..., None], factors.shape[1:]))
 
 
-def _moments(values: Values, entries: Terms) -> Gradient:
+def _moments(values: Values, entries: SmoothOverallIndices) -> Gradient:
     """Differentiate functions of `Moments`: by their handful of sums, then the chain rule."""
     table, sums = values.table.classified, values.moments
     total, correct, products, support_squares, predicted_squares = _stepped_sums(
@@ -327,7 +332,7 @@ def _stepped_sums(*sums: Array) -> Array:
     return stepped
 
 
-def _by_cell(values: Values, entries: Terms) -> Iterator[Gradient]:
+def _by_cell(values: Values, entries: SmoothOverallIndices) -> Iterator[Gradient]:
     """Take over the gradients of entries that are given cell by cell."""
     if not len(entries.by_cell):
         return

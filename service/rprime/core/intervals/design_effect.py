@@ -5,8 +5,8 @@ from functools import cached_property
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.counts import Row
+from rprime.core.arrays import Array
+from rprime.core.counts import CountRow
 from rprime.core.intervals.delta import (
     classified_entries,
     pooled_gradient,
@@ -24,7 +24,7 @@ NOTHING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class ItemGroups:
     """The items of one table in their groups.
 
     Parameters
@@ -43,16 +43,16 @@ class Groups:
     k: int
 
     @classmethod
-    def of(cls, items: Items, groups: Array, k: int) -> "Groups":
+    def of(cls, items: Items, groups: Array, k: int) -> "ItemGroups":
         """Number the groups of the items."""
         numbers = np.unique(groups, return_inverse=True)[1]
         return cls(items.true.astype(np.intp), items.predicted.astype(np.intp), numbers, k)
 
     @cached_property
-    def answered(self) -> "Groups":
+    def answered(self) -> "ItemGroups":
         """The classified items alone."""
         kept = self.predicted < self.k
-        return Groups(self.true[kept], self.predicted[kept], self.groups[kept], self.k)
+        return ItemGroups(self.true[kept], self.predicted[kept], self.groups[kept], self.k)
 
     @cached_property
     def sizes(self) -> Array:
@@ -121,7 +121,7 @@ class DesignEffects:
     """
 
     values: Values
-    groups: Groups
+    groups: ItemGroups
 
     def of_classes(self, gradient: ClassGradient) -> Array:
         """Effects on the computed per-class indices, shape (computed, k).
@@ -133,7 +133,7 @@ class DesignEffects:
         if self.values.table.unclassified is not None:
             outside = classified_entries(self.values.selection)
             grouped[outside] = self.groups.answered.class_squares(kinds[:, outside])
-        alike = np.nan_to_num(self._alike(np.array([Row.support])), nan=1.0)
+        alike = np.nan_to_num(self._alike(np.array([CountRow.support])), nan=1.0)
         return _ratio(grouped, class_variances(self.values, gradient, "random"), alike)
 
     def of_proportions(self, numerators: Array, denominators: Array) -> Array:

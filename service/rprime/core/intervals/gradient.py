@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 
 CellGradient = Callable[[Array, Array], Array]
 """Rows and columns of cells -> the gradient there; column k is that of unclassified items."""
@@ -123,10 +123,3 @@ class Gradient:
         for place, gradient in self.by_cell:
             result[place] = gradient(rows, columns)
         return result
-
-    def dense(self) -> Array:
-        """Evaluate at every cell, shape (n, ..., k, k + 1); the last column is unclassified."""
-        k = self.factors.shape[-1]
-        rows, columns = (grid.ravel() for grid in np.indices((k, k + 1)))
-        flat = self.at(rows, columns)
-        return flat.reshape(*flat.shape[:-1], k, k + 1)

@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import CODE, Index
 from rprime.core.intervals.delong import effective_items, score_variance
 from rprime.core.intervals.delta import (
@@ -15,7 +15,7 @@ from rprime.core.intervals.delta import (
     macro_weights,
     overall_terms,
 )
-from rprime.core.intervals.design_effect import DesignEffects, Groups
+from rprime.core.intervals.design_effect import DesignEffects, ItemGroups
 from rprime.core.intervals.gradient import ClassGradient
 from rprime.core.intervals.methods import PARTS, Methods, Scale, ScopeMethods, methods_of
 from rprime.core.intervals.proportions import clopper_pearson, normal_quantile, wilson
@@ -152,7 +152,7 @@ def _sampled(values: Values, methods: Methods, items: Items | None) -> _Sample:
     effects: DesignEffects | None = None
     class_effects: Array | float = 1.0
     if items is not None and items.groups is not None:
-        effects = DesignEffects(values, Groups.of(items, items.groups, values.table.k))
+        effects = DesignEffects(values, ItemGroups.of(items, items.groups, values.table.k))
         class_effects = effects.of_classes(gradient)
         shrink = effects.of_proportions(methods.numerators, methods.denominators)
         successes, trials = successes / shrink, trials / shrink

@@ -6,29 +6,29 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.counts import Row
+from rprime.core.arrays import Array
+from rprime.core.counts import CountRow
 from rprime.core.index import AT_MOST_ONE, NON_NEGATIVE, SIGNED, UNIT, Index
-from rprime.core.intervals.terms import terms
+from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.selection import Selection
 
-RECALL = (int(Row.tp), int(Row.support))
-FALSE_POSITIVE_RATE = (int(Row.fp), int(Row.negatives))
-PREVALENCE = (int(Row.support), int(Row.total))
-PREDICTED_PREVALENCE = (int(Row.predicted), int(Row.total))
-UNION = (int(Row.tp), int(Row.union))
-OVERALL_R_PRIME = (int(Row.not_wrong), int(Row.total))
+RECALL = (int(CountRow.tp), int(CountRow.support))
+FALSE_POSITIVE_RATE = (int(CountRow.fp), int(CountRow.negatives))
+PREVALENCE = (int(CountRow.support), int(CountRow.total))
+PREDICTED_PREVALENCE = (int(CountRow.predicted), int(CountRow.total))
+UNION = (int(CountRow.tp), int(CountRow.union))
+OVERALL_R_PRIME = (int(CountRow.not_wrong), int(CountRow.total))
 
 PARTS = (UNION, RECALL, FALSE_POSITIVE_RATE, PREVALENCE)
 """Proportions whose limits others are made of: F1 and Jaccard, then R' and informedness."""
 
 # The counts without which an index would not exist are those it rests on.
 RESTS_ON = {
-    "no_true_samples": (Row.support,),
-    "no_predictions": (Row.predicted,),
-    "single_class": (Row.negatives, Row.predicted_negatives),
+    "no_true_samples": (CountRow.support,),
+    "no_predictions": (CountRow.predicted,),
+    "single_class": (CountRow.negatives, CountRow.predicted_negatives),
 }
-AS_ITEMS = {Row.support_and_predicted: Row.union, Row.weighted_union: Row.union}
+AS_ITEMS = {CountRow.support_and_predicted: CountRow.union, CountRow.weighted_union: CountRow.union}
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +95,7 @@ class ScopeMethods:
     loose
         Entries that have no interval where there are spurious items.
     rests_on
-        Shape (n, 4): `Row`s, the smallest of whose counts an interval rests on.
+        Shape (n, 4): `CountRow`s, the smallest of whose counts an interval rests on.
     names
         Of the methods, "" where there is none.
     """
@@ -122,10 +122,11 @@ class Methods:
     Parameters
     ----------
     numerators, denominators
-        Shape (p,): the distinct proportions that score limits are needed of, as `Row`s; the
+        Shape (p,): the distinct proportions that score limits are needed of, as `CountRow`s; the
         first four are `PARTS`.
     per_class, overall
-        The entries of each scope; the overall ones with delta limits in the order of `Terms`.
+        The entries of each scope; overall delta entries in the order of
+        `SmoothOverallIndices`.
     dice, jaccard
         Per-class entries that are functions of a / (a + FP + FN).
     r_prime, informedness
@@ -152,7 +153,7 @@ class Methods:
 
     @cached_property
     def rows(self) -> Array:
-        """All `Row`s that an interval rests on."""
+        """All `CountRow`s that an interval rests on."""
         return np.unique(np.concatenate((self.per_class.rests_on, self.overall.rests_on)))
 
 
@@ -173,7 +174,7 @@ def methods_of(selection: Selection, f_beta: str, score: str) -> Methods:
     named = [*zip(computed, kinds, strict=True), *zip(overall, wholes, strict=True)]
     pairs = [*PARTS, *(entry.rows for entry, kind in named if kind == "proportion")]
     place = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-    sorted_terms = terms(selection)
+    sorted_terms = smooth_overall_indices(selection)
     rest = sorted_terms.order[len(sorted_terms.macro) :]
     macro = positions(kind == "macro" for kind in wholes)
     macro_of = _integers(selection.averaged(overall[i]) for i in macro)
@@ -246,7 +247,7 @@ def _overall_kind(selection: Selection, entry: Index) -> str | None:
     """
     if entry.reads == "macro":
         averaged = selection.computed[selection.averaged(entry)]
-        if averaged.reads == "ratio" and averaged.rows[1] == Row.total:
+        if averaged.reads == "ratio" and averaged.rows[1] == CountRow.total:
             return None
     return entry.interval
 
@@ -295,13 +296,13 @@ def _rests_on(entries: Sequence[Index]) -> Array:
     return rows
 
 
-def _rows_of(entry: Index) -> list[Row]:
+def _rows_of(entry: Index) -> list[CountRow]:
     if entry.reads in ("ratio", "micro"):
-        row = Row(entry.rows[1])
+        row = CountRow(entry.rows[1])
         found = [AS_ITEMS.get(row, row)]
-        return [*found, Row.total] if entry.reads == "micro" else found
+        return [*found, CountRow.total] if entry.reads == "micro" else found
     if entry.scored and entry.scope == "class":
-        return [Row.support, Row.negatives]
+        return [CountRow.support, CountRow.negatives]
     if entry.scope == "overall":
-        return [Row.answered if entry.universe == "classified" else Row.total]
-    return [row for why in entry.undefined for row in RESTS_ON.get(why, ())] or [Row.total]
+        return [CountRow.answered if entry.universe == "classified" else CountRow.total]
+    return [row for why in entry.undefined for row in RESTS_ON.get(why, ())] or [CountRow.total]

@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-Array = NDArray[np.float64]
+from rprime.core.arrays import FloatArray
 
 _SMALLEST: float = float(np.finfo(np.float64).tiny)
 _FAR = 1e-200
 _NEGLIGIBLE = -40.0  # log of what is left out of a series that starts with 1
 
 
-def normal_quantile(confidence: ArrayLike) -> Array:
+def normal_quantile(confidence: ArrayLike) -> FloatArray:
     """Quantile z with P(-z < Z < z) = confidence for a standard normal Z, elementwise.
 
     Parameters
@@ -24,7 +24,7 @@ def normal_quantile(confidence: ArrayLike) -> Array:
     return _floats(-special.ndtri((1 - _floats(confidence)) / 2))
 
 
-def one_sided_quantile(alpha: ArrayLike) -> Array:
+def one_sided_quantile(alpha: ArrayLike) -> FloatArray:
     """Quantile z with P(Z > z) = alpha for a standard normal Z, elementwise.
 
     Parameters
@@ -35,7 +35,7 @@ def one_sided_quantile(alpha: ArrayLike) -> Array:
     return _floats(-special.ndtri(_floats(alpha)))
 
 
-def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> tuple[Array, Array]:
+def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Lower and upper score limits of a proportion.
 
     Parameters
@@ -66,7 +66,7 @@ def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> tuple[Array
 
 def clopper_pearson(
     successes: ArrayLike, trials: ArrayLike, confidence: ArrayLike
-) -> tuple[Array, Array]:
+) -> tuple[FloatArray, FloatArray]:
     """Lower and upper exact limits of a proportion.
 
     Parameters
@@ -96,7 +96,7 @@ def clopper_pearson(
     )
 
 
-def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -> Array:
+def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -> FloatArray:
     """Exact one-sided P(X >= successes) for X ~ Bin(trials, share), elementwise.
 
     Parameters
@@ -127,7 +127,7 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
     return _where_valid(n > 0, np.where(inside, tail, np.where(x > 0, 0.0, 1.0)))
 
 
-def _log_far_tail(x: Array, n: Array, p: Array) -> Array:
+def _log_far_tail(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     """Log of P(X >= x) far above the mean: the first probability times a series.
 
     The ratio of one probability to the one before falls from the first on, so that so many
@@ -143,7 +143,7 @@ def _log_far_tail(x: Array, n: Array, p: Array) -> Array:
     return _floats(_log_probability(x, n, p) + np.log(series))
 
 
-def _log_probability(x: Array, n: Array, p: Array) -> Array:
+def _log_probability(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     """Log of P(X = x) for 0 < x <= n, by deviances, in which large counts do not cancel.
 
     Source: Loader 2000.
@@ -156,7 +156,7 @@ def _log_probability(x: Array, n: Array, p: Array) -> Array:
     return np.where(x < n, partly, n * np.log(p))
 
 
-def _deviance(x: Array, mean: Array) -> Array:
+def _deviance(x: FloatArray, mean: FloatArray) -> FloatArray:
     """Compute x log(x / mean) + mean - x, by its series where the two are close."""
     v = (x - mean) / (x + mean)
     far = x * np.log(x / mean) + mean - x
@@ -167,7 +167,7 @@ def _deviance(x: Array, mean: Array) -> Array:
     return np.where(close, (x - mean) * v + 2 * x * v * series, far)
 
 
-def _stirling_error(n: Array) -> Array:
+def _stirling_error(n: FloatArray) -> FloatArray:
     """Compute log n! minus Stirling's formula, by its series where n is large."""
     square = np.maximum(n, 16.0) ** 2
     parts = (1 / 1680 - 1 / (1188 * square)) / square
@@ -179,16 +179,18 @@ def _stirling_error(n: Array) -> Array:
     return np.where(n < 16, small, series)
 
 
-def _sample(successes: ArrayLike, trials: ArrayLike) -> tuple[Array, Array, NDArray[np.bool_]]:
+def _sample(
+    successes: ArrayLike, trials: ArrayLike
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """Successes and trials as floats, where they are valid, and a harmless 0 of 1 elsewhere."""
     x, n = _floats(successes), _floats(trials)
     valid = (n > 0) & (x >= 0) & (x <= n)
     return np.where(valid, x, 0.0), np.where(valid, n, 1.0), valid
 
 
-def _where_valid(valid: NDArray[np.bool_], values: NDArray[Any]) -> Array:
+def _where_valid(valid: NDArray[np.bool_], values: NDArray[Any]) -> FloatArray:
     return np.where(valid, values, np.nan)
 
 
-def _floats(values: ArrayLike) -> Array:
+def _floats(values: ArrayLike) -> FloatArray:
     return np.asarray(values, dtype=np.float64)

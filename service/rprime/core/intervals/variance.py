@@ -4,8 +4,9 @@ from typing import Literal
 
 import numpy as np
 
-from rprime.core.cells import Array, DenseCells, SparseCells
-from rprime.core.counts import Counts, Row
+from rprime.core.arrays import Array
+from rprime.core.cells import DenseCells, SparseCells
+from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.gradient import CellGradient, ClassGradient, Gradient
 from rprime.core.table import ConfusionTable
@@ -19,7 +20,7 @@ ROUNDING = 1e-13
 CANCELLED = 1e-24
 # So many numbers at a time: they stay in the cache, and 100 000 classes in the memory.
 BLOCK = 2**17
-MARGINS = np.array([Row.tp, Row.support, Row.predicted, Row.total])
+MARGINS = np.array([CountRow.tp, CountRow.support, CountRow.predicted, CountRow.total])
 
 
 @np.errstate(all="ignore")
@@ -67,7 +68,7 @@ def _without_rounding(values: Values, gradient: ClassGradient, result: Array) ->
 
 def _random(table: ConfusionTable, whole: ConfusionTable, counts: Counts, kinds: Array) -> Array:  # noqa: ARG001 (as for fixed rows)
     """Variance over all items, of which there are TP, FN, FP and TN."""
-    items = counts.rows[Row.tp : Row.tn + 1, ..., :-1]
+    items = counts.rows[CountRow.tp : CountRow.tn + 1, ..., :-1]
     if table.spurious is None:
         # The indices do not change with the scale, so their influences have mean 0.
         return np.asarray(np.add.reduce(items[:, None] * (kinds * kinds), axis=0))
@@ -238,38 +239,3 @@ def _cell_numbers(table: ConfusionTable) -> tuple[Array, Array]:
         rows, columns = np.indices((table.k, table.k))
         return rows.ravel(), columns.ravel()
     return cells.rows, cells.columns
-
-
-def covariances(
-    first: Gradient, second: Gradient, table: ConfusionTable, sampling: Sampling
-) -> Array:
-    """Covariance of each index of the first with the one of the second at its place, (n, ...).
-
-    Notes
-    -----
-    Polarised: a quarter of Var(p + q) - Var(p - q).
-    """
-    plus, minus = (variances(_added(first, second, sign), table, sampling) for sign in (1.0, -1.0))
-    return np.asarray((plus - minus) / 4)
-
-
-def _added(first: Gradient, second: Gradient, sign: float) -> Gradient:
-    unclassified = None
-    if first.unclassified is not None and second.unclassified is not None:
-        unclassified = first.unclassified + sign * second.unclassified
-    places = dict(first.by_cell).keys() | dict(second.by_cell).keys()
-
-    def by_cell(place: int) -> CellGradient:
-        parts = (first, second)
-
-        def added(rows: Array, columns: Array) -> Array:
-            one, other = (part.at(rows, columns)[place] for part in parts)
-            return np.asarray(one + sign * other)
-
-        return added
-
-    return Gradient(
-        first.factors + sign * second.factors,
-        unclassified,
-        tuple((place, by_cell(place)) for place in sorted(places)),
-    )

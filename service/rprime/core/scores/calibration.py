@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 
 TOLERANCE = 1e-6
 """How far a row of probabilities may be from a sum of 1."""

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.scores.calibration import errors_by_confidence
 from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.scores import Scores
 
 MOST_POINTS = 1000
 """Of one curve."""
-Columns = dict[str, Array]
+CurveColumns = dict[str, Array]
 """A curve: its coordinates and thresholds by name, shape (points,) each. An item counts where
 its score is at least the threshold; the threshold is NaN where none does."""
 
@@ -44,7 +44,7 @@ class Detections:
         threshold = np.append(np.nan, column[ranking.order[starts]])
         return cls(threshold, tp, total - tp)
 
-    def roc(self) -> Columns:
+    def roc(self) -> CurveColumns:
         """The ROC curve, from (0, 0) to (1, 1)."""
         kept = thinned(self.fp, self.tp)
         return {
@@ -53,7 +53,7 @@ class Detections:
             "threshold": self.threshold[kept],
         }
 
-    def precision_recall(self) -> Columns:
+    def precision_recall(self) -> CurveColumns:
         """The precision-recall curve; where nothing is found, precision is given as 1."""
         recall = self.tp / self.tp[-1]
         precision = np.ones(len(self.tp))
@@ -66,7 +66,7 @@ class Detections:
         }
 
 
-def risk_coverage(scores: Scores) -> Columns:
+def risk_coverage(scores: Scores) -> CurveColumns:
     """Error rate among the items of the highest top scores, by how many these are."""
     answered, wrong = errors_by_confidence(scores.confidence, scores.correct)
     risk = np.append(0.0, wrong[1:] / answered[1:])
@@ -79,7 +79,7 @@ def risk_coverage(scores: Scores) -> Columns:
     }
 
 
-def rejection_sweep(scores: Scores) -> Columns:
+def rejection_sweep(scores: Scores) -> CurveColumns:
     """What leaving items of a low top score unclassified does to overall indices.
 
     Notes

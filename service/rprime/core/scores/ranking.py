@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +164,7 @@ def _starts(new: Array) -> Array | None:
 
 
 @dataclass(frozen=True, eq=False)
-class Ranking:
+class ScoreRankings:
     """What the orders of the items by the scores of each class say.
 
     Parameters
@@ -189,7 +189,7 @@ class Ranking:
     weighted: Array | None = None
 
 
-def rank(values: Array, true: Array, groups: Array | None, *, influences: bool) -> Ranking:
+def rank(values: Array, true: Array, groups: Array | None, *, influences: bool) -> ScoreRankings:
     """Rank the items by the scores of each class in turn.
 
     Parameters
@@ -229,8 +229,8 @@ def rank(values: Array, true: Array, groups: Array | None, *, influences: bool) 
     np.fill_diagonal(pairs, 0.0)
     separation = np.divide(wins, pairs, out=np.full((k, k), np.nan), where=pairs > 0)
     if not influences:
-        return Ranking(auc, precision, separation)
-    return Ranking(auc, precision, separation, variances, total[0], total[1])
+        return ScoreRankings(auc, precision, separation)
+    return ScoreRankings(auc, precision, separation, variances, total[0], total[1])
 
 
 def squares(influence: Array, groups: Array | None) -> float:

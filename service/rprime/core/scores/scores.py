@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import CODE, NON_NEGATIVE, Index, from_scores, mean_of_items
 from rprime.core.scores import calibration
 from rprime.core.scores.calibration import (
@@ -18,7 +18,7 @@ from rprime.core.scores.calibration import (
     brier_scores,
     places_of_truth,
 )
-from rprime.core.scores.ranking import Ranking, rank
+from rprime.core.scores.ranking import ScoreRankings, rank
 
 DEFAULT_TOP = 5
 """How many of the highest scores `top_k_accuracy` looks at; at most all but one class."""
@@ -41,7 +41,7 @@ class Scores:
     true: Array
     values: Array
     groups: Array | None = None
-    _rankings: dict[bool, Ranking] = field(default_factory=dict, init=False, repr=False)
+    _rankings: dict[bool, ScoreRankings] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def k(self) -> int:
@@ -114,7 +114,7 @@ class Scores:
         """
         return np.asarray(self.places < (most or max(1, min(DEFAULT_TOP, self.k - 1))))
 
-    def ranking(self, *, influences: bool = False) -> Ranking:
+    def ranking(self, *, influences: bool = False) -> ScoreRankings:
         """Give the ranking by each class; variances only where these are ever asked for."""
         known = self._rankings.get(influences) or self._rankings.get(True)
         if known is None:

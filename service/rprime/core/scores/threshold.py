@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import select

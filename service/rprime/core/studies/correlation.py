@@ -6,7 +6,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import Index
 
 MOST_COMPARISONS = 4_000_000

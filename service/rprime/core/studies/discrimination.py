@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.options import Options
 from rprime.core.selection import select
@@ -25,7 +25,7 @@ MOST_CELLS = 1_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Subject:
+class TracedIndex:
     """An index whose lines are asked for.
 
     Parameters
@@ -58,7 +58,7 @@ class Line:
         the same value, or "undefined", there are no values to compare.
     """
 
-    subject: Subject
+    subject: TracedIndex
     k: int
     p: float
     points: Array
@@ -115,7 +115,7 @@ def series_tables(shares: Array, rates: Array, unequal: Array) -> ConfusionTable
 
 
 def discriminate(
-    subjects: Sequence[Subject], k: int, imbalances: Sequence[float], resolution: int
+    subjects: Sequence[TracedIndex], k: int, imbalances: Sequence[float], resolution: int
 ) -> list[Line]:
     """Trace the lines of indices for one number of classes.
 
@@ -144,7 +144,7 @@ def discriminate(
 
 
 def _traced(
-    subjects: Sequence[Subject], k: int, imbalances: Sequence[float], grid: Array
+    subjects: Sequence[TracedIndex], k: int, imbalances: Sequence[float], grid: Array
 ) -> list[list[Line]]:
     """Trace the lines of every subject, all tables of the grid in one stack."""
     shares = proportions(k, np.array(imbalances, dtype=np.float64))
@@ -159,7 +159,7 @@ def _traced(
     ]
 
 
-def _of(values: Values, subject: Subject) -> Array:
+def _of(values: Values, subject: TracedIndex) -> Array:
     found = values.lookup(subject.index.scope, subject.index.key)
     found = found if subject.class_ is None else found[..., subject.class_ - 1]
     exists = np.isfinite(found)
@@ -205,7 +205,7 @@ class _Tracing:
         Of series x and y at every rate, shape (p, 2, n).
     """
 
-    subject: Subject
+    subject: TracedIndex
     shares: Array
     grid: Array
     values: Array

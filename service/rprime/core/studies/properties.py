@@ -12,8 +12,8 @@ from typing import Literal
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.index import Index, Scope
+from rprime.core.arrays import Array
+from rprime.core.index import Index, IndexScope
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.core.table import ConfusionTable
@@ -86,11 +86,11 @@ def properties_of(index: Index) -> Properties:
 
 
 @cache
-def all_properties() -> dict[tuple[Scope, str], Properties]:
+def all_properties() -> dict[tuple[IndexScope, str], Properties]:
     """Find the properties of the whole catalog, by scope and key."""
-    drawn = [_Drawn.of(k) for k in SIZES]
-    found: dict[tuple[Scope, str], Properties] = {}
-    scopes: tuple[Scope, Scope] = ("class", "overall")
+    drawn = [_DrawnTables.of(k) for k in SIZES]
+    found: dict[tuple[IndexScope, str], Properties] = {}
+    scopes: tuple[IndexScope, IndexScope] = ("class", "overall")
     for scope in scopes:
         relations = _Relations.of(scope, drawn)
         for place, entry in enumerate(drawn[0].entries(scope)):
@@ -110,11 +110,11 @@ def all_properties() -> dict[tuple[Scope, str], Properties]:
     return found
 
 
-Change = Literal["reordered", "scaled", "resampled", "transposed"]
+TableChange = Literal["reordered", "scaled", "resampled", "transposed"]
 
 
 @dataclass(frozen=True, eq=False)
-class _Drawn:
+class _DrawnTables:
     """The catalog on tables of k classes and on what becomes of them.
 
     Parameters
@@ -133,10 +133,10 @@ class _Drawn:
     per_class: dict[str, Array]
     overall: dict[str, Array]
     own: Array
-    related: dict[tuple[Scope, Extent], Array]
+    related: dict[tuple[IndexScope, Extent], Array]
 
     @classmethod
-    def of(cls, k: int) -> "_Drawn":
+    def of(cls, k: int) -> "_DrawnTables":
         """Draw tables of k classes, always the same ones."""
         rng = np.random.default_rng(k)
         options = _options(rng, k)
@@ -165,11 +165,11 @@ class _Drawn:
             _related(rng, options, k),
         )
 
-    def entries(self, scope: Scope) -> tuple[Index, ...]:
+    def entries(self, scope: IndexScope) -> tuple[Index, ...]:
         """Give the indices of a scope, in the order of the values."""
         return self.selection.per_class if scope == "class" else self.selection.overall
 
-    def keeps(self, scope: Scope, place: int, change: Change) -> bool:
+    def keeps(self, scope: IndexScope, place: int, change: TableChange) -> bool:
         """Whether an index is the same after a change."""
         values = self.per_class if scope == "class" else self.overall
         return _same(values[""][place], values[change][place])
@@ -179,7 +179,7 @@ class _Drawn:
         resampled = self.own[place].diagonal(axis1=-2, axis2=-1)
         return _same(self.per_class[""][place], resampled)
 
-    def turns(self, scope: Scope, key: str, other: str) -> bool:
+    def turns(self, scope: IndexScope, key: str, other: str) -> bool:
         """Whether an index is another one once truth and prediction are exchanged."""
         values = self.per_class if scope == "class" else self.overall
         keys = [entry.key for entry in self.entries(scope)]
@@ -202,7 +202,7 @@ class _Relations:
     orders: dict[Extent, list[tuple[bytes, bytes]]]
 
     @classmethod
-    def of(cls, scope: Scope, drawn: list[_Drawn]) -> "_Relations":
+    def of(cls, scope: IndexScope, drawn: list[_DrawnTables]) -> "_Relations":
         """Rank the tables under every index."""
         extents: tuple[Extent, Extent] = ("always", "same_test_set")
         keys = tuple(entry.key for entry in drawn[0].entries(scope))
@@ -241,13 +241,13 @@ def _tables(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 
 def _related(
     rng: np.random.Generator, options: Options, k: int
-) -> dict[tuple[Scope, Extent], Array]:
+) -> dict[tuple[IndexScope, Extent], Array]:
     """Compute tables whose order under the indices is looked at."""
     free = _tables(rng, (4 * TABLES, k, k))
     # Whole sets of models, each set on a test set of its own.
     same = _tables(rng, (4, TABLES, k, k))
     same *= rng.uniform(10, 100, (4, 1, k, 1)) / same.sum(axis=-1, keepdims=True)
-    found: dict[tuple[Scope, Extent], Array] = {}
+    found: dict[tuple[IndexScope, Extent], Array] = {}
     for tables, extent in ((free, "always"), (same, "same_test_set")):
         per_class, overall = _values(tables, options)
         # Each row is ordered on its own: all tables and classes, or the models on a test set.

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import Index
 from rprime.report.decimals import plural

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.report.decimals import count, plural
 from rprime.report.figures.palette import palette

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.studies.discrimination import Line
 from rprime.report.figures.palette import palette
 from rprime.report.figures.sheet import (

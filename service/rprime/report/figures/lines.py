@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.report.decimals import plural
 from rprime.report.figures.palette import palette
 from rprime.report.figures.sheet import Canvas, Picture, draw, named

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.report.figures.class_values import ClassValueArrays
 from rprime.report.figures.confusion import about
 from rprime.report.figures.palette import palette

@@ -1,4 +1,4 @@
-"""Terms: the entries of a selection that have derivatives, by how these come about."""
+"""The differentiable indices of a selection, sorted by the form of their derivatives."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -6,13 +6,23 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.selection import Selection
 
 
 @dataclass(frozen=True, eq=False)
-class Smooth:
-    """The entries of a selection that have derivatives, by how these come about."""
+class SmoothClassIndices:
+    """The differentiable per-class indices of a selection, by the form of their derivatives.
+
+    Parameters
+    ----------
+    ratios, numerators, denominators
+        Ratios of counts, and their `CountRow`s.
+    functions
+        Differentiable functions of the counts; `bounded` lists those with a finite range.
+    rough
+        Indices without a derivative.
+    """
 
     ratios: Array
     numerators: Array
@@ -22,7 +32,7 @@ class Smooth:
     bounded: Array
 
     @classmethod
-    def of(cls, selection: Selection) -> "Smooth":
+    def of(cls, selection: Selection) -> "SmoothClassIndices":
         """Sort the per-class entries of a selection."""
         computed = selection.computed
         functions = tuple(i for i in selection.functions if computed[i].interval is not None)
@@ -38,22 +48,22 @@ class Smooth:
         )
 
 
-smooth = lru_cache(maxsize=256)(Smooth.of)
+smooth_class_indices = lru_cache(maxsize=256)(SmoothClassIndices.of)
 
 
 @dataclass(frozen=True, eq=False)
-class Terms:
-    """The overall entries of a selection that have derivatives, by what they read.
+class SmoothOverallIndices:
+    """The differentiable overall indices of a selection, by what they read.
 
     Parameters
     ----------
     macro, weighted, means, pooled, moments, by_cell
         Positions among the overall entries.
     macro_of, weighted_of, means_of
-        Positions of the per-class entries that are averaged, in the same order; a function of
-        several means has several.
+        Positions of the averaged per-class entries, in the same order; a function of several
+        means has several.
     means_from
-        Where the averages of each function of means start.
+        Start of the averages of each function of means.
     numerators, denominators
         Of the pooled ratios, as `Row`s.
     """
@@ -72,7 +82,7 @@ class Terms:
     by_cell: Array
 
     @classmethod
-    def of(cls, selection: Selection) -> "Terms":
+    def of(cls, selection: Selection) -> "SmoothOverallIndices":
         """Sort the overall entries of a selection."""
         overall, place = selection.overall, selection.place
 
@@ -108,7 +118,7 @@ class Terms:
         return np.concatenate(parts)
 
 
-terms = lru_cache(maxsize=256)(Terms.of)
+smooth_overall_indices = lru_cache(maxsize=256)(SmoothOverallIndices.of)
 
 
 def _integers(values: Iterable[int]) -> Array:

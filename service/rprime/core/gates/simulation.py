@@ -1,10 +1,11 @@
-"""Rehearsal: the evidence that a gate would get from draws of an unchanged model."""
+"""Simulation: the evidence that a gate gets from draws of an unchanged model."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
+from rprime.core.arrays import FloatArray
 from rprime.core.comparison.difference import (
     CODE,
     INFLUENCE,
@@ -13,13 +14,12 @@ from rprime.core.comparison.difference import (
     UNPAIRED,
     Difference,
 )
-from rprime.core.comparison.influence import class_guard, overall_guard
-from rprime.core.comparison.joint import class_proportion, overall_proportion
-from rprime.core.counts import Row
-from rprime.core.gates.draws import Draws
+from rprime.core.comparison.joint_counts import class_proportion, overall_proportion
+from rprime.core.comparison.paired_variance import class_guard, overall_guard
+from rprime.core.counts import CountRow
 from rprime.core.gates.estimate import Estimate, estimate
+from rprime.core.gates.resampling import SimulatedPredictions
 from rprime.core.gates.rules import Rule
-from rprime.core.gates.verdict import Array
 from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import ClassGradient, Gradient
@@ -33,7 +33,7 @@ NOISE = 1e-20
 
 
 @dataclass(frozen=True, eq=False)
-class Rehearsal:
+class Simulation:
     """A stack of draws as the gate would see it.
 
     Parameters
@@ -46,7 +46,7 @@ class Rehearsal:
         Whether the gate sees the items, or two tables.
     """
 
-    draws: Draws
+    draws: SimulatedPredictions
     indices: tuple[str, ...]
     paired: bool
 
@@ -72,7 +72,7 @@ class Rehearsal:
         return old, new
 
     @cached_property
-    def class_variance(self) -> Array:
+    def class_variance(self) -> FloatArray:
         """Variance of the differences of per-class indices, shape (computed, ..., k)."""
         old, new = self.class_gradients
         if self.paired:
@@ -81,7 +81,7 @@ class Rehearsal:
         before, after = (class_variances(values, gradient) for values, gradient in sides)
         return before + after
 
-    def overall_variance(self, place: int) -> Array:
+    def overall_variance(self, place: int) -> FloatArray:
         """Variance of the differences of one overall index, shape (...)."""
         old, new = (_only(gradient, place) for gradient in self.overall_gradients)
         if not self.paired:
@@ -118,7 +118,7 @@ class Rehearsal:
         method = INFLUENCE if self.paired else UNPAIRED
         return replace(draft, methods=np.where(exists, method, NO_METHOD))
 
-    def _untested(self, old: Array, new: Array, entry: Index) -> Difference:
+    def _untested(self, old: FloatArray, new: FloatArray, entry: Index) -> Difference:
         """Differences before their evidence is known."""
         changed = np.broadcast_to(self._exclusions_differ(entry), new.shape)
         unknown = np.full(new.shape, np.nan)
@@ -137,7 +137,7 @@ class Rehearsal:
             items=unknown,
         )
 
-    def _exclusions_differ(self, entry: Index) -> Array:
+    def _exclusions_differ(self, entry: Index) -> FloatArray:
         """Whether an average leaves out other classes in the draw of one side."""
         old, new = self.values
         if entry.reads not in ("macro", "means"):
@@ -145,7 +145,7 @@ class Rehearsal:
         rows = [old.selection.place[key] for key in entry.of]
         return np.asarray((old.defined[rows] != new.defined[rows]).any((0, -1)))[..., None]
 
-    def flips(self, entry: Index) -> tuple[Array, Array, Array] | None:
+    def flips(self, entry: Index) -> tuple[FloatArray, FloatArray, FloatArray] | None:
         """Gains, losses and trials, (..., k) or (..., 1); None for what is no proportion."""
         overall = entry.scope == "overall"
         row = (
@@ -156,7 +156,9 @@ class Rehearsal:
         return None if row is None else _flips(self.draws, row, overall=overall)
 
 
-def _by_items(draft: Difference, gains: Array, losses: Array, trials: Array) -> Difference:
+def _by_items(
+    draft: Difference, gains: FloatArray, losses: FloatArray, trials: FloatArray
+) -> Difference:
     """Use Tango's test of a proportion of paired items."""
     exists = np.isfinite(draft.value) & (trials > 0)
     known = [np.where(exists, part, np.nan) for part in (gains, losses, trials)]
@@ -170,20 +172,22 @@ def _by_items(draft: Difference, gains: Array, losses: Array, trials: Array) -> 
     )
 
 
-def _flips(draws: Draws, row: Row, *, overall: bool) -> tuple[Array, Array, Array]:
+def _flips(
+    draws: SimulatedPredictions, row: CountRow, *, overall: bool
+) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Gains and losses of a proportion, and its trials, shape (..., k) or (..., 1)."""
     gains, losses = draws.new - draws.both, draws.old - draws.both
     right = [np.diagonal(part, axis1=-2, axis2=-1) for part in (gains, losses)]
-    if row in (Row.tp, Row.fn, Row.not_wrong):
+    if row in (CountRow.tp, CountRow.fn, CountRow.not_wrong):
         counted, trials = right, draws.baseline.support
     else:
         entering = [part.sum(-2) for part in (gains, losses)]
         wrongly = [every - own for every, own in zip(entering, right, strict=True)]
         support, total = draws.baseline.support, draws.baseline.total[..., None]
-        predicted = row == Row.predicted
+        predicted = row == CountRow.predicted
         counted = entering if predicted else wrongly
         trials = total + 0 * support if predicted else total - support
-    better, worse = counted[::-1] if row in (Row.fn, Row.tn) else counted
+    better, worse = counted[::-1] if row in (CountRow.fn, CountRow.tn) else counted
     parts = (np.asarray(better), np.asarray(worse), np.asarray(trials))
     if not overall:
         return parts
@@ -191,7 +195,9 @@ def _flips(draws: Draws, row: Row, *, overall: bool) -> tuple[Array, Array, Arra
     return gained, lost, tried
 
 
-def _class_variance(draws: Draws, old: ClassGradient, new: ClassGradient) -> Array:
+def _class_variance(
+    draws: SimulatedPredictions, old: ClassGradient, new: ClassGradient
+) -> FloatArray:
     """Sum T phi^2 - (sum T phi)^2 / w of per-class indices, shape (computed, ..., k)."""
     counts = _kinds(draws)
     total = counts.sum((0, 1))
@@ -206,7 +212,7 @@ def _class_variance(draws: Draws, old: ClassGradient, new: ClassGradient) -> Arr
     return _without_noise(second - first**2 / total, own)
 
 
-def _kinds(draws: Draws) -> Array:
+def _kinds(draws: SimulatedPredictions) -> FloatArray:
     """Items of each class by kind before and after: [TP, FN, FP, TN] by [hit, other], (..., k)."""
     same, old, new = draws.kept + draws.both, draws.kept + draws.old, draws.kept + draws.new
     parts = []
@@ -218,19 +224,19 @@ def _kinds(draws: Draws) -> Array:
     return np.array(parts)
 
 
-def _own(cells: Array) -> Array:
+def _own(cells: FloatArray) -> FloatArray:
     return np.asarray(np.diagonal(cells, axis1=-2, axis2=-1))
 
 
-def _foreign(cells: Array) -> Array:
+def _foreign(cells: FloatArray) -> FloatArray:
     return np.asarray(cells.sum(-2) - _own(cells))
 
 
-def _own_rows(cells: Array) -> Array:
+def _own_rows(cells: FloatArray) -> FloatArray:
     return np.asarray(cells.sum(-1))
 
 
-def _overall_variance(draws: Draws, old: Gradient, new: Gradient) -> Array:
+def _overall_variance(draws: SimulatedPredictions, old: Gradient, new: Gradient) -> FloatArray:
     """Sum T phi^2 - (sum T phi)^2 / w of one overall index, shape (...)."""
     before, after = _at_cells(old), _at_cells(new)
     then, now = draws.old * before, draws.new * after
@@ -241,7 +247,7 @@ def _overall_variance(draws: Draws, old: Gradient, new: Gradient) -> Array:
     return _without_noise(square - shift**2 / draws.baseline.total, own)
 
 
-def _coincidence(draws: Draws, before: Array, after: Array) -> Array:
+def _coincidence(draws: SimulatedPredictions, before: FloatArray, after: FloatArray) -> FloatArray:
     """Sum of the products of both influences of every item, shape (...)."""
     if draws.joint is not None:
         return np.asarray(np.einsum("...rij,...ri,...rj->...", draws.joint, before, after))
@@ -250,7 +256,7 @@ def _coincidence(draws: Draws, before: Array, after: Array) -> Array:
     return np.asarray((draws.kept * before * after).sum((-2, -1)) + (then * now / moving).sum(-1))
 
 
-def _at_cells(gradient: Gradient) -> Array:
+def _at_cells(gradient: Gradient) -> FloatArray:
     """Influence of an item of every cell, shape (..., k, k), of a single index."""
     diagonal, row, column = gradient.factors[:, 0]
     cells = row[..., :, None] + column[..., None, :]
@@ -261,7 +267,7 @@ def _only(gradient: Gradient, place: int) -> Gradient:
     return Gradient(gradient.factors[:, place : place + 1])
 
 
-def _guard(old: Gradient, new: Gradient, support: Array) -> Array:
+def _guard(old: Gradient, new: Gradient, support: FloatArray) -> FloatArray:
     """Small-class guard of one overall index, shape (...); see `overall_guard`."""
     classes = support.shape[-1]
     before, after = (Gradient(side.factors.reshape(3, -1, classes)) for side in (old, new))
@@ -269,9 +275,9 @@ def _guard(old: Gradient, new: Gradient, support: Array) -> Array:
     return np.asarray(guard.reshape(support.shape[:-1]))
 
 
-def _without_noise(variance: Array, own: Array) -> Array:
+def _without_noise(variance: FloatArray, own: FloatArray) -> FloatArray:
     return np.where(variance > NOISE * own, variance, 0.0)
 
 
-def _finite(values: Array) -> Array:
+def _finite(values: FloatArray) -> FloatArray:
     return np.where(np.isfinite(values), values, np.nan)

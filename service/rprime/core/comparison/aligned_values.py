@@ -1,4 +1,4 @@
-"""Contrast: the values of two sides, over the same classes, become differences with evidence."""
+"""Differences of two sides over the same classes, with their evidence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from rprime.core.cells import Array
+from rprime.core.arrays import Array
 from rprime.core.comparison.difference import (
     CODE,
     INFLUENCE,
@@ -16,9 +16,10 @@ from rprime.core.comparison.difference import (
     UNPAIRED,
     Difference,
 )
-from rprime.core.comparison.influence import (
+from rprime.core.comparison.joint_counts import class_proportion, overall_proportion
+from rprime.core.comparison.paired_variance import (
+    PairedItems,
     PairedVariance,
-    Pairs,
     class_guard,
     class_variance,
     grouped_class_variances,
@@ -26,8 +27,7 @@ from rprime.core.comparison.influence import (
     overall_guard,
     overall_variance,
 )
-from rprime.core.comparison.joint import class_proportion, overall_proportion
-from rprime.core.counts import Row
+from rprime.core.counts import CountRow
 from rprime.core.intervals.delong import paired_score_variance, score_variance
 from rprime.core.intervals.delta import class_gradient, classified_entries, overall_gradient
 from rprime.core.intervals.gradient import ClassGradient, Gradient
@@ -38,7 +38,7 @@ G = TypeVar("G", Gradient, ClassGradient)
 
 
 @dataclass(frozen=True, eq=False)
-class Contrast:
+class AlignedValues:
     """Two sides as values over one list of classes.
 
     Parameters
@@ -64,8 +64,8 @@ class Contrast:
     baseline: Values
     own: tuple[Array, Array]
     common: Array
-    pairs: Pairs | None
-    groups: tuple[Pairs | None, Pairs | None]
+    pairs: PairedItems | None
+    groups: tuple[PairedItems | None, PairedItems | None]
     comparable: bool
     one_test_set: bool
 
@@ -227,10 +227,10 @@ class Contrast:
             )
             total[place] = found[self.common] if of_class else found
 
-    def _each_side(self, old: G, new: G) -> Iterable[tuple[Pairs | None, G, Values]]:
+    def _each_side(self, old: G, new: G) -> Iterable[tuple[PairedItems | None, G, Values]]:
         return zip(self.groups, (old, new), (self.baseline, self.candidate), strict=True)
 
-    def _with_evidence(self, draft: "_Draft", rows: list[Row | None]) -> Difference:
+    def _with_evidence(self, draft: "_Draft", rows: list[CountRow | None]) -> Difference:
         """Choose the test of each index: Tango for a proportion of paired items, else normal."""
         with np.errstate(all="ignore"):  # what does not exist is NaN, and stays so
             of_class = draft.value.ndim > 1
@@ -260,7 +260,7 @@ class Contrast:
             **evidence,
         )
 
-    def _counted(self, row: Row, variance: "_Variance", place: int) -> dict[str, Array]:
+    def _counted(self, row: CountRow, variance: "_Variance", place: int) -> dict[str, Array]:
         """Evidence of a proportion in whole items, of the common classes or overall."""
         per_class = variance.total.ndim > 1
         if self.pairs is not None:
@@ -281,23 +281,23 @@ class Contrast:
         }
         return hits | {"trials": self._trials(row, per_class=per_class)}
 
-    def _design_effect(self, row: Row, known: Array) -> Array:
+    def _design_effect(self, row: CountRow, known: Array) -> Array:
         """Fill in the largest possible one where nothing varies, so that nothing can be known."""
         overall, of_class = self._largest_design_effects
-        by_class = known.ndim > 0 and OF_CLASS.get(row) == Row.support
+        by_class = known.ndim > 0 and OF_CLASS.get(row) == CountRow.support
         return np.where(np.isnan(known), of_class[self.common] if by_class else overall, known)
 
     @cached_property
     def _largest_design_effects(self) -> tuple[float, Array]:
         return (1.0, np.ones(0)) if self.pairs is None else self.pairs.largest_design_effects()
 
-    def _hits(self, side: Values, row: Row, *, per_class: bool) -> Array:
+    def _hits(self, side: Values, row: CountRow, *, per_class: bool) -> Array:
         rows = side.counts.rows[row]
         return rows[self.common] if per_class else rows[-1]
 
-    def _trials(self, row: Row, *, per_class: bool) -> Array:
+    def _trials(self, row: CountRow, *, per_class: bool) -> Array:
         """Items that the share is of; NaN instead of none."""
-        among = OF_CLASS.get(row, Row.total) if per_class else Row.total
+        among = OF_CLASS.get(row, CountRow.total) if per_class else CountRow.total
         rows = self.candidate.counts.rows[among]
         trials = rows[self.common] if per_class else rows[-1]
         return np.where(trials > 0, trials, np.nan)
@@ -305,10 +305,10 @@ class Contrast:
 
 COUNTED = ("gains", "losses", "trials", "baseline_hits", "candidate_hits")
 OF_CLASS = {
-    Row.tp: Row.support,
-    Row.fn: Row.support,
-    Row.fp: Row.negatives,
-    Row.tn: Row.negatives,
+    CountRow.tp: CountRow.support,
+    CountRow.fn: CountRow.support,
+    CountRow.fp: CountRow.negatives,
+    CountRow.tn: CountRow.negatives,
 }
 """What a per-class count is a share of; of all items where not named."""
 

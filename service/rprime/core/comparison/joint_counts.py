@@ -1,29 +1,29 @@
-"""Joint: how often each true class met each pair of old and new predictions."""
+"""Joint counts of true class, old and new prediction."""
 
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.counts import Row
+from rprime.core.arrays import Array
+from rprime.core.counts import CountRow
 from rprime.core.index import Index
 from rprime.core.items import Items
 
 MOST_BINS = 1 << 22
-"""Up to here all combinations are counted in an array, above it the codes are sorted."""
+"""Most combinations to count in an array; with more, the codes are sorted."""
 
 
 @dataclass(frozen=True, eq=False)
-class Joint:
-    """Counts T[r, j1, j2] of the combinations that occur, in the order of their codes.
+class JointCounts:
+    """Counts T[r, j1, j2] of the observed combinations, in the order of their codes.
 
     Parameters
     ----------
     true, old, new
         Shape (c,): true class, baseline's and candidate's prediction; k is unclassified.
     items
-        Shape (c,): how many items, as float64; every item counts once.
+        Shape (c,): number of items, as float64; every item counts once.
     k
         Number of classes.
     """
@@ -35,7 +35,7 @@ class Joint:
     k: int
 
     @classmethod
-    def count(cls, baseline: Items, candidate: Items, k: int) -> "Joint":
+    def count(cls, baseline: Items, candidate: Items, k: int) -> "JointCounts":
         """Count two predictions of the same items."""
         codes = joint_codes(baseline, candidate, k)
         if k * (k + 1) ** 2 <= MOST_BINS:
@@ -49,7 +49,7 @@ class Joint:
         return cls(true, old, new, items.astype(np.float64), k)
 
     def combination_of(self, baseline: Items, candidate: Items) -> Array:
-        """Position among the combinations of every item, shape (n,)."""
+        """Return the position of every item's combination, shape (n,)."""
         known = (self.true * (self.k + 1) + self.old) * (self.k + 1) + self.new
         return np.searchsorted(known, joint_codes(baseline, candidate, self.k))
 
@@ -77,8 +77,8 @@ class Joint:
         """Sum the items of some combinations by class, shape (k,)."""
         return np.bincount(classes[where], self.items[where], self.k)
 
-    def flips(self, row: Row, *, per_class: bool) -> tuple[Array, Array]:
-        """Items that newly count, and that no longer count, in a one-vs-rest count.
+    def flips(self, row: CountRow, *, per_class: bool) -> tuple[Array, Array]:
+        """Return the items that enter and that leave a one-vs-rest count.
 
         Parameters
         ----------
@@ -90,9 +90,9 @@ class Joint:
         if row in COMPLEMENTS:
             return self.flips(COMPLEMENTS[row], per_class=per_class)[::-1]
         if not per_class:
-            before, after = self._counts(row, self.old), self._counts(row, self.new)
+            before, after = self._is_counted(row, self.old), self._is_counted(row, self.new)
             return self.items @ (after & ~before), self.items @ (before & ~after)
-        if row == Row.tp:
+        if row == CountRow.tp:
             right_before, right_after = self.old == self.true, self.new == self.true
             return (
                 self.by_class(self.true, right_after & ~right_before),
@@ -100,53 +100,57 @@ class Joint:
             )
         return self._entering(row, self.new), self._entering(row, self.old)
 
-    def _counts(self, row: Row, predicted: Array) -> Array:
+    def _is_counted(self, row: CountRow, predicted: Array) -> Array:
         right, answered = predicted == self.true, predicted < self.k
-        return {Row.tp: right, Row.not_wrong: right | ~answered, Row.answered: answered}[row]
+        return {
+            CountRow.tp: right,
+            CountRow.not_wrong: right | ~answered,
+            CountRow.answered: answered,
+        }[row]
 
-    def _entering(self, row: Row, predicted: Array) -> Array:
+    def _entering(self, row: CountRow, predicted: Array) -> Array:
         where = self.moved & (predicted < self.k)
-        if row == Row.fp:
+        if row == CountRow.fp:
             where &= predicted != self.true
         return self.by_class(predicted, where)
 
 
-COMPLEMENTS = {Row.fn: Row.tp, Row.tn: Row.fp}
-"""What counts in one does not count in the other, among the same items."""
+COMPLEMENTS = {CountRow.fn: CountRow.tp, CountRow.tn: CountRow.fp}
+"""Counts that add up to a fixed number of items."""
 
 CLASS_PROPORTIONS = frozenset(
     {
-        (Row.tp, Row.support),
-        (Row.fn, Row.support),
-        (Row.fp, Row.negatives),
-        (Row.tn, Row.negatives),
-        (Row.predicted, Row.total),
+        (CountRow.tp, CountRow.support),
+        (CountRow.fn, CountRow.support),
+        (CountRow.fp, CountRow.negatives),
+        (CountRow.tn, CountRow.negatives),
+        (CountRow.predicted, CountRow.total),
     }
 )
 OVERALL_PROPORTIONS = {
-    (Row.tp, Row.total): Row.tp,
-    (Row.fn, Row.total): Row.fn,
-    (Row.not_wrong, Row.total): Row.not_wrong,
-    (Row.answered, Row.total): Row.answered,
-    (Row.tp, Row.support): Row.tp,
-    (Row.fn, Row.support): Row.fn,
+    (CountRow.tp, CountRow.total): CountRow.tp,
+    (CountRow.fn, CountRow.total): CountRow.fn,
+    (CountRow.not_wrong, CountRow.total): CountRow.not_wrong,
+    (CountRow.answered, CountRow.total): CountRow.answered,
+    (CountRow.tp, CountRow.support): CountRow.tp,
+    (CountRow.fn, CountRow.support): CountRow.fn,
 }
 ANSWERED_PROPORTIONS = {
-    (Row.tp, Row.predicted): Row.tp,
-    (Row.tp, Row.answered): Row.tp,
-    (Row.fp, Row.predicted): Row.fn,
-    (Row.twice_tp, Row.support_and_predicted): Row.tp,
-    (Row.weighted_tp, Row.weighted_union): Row.tp,
+    (CountRow.tp, CountRow.predicted): CountRow.tp,
+    (CountRow.tp, CountRow.answered): CountRow.tp,
+    (CountRow.fp, CountRow.predicted): CountRow.fn,
+    (CountRow.twice_tp, CountRow.support_and_predicted): CountRow.tp,
+    (CountRow.weighted_tp, CountRow.weighted_union): CountRow.tp,
 }
-"""Pooled ratios that are accuracy or its complement where every item is classified."""
-NAMED_PROPORTIONS = {"weighted_recall": Row.tp, "weighted_false_negative_rate": Row.fn}
-"""Averages that are accuracy or its complement: sum of m_i (a_i / m_i) over w."""
+"""Pooled ratios that equal accuracy or its complement where every item is classified."""
+NAMED_PROPORTIONS = {"weighted_recall": CountRow.tp, "weighted_false_negative_rate": CountRow.fn}
+"""Averages that equal accuracy or its complement: sum of m_i (a_i / m_i) over w."""
 
 
 def joint_codes(baseline: Items, candidate: Items, k: int) -> Array:
-    """Give each item one number for its true class and both predictions.
+    """Return one number for the true class and both predictions of each item.
 
-    In the narrowest type that holds them: at a million items memory traffic is the cost.
+    The narrowest type that holds them: at a million items memory traffic dominates the cost.
     """
     kind = np.min_scalar_type(k * (k + 1) ** 2)
     codes = candidate.true.astype(kind)
@@ -156,18 +160,18 @@ def joint_codes(baseline: Items, candidate: Items, k: int) -> Array:
     return codes
 
 
-def class_proportion(entry: Index) -> Row | None:
-    """Count whose share a per-class index is, among items that the true classes fix."""
-    rows = (Row(entry.rows[0]), Row(entry.rows[1]))
+def class_proportion(entry: Index) -> CountRow | None:
+    """Return the count behind a per-class proportion of a number that the truth fixes."""
+    rows = (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
     return rows[0] if entry.reads == "ratio" and rows in CLASS_PROPORTIONS else None
 
 
-def overall_proportion(entry: Index, *, everyone_answered: bool) -> Row | None:
-    """Count whose share of all items an overall index is: accuracy, R' and their equals."""
+def overall_proportion(entry: Index, *, everyone_answered: bool) -> CountRow | None:
+    """Return the count behind an overall proportion of all items: accuracy, R' and equals."""
     if entry.key in NAMED_PROPORTIONS:
         return NAMED_PROPORTIONS[entry.key]
     if entry.reads not in ("ratio", "micro"):
         return None
-    rows = (Row(entry.rows[0]), Row(entry.rows[1]))
+    rows = (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
     known = OVERALL_PROPORTIONS.get(rows)
     return ANSWERED_PROPORTIONS.get(rows) if known is None and everyone_answered else known

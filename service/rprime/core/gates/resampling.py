@@ -1,48 +1,40 @@
-"""Draws: two predictions of one test set by a model that has not changed, in stacks."""
+"""Resampling: two sets of predictions by an unchanged model, in stacks of replicates."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rprime.core.arrays import FloatArray
 from rprime.core.table import ConfusionTable
 
-Array = NDArray[np.float64]
-
-MOST_MATCHED = 10**8
-"""Up to so many items of a class a coincidence is drawn, above it stands for its mean."""
-FINENESS = 2.0**20
+MOST_DRAWN = 10**8
+"""Above so many items of a class the mean replaces a drawn coincidence."""
+GRID = 2.0**20
 
 
 @dataclass(frozen=True, eq=False)
-class Draws:
+class SimulatedPredictions:
     """Old and new predictions of the same items, cell by cell; arrays of shape (..., k, k).
 
     Parameters
     ----------
     kept
-        Items that both models predict alike because they are alike.
+        Items that the new model does not predict anew: both models predict the same class.
     old, new
         The other items, as each model predicts them.
     both
-        Of the other items, those in the same cell with both.
+        The other items that both models put into the same cell.
     joint
-        Shape (..., k, k, k): items by true class, old and new prediction, where that is known;
-        else the coincidences of the other items stand for their mean.
+        Shape (..., k, k, k): items by true class, old and new prediction; None where unknown,
+        then the expected coincidences of the other items are used.
     """
 
-    kept: Array
-    old: Array
-    new: Array
-    both: Array
-    joint: Array | None = None
-
-    @classmethod
-    def of_joint(cls, joint: Array) -> "Draws":
-        """Take joint tables apart."""
-        kept = np.diagonal(joint, axis1=-2, axis2=-1)
-        old, new = joint.sum(-1) - kept, joint.sum(-2) - kept
-        return cls(kept, old, new, np.zeros_like(old), joint)
+    kept: FloatArray
+    old: FloatArray
+    new: FloatArray
+    both: FloatArray
+    joint: FloatArray | None = None
 
     @property
     def baseline(self) -> ConfusionTable:
@@ -55,14 +47,14 @@ class Draws:
         return ConfusionTable.dense(self.kept + self.new)
 
     @property
-    def moving(self) -> Array:
+    def moving(self) -> FloatArray:
         """Items of each class that are not kept, shape (..., k)."""
         return np.add.reduce(self.old, axis=-1)
 
 
 @dataclass(frozen=True, eq=False)
-class Model:
-    """An unchanged model, as a table says it behaves.
+class UnchangedModel:
+    """An unchanged model with the class-wise behaviour of a table.
 
     Parameters
     ----------
@@ -73,12 +65,12 @@ class Model:
         same proportions; 1 for another test set.
     """
 
-    counts: Array
-    redrawn: Array
+    counts: FloatArray
+    redrawn: FloatArray
 
     @classmethod
-    def paired(cls, counts: Array, discordance: float) -> "Model":
-        """Let a given share of items be right with one of the two models alone.
+    def paired(cls, counts: FloatArray, discordance: float) -> "UnchangedModel":
+        """Make a given share of the items discordant: only one of the two models gets them right.
 
         Two predictions made anew are discordant with probability 2 rho (1 - rho), so classes
         that are almost always right or wrong reach less: no unchanged model differs more.
@@ -89,42 +81,42 @@ class Model:
         return cls(counts, np.minimum(discordance / np.where(most > 0, most, np.inf), 1.0))
 
     @classmethod
-    def unpaired(cls, counts: Array) -> "Model":
-        """Let every item be predicted anew."""
+    def unpaired(cls, counts: FloatArray) -> "UnchangedModel":
+        """Predict every item anew."""
         return cls(counts, np.ones(counts.shape[0]))
 
     @property
-    def support(self) -> Array:
+    def support(self) -> FloatArray:
         """Items of each class, shape (k,)."""
         return np.asarray(np.add.reduce(self.counts, axis=-1))
 
-    def expected(self) -> Draws:
-        """Give what is drawn on average, stack shape ()."""
-        # In steps that sums of counts hold exactly, so that the tables stay whole.
-        moving = np.rint(self.counts * self.redrawn[:, None] * FINENESS) / FINENESS
+    def expected(self) -> SimulatedPredictions:
+        """Return the expected counts, stack shape ()."""
+        # Rounded to a grid on which sums are exact, so that the tables stay whole.
+        moving = np.rint(self.counts * self.redrawn[:, None] * GRID) / GRID
         total = np.add.reduce(moving, axis=-1, keepdims=True)
         both = moving * moving / np.where(total > 0, total, 1.0)
-        return Draws(self.counts - moving, moving, moving, both)
+        return SimulatedPredictions(self.counts - moving, moving, moving, both)
 
-    def draw(self, replicates: int, random: np.random.Generator) -> Draws:
+    def draw(self, replicates: int, random: np.random.Generator) -> SimulatedPredictions:
         """Draw replicates with the class sizes of the table, stack shape (replicates,)."""
         support = np.rint(self.support).astype(np.int64)
         shares = self.counts / np.where(support > 0, support, 1)[:, None]
         shares[support == 0, 0] = 1.0
         moving = random.binomial(support, self.redrawn, (replicates, len(support)))
         kept, old, new = (random.multinomial(n, shares) for n in (support - moving, moving, moving))
-        both = _matched(old, new, moving, random)
-        return Draws(*(part.astype(np.float64) for part in (kept, old, new, both)))
+        both = _coincidences(old, new, moving, random)
+        return SimulatedPredictions(*(part.astype(np.float64) for part in (kept, old, new, both)))
 
 
-def _matched(
+def _coincidences(
     old: NDArray[np.int64],
     new: NDArray[np.int64],
     moving: NDArray[np.int64],
     random: np.random.Generator,
-) -> NDArray[np.int64] | Array:
-    """Items that two independent predictions put into the same cell, given how many each put."""
+) -> NDArray[np.int64] | FloatArray:
+    """Draw the items in the same cell of two independent predictions, given both margins."""
     total = moving[..., None]
-    if moving.max(initial=0) > MOST_MATCHED:
+    if moving.max(initial=0) > MOST_DRAWN:
         return np.rint(old * (new / np.maximum(total, 1)))
     return random.hypergeometric(old, total - old, new)

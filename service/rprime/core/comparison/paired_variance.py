@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rprime.core.cells import Array
-from rprime.core.comparison.joint import Joint
+from rprime.core.arrays import Array
+from rprime.core.comparison.joint_counts import JointCounts
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.items import Items
 
@@ -16,7 +16,7 @@ NOISE = 1e-24
 
 
 @dataclass(frozen=True, eq=False)
-class Pairs:
+class PairedItems:
     """Old and new predictions with the items behind them.
 
     Parameters
@@ -27,14 +27,14 @@ class Pairs:
         Shape (n,): combination and group number of each item; None for independent items.
     """
 
-    joint: Joint
+    joint: JointCounts
     combination: Array | None = None
     groups: Array | None = None
 
     @classmethod
-    def of(cls, baseline: Items, candidate: Items, k: int) -> "Pairs":
+    def of(cls, baseline: Items, candidate: Items, k: int) -> "PairedItems":
         """Count two predictions of the same items, and remember their groups if they have any."""
-        joint = Joint.count(baseline, candidate, k)
+        joint = JointCounts.count(baseline, candidate, k)
         groups = candidate.groups if baseline.groups is None else baseline.groups
         if groups is None:
             return cls(joint)
@@ -92,14 +92,14 @@ class PairedVariance:
         return np.asarray(np.maximum(ratio, 1.0))
 
 
-def overall_variance(pairs: Pairs, old: Gradient, new: Gradient) -> PairedVariance:
+def overall_variance(pairs: PairedItems, old: Gradient, new: Gradient) -> PairedVariance:
     """Sum T phi^2 - (sum T phi)^2 / w of overall indices, shape (index,).
 
     phi = G_new[r, j2] - G_old[r, j1] is the influence of an item. NaN where an index has no
     derivative.
     """
     live = np.flatnonzero(_differentiable(old) & _differentiable(new))
-    found = _smooth_variance(pairs, taken(old, live), taken(new, live))
+    found = _smooth_variance(pairs, select_indices(old, live), select_indices(new, live))
     independent = np.full(len(old.row), np.nan)
     independent[live] = found.independent
     if pairs.groups is None:
@@ -109,7 +109,7 @@ def overall_variance(pairs: Pairs, old: Gradient, new: Gradient) -> PairedVarian
     return PairedVariance(independent, grouped)
 
 
-def grouped_variances(pairs: Pairs, gradient: Gradient) -> Array:
+def grouped_variances(pairs: PairedItems, gradient: Gradient) -> Array:
     """Variance of one side's overall indices with influences summed within groups, (index,).
 
     Parameters
@@ -126,7 +126,9 @@ def grouped_variances(pairs: Pairs, gradient: Gradient) -> Array:
     return overall_variance(pairs, nothing, gradient).grouped
 
 
-def grouped_class_variances(pairs: Pairs, gradient: ClassGradient, classified: Array) -> Array:
+def grouped_class_variances(
+    pairs: PairedItems, gradient: ClassGradient, classified: Array
+) -> Array:
     """Variance of one side's per-class indices likewise, shape (index, k)."""
     nothing = ClassGradient(np.zeros_like(gradient.margins))
     return class_variance(pairs, nothing, gradient, classified).grouped
@@ -139,7 +141,7 @@ def _differentiable(gradient: Gradient) -> Array:
     return known
 
 
-def taken(gradient: Gradient, places: Array) -> Gradient:
+def select_indices(gradient: Gradient, places: Array) -> Gradient:
     """Take some indices (n,) out of a gradient."""
     silent = gradient.unclassified
     cells = dict(gradient.by_cell)
@@ -150,9 +152,9 @@ def taken(gradient: Gradient, places: Array) -> Gradient:
     )
 
 
-def _smooth_variance(pairs: Pairs, old: Gradient, new: Gradient) -> PairedVariance:
+def _smooth_variance(pairs: PairedItems, old: Gradient, new: Gradient) -> PairedVariance:
     joint, count = pairs.joint, len(old.row)
-    before, after = (_Lookup.of(side, joint.k) for side in (old, new))
+    before, after = (_CellLookup.of(side, joint.k) for side in (old, new))
     moments = np.zeros((3, count))
     sums = None if pairs.groups is None else np.empty((len(joint.items), count))
     for part in _parts(len(joint.items), count):
@@ -173,7 +175,7 @@ def _smooth_variance(pairs: Pairs, old: Gradient, new: Gradient) -> PairedVarian
 
 
 @dataclass(frozen=True, eq=False)
-class _Lookup:
+class _CellLookup:
     """A gradient with indices last, so that looking up a class reads one row."""
 
     row: Array
@@ -184,7 +186,7 @@ class _Lookup:
     k: int
 
     @classmethod
-    def of(cls, gradient: Gradient, k: int) -> "_Lookup":
+    def of(cls, gradient: Gradient, k: int) -> "_CellLookup":
         missing = gradient.row if gradient.unclassified is None else gradient.unclassified
         column = np.vstack([gradient.column.T, np.zeros(len(gradient.row))])
         factors = (gradient.row, gradient.diagonal, missing)
@@ -203,7 +205,7 @@ class _Lookup:
         return g
 
 
-def _by_group(pairs: Pairs, influence: Array) -> Array:
+def _by_group(pairs: PairedItems, influence: Array) -> Array:
     """Square group sums of centred influences of shape (combination, index), shape (index,)."""
     groups, combination = pairs.grouping
     sums = (np.bincount(groups, column[combination]) for column in influence.T)
@@ -211,7 +213,7 @@ def _by_group(pairs: Pairs, influence: Array) -> Array:
 
 
 def class_variance(
-    pairs: Pairs, old: ClassGradient, new: ClassGradient, classified: Array
+    pairs: PairedItems, old: ClassGradient, new: ClassGradient, classified: Array
 ) -> PairedVariance:
     """Sum T phi^2 - (sum T phi)^2 / w of per-class indices, shape (index, k).
 
@@ -231,7 +233,7 @@ def class_variance(
     counts = pattern_counts(joint)
     shape = old.kinds.shape[1:]
     independent, grouped = np.empty(shape), np.empty(shape)
-    entries = None if pairs.groups is None else _GroupEntries.of(pairs)
+    entries = None if pairs.groups is None else _GroupCounts.of(pairs)
     for part in _parts(shape[0], PATTERNS * joint.k):
         g_old = _at_patterns(old.kinds[:, part], classified[part], OLD_IS)
         g_new = _at_patterns(new.kinds[:, part], classified[part], NEW_IS)
@@ -269,7 +271,7 @@ def _at_patterns(kinds: Array, classified: Array, predicted: Array) -> Array:
     return g
 
 
-def pattern_counts(joint: Joint) -> Array:
+def pattern_counts(joint: JointCounts) -> Array:
     """Items of each pattern, shape (PATTERNS, k)."""
     counts = np.zeros((joint.k, PATTERNS))
     for classes, where, patterns in _involvements(joint):
@@ -282,7 +284,7 @@ def pattern_counts(joint: Joint) -> Array:
     return np.ascontiguousarray(counts.T)
 
 
-def _involvements(joint: Joint) -> list[tuple[Array, Array, Array]]:
+def _involvements(joint: JointCounts) -> list[tuple[Array, Array, Array]]:
     """Each class that occurs in a combination, once: classes, where they count, patterns."""
     true, old, new, k = joint.true, joint.old, joint.new, joint.k
     masks = [
@@ -293,7 +295,7 @@ def _involvements(joint: Joint) -> list[tuple[Array, Array, Array]]:
     return [(classes, where, _patterns(joint, classes)) for classes, where in masks]
 
 
-def _patterns(joint: Joint, classes: Array) -> Array:
+def _patterns(joint: JointCounts, classes: Array) -> Array:
     """Pattern of each combination as seen from one class each."""
     old, new = (
         np.where(predicted == joint.k, MISSING, np.where(predicted == classes, THIS, OTHER))
@@ -303,7 +305,7 @@ def _patterns(joint: Joint, classes: Array) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class _GroupEntries:
+class _GroupCounts:
     """Items of each group, class and pattern, where the class occurs in the group.
 
     Parameters
@@ -326,7 +328,7 @@ class _GroupEntries:
     absent: Array
 
     @classmethod
-    def of(cls, pairs: Pairs) -> "_GroupEntries":
+    def of(cls, pairs: PairedItems) -> "_GroupCounts":
         joint, (groups, combination) = pairs.joint, pairs.grouping
         codes = []
         for classes, where, patterns in _involvements(joint):

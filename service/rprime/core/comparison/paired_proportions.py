@@ -9,14 +9,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from rprime.core.intervals.proportions import Array, binomial_tail_p, one_sided_quantile
+from rprime.core.arrays import FloatArray
+from rprime.core.intervals.proportions import binomial_tail_p, one_sided_quantile
 
 _ROUNDS = 100
 _TOLERANCE = 1e-13
 _TINY = 1e-300
 
 
-def tango_z(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, difference: ArrayLike) -> Array:
+def tango_z(
+    gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, difference: ArrayLike
+) -> FloatArray:
     """Score statistic of the hypothesis that new minus old equals `difference`.
 
     Parameters
@@ -51,7 +54,7 @@ def tango_z(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, difference: 
 
 def tango_interval(
     gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, z: ArrayLike
-) -> tuple[Array, Array]:
+) -> tuple[FloatArray, FloatArray]:
     """Lower and upper limits of new minus old: the differences where `tango_z` is z and -z.
 
     Parameters
@@ -85,51 +88,7 @@ def tango_interval(
     return np.where(valid, lower, np.nan), np.where(valid, upper, np.nan)
 
 
-def p_pass(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: ArrayLike) -> Array:
-    """One-sided p-value against "the drop is `margin` or more": small speaks for a pass.
-
-    Parameters
-    ----------
-    gains, losses, trials
-        Broadcast together; gains + losses <= trials.
-    margin
-        The largest drop that is accepted, in (0, 1); broadcasts too.
-
-    Returns
-    -------
-    The smallest level at which the lower limit of the difference is above -margin; NaN, no
-    evidence, without trials.
-
-    Notes
-    -----
-    Source: Tango 1998 (noninferiority).
-    """
-    return np.asarray(special.ndtr(-tango_z(gains, losses, trials, -np.asarray(margin))))
-
-
-def p_fail(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: ArrayLike) -> Array:
-    """One-sided p-value against "the drop is at most `margin`": small speaks for a fail.
-
-    Parameters
-    ----------
-    gains, losses, trials
-        Broadcast together; gains + losses <= trials.
-    margin
-        The largest drop that is accepted, in (0, 1); broadcasts too.
-
-    Returns
-    -------
-    The smallest level at which the upper limit of the difference is below -margin; NaN, no
-    evidence, without trials.
-
-    Notes
-    -----
-    Source: Tango 1998.
-    """
-    return np.asarray(special.ndtr(tango_z(gains, losses, trials, -np.asarray(margin))))
-
-
-def mcnemar_mid_p(gains: ArrayLike, losses: ArrayLike) -> Array:
+def mcnemar_mid_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     """One-sided p-value of "is it worse": P(X < gains) + P(X = gains) / 2.
 
     Parameters
@@ -155,7 +114,7 @@ def mcnemar_mid_p(gains: ArrayLike, losses: ArrayLike) -> Array:
     return np.where(discordant > 0, tails / 2, np.where(discordant == 0, 0.5, np.nan))
 
 
-def probability_worse(gains: ArrayLike, losses: ArrayLike) -> Array:
+def probability_worse(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     """Posterior probability that losses are more probable than gains.
 
     Parameters
@@ -179,7 +138,7 @@ def probability_worse(gains: ArrayLike, losses: ArrayLike) -> Array:
 
 def discordance_bounds(
     correct_old: ArrayLike, correct_new: ArrayLike, trials: ArrayLike
-) -> tuple[Array, Array]:
+) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest gains + losses that two tables of the same test set allow.
 
     Parameters
@@ -200,8 +159,8 @@ def bracketed_p(
     correct_old: ArrayLike,
     correct_new: ArrayLike,
     trials: ArrayLike,
-    p_value: Callable[[Array, Array, Array], Array],
-) -> tuple[Array, Array]:
+    p_value: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
+) -> tuple[FloatArray, FloatArray]:
     """Smallest and largest paired p-value that two tables of the same test set allow.
 
     Parameters
@@ -209,8 +168,7 @@ def bracketed_p(
     correct_old, correct_new, trials
         Items that each classifier got right, and all items; broadcast together.
     p_value
-        Of gains, losses and trials, and monotone in the discordant total where the difference
-        is given, as `p_pass` and `p_fail` at a margin and `mcnemar_mid_p` are.
+        Of gains, losses and trials; monotone in the discordant total at a given difference.
 
     Returns
     -------
@@ -227,7 +185,7 @@ def bracketed_p(
 
 def discordance_psi(
     gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: ArrayLike
-) -> Array:
+) -> FloatArray:
     """Variance of one item's difference to plan with: the larger of observed and at the margin.
 
     Parameters
@@ -254,7 +212,7 @@ def discordance_psi(
 
 def minimal_detectable_drop(
     alpha: ArrayLike, power: ArrayLike, psi: ArrayLike, trials: ArrayLike
-) -> Array:
+) -> FloatArray:
     """Drop that a one-sided test at `alpha` finds with probability `power`.
 
     Parameters
@@ -278,7 +236,7 @@ def minimal_detectable_drop(
     return np.where(valid, quantiles * np.sqrt(variance / np.where(valid, n, 1.0)), np.nan)
 
 
-def _item_variance(x: Array, y: Array, n: Array, d0: Array) -> Array:
+def _item_variance(x: FloatArray, y: FloatArray, n: FloatArray, d0: FloatArray) -> FloatArray:
     """Variance 2q + D0 (1 - D0) of one item's difference, estimated under the hypothesis D0.
 
     For a negative D0 the roles of gains and losses are exchanged, which leaves the variance as
@@ -293,7 +251,7 @@ def _item_variance(x: Array, y: Array, n: Array, d0: Array) -> Array:
     return np.asarray(2 * q + d * (1 - d))
 
 
-def _distance_to_lower(x: Array, y: Array, n: Array, z: Array) -> Array:
+def _distance_to_lower(x: FloatArray, y: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
     """Distance t from the observed difference down to the lower Tango limit.
 
     The equation n t^2 = z^2 V(D - t), V the variance of one item, is solved in log t, where
@@ -304,7 +262,7 @@ def _distance_to_lower(x: Array, y: Array, n: Array, z: Array) -> Array:
     room = 1 + observed
     z2 = z * z
 
-    def excess(log_t: Array) -> Array:
+    def excess(log_t: FloatArray) -> FloatArray:
         variance = _item_variance(x, y, n, np.maximum(observed - np.exp(log_t), -1.0))
         return np.asarray(2 * log_t + np.log(n / z2) - np.log(np.maximum(variance, _TINY)))
 
@@ -317,7 +275,9 @@ def _distance_to_lower(x: Array, y: Array, n: Array, z: Array) -> Array:
     return np.where(room > 0, np.exp(_increasing_root(excess, *bracket)), 0.0)
 
 
-def _increasing_root(function: Callable[[Array], Array], low: Array, high: Array) -> Array:
+def _increasing_root(
+    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
+) -> FloatArray:
     """Root of an increasing function between `low` and `high`, elementwise (Ridders 1979)."""
     at_low, at_high = function(low), function(high)
     root = high
@@ -335,5 +295,5 @@ def _increasing_root(function: Callable[[Array], Array], low: Array, high: Array
     return root
 
 
-def _broadcast(*values: ArrayLike) -> tuple[Array, ...]:
+def _broadcast(*values: ArrayLike) -> tuple[FloatArray, ...]:
     return np.broadcast_arrays(*(np.asarray(value, dtype=np.float64) for value in values))

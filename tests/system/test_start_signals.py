@@ -1,0 +1,53 @@
+"""A signal while a service starts ends it, whatever it does at that moment.
+
+`RPRIME_TEST_STARTS=20 sh .ci/venv pytest tests/system/test_start_signals.py` is the long version.
+"""
+
+import os
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.services import Serve
+from tests.waiting import wait_until
+
+STARTS = int(os.environ.get("RPRIME_TEST_STARTS", "4"))
+_TICKS = os.sysconf("SC_CLK_TCK")
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
+
+
+def work(process: int) -> float:
+    """Return the seconds of CPU that a process and its children have used."""
+    used, folder = 0.0, Path(f"/proc/{process}")
+    # A child may be gone before it is looked at.
+    with suppress(FileNotFoundError, ProcessLookupError):
+        fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        used = (int(fields[11]) + int(fields[12])) / _TICKS
+        for task in (folder / "task").iterdir():
+            used += sum(map(work, map(int, (task / "children").read_text().split())))
+    return used
+
+
+def has_worked(process: int, seconds: float) -> bool:
+    return work(process) >= seconds
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_while_it_starts_ends_it(
+    serve: Serve, processes: dict[int, int], workers: str
+) -> None:
+    given = {"RPRIME_STORE": "none"} if workers == "2" else {}
+    with serve("--workers", workers, **given) as client:
+        process = processes[client.base_url.port or 0]
+        before = work(process)
+        assert client.get("/livez").status_code == 200
+        whole = work(process) - before
+    for start in range(STARTS):
+        # Leaving sends the signal, and asserts that the service ends with 0.
+        with serve("--workers", workers, **given) as client:
+            process = processes[client.base_url.port or 0]
+            goal = work(process) + 0.9 * whole * start / STARTS
+            wait_until(partial(has_worked, process, goal), every=0.005)

@@ -1,0 +1,301 @@
+"""The documentation tells the truth: links lead on, commands run, tables follow from the code."""
+
+import re
+import shlex
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, get_args
+
+import httpx
+import pytest
+import typer
+import yaml
+
+from rprime.cli import app
+from rprime.commands.exit_status import Status
+from rprime.core.catalog import INDICES
+from rprime.core.comparison.difference import METHODS
+from rprime.core.gates.result import Verdict
+from rprime.core.gates.rules import KINDS, mistakes
+from rprime.core.index import REASONS
+from rprime.core.intervals.methods import methods_of
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.warnings import CHECKS, SCORE_CHECKS
+from rprime.routes.docs import DOCUMENTS, rendered
+from rprime.routes.fixed_limits import FixedLimits
+from rprime.schemas.gate import Gates
+from rprime.schemas.request import MatrixOptions
+from rprime.settings import Limits, Settings
+from tests.examples.recipes import EXAMPLES, run
+
+ROOT = EXAMPLES.parent
+SERVICE = "http://127.0.0.1:8000"
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+TEXTS = {"README.md": README} | {f"docs/{name}": text for name, text in PAGES.items()}
+SOURCE = re.compile(r"\bdocs/[\w-]+\.md(?:#[\w-]+)?")
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+
+
+def code(text: str) -> list[str]:
+    """Commands, in blocks and within a line."""
+    found = [block for language in ("sh", "console") for block in blocks(text, language)]
+    rest = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    lines = "\n".join(found).replace("\\\n", " ").splitlines()
+    return lines + re.findall(r"`([^`\n]+)`", rest)
+
+
+def anchors(text: str) -> set[str]:
+    return set(re.findall(r'id="([^"]+)"', rendered(text)))
+
+
+# Links and sources
+
+
+@pytest.mark.parametrize("place", TEXTS)
+def test_every_link_leads_to_a_file_and_an_anchor(place: str) -> None:
+    for link in re.findall(r"\]\(([^)]+)\)", TEXTS[place]):
+        name, _, anchor = link.partition("#")
+        target = (ROOT / place).parent / name if name else ROOT / place
+        assert target.is_file(), link
+        # The service shows these pages alone.
+        assert place == "README.md" or target.parent == ROOT / "docs", link
+        assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
+
+
+def test_every_page_is_in_the_contents_and_in_the_readme() -> None:
+    for name in PAGES.keys() - {"index.md"}:
+        assert f"]({name})" in PAGES["index.md"]
+        assert f"](docs/{name})" in README
+
+
+def sources() -> set[str]:
+    """Every page of the documentation that the code names, with its anchor."""
+    files = (ROOT / "service" / "rprime").rglob("*.py")
+    return {s for path in files for s in SOURCE.findall(path.read_text(encoding="utf-8"))}
+
+
+def test_every_source_in_the_code_is_a_page_with_this_anchor() -> None:
+    assert len(sources()) > 10
+    for source in sources():
+        name, _, anchor = source.partition("#")
+        assert not anchor or anchor in anchors(TEXTS[name]), source
+
+
+def test_every_warning_names_literature_or_a_page() -> None:
+    for entry in (*CHECKS, *SCORE_CHECKS):
+        assert re.search(r"\b(18|19|20)\d\d\b", entry.source) or SOURCE.fullmatch(entry.source)
+
+
+# The pages in the service and in the package
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_service_shows_every_page_with_its_anchors(client: httpx.Client, name: str) -> None:
+    answer = client.get(f"/docs/{name}")
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    assert "script-src 'self';" in answer.headers["content-security-policy"]
+    assert anchors(PAGES[name]) <= set(re.findall(r'id="([^"]+)"', answer.text))
+    assert "<script" not in answer.text
+
+
+def test_a_source_of_an_answer_is_a_path_of_the_service(client: httpx.Client) -> None:
+    body = {"confusion_matrix": [[40, 0], [0, 0]], "labels": ["cat", "dog"]}
+    found = client.post("/evaluate", json=body).json()["warnings"]
+    linked = [warning["source"] for warning in found if warning["source"].startswith("docs/")]
+    assert linked
+    for source in linked:
+        path, anchor = source.split("#")
+        assert f'id="{anchor}"' in client.get(f"/{path}").text
+
+
+def test_a_page_of_the_service_links_to_the_source_of_a_warning(client: httpx.Client) -> None:
+    table = {"confusion_matrix": [[40, 0], [0, 0]], "labels": ["cat", "dog"]}
+    kept = client.post("/evaluate", json=table | {"project": "documents"}).json()["id"]
+    page = client.get(f"/ui/evaluations/{kept}")
+    links = set(re.findall(r'href="([^"]*docs/[^"]+\.md[^"]*)"', page.text))
+    assert links
+    for link in links:
+        assert client.get(str(page.url.join(link))).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["none.md", "..%2FREADME.md", "%2e%2e%2FREADME.md", "index"])
+def test_the_service_shows_no_other_file(client: httpx.Client, path: str) -> None:
+    assert client.get(f"/docs/{path}").status_code == 404
+
+
+@pytest.mark.slow
+def test_a_wheel_has_every_page(tmp_path: Path) -> None:
+    built = run(sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", tmp_path, cwd=ROOT)
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        assert {f"rprime/docs/{name}" for name in PAGES} <= set(archive.namelist())
+    assert DOCUMENTS == ROOT / "docs"
+
+
+# What the tables say
+
+
+def test_the_table_of_indices_follows_from_the_catalog(
+    rprime: Callable[..., subprocess.CompletedProcess[str]],
+) -> None:
+    made = rprime("indices", "--markdown").stdout
+    assert f"<!-- indices:begin -->\n{made}<!-- indices:end -->" in PAGES["indices.md"]
+
+
+def test_the_number_of_indices_is_that_of_the_catalog() -> None:
+    assert f"rprime has {len(INDICES)} of them" in PAGES["indices.md"]
+    assert f"{len(INDICES)} indices" in README
+
+
+def test_every_warning_and_every_reason_is_explained() -> None:
+    for name in [entry.code for entry in (*CHECKS, *SCORE_CHECKS)] + [r for r in REASONS if r]:
+        assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["indices.md"], re.MULTILINE), name
+
+
+def test_every_method_is_explained() -> None:
+    sorted_ = methods_of(select(Options(), scored=True), "dice", "wilson")
+    names = {*sorted_.per_class.names, *sorted_.overall.names, "clopper_pearson", *METHODS}
+    for name in names - {""}:
+        assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["statistics.md"], re.MULTILINE), name
+
+
+def test_every_limit_and_verdict_of_a_rule_is_explained() -> None:
+    verdicts = get_args(Verdict)
+    for name in (*KINDS, *verdicts):
+        assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["gates.md"], re.MULTILINE), name
+
+
+def test_the_gate_of_the_gates_page_is_one() -> None:
+    parts = [yaml.safe_load(block) for block in blocks(PAGES["gates.md"], "yaml")]
+    assert len(parts) == 2
+    gates = Gates.model_validate({**parts[0], **parts[1]}).core()
+    assert not list(mistakes(gates))
+
+
+def test_every_setting_is_documented() -> None:
+    for name in Settings.model_fields:
+        if name != "limits":
+            assert f"RPRIME_{name.upper()}" in PAGES["operations.md"], name
+
+
+def test_every_limit_is_documented() -> None:
+    for name, field in (Limits.model_fields | FixedLimits.model_fields).items():
+        row = rf"\| `{name}` \| [^|]+ \| {re.escape(field.description or '')} \|"
+        assert re.search(row, PAGES["operations.md"]), name
+
+
+def test_every_option_of_a_request_is_documented() -> None:
+    for name in MatrixOptions.model_fields:
+        assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["http-api.md"], re.MULTILINE), name
+
+
+def test_every_route_is_named(client: httpx.Client) -> None:
+    for path in client.get("/openapi.json").json()["paths"]:
+        assert path in PAGES["http-api.md"], path
+
+
+def test_every_exit_status_is_documented() -> None:
+    for status in Status:
+        assert f"\n| {status.value} | " in PAGES["cli.md"]
+
+
+# Commands
+
+
+def options_of(command: Any) -> set[str]:
+    return {name for parameter in command.params for name in (*parameter.opts, "--help")}
+
+
+def uses(text: str) -> Iterator[list[str]]:
+    """Every use of the command, as words from its name to the end of the command."""
+    for line in code(text):
+        lexer = shlex.shlex(line, posix=True, punctuation_chars="|;&()")
+        lexer.whitespace_split = True
+        words = list(lexer)
+        for place, word in enumerate(words):
+            if word == "rprime":
+                rest = words[place + 1 :]
+                ends = [i for i, w in enumerate(rest) if set(w) <= set("|;&()")]
+                yield rest[: ends[0]] if ends else rest
+
+
+@pytest.mark.parametrize("place", TEXTS)
+def test_every_command_and_option_exists(place: str) -> None:
+    for words in uses(TEXTS[place]):
+        command: Any = typer.main.get_command(app)
+        while words and words[0] in getattr(command, "commands", {}):
+            command = command.commands[words.pop(0)]
+        assert not hasattr(command, "commands") or not words or words[0][0] in "-C", words
+        given = {word for word in words if re.match(r"--?[a-z]", word)}
+        assert given <= options_of(command), words
+
+
+@pytest.mark.parametrize("place", ["docs/performance.md", "docs/reliability.md"])
+def test_every_figure_names_a_program_that_is_there(place: str) -> None:
+    named = [line for line in code(TEXTS[place]) if re.search(r"\btests/", line)]
+    assert named
+    for line in named:
+        (path,) = re.findall(r"tests/[\w/]+\.py", line)
+        program = (ROOT / path).read_text(encoding="utf-8")
+        for option in re.findall(r"(?<= )--[\w-]+", line):
+            assert f'"{option}"' in program, line
+        for variable in re.findall(r"RPRIME_TEST_\w+", line):
+            assert variable in program, line
+
+
+@pytest.fixture(scope="module")
+def service(serve: Callable[..., AbstractContextManager[httpx.Client]]) -> Iterator[str]:
+    with serve() as client:
+        yield str(client.base_url).rstrip("/")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder like a checkout, with the files of predictions."""
+    folder = tmp_path_factory.mktemp("checkout")
+    (folder / "examples").symlink_to(EXAMPLES)
+    done = run("python", "examples/train_digits.py", "--write", ".", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", [place for place, text in TEXTS.items() if "```sh" in text])
+def test_every_block_of_commands_runs(place: str, service: str, folder: Path) -> None:
+    for block in blocks(TEXTS[place], "sh"):
+        # The service runs already, and so do the tests.
+        if block in ("sh .ci/venv rprime serve\n", "sh .ci/venv pytest\n"):
+            continue
+        # .ci/venv runs a program of the environment, whose programs are in PATH here.
+        script = block.replace(SERVICE, service).replace("sh .ci/venv ", "")
+        done = run("sh", "-ec", script, cwd=folder)
+        assert done.returncode == 0, f"{block}\n{done.stdout}\n{done.stderr}"
+        assert '"request_id"' not in done.stdout  # curl ends with 0 for a problem, too
+
+
+def test_the_gate_of_the_http_page_fails_as_told(client: httpx.Client) -> None:
+    headers = {"Content-Type": "application/json"}
+    body = (EXAMPLES / "gate.json").read_bytes()
+    answer = client.post("/evaluate", content=body, headers=headers)
+    assert answer.headers["Evaluation-Verdict"] == "fail"
+    failed = [r["class"] for r in answer.json()["gate"]["results"] if r["verdict"] == "fail"]
+    assert f"which classes ({', '.join(failed)})" in PAGES["http-api.md"]
+
+
+def test_the_python_of_the_python_page_runs(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("RPRIME_SERVER", service)
+    names: dict[str, Any] = {}
+    for block in blocks(PAGES["python.md"], "python"):
+        exec(block, names)  # noqa: S102 (the text of the page is what is tested)
+    assert names["catalog"].model_dump()["items"]
