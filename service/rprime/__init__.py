@@ -29,9 +29,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "AsyncClient": "asynchronous",
     "Client": "blocking",
-    "ProblemError": "failures",
+    "ProblemError": "errors",
     "Report": "report",
-    "ServiceUnavailableError": "failures",
+    "ServiceUnavailableError": "errors",
     "compare": "in_process",
     "evaluate": "in_process",
     "lint": "in_process",
