@@ -37,6 +37,7 @@ from rprime.routes import examples as samples
 from rprime.routes import store_lifespan as history
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.query_parameters import refuse_repeated
+from rprime.routes.services import Services
 from rprime.routes.store_lifespan import StoreHandle
 from rprime.routes.workers import thread_pool, worker_pool
 from rprime.server.admission import AdmissionControl
@@ -95,7 +96,7 @@ class RprimeApp(FastAPI):
         document = super().openapi()
         document["components"]["schemas"].update(schemas.components() | components())
         samples.add_examples(document)
-        if self.state.keys is not None:
+        if self.state.services.keyring is not None:
             document["components"]["securitySchemes"] = access.SCHEME
         return document
 
@@ -108,9 +109,7 @@ def create_app(settings: Settings) -> FastAPI:
     settings
         The only way by which the environment gets in.
     """
-    admission = AdmissionControl(settings.limits)
-    counted = Metrics(__version__)
-    draining = Draining(settings.drain_seconds)
+    services = _services(settings)
     app = RprimeApp(
         title="rprime",
         summary="Evaluation of multiclass classifiers",
@@ -121,37 +120,20 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        middleware=_middleware(settings, admission, counted, draining),
+        middleware=_middleware(settings, services),
         exception_handlers=for_browsers(HANDLERS | history.HANDLERS),
         lifespan=_lifespan,
     )
-    app.state.history = StoreHandle(settings.store)
-    app.state.limits = settings.limits
-    app.state.admission = admission
-    app.state.inflating = CapacityLimiter(1)
-    app.state.batcher = RequestBatcher()
-    app.state.threads = thread_pool(settings.limits)
-    app.state.processes = worker_pool(settings.limits)
-    app.state.drawing = figures.drawing_of(settings.limits)
-    app.state.keys = keys = Keyring(settings.keys_file) if settings.keys_file else None
-    app.state.metrics = counted
-    app.state.draining = draining
-    app.state.for_connections = {
-        "metrics": counted,
-        "line": admission.requests,
-        "turns": ReadScheduler(),
-        "log_requests": settings.log_requests,
-    }
-    counted.watch(*metrics.gauges(app.state))
-    app.state.sessions = Sessions(settings.session_secret.get_secret_value())
+    app.state.services = services
+    services.metrics.watch(*metrics.gauges(services))
     # Not include_router: FastAPI would match every request twice.
     for module in ROUTERS:
         app.router.routes.extend(
-            refuse_repeated(access.with_authentication(module.router.routes, keys))
+            refuse_repeated(access.with_authentication(module.router.routes, services.keyring))
         )
     for module in PAGES:
         app.router.routes.extend(
-            refuse_repeated(access.with_page_authentication(module.router.routes, keys))
+            refuse_repeated(access.with_page_authentication(module.router.routes, services.keyring))
         )
     for public in PUBLIC:
         app.router.routes.extend(public.routes)
@@ -159,32 +141,52 @@ def create_app(settings: Settings) -> FastAPI:
     return app
 
 
+def _services(settings: Settings) -> Services:
+    limits = settings.limits
+    return Services(
+        limits=limits,
+        log_requests=settings.log_requests,
+        admission=AdmissionControl(limits),
+        metrics=Metrics(__version__),
+        draining=Draining(settings.drain_seconds),
+        inflating=CapacityLimiter(1),
+        threads=thread_pool(limits),
+        workers=worker_pool(limits),
+        drawing=figures.drawing_of(limits),
+        keyring=Keyring(settings.keys_file) if settings.keys_file else None,
+        sessions=Sessions(settings.session_secret.get_secret_value()),
+        store=StoreHandle(settings.store),
+        batcher=RequestBatcher(),
+    )
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-    kept: StoreHandle = app.state.history
-    await kept.open()
+    services: Services = app.state.services
+    await services.store.open()
     try:
-        with app.state.draining.watching():
-            # For the connections, which know no application.
-            yield app.state.for_connections
+        with services.draining.watching():
+            # The state of the protocol, which knows no application.
+            yield {
+                "metrics": services.metrics,
+                "line": services.admission.requests,
+                "turns": ReadScheduler(),
+                "log_requests": services.log_requests,
+            }
     finally:
-        await kept.close()
-        app.state.threads.close()
-        app.state.processes.close()
-        app.state.drawing.close()
+        await services.store.close()
+        services.close()
 
 
-def _middleware(
-    settings: Settings, admission: AdmissionControl, counted: Metrics, draining: Draining
-) -> list[Middleware]:
+def _middleware(settings: Settings, services: Services) -> list[Middleware]:
     surround = [
         Middleware(
             RequestMiddleware,
-            admission=admission,
+            admission=services.admission,
             hosts=TrustedHosts(settings.known_hosts),
-            metrics=counted,
-            draining=draining,
-            log_requests=settings.log_requests,
+            metrics=services.metrics,
+            draining=services.draining,
+            log_requests=services.log_requests,
         )
     ]
     if settings.cors_origins:

@@ -213,7 +213,7 @@ def project_app() -> Callable[[Path | None], FastAPI]:
 
     def build(keys_file: Path | None) -> FastAPI:
         app = create_app(Settings(keys_file=keys_file))
-        app.router.routes.extend(with_authentication(router.routes, app.state.keys))
+        app.router.routes.extend(with_authentication(router.routes, app.state.services.keyring))
         return app
 
     return build

@@ -14,7 +14,8 @@ from fastapi import FastAPI
 
 from rprime.app import create_app
 from rprime.auth import keys
-from rprime.auth.sessions import LASTS_SECONDS, Sessions, destination
+from rprime.auth.browser_sessions import destination
+from rprime.auth.sessions import LASTS_SECONDS, Sessions
 from rprime.settings import Settings
 from tests.history_service import matrix
 

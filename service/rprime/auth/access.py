@@ -11,15 +11,10 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rprime.auth import keys
+from rprime.auth.browser_sessions import CSRF_HEADER, SAFE_METHODS, prove, session_of, to_sign_in
 from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError
-from rprime.auth.sessions import (
-    CSRF_HEADER,
-    SAFE_METHODS,
-    Session,
-    prove,
-    session_of,
-    to_sign_in,
-)
+from rprime.auth.services import auth_services
+from rprime.auth.sessions import Session
 from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem, responses
 
@@ -74,7 +69,7 @@ def required_scopes(route: BaseRoute) -> tuple[keys.Scope, ...]:
 
 def access_of(request: Request) -> Access:
     """Give what the request may do: everything where the service asks for no keys."""
-    if request.app.state.keys is None:
+    if auth_services(request).keyring is None:
         return EVERYTHING
     access: Access = request.scope[_ACCESS]
     return access

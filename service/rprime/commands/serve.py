@@ -186,9 +186,10 @@ def _application(settings: "Settings") -> "FastAPI":
 
     logs.configure()
     app = create_app(settings)
-    if app.state.keys is not None:
+    keyring = app.state.services.keyring
+    if keyring is not None:
         # Now, so that the log has at the start what is wrong with the file.
-        app.state.keys.refresh()
+        keyring.refresh()
     # What is there now stays: looking through all of it again and again for garbage would stop
     # requests that make many objects, a trend above all, for tens of milliseconds.
     gc.collect()

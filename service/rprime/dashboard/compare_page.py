@@ -11,7 +11,7 @@ from rprime.dashboard.compare_view import comparison_view
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.templates_environment import render
 from rprime.history.visible_history import VisibleHistory
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import Query
 
 router = APIRouter(include_in_schema=False)
@@ -30,7 +30,7 @@ async def compare(request: Request) -> Response:
     """Show what changed from the baseline to the candidate."""
     query = CompareQuery.model_validate(dict(request.query_params))
     visible_history = VisibleHistory(lambda: get_store(request), access_of(request).may_use)
-    limits = request.app.state.limits
+    limits = get_services(request).limits
     content = await run_in_threadpool(
         comparison_view, query.candidate, query.baseline, limits, visible_history
     )

@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
 from rprime.auth.access import access_of, requires
-from rprime.auth.sessions import Sessions, form_session, read_form, remember, session_of
+from rprime.auth.browser_sessions import form_session, read_form, remember, session_of
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.dashboard.model_view import ModelViewOptions, model_history
@@ -22,7 +22,7 @@ from rprime.history.series import filters_of
 from rprime.problems.problem import Problem
 from rprime.report.names import shown as fit
 from rprime.routes.aliases import point
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_services, get_store
 from rprime.schemas.fields import IndexKey
 from rprime.schemas.history import Narrowed
 from rprime.store import AliasChangedError, Expected, Store
@@ -88,7 +88,7 @@ async def _shown(
     content = await run_in_threadpool(_content, get_store(request), project, query)
     if not content["steps"] and query == ModelQuery(model=model):
         raise Problem("not_found")
-    sessions: Sessions = request.app.state.sessions
+    sessions = get_services(request).sessions
     session = form_session(request)
     page = page_of(request, fit(model))
     text = render(

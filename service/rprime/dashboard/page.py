@@ -8,9 +8,10 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rprime.auth.sessions import Sessions, session_of, visitor_of
+from rprime.auth.browser_sessions import session_of, visitor_of
 from rprime.dashboard.templates_environment import Account, PageContext, render
 from rprime.problems.kinds import KINDS
+from rprime.routes.services import get_services
 
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
@@ -29,12 +30,12 @@ Kind = int | type[Exception]
 
 def page_of(request: Request, title: str) -> PageContext:
     """Give what surrounds the content of the page that is asked for."""
-    state = request.app.state
+    services = get_services(request)
     return PageContext(
         title,
         request.url.path,
-        history=state.history.is_open,
-        keys=state.keys is not None,
+        history=services.store.is_open,
+        keys=services.keyring is not None,
         account=_account(request),
     )
 
@@ -43,7 +44,7 @@ def _account(request: Request) -> Account | None:
     key, session = visitor_of(request), session_of(request)
     if key is None or session is None:
         return None
-    sessions: Sessions = request.app.state.sessions
+    sessions = get_services(request).sessions
     return Account(key.name or key.id, sessions.csrf_token(session))
 
 

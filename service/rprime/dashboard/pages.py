@@ -18,7 +18,7 @@ from rprime.problems.problem import Problem
 from rprime.report.formats import FORMATS
 from rprime.routes.columns import evaluate_columns
 from rprime.routes.evaluations import find
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_services, get_store
 from rprime.server.body import media_type, read_body
 
 public = APIRouter(include_in_schema=False)
@@ -53,7 +53,7 @@ async def evaluate(request: Request) -> Response:
     The body is what was pasted, or a file of predictions; `request` has the options.
     """
     media = media_type(request, (PASTED, *MEDIA_TYPES))
-    limits = request.app.state.limits
+    limits = get_services(request).limits
     if media == PASTED:
         text = await read_body(request, min(MOST_PASTED, limits.json_body_bytes))
         options = request.query_params.get("request", "").encode()
@@ -70,7 +70,7 @@ async def evaluate(request: Request) -> Response:
 async def evaluation(request: Request, evaluation: str) -> Response:
     """Show a stored evaluation."""
     stored = await find(request, evaluation)
-    store, most = get_store(request), request.app.state.limits.top_confusions
+    store, most = get_store(request), get_services(request).limits.top_confusions
     page = page_of(request, "Evaluation")
     report = await run_in_threadpool(
         lambda: render_report_view(stored_report(stored, store, most).subject, page.root)

@@ -15,7 +15,7 @@ from rprime.dashboard.templates_environment import render
 from rprime.history.series import filters_of
 from rprime.report.names import shown as fit
 from rprime.routes.evaluations import require_project
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_store
 from rprime.schemas.history import Narrowed
 from rprime.store import Store
 

@@ -6,9 +6,7 @@ import structlog
 from fastapi import APIRouter, Request, Response
 from starlette.responses import RedirectResponse
 
-from rprime.auth.keys import Keyring, RefusedKeyError
-from rprime.auth.sessions import (
-    Sessions,
+from rprime.auth.browser_sessions import (
     destination,
     forget,
     form_session,
@@ -16,10 +14,12 @@ from rprime.auth.sessions import (
     remember,
     visitor_of,
 )
+from rprime.auth.keys import RefusedKeyError
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.templates_environment import render
 from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem
+from rprime.routes.services import get_services
 
 public = APIRouter(include_in_schema=False)
 """Whoever comes here has not signed in yet."""
@@ -32,7 +32,7 @@ log = structlog.get_logger(__name__)
 @public.get("/ui/sign-in")
 async def sign_in_page(request: Request) -> Response:
     """Ask for a key, unless there is nothing to ask for."""
-    if request.app.state.keys is None or visitor_of(request) is not None:
+    if get_services(request).keyring is None or visitor_of(request) is not None:
         return _onward(request)
     return _ask(request)
 
@@ -40,7 +40,7 @@ async def sign_in_page(request: Request) -> Response:
 @public.post("/ui/sign-in")
 async def sign_in(request: Request) -> Response:
     """Begin a session of the key, and go to where the browser came from."""
-    keyring: Keyring | None = request.app.state.keys
+    keyring = get_services(request).keyring
     if keyring is None:
         return _onward(request)
     try:
@@ -54,7 +54,7 @@ async def sign_in(request: Request) -> Response:
             raise
         return _ask(request, TOO_OLD)
     log.info("signed_in", key=access.key, request_id=request_id_of(request))
-    sessions: Sessions = request.app.state.sessions
+    sessions = get_services(request).sessions
     response = _onward(request)
     remember(request, response, sessions.begin(access.key))
     return response
@@ -72,7 +72,7 @@ async def sign_out(request: Request) -> Response:
 
 
 def _ask(request: Request, refused: str | None = None) -> Response:
-    sessions: Sessions = request.app.state.sessions
+    sessions = get_services(request).sessions
     session = form_session(request)
     page = page_of(request, "Sign in")
     content = render(
@@ -87,6 +87,6 @@ def _ask(request: Request, refused: str | None = None) -> Response:
 
 def _onward(request: Request) -> Response:
     # Without a store there are no projects; the evaluator is always there.
-    first = "ui/projects" if request.app.state.history.is_kept else ""
+    first = "ui/projects" if get_services(request).store.is_kept else ""
     where = destination(request.query_params.get("next"), first)
     return RedirectResponse(f"../{where}", HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})

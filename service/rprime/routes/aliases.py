@@ -14,7 +14,7 @@ from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.preconditions import expected, read_model
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_store
 from rprime.schemas.history import AliasTarget
 from rprime.schemas.provenance import PathName
 from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected, Store

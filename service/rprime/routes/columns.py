@@ -1,7 +1,7 @@
 """Evaluation of items that come as columns: CSV, Arrow, Parquet, NPZ."""
 
 import asyncio
-from typing import IO, TYPE_CHECKING, Any, cast
+from typing import IO, Any, cast
 
 from starlette.requests import ClientDisconnect, Request
 
@@ -14,6 +14,7 @@ from rprime.application.evaluate import (
 )
 from rprime.evidence import EXTRA, MEDIA_TYPES, Kind, is_readable
 from rprime.problems.problem import Problem
+from rprime.routes.services import get_services
 from rprime.server.body import (
     Inflated,
     check_length,
@@ -23,9 +24,6 @@ from rprime.server.body import (
     too_large,
 )
 from rprime.server.body_pipe import BodyPipe, ReaderGoneError
-
-if TYPE_CHECKING:
-    from rprime.server.admission import AdmissionControl
 
 STALLED_SECONDS = 30.0
 """Without a byte for so long, a client counts as gone: others wait for its place."""
@@ -82,7 +80,7 @@ async def evaluate_columns(
     encoding = content_encoding(request)
     check_length(request, limit)
     asked = parse_columns_request(request.query_params.get("request", "").encode(), options.limits)
-    threads = request.app.state.threads
+    threads = get_services(request).threads
     sent = _Sent(request, limit)
     begin = await sent.begin()
     async with threads.slots.place():
@@ -122,7 +120,7 @@ class _Holding:
     """Counts the memory that a body takes, by the limit of one and of all."""
 
     def __init__(self, request: Request, limit: int) -> None:
-        self._in_flight: AdmissionControl = request.app.state.admission
+        self._in_flight = get_services(request).admission
         self._scope = request.scope
         self._limit = limit
         # What is read at once and what is kept of it are each within the limit.
@@ -147,7 +145,7 @@ class _Sent:
     """The pieces of a body, within its limit and as long as they keep coming."""
 
     def __init__(self, request: Request, limit: int) -> None:
-        self._in_flight: AdmissionControl = request.app.state.admission
+        self._in_flight = get_services(request).admission
         self._scope = request.scope
         self._pieces = received_chunks(request)
         self._limit = limit

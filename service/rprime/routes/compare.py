@@ -1,7 +1,5 @@
 """Comparison of two sides, and the rehearsal of a gate."""
 
-from typing import TYPE_CHECKING
-
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
@@ -12,11 +10,8 @@ from rprime.problems.problem import responses
 from rprime.routes.evaluate import VERDICT, json_content, schema_reference, verdict_header
 from rprime.routes.examples import GATES, MNIST_AFTER, MNIST_BEFORE
 from rprime.routes.negotiation import JSON
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_services, get_store
 from rprime.server.body import media_type, read_body
-
-if TYPE_CHECKING:
-    from rprime.settings import Limits
 
 router = APIRouter(tags=["Comparison"])
 
@@ -61,7 +56,7 @@ _PROBLEMS = responses(
 async def compare(request: Request) -> Response:
     """Answer with a comparison and, where there are gates, a verdict."""
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, limits.json_body_bytes)
     visible_history = VisibleHistory(lambda: get_store(request), access_of(request).may_use)
     report, verdict = await run_in_threadpool(compare_request, body, limits, visible_history)
@@ -96,6 +91,6 @@ async def compare(request: Request) -> Response:
 async def lint_gate(request: Request) -> Response:
     """Answer with what the gate would do to an unchanged model."""
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, limits.json_body_bytes)
     return Response(await run_in_threadpool(lint_request, body, limits), media_type=JSON)

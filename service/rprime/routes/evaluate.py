@@ -1,7 +1,7 @@
 """Evaluation: evidence in, report out."""
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
@@ -23,20 +23,17 @@ from rprime.routes.batching import evaluate_together, stack_key
 from rprime.routes.columns import CONTENT, PARAMETER, evaluate_columns
 from rprime.routes.examples import EXAMPLES
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
+from rprime.routes.services import get_services, get_store
 from rprime.routes.store_evaluation import (
     LONGEST_KEY,
     StoreOptions,
     store_and_respond,
     store_in_thread,
 )
-from rprime.routes.store_lifespan import get_store, problem_of
+from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import evaluate_json_in_worker, needs_worker
 from rprime.schemas import evaluate_body
 from rprime.server.body import join_chunks, media_type, read_body, read_chunks
-
-if TYPE_CHECKING:
-    from rprime.server.metrics import Metrics
-    from rprime.settings import Limits
 
 SMALL = 256 * 1024
 """Bytes. A larger body would keep small requests waiting, so it goes to a thread."""
@@ -142,7 +139,7 @@ async def evaluate(request: Request) -> Response:
     columns = MEDIA_TYPES.get(media)
     with_table = _wants_table(request, columnar=columns is not None)
     form = wanted_format(request)
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     if columns is not None:
         options = ResponseOptions(limits, form, with_table)
         answer = await evaluate_columns(request, columns, options)
@@ -171,7 +168,7 @@ async def evaluate(request: Request) -> Response:
             )
         )
     else:
-        evaluation = await request.app.state.batcher.evaluate(evaluation_request)
+        evaluation = await get_services(request).batcher.evaluate(evaluation_request)
         report = render_report(evaluation_request, evaluation, form, with_table=with_table)
     return _counted(
         request, kind, rendered(report, form, headers=verdict_header(evaluation_request.verdict))
@@ -197,7 +194,7 @@ async def _answered(
 
 
 def _counted(request: Request, evidence: str, response: Response) -> Response:
-    metrics: Metrics = request.app.state.metrics
+    metrics = get_services(request).metrics
     metrics.evaluated(evidence, response.headers.get("Evaluation-Verdict"))
     return response
 
@@ -252,7 +249,7 @@ async def evaluate_batch(request: Request) -> Response:
     """Answer with a report or a problem for each request."""
     with_table = _wants_table(request)
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, limits.json_body_bytes)
     status, report = await run_in_threadpool(_answer_batch, request, body, with_table=with_table)
     return Response(report, status, media_type=JSON)
@@ -260,7 +257,7 @@ async def evaluate_batch(request: Request) -> Response:
 
 def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[HTTPStatus, bytes]:
     """Answer a batch: 200, or 207 where some requests have a problem; and the results, JSON."""
-    documents = parse_batch(body, request.app.state.limits)
+    documents = parse_batch(body, get_services(request).limits)
     understood = dict(enumerate(_understood(request, document) for document in documents))
     evaluation_requests = {
         i: found for i, found in understood.items() if isinstance(found, EvaluationRequest)
@@ -286,7 +283,7 @@ def _result(answer: tuple[int, bytes] | Problem, request_id: str | None) -> byte
 
 def _understood(request: Request, document: Document) -> EvaluationRequest | Problem:
     try:
-        evaluation_request = validate_request(document, request.app.state.limits)
+        evaluation_request = validate_request(document, get_services(request).limits)
         if evaluation_request.store_request is not None:
             check_project(request, evaluation_request.store_request.project)
     except Problem as problem:
@@ -302,7 +299,7 @@ def _reported(
     with_table: bool,
 ) -> tuple[int, bytes] | Problem:
     """Report on one request of a batch, after it was kept where it is to be."""
-    metrics: Metrics = request.app.state.metrics
+    metrics = get_services(request).metrics
     kind = evaluation_request.evidence.kind
     if evaluation_request.store_request is None:
         metrics.evaluated(kind, evaluation_request.verdict)
@@ -313,7 +310,7 @@ def _reported(
             form=None,
             with_table=with_table,
             large=True,
-            limits=request.app.state.limits,
+            limits=get_services(request).limits,
         )
         answer = store_in_thread(evaluation_request, evaluation, way)
     except Problem as problem:

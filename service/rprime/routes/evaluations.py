@@ -1,7 +1,7 @@
 """Evaluations of the history: lists, whole reports, renderings, verdicts."""
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
@@ -18,12 +18,9 @@ from rprime.report.formats import BY_SUFFIX, Format
 from rprime.routes.evaluate import VERDICT, json_content, schema_reference, verdict_header
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
 from rprime.routes.preconditions import etag_of, is_known
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ListQuery
 from rprime.store import EvaluationSummary, StoredEvaluation
-
-if TYPE_CHECKING:
-    from rprime.settings import Limits
 
 router = APIRouter(tags=["History"])
 
@@ -137,7 +134,7 @@ async def _represented(
     request: Request, evaluation: str, form: Format | None, parts: tuple[str, ...]
 ) -> Response:
     stored = await find(request, evaluation)
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     # What is stored does not change, so this determines every byte.
     variant = (form.name if form else "json", *parts)
     etag = etag_of(stored.id, __version__, limits.top_confusions, *variant)

@@ -18,7 +18,7 @@ from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
 from rprime.routes.evaluations import PROBLEMS, find
 from rprime.routes.negotiation import PAGE_POLICY
 from rprime.routes.preconditions import etag_of, is_known
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_services, get_store
 from rprime.routes.trend import require_some
 from rprime.schemas.figures import FigureQuery, HistoryFigureQuery
 from rprime.server.pools import ThreadPool
@@ -132,7 +132,7 @@ async def drawn_apart(request: Request, work: Callable[[], bytes]) -> bytes:
     Problem
         503 if too many others are drawn; what `work` raises.
     """
-    threads: ThreadPool = request.app.state.drawing
+    threads = get_services(request).drawing
     async with threads.slots.place():
         return await threads.start(work)
 

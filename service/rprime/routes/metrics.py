@@ -1,18 +1,13 @@
 """Metrics: the route, and what is looked up when it is asked."""
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 from fastapi import APIRouter, Request, Response
-from starlette.datastructures import State
 
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import Problem, responses
-from rprime.server.metrics import Gauge, Metrics
-
-if TYPE_CHECKING:
-    from rprime.routes.store_lifespan import StoreHandle
-    from rprime.server.admission import AdmissionControl
+from rprime.routes.services import Services, get_services
+from rprime.server.metrics import Gauge
 
 router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 
@@ -35,26 +30,25 @@ async def metrics(request: Request) -> Response:
     """Answer with the metrics of this process."""
     if access_of(request).project is not None:
         raise Problem("forbidden", "The metrics are those of all projects; the key opens one.")
-    found: Metrics = request.app.state.metrics
+    found = get_services(request).metrics
     content, media = found.exposition(request.headers.get("accept", ""))
     # Set as a header, so that nothing is added to it.
     return Response(content, headers={"Content-Type": media})
 
 
-def gauges(state: State) -> Iterator[Gauge]:
+def gauges(services: Services) -> Iterator[Gauge]:
     """Give what is so at the time of asking.
 
     Parameters
     ----------
-    state
+    services
         Of the application.
     """
-    admission: AdmissionControl = state.admission
-    history: StoreHandle = state.history
+    admission, store = services.admission, services.store
     pools = {
-        "columns": state.threads.slots,
-        "json": state.processes.slots,
-        "figures": state.drawing.slots,
+        "columns": services.threads.slots,
+        "json": services.workers.slots,
+        "figures": services.drawing.slots,
     }
     yield Gauge(
         "rprime_in_flight_bytes",
@@ -90,11 +84,11 @@ def gauges(state: State) -> Iterator[Gauge]:
         "rprime_store_open",
         "1 if the store is open, 0 if it is waited for; nothing without a store.",
         "",
-        lambda: {"": history.is_open} if history.is_kept else {},
+        lambda: {"": store.is_open} if store.is_kept else {},
     )
     yield Gauge(
         "rprime_store_waiting",
         "Changes that wait to be written; evaluations that came together count once.",
         "",
-        lambda: {"": history.store.waiting} if history.is_open else {},
+        lambda: {"": store.store.waiting} if store.is_open else {},
     )

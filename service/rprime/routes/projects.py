@@ -13,7 +13,7 @@ from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.preconditions import read_model
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_store
 from rprime.schemas.history import ProjectSettings, PurgeRequest
 from rprime.store import Retention
 

@@ -30,7 +30,7 @@ from rprime.problems.problem import Problem
 from rprime.report.formats import Format
 from rprime.routes.group_commit import GroupCommit
 from rprime.routes.negotiation import rendered
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_services, get_store
 from rprime.settings import Limits
 from rprime.store import (
     Idempotency,
@@ -110,12 +110,12 @@ async def store_and_respond(
         store=get_store(request),
         form=form,
         with_table=with_table,
-        limits=request.app.state.limits,
+        limits=get_services(request).limits,
         large=large,
-        group_commit=request.app.state.history.group_commit,
+        group_commit=get_services(request).store.group_commit,
         key=_key(request, body, form),
     )
-    batcher = request.app.state.batcher
+    batcher = get_services(request).batcher
     evaluate: Evaluate = _in_thread if large else batcher.evaluate
     with nullcontext() if large else options.group_commit.entered():
         if options.key is None:

@@ -143,18 +143,6 @@ class StoreHandle:
         return "ok"
 
 
-def get_store(request: Request) -> Store:
-    """Give the store.
-
-    Raises
-    ------
-    Problem
-        As `History.store` does.
-    """
-    history: StoreHandle = request.app.state.history
-    return history.store
-
-
 def _unavailable(seconds: int, detail: str | None = None) -> Problem:
     return Problem("store_unavailable", detail, headers={"Retry-After": str(seconds)})
 

@@ -17,12 +17,11 @@ from rprime.report.figures.sheet import NoFiguresError
 from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.figures import drawn_apart
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_services, get_store
 from rprime.server.body import media_type, read_body
 
 if TYPE_CHECKING:
     from rprime.core.studies.discrimination import Line
-    from rprime.settings import Limits
     from rprime.store import Store
 
 SVG = "image/svg+xml"
@@ -101,7 +100,7 @@ async def discrimination(request: Request) -> Response:
     """Answer with discrimination lines, or with a figure of them."""
     form = preferred(request, (JSON, SVG))
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, min(limits.json_body_bytes, LARGEST))
     lines = await run_in_threadpool(discrimination_lines, body, limits)
     if form == SVG:
@@ -145,7 +144,7 @@ async def discrimination(request: Request) -> Response:
 async def agreement(request: Request) -> Response:
     """Answer with the agreement of indices."""
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, min(limits.json_body_bytes, LARGEST))
     visible_history = VisibleHistory(lambda: _readable(request), access_of(request).may_use)
     stored = partial(stored_models, visible_history=visible_history)

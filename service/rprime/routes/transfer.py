@@ -17,7 +17,7 @@ from rprime.problems.problem import Problem, responses
 from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS
 from rprime.routes.negotiation import JSON
-from rprime.routes.store_lifespan import get_store
+from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ExportQuery
 from rprime.server.body import media_type
 
@@ -92,7 +92,7 @@ async def import_(request: Request) -> Response:
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("unsupported_encoding", "An import is sent as it is, not compressed.")
     store = get_store(request)
-    incoming = Incoming(request.app.state.limits.other_body_bytes)
+    incoming = Incoming(get_services(request).limits.other_body_bytes)
     importing = asyncio.create_task(run_in_threadpool(store.import_lines, incoming))
     try:
         await incoming.fill(request, importing)

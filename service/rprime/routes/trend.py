@@ -14,7 +14,7 @@ from rprime.report.badge import Badge, render_badge, render_endpoint, value_badg
 from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.store_lifespan import StoreHandle, get_store
+from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
 from rprime.store import Filters, Store
 
@@ -98,7 +98,7 @@ async def require_some(request: Request, project: str) -> None:
 
 async def has_public_badge(request: Request) -> bool:
     """Whether everybody may see the badge that a request is about."""
-    history: StoreHandle = request.app.state.history
+    history = get_services(request).store
     if not history.is_open:
         return False
     project = request.path_params["project"]

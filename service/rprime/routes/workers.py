@@ -11,6 +11,7 @@ from starlette.requests import ClientDisconnect, Request
 from rprime.application.evaluate import RenderedReport, ResponseOptions, UnstoredEvaluation
 from rprime.application.worker_protocol import ANSWERED, ASKED
 from rprime.problems.problem import Problem
+from rprime.routes.services import get_services
 from rprime.server.pools import ThreadPool, WorkerPool
 from rprime.settings import Limits
 
@@ -26,7 +27,7 @@ def needs_worker(request: Request, size: int) -> bool:
     """Tell where a JSON body of so many bytes is answered best."""
     if size <= LARGE:
         return False
-    processes: WorkerPool = request.app.state.processes
+    processes = get_services(request).workers
     return processes.ready or size > MODERATE
 
 
@@ -49,7 +50,7 @@ async def evaluate_json_in_worker(
     Problem
         400, 422; 503 if too many others are worked on.
     """
-    processes: WorkerPool = request.app.state.processes
+    processes = get_services(request).workers
     asked = pickle.dumps(options, protocol=5)
     answer = pickle.loads(await unless_disconnected(request, processes.ask(asked, body)))  # noqa: S301 (from our own process)
     if isinstance(answer, Problem):

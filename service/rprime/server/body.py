@@ -4,16 +4,14 @@ import gzip
 import zlib
 from collections.abc import AsyncIterator, Callable, Collection, Iterator
 from io import BytesIO, RawIOBase
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 import zstandard
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 
 from rprime.problems.problem import Problem
-
-if TYPE_CHECKING:
-    from rprime.server.admission import AdmissionControl
+from rprime.server.services import server_services
 
 _PIECE = 1024 * 1024
 # A slice of zstd can put out 4 MiB: it holds up to 32 blocks of 128 KiB.
@@ -72,12 +70,12 @@ async def read_chunks(request: Request, limit: int) -> list[bytes]:
     encoding = content_encoding(request)
     check_length(request, limit)
     pieces = await _collect(received_chunks(request), request, limit)
-    request.app.state.admission.admit(request.scope)
+    server_services(request).admission.admit(request.scope)
     if encoding == "identity":
         return pieces
     body = join_chunks(pieces)
     bound = inflated_bound(limit, len(body))
-    parts = _inflated(_INFLATERS[encoding](BytesIO(body)), request.app.state.inflating)
+    parts = _inflated(_INFLATERS[encoding](BytesIO(body)), server_services(request).inflating)
     try:
         return await _collect(parts, request, bound)
     except BROKEN:
@@ -110,7 +108,7 @@ def inflated_bound(limit: int, sent: int) -> int:
 
 
 async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) -> list[bytes]:
-    admission: AdmissionControl = request.app.state.admission
+    admission = server_services(request).admission
     stored: list[bytes] = []
     size = 0
     async for part in parts:
