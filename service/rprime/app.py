@@ -38,7 +38,7 @@ from rprime.routes import store_lifespan as history
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.query_parameters import refuse_repeated
 from rprime.routes.store_lifespan import StoreHandle
-from rprime.routes.workers import thread_pool, worker_pool
+from rprime.routes.workers import worker_pool
 from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
 from rprime.server.hosts import TrustedHosts
@@ -110,7 +110,7 @@ def create_app(settings: Settings) -> FastAPI:
     """
     admission = AdmissionControl(settings.limits)
     counted = Metrics(__version__)
-    draining = Draining(settings.drain_seconds)
+    draining = Draining(settings.drain_seconds, settings.stop_seconds)
     app = RprimeApp(
         title="rprime",
         summary="Evaluation of multiclass classifiers",
@@ -125,13 +125,12 @@ def create_app(settings: Settings) -> FastAPI:
         exception_handlers=for_browsers(HANDLERS | history.HANDLERS),
         lifespan=_lifespan,
     )
-    app.state.history = StoreHandle(settings.store)
+    app.state.history = StoreHandle(settings.store, statement_seconds=settings.store_seconds)
     app.state.limits = settings.limits
     app.state.admission = admission
     app.state.inflating = CapacityLimiter(1)
     app.state.batcher = RequestBatcher()
-    app.state.threads = thread_pool(settings.limits)
-    app.state.processes = worker_pool(settings.limits)
+    app.state.workers = worker_pool(settings.limits)
     app.state.drawing = figures.drawing_of(settings.limits)
     app.state.keys = keys = Keyring(settings.keys_file) if settings.keys_file else None
     app.state.metrics = counted
@@ -162,16 +161,16 @@ def create_app(settings: Settings) -> FastAPI:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     kept: StoreHandle = app.state.history
-    await kept.open()
-    try:
-        with app.state.draining.watching():
+    with app.state.draining.watching():
+        await kept.open()
+        app.state.workers.prepare()
+        try:
             # For the connections, which know no application.
             yield app.state.for_connections
-    finally:
-        await kept.close()
-        app.state.threads.close()
-        app.state.processes.close()
-        app.state.drawing.close()
+        finally:
+            await kept.close()
+            app.state.workers.close()
+            app.state.drawing.close()
 
 
 def _middleware(

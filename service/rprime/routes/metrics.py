@@ -52,8 +52,7 @@ def gauges(state: State) -> Iterator[Gauge]:
     admission: AdmissionControl = state.admission
     history: StoreHandle = state.history
     pools = {
-        "columns": state.threads.slots,
-        "json": state.processes.slots,
+        "workers": state.workers.slots,
         "figures": state.drawing.slots,
     }
     yield Gauge(
