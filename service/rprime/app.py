@@ -39,7 +39,7 @@ from rprime.routes.batching import RequestBatcher
 from rprime.routes.query_parameters import refuse_repeated
 from rprime.routes.services import Services
 from rprime.routes.store_lifespan import StoreHandle
-from rprime.routes.workers import thread_pool, worker_pool
+from rprime.routes.workers import worker_pool
 from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
 from rprime.server.hosts import TrustedHosts
@@ -148,14 +148,13 @@ def _services(settings: Settings) -> Services:
         log_requests=settings.log_requests,
         admission=AdmissionControl(limits),
         metrics=Metrics(__version__),
-        draining=Draining(settings.drain_seconds),
+        draining=Draining(settings.drain_seconds, settings.stop_seconds),
         inflating=CapacityLimiter(1),
-        threads=thread_pool(limits),
         workers=worker_pool(limits),
         drawing=figures.drawing_of(limits),
         keyring=Keyring(settings.keys_file) if settings.keys_file else None,
         sessions=Sessions(settings.session_secret.get_secret_value()),
-        store=StoreHandle(settings.store),
+        store=StoreHandle(settings.store, statement_seconds=settings.store_seconds),
         batcher=RequestBatcher(),
     )
 
@@ -163,9 +162,10 @@ def _services(settings: Settings) -> Services:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     services: Services = app.state.services
-    await services.store.open()
-    try:
-        with services.draining.watching():
+    with services.draining.watching():
+        await services.store.open()
+        services.workers.prepare()
+        try:
             # The state of the protocol, which knows no application.
             yield {
                 "metrics": services.metrics,
@@ -173,9 +173,9 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
                 "turns": ReadScheduler(),
                 "log_requests": services.log_requests,
             }
-    finally:
-        await services.store.close()
-        services.close()
+        finally:
+            await services.store.close()
+            services.close()
 
 
 def _middleware(settings: Settings, services: Services) -> list[Middleware]:

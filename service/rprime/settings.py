@@ -46,10 +46,12 @@ class Limits(BaseModel):
         100_000, description="Most classes of `cells` or of label arrays."
     )
     large_requests: PositiveInt = Field(
-        2, description="Large JSON bodies, and bodies of columns, that are worked on at a time."
+        2,
+        description="Large JSON bodies and bodies of columns that are worked on at a time, each in "
+        "a process of its own.",
     )
     large_waiting: PositiveInt = Field(
-        8, description="More of each that may wait for their turn; all others are told to retry."
+        8, description="More of them that may wait for their turn; all others are told to retry."
     )
     wait_seconds: PositiveFloat = Field(
         2, description="How long a complete request may wait for its turn; later it is refused."
@@ -122,6 +124,11 @@ class Settings(BaseSettings):
         "sqlite:///rprime.db",
         description="Where evaluations are kept: a SQLAlchemy URL, or `none`.",
     )
+    store_seconds: PositiveFloat = Field(
+        10,
+        description="How long PostgreSQL may take to answer a statement; then the request gets "
+        "503.",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Web origins that may call the service, separated by commas."
     )
@@ -132,7 +139,8 @@ class Settings(BaseSettings):
     )
     stop_seconds: PositiveInt = Field(
         8,
-        description="Then requests that run may take so long; Docker waits 10 s in all.",
+        description="Then requests that run may take so long; half a second later the process "
+        "ends, whatever it waits for. Docker waits 10 s in all.",
     )
     log_requests: bool = Field(default=False, description="Log every request, not failures only.")
     limits: Limits = Limits()

@@ -2,13 +2,13 @@
 
     sh .ci/venv python tests/bench/scale.py [--items 10000000] [--rounds 5] [--only bodies|stalls]
 
-Bodies: seconds of CPU that the service needs for a request, all its threads together, against what
+Bodies: seconds of CPU that the service and its workers need for a request, against what
 is there to compare with: receiving and discarding the same body, pyarrow's own reading, a copy of
 the memory. CPU, since others may use the machine; pyarrow's own reading uses all cores, so by the
-clock it is faster on an idle machine. Memory is the
-peak of the service above what it had after a small body of each form, so what the interpreter
-does not give back counts, too. Stalls: how long 10 x 10 requests take,
-one after another, while large ones are answered one after another, against an idle service.
+clock it is faster on an idle machine. Memory is the peak of the service and its workers above what
+they had after a small body of each form, so what the interpreter does not give back counts, too.
+Stalls: how long 10 x 10 requests take, one after another, while large ones are answered one after
+another, against an idle service.
 """
 
 import argparse
@@ -31,7 +31,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
-from speed import Server, body, interleaved, ratio, serve
+from speed import Server, body, children, interleaved, ratio, serve
 
 MIB = 1024 * 1024
 ROW_GROUP = 1 << 20
@@ -69,23 +69,30 @@ def post(server: Server, kind: str, content: bytes, path: str = "/evaluate") -> 
 
 
 def timed(work: Callable[[], object], process: int) -> float:
-    """Seconds of CPU that a process uses for something."""
-    clock = ~process << 3 | 2  # what clock_getcpuclockid gives on Linux
-    start = time.clock_gettime(clock)
+    """Seconds of CPU that a process and its children use for something."""
+    # What clock_getcpuclockid gives on Linux.
+    clocks = [~one << 3 | 2 for one in family(process)]
+    start = sum(map(time.clock_gettime, clocks))
     work()
-    return time.clock_gettime(clock) - start
+    return sum(map(time.clock_gettime, clocks)) - start
+
+
+def family(process: int) -> list[int]:
+    """Return a process and its children."""
+    return [process, *children(process)]
 
 
 def memory(server: Server, field: str) -> int:
-    """Bytes of memory of a process, its children left out."""
-    status = Path(f"/proc/{server.process}/status").read_text()
-    found = re.search(rf"{field}:\s+(\d+)", status)
-    return int(found[1]) * 1024 if found else 0
+    """Bytes of memory of a service, its workers included."""
+    statuses = [Path(f"/proc/{one}/status").read_text() for one in family(server.process)]
+    found = [re.search(rf"{field}:\s+(\d+)", status) for status in statuses]
+    return sum(int(one[1]) * 1024 for one in found if one)
 
 
 def peak(server: Server, work: Callable[[], object], idle: int) -> float:
-    """MiB that a process needs at most above what it had when it was idle."""
-    Path(f"/proc/{server.process}/clear_refs").write_text("5")
+    """MiB that a service needs at most above what it had when it was idle."""
+    for one in family(server.process):
+        Path(f"/proc/{one}/clear_refs").write_text("5")
     work()
     return (memory(server, "VmHWM") - idle) / MIB
 

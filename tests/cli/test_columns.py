@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 import rprime
 from rprime.cli import app
-from rprime.commands.column_files import KINDS
+from rprime.evidence import SUFFIXES
 from tests.failing_service import Seen, Step, flaky
 
 RNG = np.random.default_rng(0)
@@ -189,22 +189,6 @@ class TestEquality:
             file = write(f"digits.{suffix}", columns)
             assert report(file) == report(file, "--server", server) == expected
 
-    def test_without_pyarrow_csv_is_read_all_the_same(
-        self, write: Write, gates: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        files = {
-            case: write(f"{case}.csv", columns)
-            for case, (columns, baseline, _) in CASES.items()
-            if baseline is None
-        }
-        expected = {case: report(file, "--gates", gates) for case, file in files.items()}
-        monkeypatch.setattr("rprime.commands.column_files.find_spec", lambda _: None)
-        for case, file in files.items():
-            assert report(file, "--gates", gates) == expected[case], case
-        done = run("evaluate", write("items.parquet", PLAIN))
-        assert done.exit_code == 2
-        assert "pip install 'rprime[arrow]'" in done.stderr
-
     def test_a_comparison_is_the_same_too(self, write: Write, server: str) -> None:
         expected = rprime.compare({"y_true": TRUE, "y_pred": PREDICTED}, {"y_pred": OTHER})
         arguments = ("compare", write("a.parquet", PLAIN), write("b.feather", {"y_pred": OTHER}))
@@ -327,7 +311,9 @@ def test_what_cannot_stand_together_is_said(write: Write, tmp_path: Path) -> Non
     assert "named as alias=champion" in done.stderr
 
 
-@pytest.mark.parametrize("suffix", [suffix for suffix in KINDS if suffix not in {".csv", ".npz"}])
+@pytest.mark.parametrize(
+    "suffix", [suffix for suffix in SUFFIXES if suffix not in {".csv", ".npz"}]
+)
 def test_what_is_no_such_file_ends_with_2(tmp_path: Path, suffix: str) -> None:
     path = tmp_path / f"bad{suffix}"
     path.write_bytes(b"ARROW1 but not really, and no Parquet either" * 20)

@@ -21,6 +21,7 @@ from rprime.core.comparison.difference import (
     Difference,
 )
 from rprime.core.comparison.paired_proportions import probability_worse
+from rprime.core.comparison.paired_variance import PairedItems, overall_variance
 from rprime.core.comparison.shift import bowker, stuart_maxwell
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.items import Items
@@ -35,9 +36,10 @@ from tests.core.comparison_sides import (
     paper_side,
     side_of,
     sides_of,
+    table_of,
     table_side,
 )
-from tests.core.index_values import at_every_cell
+from tests.core.index_values import at_every_cell, values_of
 
 REFERENCE_KEYS = {
     "acc": "accuracy",
@@ -550,3 +552,22 @@ def test_whatever_does_not_exist_is_never_evidence(cells: list[int], paired: boo
         assert (upper[tested] > lower[tested]).all()
         assert (lower[tested] <= part.value[tested] + 1e-9).all()
         assert (part.value[tested] <= upper[tested] + 1e-9).all()
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_paired_variances_are_the_sums_over_items_that_define_them(*, grouped: bool) -> None:
+    rng = np.random.default_rng(5)
+    true, old, new = rng.integers(0, 3, (3, 60)).astype(np.uint8)
+    old[:3], new[2:6] = 3, 3  # unclassified
+    groups = np.arange(60, dtype=np.uint32) // (4 if grouped else 1)
+    items = [Items(true, predicted, groups if grouped else None) for predicted in (old, new)]
+    pairs = PairedItems.of(items[0], items[1], 3)
+    values = [values_of(table_of(true, predicted, 3)) for predicted in (old, new)]
+    of_classes = [class_gradient(side) for side in values]
+    overall = [overall_gradient(*side) for side in zip(values, of_classes, strict=True)]
+    before, after = (g.at(true, p) for g, p in zip(overall, (old, new), strict=True))
+    phi = after - before
+    centred = phi - phi.mean(-1, keepdims=True)
+    expected = [(np.bincount(groups, row) ** 2).sum() for row in centred]
+    found = overall_variance(pairs, *overall)
+    np.testing.assert_allclose(found.grouped, expected, rtol=1e-9, atol=1e-15)

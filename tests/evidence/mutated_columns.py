@@ -1,19 +1,10 @@
-"""Bodies of columns, mutated as a seed says, and read; in a process of its own as a command.
-
-    python -m tests.evidence.mutated_columns KIND START COUNT
-
-It tells each seed before it reads the body, so the last one that it told is what ended it.
-"""
+"""Bodies of columns, mutated as a seed says, and read."""
 
 import io
 import random
-import sys
-from contextlib import suppress
-from typing import cast
 
 from rprime import evidence
-from rprime.evidence import InvalidEvidenceError, TooLargeError, UnreadableBodyError
-from rprime.evidence.streams import MEDIA_TYPES
+from rprime.evidence import MEDIA_TYPES, InvalidEvidenceError, TooLargeError, UnreadableBodyError
 from tests.evidence import mutated_parquet
 from tests.evidence.mutated_requests import MUTATIONS, WRITERS
 
@@ -38,16 +29,3 @@ def mutant(kind: evidence.Kind, seed: int) -> bytes:
     for _ in range(chance.randint(1, 6)):
         body = chance.choice(MUTATIONS)(chance, body, other)
     return body
-
-
-def main() -> None:
-    kind, start, count = cast("evidence.Kind", sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])
-    for seed in range(start, start + count):
-        sys.stdout.write(f"{seed}\n")
-        sys.stdout.flush()
-        with suppress(*REFUSALS):
-            read(kind, mutant(kind, seed))
-
-
-if __name__ == "__main__":
-    main()

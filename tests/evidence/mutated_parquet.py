@@ -4,15 +4,16 @@ import io
 from collections.abc import Iterator
 from copy import deepcopy
 from dataclasses import dataclass
-from itertools import product
+from itertools import cycle, product
 from random import Random
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet
 
-from rprime.evidence.thrift import I32, I64, LIST, STRUCT, Fields, Reader, Shape, Whole, packed
+from tests.evidence.thrift import I32, I64, LIST, STRUCT, TEXT, Fields, Reader, Shape, Whole, packed
 
+_NAME = (4, TEXT)
 _SCHEMA, _GROUPS, _CHUNKS, _META = (2, LIST), (4, LIST), (1, LIST), (3, STRUCT)
 _VALUES, _SENT, _DATA, _DICTIONARY = (5, I64), (7, I64), (9, I64), (11, I64)
 _FILE: Shape = {
@@ -69,10 +70,13 @@ class Parts:
 
 
 def _chunks(meta: Fields) -> Iterator[Fields]:
+    _, *columns = meta[_SCHEMA]
     for group in meta[_GROUPS]:
-        for chunk in group[_CHUNKS]:
+        for chunk, column in zip(group[_CHUNKS], cycle(columns), strict=False):
             chunk[2, I64] = 0
-            chunk[_META] |= {(2, LIST): [], (3, LIST): [], (6, I64): 0}
+            path = [column[_NAME]]
+            chunk[_META] |= {(2, LIST): [], (3, LIST): path, (6, I64): 0}
+            group[2, I64] = 0
             yield chunk
 
 

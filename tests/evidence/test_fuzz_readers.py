@@ -2,14 +2,13 @@
 
 import gzip
 import io
-import os
 import random
-import subprocess
-import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from pathlib import Path
 
+import httpx
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 import zstandard
 from hypothesis import given, settings
@@ -17,9 +16,11 @@ from hypothesis import strategies as st
 
 from rprime import evidence
 from rprime.problems.problem import Problem
-from rprime.server.body import Inflated
+from rprime.server.inflating import Inflated
 from tests.evidence import mutated_columns, mutated_parquet
 from tests.evidence.mutated_requests import MUTATIONS
+from tests.http.column_bodies import fault, send
+from tests.services import Serve
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -28,12 +29,11 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
 SEEDS = st.lists(st.integers(0, 2**32), min_size=1, max_size=6)
 
 
-def apart(*arguments: str) -> None:
-    """Run Python in a process of its own, since what ends there may be the whole process."""
-    command = [sys.executable, *arguments]
-    path = {"PYTHONPATH": os.pathsep.join(sys.path)}
-    done = subprocess.run(command, env=path, capture_output=True, text=True, check=False)
-    assert not done.returncode, f"after {done.stdout[-20:]!r}: {done.stderr[-2000:]}"
+@pytest.fixture(scope="module")
+def limited(serve: Serve) -> Iterator[httpx.Client]:
+    """Give a service that reads little."""
+    with serve(RPRIME_STORE="none", RPRIME_LIMITS_OTHER_BODY_BYTES=str(1 << 20)) as client:
+        yield client
 
 
 @pytest.mark.parametrize("kind", mutated_columns.VALID)
@@ -47,35 +47,27 @@ def test_parquet_files_put_together_again_are_valid() -> None:
 
 
 @pytest.mark.parametrize("kind", mutated_columns.VALID)
-def test_columns_are_read_or_refused(kind: evidence.Kind) -> None:
-    # A range of its own for each run of the tests; the process tells which.
+def test_columns_are_read_or_refused(limited: httpx.Client, kind: evidence.Kind) -> None:
+    # A range of its own for each run of the tests; a failure tells the seed.
     start = random.randrange(2**32)  # noqa: S311 (no secret)
-    apart("-m", mutated_columns.__name__, kind, str(start), "200")
+    for seed in range(start, start + 200):
+        response = send(limited, kind, mutated_columns.mutant(kind, seed))
+        assert response.status_code in {200, 400, 413, 422}, (seed, response.text)
 
 
-def test_metadata_that_contradict_themselves_end_no_process(tmp_path: Path) -> None:
+def test_metadata_that_end_pyarrow_are_refused(limited: httpx.Client) -> None:
     """Give a flat column a histogram of repetition levels, at which pyarrow terminates."""
-    script = tmp_path / "contradicting.py"
-    script.write_text(CONTRADICTING)
-    apart(str(script))
-
-
-CONTRADICTING = """
-import io
-import pyarrow as pa
-import pyarrow.parquet
-
-from tests.evidence import mutated_columns
-
-sink = io.BytesIO()
-table = pa.table({"y_true": ["a", "b"], "y_pred": ["a", "b"]})
-pa.parquet.write_table(table, sink, use_dictionary=False)
-repetition_definition = bytes.fromhex("1906" "19260004")
-definition_repetition = bytes.fromhex("19260004" "1906")
-assert sink.getvalue().count(repetition_definition) == 2
-body = sink.getvalue().replace(repetition_definition, definition_repetition)
-mutated_columns.read("parquet", body)
-"""
+    sink = io.BytesIO()
+    table = pa.table({"y_true": ["a", "b"], "y_pred": ["a", "b"]})
+    pyarrow.parquet.write_table(table, sink, use_dictionary=False)
+    repetition_definition = bytes.fromhex("190619260004")
+    definition_repetition = bytes.fromhex("192600041906")
+    assert sink.getvalue().count(repetition_definition) == 2
+    body = sink.getvalue().replace(repetition_definition, definition_repetition)
+    response = send(limited, "parquet", body)
+    assert fault(response) == (400, "", "unreadable_body")
+    assert "ended the process" in response.json()["detail"]
+    assert 'rprime_workers_ended_total{reason="SIGABRT"}' in limited.get("/metrics").text
 
 
 @pytest.mark.parametrize("kind", mutated_columns.VALID)

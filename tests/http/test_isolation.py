@@ -7,6 +7,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack, suppress
+from http.client import HTTPResponse
 from pathlib import Path
 from threading import Thread
 from typing import Any
@@ -23,7 +24,6 @@ Serve = Callable[..., AbstractContextManager[httpx.Client]]
 Workers = Callable[[httpx.Client], list[int]]
 JSON = {"Content-Type": "application/json"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
-# A larger body is answered by a process even if none has started yet.
 ITEMS = 1_200_000
 MIB = 1 << 20
 
@@ -136,6 +136,47 @@ def test_a_process_that_ends_is_replaced(
     assert shared.post("/evaluate", content=large, headers=JSON).status_code == 200
 
 
+ENDS = {
+    signal.SIGSEGV: (400, "unreadable_body"),
+    signal.SIGABRT: (400, "unreadable_body"),
+    signal.SIGXCPU: (413, "body_too_large"),
+    signal.SIGKILL: (503, "overloaded"),
+}
+
+
+@pytest.mark.parametrize("number", ENDS)
+def test_a_worker_that_ends_ends_its_request_alone(
+    serve: Serve, workers: Workers, arrow: bytes, tmp_path: Path, number: signal.Signals
+) -> None:
+    log = tmp_path / "log"
+    with serve(log=log, RPRIME_STORE="none") as client:
+        assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
+        with start(client, arrow, ARROW, held=10) as connection:
+            (worker,) = workers(client)
+            os.kill(worker, number)
+            response = HTTPResponse(connection, method="POST")
+            response.begin()
+            problem = orjson.loads(response.read())
+        assert (problem["status"], problem["code"]) == ENDS[number], problem
+        assert (response.getheader("Retry-After") is not None) == (number == signal.SIGKILL)
+        found = client.get("/metrics").text
+        assert f'rprime_workers_ended_total{{reason="{number.name}"}} 1.0' in found
+        assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
+    events = [orjson.loads(line) for line in log.read_text().splitlines()]
+    (ended,) = [event for event in events if event["event"] == "worker_ended"]
+    assert (ended["reason"], ended["body"]) == (number.name, "arrow")
+
+
+def test_a_client_that_goes_away_leaves_the_worker(
+    narrow: httpx.Client, workers: Workers, arrow: bytes
+) -> None:
+    assert narrow.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
+    before = workers(narrow)
+    start(narrow, arrow, ARROW, held=10).close()
+    assert narrow.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
+    assert workers(narrow) == before
+
+
 def test_small_requests_do_not_wait_for_large_ones(
     shared: httpx.Client, large: bytes, arrow: bytes
 ) -> None:
@@ -166,17 +207,17 @@ def test_who_goes_away_ends_the_work(narrow: httpx.Client, workers: Workers, lar
     (worker,) = workers(narrow)
     os.kill(worker, signal.SIGSTOP)
     with start(narrow, large, JSON, held=0):
-        wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="json"}') == 1)
+        wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 1)
         assert workers(narrow) == [worker]
-    wait_until(lambda: not workers(narrow))
+    wait_until(lambda: worker not in workers(narrow))
     assert narrow.post("/evaluate", content=large, headers=JSON).status_code == 200
 
 
 def test_full_pools_say_when_to_come_again(narrow: httpx.Client, arrow: bytes) -> None:
     working = start(narrow, arrow, ARROW, held=10)
-    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="columns"}') == 1)
+    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 1)
     waiting = start(narrow, arrow[: MIB + 1000], ARROW, held=10)
-    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="columns"}') == 2)
+    wait_until(lambda: gauge(narrow, 'rprime_pool_requests{pool="workers"}') == 2)
     response = narrow.post("/evaluate", content=arrow, headers=ARROW)
     assert (response.status_code, response.json()["code"]) == (503, "overloaded")
     assert int(response.headers["retry-after"]) > 0

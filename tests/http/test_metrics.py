@@ -107,11 +107,11 @@ def test_a_verdict_is_counted_wherever_it_is_given(counting: httpx.Client) -> No
 def test_the_state_of_pools_store_and_memory_is_shown(counting: httpx.Client) -> None:
     assert value(counting, "rprime_info", version=__version__) == 1
     assert value(counting, "rprime_in_flight_limit_bytes") == 1_000_000
-    assert value(counting, "rprime_pool_places", pool="json") == 2
+    assert value(counting, "rprime_pool_places", pool="workers") == 2
     found = samples(counting)
     for name in ("rprime_in_flight_bytes", "rprime_store_waiting"):
         assert found[name, frozenset()] == 0
-    assert found["rprime_pool_requests", frozenset({("pool", "columns")})] == 0
+    assert found["rprime_pool_requests", frozenset({("pool", "workers")})] == 0
     assert found["rprime_store_open", frozenset()] == 1
     assert found["process_resident_memory_bytes", frozenset()] > 0
 

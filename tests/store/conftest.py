@@ -40,6 +40,15 @@ def _run(folder: Path, *command: Path | str) -> None:
     subprocess.run(command, cwd=folder, user=user, stdout=subprocess.DEVNULL, check=True)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what asks for PostgreSQL, by a fixture or by the parameter of `url`."""
+    for item in items:
+        fixtures: list[str] = getattr(item, "fixturenames", [])
+        parameters = getattr(getattr(item, "callspec", None), "params", {})
+        if "postgresql_server" in fixtures or parameters.get("url") == "postgresql":
+            item.add_marker(pytest.mark.postgresql)
+
+
 @pytest.fixture(scope="session")
 def postgresql_server() -> Iterator[URL]:
     """Start a server in a temporary folder; give the URL of its maintenance database."""

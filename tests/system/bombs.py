@@ -85,6 +85,41 @@ def _packed_arrow() -> bytes:
     return sink.getvalue()
 
 
+def _large_batch() -> bytes:
+    """One batch of 1 GiB, which pyarrow would inflate before anything can be counted."""
+    zeros = pa.array(np.zeros(1 << 26, np.int64))
+    batch = pa.record_batch({"y_true": zeros, "y_pred": zeros})
+    sink = io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    return sink.getvalue()
+
+
+def _modest_parquet() -> bytes:
+    """400 strings of 1 MiB in pages of their own, in a file whose metadata say it is small."""
+    labels = pa.array([chr(97 + i % 26) * MIB for i in range(400)])
+    table, sink = pa.table({"y_true": labels, "y_pred": labels}), io.BytesIO()
+    pyarrow.parquet.write_table(table, sink, compression="zstd", use_dictionary=False)
+    body = sink.getvalue()
+    size = int.from_bytes(body[-8:-4], "little")
+    footer = body[-8 - size : -8]
+    metadata = pyarrow.parquet.ParquetFile(io.BytesIO(body)).metadata.row_group(0)
+    for number in (metadata.total_byte_size, metadata.column(0).total_uncompressed_size):
+        true = _varint(number)
+        footer = footer.replace(true, b"\x80" * (len(true) - 1) + b"\0")
+    return body[: -8 - size] + footer + body[-8:]
+
+
+def _varint(number: int) -> bytes:
+    """Write an integer as Thrift does."""
+    number, found = number << 1, list[int]()
+    while number or not found:
+        found.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*found[:-1], found[-1] & 127])
+
+
 def _lying_arrow() -> bytes:
     """Say that the first message is 2 GiB long."""
     sink = io.BytesIO()
@@ -149,14 +184,20 @@ BOMBS = [
     ),
     # A stream says nothing of what follows: what may be inflated is held until it is more.
     replace(whole("Arrow, 1 GiB in its buffers", ARROW, _packed_arrow), most=256 * MIB),
+    whole("Arrow, 1 GiB in one batch", ARROW, _large_batch),
     whole("Arrow, a length that lies", ARROW, _lying_arrow),
     whole("Parquet, 2.7e8 equal rows", PARQUET, _run_length_parquet),
     whole("Parquet, huge labels", PARQUET, _dictionary_parquet),
+    whole("Parquet, huge labels and modest metadata", PARQUET, _modest_parquet),
     whole("NPZ, 512 MiB", NPZ, _npz),
     whole("1e5 bad cells", JSON, _bad_cells),
     whole("100 000 deep", JSON, lambda: b'{"a":' * 100_000),
-    whole("10 000 classes", JSON, _classes),
-    whole("32 000 000 commas", JSON, lambda: b'{"y_true":[' + b"," * 32_000_000),
+    # Parsed JSON takes many times its size before anything can be counted.
+    replace(whole("10 000 classes", JSON, _classes), most=256 * MIB),
+    replace(
+        whole("32 000 000 commas", JSON, lambda: b'{"y_true":[' + b"," * 32_000_000),
+        most=128 * MIB,
+    ),
 ]
 
 
@@ -213,7 +254,9 @@ def _memory(process: int, field: str) -> int:
 
 
 def _family(process: int) -> list[int]:
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    # A process is the child of the thread that started it.
+    threads = Path(f"/proc/{process}/task").iterdir()
+    children = [one for thread in threads for one in (thread / "children").read_text().split()]
     return [process, *(one for child in children for one in _family(int(child)))]
 
 

@@ -1,55 +1,35 @@
-"""A process that answers large JSON bodies, so that the service is not held up by them.
+"""A process that answers large requests, so that neither their cost nor a crash hits the service.
 
 It talks through the socket that is its standard input, and ends when that is closed.
 """
 
-import os
 import pickle
-import signal
-import socket
-from typing import Any
 
-from rprime.application.evaluate import evaluate_json
-from rprime.application.worker_protocol import ANSWERED, ASKED
+from rprime.application.evaluate import Failure, evaluate_json
+
+# Now, since it takes time, and a worker is started before it is needed.
+from rprime.evidence import arrow_body as _arrow_body  # noqa: F401 (imported, that is all)
 from rprime.problems.problem import Problem
-
-_NICENESS = 5
-"""Small requests go first where there are not enough cores for all."""
+from rprime.server.worker_channel import Channel, GoneError, serve
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    os.nice(_NICENESS)
-    with socket.socket(fileno=os.dup(0)) as service:
-        service.sendall(b"\0")
-        while (sizes := _received(service, ASKED.size)) is not None:
-            options, body = (_received(service, size) for size in ASKED.unpack(sizes))
-            if options is None or body is None:
-                return
-            answer = pickle.dumps(_answer(body, pickle.loads(options)), protocol=5)  # noqa: S301 (from the service itself)
-            del options, body
-            service.sendall(ANSWERED.pack(len(answer)))
-            service.sendall(answer)
+    """Answer until the service closes the socket."""
+    serve(_answer)
 
 
-def _answer(body: bytearray, options: Any) -> Any:  # noqa: ANN401 (see rprime.routes.workers)
+def _answer(request: bytes, body: Channel) -> bytes:
     try:
-        return evaluate_json(body, options)  # type: ignore[arg-type] # orjson reads it alike
+        found: object = evaluate_json(body, pickle.loads(request))  # noqa: S301 (from the service itself)
     except Problem as problem:
-        return problem
+        found = problem
+    except GoneError:
+        raise
+    except Exception as error:  # noqa: BLE001 (the service logs it, whatever it is)
+        from rprime.server.logs import traced  # noqa: PLC0415 (hardly ever needed)
 
-
-def _received(service: socket.socket, size: int) -> bytearray | None:
-    """Receive so many bytes; None if the service has gone."""
-    found = bytearray(size)
-    view, place = memoryview(found), 0
-    while place < size:
-        count = service.recv_into(view[place:])
-        if not count:
-            return None
-        place += count
-    return found
+        found = Failure("".join(traced(error)))
+    return pickle.dumps(found, protocol=5)
 
 
 if __name__ == "__main__":

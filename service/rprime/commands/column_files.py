@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, cast
@@ -66,12 +65,12 @@ def column_file(file: str) -> ColumnFile | None:
 
     What is wrong with the names of its columns ends the command.
     """
+    from rprime.evidence import SUFFIXES
+
     path = Path(file)
-    found = KINDS.get(path.suffix.lower())
-    if found is None or (found == "csv" and not _has_arrow()):
+    found = SUFFIXES.get(path.suffix.lower())
+    if found is None:
         return None
-    if found in {"arrow", "parquet"} and not _has_arrow():
-        refuse(f"{file}: {path.suffix} is read by pyarrow: pip install 'rprime[arrow]'")
     try:
         names = tuple(_NAMES[found](path))
     except OSError as error:
@@ -81,10 +80,6 @@ def column_file(file: str) -> ColumnFile | None:
         return None
     check_names(path, names)
     return ColumnFile(path, found, names)
-
-
-def _has_arrow() -> bool:
-    return find_spec("pyarrow") is not None
 
 
 def _csv_names(path: Path) -> Sequence[str]:
@@ -116,16 +111,6 @@ def _names(schema: Any) -> list[str]:  # noqa: ANN401 (pyarrow has no types)
     return found
 
 
-KINDS: Mapping[str, "Kind"] = {
-    ".csv": "csv",
-    ".npz": "npz",
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".feather": "arrow",
-    ".ipc": "arrow",
-}
 _NAMES: Mapping["Kind", "Callable[[Path], Sequence[str]]"] = {
     "csv": _csv_names,
     "npz": npz_names,

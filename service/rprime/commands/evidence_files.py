@@ -107,8 +107,6 @@ def _columns(path: Path, reader: Any) -> Columns:  # noqa: ANN401 (the type of c
     try:
         header = [name.strip() for name in next(reader, [])]
         check_names(path, header)
-        if "item_id" in header:
-            refuse(f"{path}: item_id is read by pyarrow: pip install 'rprime[arrow]'")
         columns: list[list[str]] = [[] for _ in header]
         known: dict[str, str] = {}
         filled = filter(None, reader)

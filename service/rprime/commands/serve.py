@@ -38,7 +38,7 @@ def serve(
     from rprime.server import logs
 
     logs.configure()
-    _refuse_unusable(settings.store)
+    _refuse_unusable(settings.store, settings.store_seconds)
     listener = _listen(settings)
     # uvicorn ends itself by the signal that it has handled: a service that was asked to stop
     # and did so has not failed.
@@ -94,7 +94,7 @@ def _refuse_damaged(keys_file: Path | None) -> None:
         _refuse(str(exc))
 
 
-def _refuse_unusable(url: str) -> None:
+def _refuse_unusable(url: str, statement_seconds: float) -> None:
     """Open the store once before anybody is told that the service listens."""
     from rprime.store import (
         StoreError,
@@ -105,7 +105,7 @@ def _refuse_unusable(url: str) -> None:
     if url == "none":
         return
     try:
-        open_store(url).close()
+        open_store(url, statement_seconds=statement_seconds).close()
     except StoreUnavailableError:
         # It may come later: until then the service is not ready.
         pass

@@ -39,7 +39,7 @@ CLASS_INDICES = {entry.key: entry for entry in INDICES if entry.scope == "class"
 OVERALL_INDICES = {entry.key: entry for entry in INDICES if entry.scope == "overall"}
 KEYS = tuple(dict.fromkeys(entry.key for entry in INDICES))
 SCORE_KEYS = frozenset(entry.key for entry in INDICES if entry.scored)
-"""Of the indices that exist only where scores were sent."""
+"""Of the indices that exist only where the request has scores."""
 
 
 def find(scope: IndexScope, key: str) -> Index | None:

@@ -56,15 +56,15 @@ class DenseCells:
         return self.counts.max(-2)
 
     def by_row(self, values: Array) -> Array:
-        """Give every cell the value (..., k) of its row, broadcastable to the cells."""
+        """Broadcast the value (..., k) of its row, broadcastable to the cells."""
         return values[..., :, None]
 
     def by_column(self, values: Array) -> Array:
-        """Give every cell the value (..., k) of its column, broadcastable to the cells."""
+        """Broadcast the value (..., k) of its column, broadcastable to the cells."""
         return values[..., None, :]
 
     def select(self, matrix: Array) -> Array:
-        """Give every cell its entry of a k x k matrix."""
+        """Return for every cell its entry of a k x k matrix."""
         return matrix
 
     def positions(self) -> tuple[Array, Array]:
@@ -161,15 +161,15 @@ class SparseCells:
         return self._gather(self.columns, self.counts, np.maximum)
 
     def by_row(self, values: Array) -> Array:
-        """Give every cell the value (..., k) of its row, shape (..., c)."""
+        """Broadcast the value (..., k) of its row, shape (..., c)."""
         return values[..., self.rows]
 
     def by_column(self, values: Array) -> Array:
-        """Give every cell the value (..., k) of its column, shape (..., c)."""
+        """Broadcast the value (..., k) of its column, shape (..., c)."""
         return values[..., self.columns]
 
     def select(self, matrix: Array) -> Array:
-        """Give every cell its entry of a k x k matrix, shape (c,)."""
+        """Return for every cell its entry of a k x k matrix, shape (c,)."""
         return matrix[self.rows, self.columns]
 
     def positions(self) -> tuple[Array, Array]:

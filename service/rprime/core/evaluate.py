@@ -24,14 +24,14 @@ Labels = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Everything that is known about one table, or about one table of a stack.
+    """The evaluation of one table, or of one table of a stack.
 
     Parameters
     ----------
     labels
         Names of the k classes.
     values, intervals
-        Of the whole stack that the table was computed in; intervals None when not asked for.
+        Of the whole stack that the table was computed in; intervals None unless requested.
     position
         Which table of that stack: () or (i,).
     warnings
@@ -71,7 +71,7 @@ class Evaluation:
         return table[self.position[0]] if self.position else table
 
     def at(self, values: Array) -> Array:
-        """Take this table's part (index, k) or (index,) out of an array of the stack."""
+        """Return this table's part (index, k) or (index,) of an array of the stack."""
         return values[:, self.position[0]] if self.position else values
 
     @cached_property
@@ -115,7 +115,7 @@ class Evaluation:
 
     @classmethod
     def each(cls, values: Values, known: Intervals | None, labels: Sequence[Labels]) -> list[Self]:
-        """Take a stack apart into one evaluation for each table."""
+        """Return one evaluation for each table of a stack."""
         masks = check_all(WarningInputs(values, known))
         stack = values.table.stack_shape
         positions = [(i,) for i in range(stack[0])] if stack else [()]
@@ -142,16 +142,16 @@ def evaluate(
     labels
         Names of its k classes.
     options
-        What is asked for.
+        The requested options.
     items
         Per-item codes, read where items belong to groups.
     scores
-        Of the items, where they were sent.
+        Of the items, where the request has them.
 
     Raises
     ------
     KeyError
-        If an index is asked for that the catalog does not have.
+        If the catalog lacks a requested index.
     """
     wanted = options.wants_intervals(table.k)
     selection = select(options, scored=scores is not None)

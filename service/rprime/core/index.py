@@ -32,20 +32,6 @@ association: `Association`; table: `ConfusionTable` and, where it `needs` one, t
 means: macro averages of the indices it is `of`; macro, weighted, micro: an average of the
 per-class index it is `of`; scores: `Scores` and, where it `takes` one, the option.
 """
-Interval = Literal[
-    "proportion",
-    "dice",
-    "jaccard",
-    "r_prime",
-    "informedness",
-    "macro",
-    "delta",
-    "delong",
-    "items",
-    "share",
-]
-"""The rule of docs/statistics.md by which an index gets its interval; None where it has none."""
-
 REASONS = (
     "",
     "no_true_samples",
@@ -104,8 +90,10 @@ class Index:
     cell_gradient
         The influence of one item of every cell, for an index that is smooth but reads the cells:
         a function of the table, the option, and the rows and columns of the cells.
+    interval
+        Name of its interval method, as `intervals/limits.py` declares it; None without one.
     scored
-        Whether it exists only where scores were sent: it, or what it averages, reads them.
+        Whether it exists only where the request has scores: it, or what it averages, reads them.
     takes
         The request option that the formula takes besides; it has a default.
     of_items
@@ -126,7 +114,7 @@ class Index:
     best: float | None = 1.0
     undefined: tuple[str, ...] = ()
     universe: Universe = "all"
-    interval: Interval | None = None
+    interval: str | None = None
     association: bool = False
     scale_invariant: bool = True
     micro: bool = False
@@ -249,12 +237,12 @@ def unidentifiable(counts: Counts) -> Array:
 def reason_codes(
     index: Index, values: Array, situation: Counts | ConfusionTable
 ) -> NDArray[np.uint8]:
-    """Say why values do not exist.
+    """Explain why values do not exist.
 
     Parameters
     ----------
     index
-        Whose values they are.
+        The index of the values.
     values
         Shape (...) or (..., k); not finite where a value does not exist.
     situation

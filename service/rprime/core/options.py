@@ -9,7 +9,7 @@ from rprime.core.page import Paging
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Options:
-    """What an evaluation is asked for; the defaults are those of the HTTP contract.
+    """The options of an evaluation, with the defaults of the HTTP contract.
 
     Parameters
     ----------
@@ -72,7 +72,7 @@ class Options:
 
 
 SCORE_OPTIONS = ("top_k", "curves", "reject", "thresholds")
-"""Options that change nothing where there are no scores."""
+"""Options without an effect on requests without scores."""
 
 MOST_CLASSES_WITH_INTERVALS = 300
 """Up to here intervals cost a few milliseconds, so they come default_paging."""

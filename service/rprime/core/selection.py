@@ -1,5 +1,6 @@
 """Selection: which indices an evaluation computes, and in what order."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -36,7 +37,7 @@ class Selection:
     formulas
         Positions among `overall` of what is not an average.
     scored, overall_scored
-        Positions of the entries that exist only where scores were sent.
+        Positions of the entries that exist only where the request has scores.
     """
 
     computed: tuple[Index, ...]
@@ -81,7 +82,7 @@ def select(options: Options, *, scored: bool = False) -> Selection:
     Raises
     ------
     KeyError
-        If an index is asked for that the catalog does not have.
+        If the catalog lacks a requested index.
     """
     needs = {
         "cost": options.cost is not None,
@@ -92,7 +93,7 @@ def select(options: Options, *, scored: bool = False) -> Selection:
 
 
 def default_keys(*, scored: bool) -> tuple[str, ...]:
-    """Give the keys of a report that asks for none in particular."""
+    """Return the keys of a report that asks for none in particular."""
     return KEYS if scored else tuple(key for key in KEYS if key not in SCORE_KEYS)
 
 
@@ -105,16 +106,9 @@ def _select(
     wanted = set(default_keys(scored=scored) if indices is None else indices)
     if unknown := wanted - set(KEYS):
         raise KeyError(min(unknown))
-    overall = [
-        entry
-        for key, entry in OVERALL_INDICES.items()
-        if key in wanted and (entry.needs is None or entry.needs in given)
-    ]
+    overall = [e for e in OVERALL_INDICES.values() if e.key in wanted and _computable(e, given)]
     reported = [entry for key, entry in CLASS_INDICES.items() if key in wanted]
-    # Informedness, too: a warning about R' rests on its interval.
-    averaged = dict.fromkeys([*(key for entry in overall for key in entry.of), "informedness"])
-    extra = [CLASS_INDICES[key] for key in averaged if key not in wanted]
-    computed = (*reported, *extra)
+    computed = (*reported, *_needed_besides(overall, wanted))
     place = {entry.key: i for i, entry in enumerate(computed)}
     ratios = [i for i, entry in enumerate(computed) if entry.reads == "ratio"]
     return Selection(
@@ -124,14 +118,30 @@ def _select(
         ratios=np.array(ratios, dtype=np.intp),
         numerators=np.array([computed[i].rows[0] for i in ratios], dtype=np.intp),
         denominators=np.array([computed[i].rows[1] for i in ratios], dtype=np.intp),
-        functions=tuple(i for i, entry in enumerate(computed) if entry.reads == "counts"),
+        functions=_positions(computed, lambda entry: entry.reads == "counts"),
         place=place,
         overall_place={entry.key: i for i, entry in enumerate(overall)},
         averages={kind: _averages(kind, overall, place) for kind in AVERAGES},
-        formulas=tuple(i for i, entry in enumerate(overall) if entry.reads not in AVERAGES),
-        scored=tuple(i for i, entry in enumerate(computed) if entry.scored),
-        overall_scored=tuple(i for i, entry in enumerate(overall) if entry.scored),
+        formulas=_positions(overall, lambda entry: entry.reads not in AVERAGES),
+        scored=_positions(computed, lambda entry: entry.scored),
+        overall_scored=_positions(overall, lambda entry: entry.scored),
     )
+
+
+def _computable(entry: Index, given: frozenset[str]) -> bool:
+    """Whether the request has the option that the index needs."""
+    return entry.needs is None or entry.needs in given
+
+
+def _needed_besides(overall: list[Index], wanted: set[str]) -> list[Index]:
+    """Return the per-class indices that averages need and the report omits."""
+    # Informedness, too: a warning about R' depends on its interval.
+    averaged = dict.fromkeys([*(key for entry in overall for key in entry.of), "informedness"])
+    return [CLASS_INDICES[key] for key in averaged if key not in wanted]
+
+
+def _positions(entries: Sequence[Index], holds: Callable[[Index], bool]) -> tuple[int, ...]:
+    return tuple(i for i, entry in enumerate(entries) if holds(entry))
 
 
 def _averages(kind: str, overall: list[Index], place: dict[str, int]) -> tuple[Array, Array]:

@@ -131,7 +131,7 @@ class ConfusionTable:
 
     @cached_property
     def classified(self) -> "ConfusionTable":
-        """The k x k part with its own margins; this table itself where there is nothing else."""
+        """The k x k part with its own margins; this table itself without omissions."""
         if not self.has_omissions:
             return self
         return ConfusionTable(self.cells, weighted=self.weighted)
@@ -153,7 +153,7 @@ class ConfusionTable:
         )
 
     def __getitem__(self, position: int) -> "ConfusionTable":
-        """Take one table out of a stack."""
+        """Return one table of a stack."""
         cells = self.cells
         if isinstance(cells, DenseCells):
             cells = DenseCells(cells.counts[position])

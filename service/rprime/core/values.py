@@ -39,7 +39,7 @@ class Values:
     averaged
         `per_class` as the averages see it: undefined values replaced where the options say so.
     scores
-        Of the items of a single table, where they were sent.
+        Of the items of a single table, where the request has them.
     """
 
     table: ConfusionTable
@@ -128,7 +128,7 @@ class Values:
         return self.classified_counts if universe == "classified" else self.counts
 
     def lookup(self, scope: IndexScope, key: str) -> Array:
-        """Give the values of one index, computed now where it was not selected.
+        """Return the values of one index, computed now where it was not selected.
 
         Returns
         -------
@@ -202,7 +202,7 @@ def compute(
     selection
         From `select`.
     scores
-        Of the items of a single table, where they were sent.
+        Of the items of a single table, where the request has them.
     """
     if options.cell_weights is not None:
         table = table.reweighted(options.cell_weights)

@@ -67,7 +67,7 @@ class WarningInputs:
 
     @cached_property
     def smallest(self) -> Array:
-        """Smallest positive m_i; infinite where there is none."""
+        """Smallest positive m_i; infinite without items."""
         return np.minimum.reduce(np.where(self.support > 0, self.support, np.inf), axis=-1)
 
     def per_class(self, key: str) -> Array:
@@ -276,7 +276,7 @@ def check_all(inputs: WarningInputs) -> Masks:
 
 
 def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> list[Warning]:
-    """Put the warnings of one table of the stack into words.
+    """Return the warnings of one table of the stack.
 
     Parameters
     ----------

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import cache
 
 from rprime.core.catalog import INDICES
-from rprime.core.index import Index, Interval
+from rprime.core.index import Index
+from rprime.core.intervals.methods import INTERVALS
 from rprime.report.reasons import explained
 from rprime.report.view import Term
 from rprime.schemas import IndexEntry, entry_of
@@ -18,20 +19,6 @@ INVARIANCES = {
     "transposition": "truth and predictions are exchanged",
 }
 """What an index may stay the same under, where the classifier stays the same."""
-INTERVALS: dict[Interval | None, str] = {
-    "proportion": "Wilson, or Clopper-Pearson where `exact` is asked for",
-    "share": "Wilson, or Clopper-Pearson where `exact` is asked for",
-    "dice": "Wilson for the Jaccard index, mapped to F1",
-    "jaccard": "Wilson",
-    "r_prime": "MOVER: from the Wilson intervals of its parts",
-    "informedness": "MOVER: from the Wilson intervals of its parts",
-    "macro": "MOVER: from the intervals of the classes and their correlations",
-    "delta": "delta method, on a scale that keeps it in the range",
-    "delong": "DeLong, on the logit scale",
-    "items": "from the variance over the items, on a scale that keeps it in the range",
-    None: "none",
-}
-"""How the interval of an index is made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +67,8 @@ class CatalogEntry:
     @property
     def interval(self) -> str:
         """How its interval is made."""
-        return INTERVALS[self.facts.interval]
+        name = self.facts.interval
+        return "none" if name is None else INTERVALS[name].words
 
     @property
     def undefined(self) -> str:

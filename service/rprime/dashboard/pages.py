@@ -16,9 +16,9 @@ from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
 from rprime.report.formats import FORMATS
-from rprime.routes.columns import evaluate_columns
 from rprime.routes.evaluations import find
 from rprime.routes.services import get_services, get_store
+from rprime.routes.workers import answer_columns
 from rprime.server.body import media_type, read_body
 
 public = APIRouter(include_in_schema=False)
@@ -58,8 +58,8 @@ async def evaluate(request: Request) -> Response:
         text = await read_body(request, min(MOST_PASTED, limits.json_body_bytes))
         options = request.query_params.get("request", "").encode()
         return shown(await run_in_threadpool(render_pasted, text, options, limits))
-    question = ResponseOptions(limits, VIEW, with_table=False)
-    answer = await evaluate_columns(request, MEDIA_TYPES[media], question)
+    question = ResponseOptions(limits, VIEW, with_table=False, kind=MEDIA_TYPES[media])
+    answer = await answer_columns(request, question)
     if not isinstance(answer, RenderedReport):
         raise NOT_KEPT
     return shown(answer.content)

@@ -8,14 +8,25 @@ from rprime.evidence.errors import (
     TooLargeError,
     UnreadableBodyError,
 )
+from rprime.evidence.formats import (
+    FORMATS,
+    MEDIA_TYPES,
+    SUFFIXES,
+    BodyFormat,
+    Bounds,
+    Kind,
+    ask,
+    read_columns,
+)
 from rprime.evidence.matrices import read_matrices
 from rprime.evidence.pasted import read_pasted
 from rprime.evidence.reader import ClassLimits, Evidence, read, read_baseline
-from rprime.evidence.streams import EXTRA, MEDIA_TYPES, Bounds, Kind, ask, is_readable, read_columns
 
 __all__ = [
-    "EXTRA",
+    "FORMATS",
     "MEDIA_TYPES",
+    "SUFFIXES",
+    "BodyFormat",
     "Bounds",
     "ClassLimits",
     "ColumnsRequest",
@@ -28,7 +39,6 @@ __all__ = [
     "TooLargeError",
     "UnreadableBodyError",
     "ask",
-    "is_readable",
     "parse",
     "parse_batch",
     "read",

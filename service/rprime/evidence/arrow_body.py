@@ -11,12 +11,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from rprime.core.arrays import Array
-from rprime.evidence.arrow_messages import Messages
+from rprime.core.naming import LONGEST_NAME
 from rprime.evidence.columns import DUPLICATE_ID, LABELS, LONGEST_LINE, Columns, Hold
-from rprime.evidence.errors import UnreadableBodyError, refuse
+from rprime.evidence.errors import TooLargeError, UnreadableBodyError, refuse
 from rprime.evidence.label_columns import Piece
-from rprime.evidence.parquet_footer import Footer
-from rprime.evidence.parquet_pages import largest_page
+from rprime.evidence.names import RULE
 from rprime.evidence.score_columns import is_score
 from rprime.evidence.vocabulary import Names
 
@@ -24,6 +23,9 @@ ROWS = 1 << 16
 """Items that are coded at once."""
 _BLOCK = 1 << 19
 _BYTES_A_LENGTH, _BYTES_A_PLACE = 4, 8
+_SLACK = 1 << 16
+_LONGEST_LABEL = 4 * LONGEST_NAME + _BYTES_A_PLACE
+"""Bytes of the longest name in UTF-8, with its length."""
 
 
 def read_csv(stream: IO[bytes], columns: Columns) -> None:
@@ -86,9 +88,10 @@ def _block(stream: IO[bytes]) -> bytes:
 
 def read_stream(stream: IO[bytes], columns: Columns, most: int) -> None:
     """Read an Arrow IPC stream; see `read_parquet`."""
-    messages = Messages(stream, most, columns.hold)
-    with pa.ipc.open_stream(pa.PythonFile(messages, mode="r")) as reader:
-        _gather(reader.schema, _validated(reader), columns)
+    # Threads would take memory for their stacks.
+    options = pa.ipc.IpcReadOptions(use_threads=False)
+    with pa.ipc.open_stream(pa.PythonFile(stream, mode="r"), options=options) as reader:
+        _gather(reader.schema, _within(_validated(reader), most), columns)
 
 
 def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
@@ -103,13 +106,69 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
     most
         Bytes that the columns may have, inflated.
     """
-    footer = Footer.of(file)
-    columns.hold(largest_page(file, footer.chunks, most))
-    metadata = pq.read_metadata(pa.BufferReader(footer.content))
+    metadata = pq.read_metadata(file)
+    texts = _check_metadata(metadata, most)
     options: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BLOCK}
-    with pq.ParquetFile(file, metadata=metadata, read_dictionary=footer.texts, **options) as source:
+    with pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, **options) as source:
         batches = source.iter_batches(ROWS, use_threads=False)
-        _gather(source.schema_arrow, _validated(batches), columns)
+        _gather(source.schema_arrow, _within(_validated(batches), most), columns)
+
+
+def _check_metadata(metadata: Any, most: int) -> list[str]:
+    """Refuse what the metadata show to be too large; they may lie, which is found out later.
+
+    Returns
+    -------
+    The columns that have strings, as far as these can be read as a dictionary.
+    """
+    parts = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    if any(part.max_repetition_level or part.path != part.name for part in parts):
+        detail = "Only plain columns of a Parquet file are read, no lists or structs."
+        raise UnreadableBodyError(detail)
+    # Equal values in a row have no bytes of their own; a code of each is kept all the same.
+    if metadata.num_rows * len(parts) > most:
+        raise TooLargeError(most)
+    labels = [i for i, part in enumerate(parts) if part.name in LABELS]
+    for group in map(metadata.row_group, range(metadata.num_row_groups)):
+        if group.num_columns != len(parts):
+            raise UnreadableBodyError("The metadata of the Parquet file are damaged.")
+        for chunk in map(group.column, labels):
+            if chunk.total_uncompressed_size > _SLACK + chunk.num_values * _LONGEST_LABEL:
+                raise refuse(f"/{chunk.path_in_schema}", "class_name", RULE)
+    return [
+        part.name
+        for i, part in enumerate(parts)
+        if part.physical_type == "BYTE_ARRAY" and not _is_delta(metadata, i)
+    ]
+
+
+def _is_delta(metadata: Any, column: int) -> bool:
+    """Whether strings are encoded in a way that pyarrow cannot read as a dictionary."""
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    chunks = (group.column(column) for group in groups)
+    return any(one.startswith("DELTA") for chunk in chunks for one in chunk.encodings)
+
+
+def _within(batches: Iterable[Any], most: int) -> Iterator[Any]:
+    """Count the bytes of batches, a dictionary once as long as it stays the same."""
+    left, dictionaries = most, dict[int, int]()
+    for batch in batches:
+        for number, column in enumerate(batch.columns):
+            left -= _size(column, dictionaries, number)
+        if left < 0:
+            raise TooLargeError(most)
+        yield batch
+        del batch, column
+
+
+def _size(column: Any, dictionaries: dict[int, int], number: int) -> int:
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    values = column.dictionary
+    place = next((one.address for one in values.buffers()[1:] if one is not None), 0)
+    size = 0 if dictionaries.get(number) == place else values.nbytes
+    dictionaries[number] = place
+    return int(column.indices.nbytes + size)
 
 
 def _validated(batches: Iterable[Any]) -> Iterator[Any]:
@@ -117,6 +176,8 @@ def _validated(batches: Iterable[Any]) -> Iterator[Any]:
     for batch in batches:
         batch.validate(full=True)
         yield batch
+        # Or it would be there still while the next one is read.
+        del batch
 
 
 def _gather(schema: Any, batches: Iterable[Any], columns: Columns) -> None:
@@ -133,6 +194,8 @@ def _gather(schema: Any, batches: Iterable[Any], columns: Columns) -> None:
         for start in range(0, batch.num_rows, ROWS):
             part = batch.slice(start, ROWS)
             columns.add({name: _piece(part.column(name)) for name in wanted})
+            del part
+        del batch
 
 
 def _is_text(kind: Any) -> bool:

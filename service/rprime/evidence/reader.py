@@ -84,6 +84,11 @@ class Evidence:
             self.labels, self.table, self.items, self.identities, self.scores
         )
 
+    def __getstate__(self) -> dict[str, object]:
+        """Leave out the ids for another process: all that it needs of them are the digests."""
+        _ = self.fingerprint, self.input_digest
+        return {**self.__dict__, "identities": None}
+
     @cached_property
     def ranked(self) -> Scores | None:
         """The scores with the true classes: one object, for all that is computed from them."""

@@ -276,19 +276,16 @@ def _is_canonical(text: str) -> bool:
         return False
 
 
-MAPPED = 33 << 20
-"""More bytes than glibc ever takes from its heap: what is not used of them takes no memory, and
-what is freed goes back to the system at once. In the heap, arrays that grow side by side would
-leave holes as large as themselves."""
-_STEP = 8
-"""How many times larger an array becomes that is full: for lack of use, the rest costs nothing."""
+MAPPED = 5 << 20
+"""Bytes of the smallest array: more than the allocator of a worker takes from its heap, where
+arrays that grow side by side would leave holes as large as themselves. What is not used of them
+takes no memory."""
+_SHARE = 8
+"""An array that is full grows by one part of so many: the kernel moves it, no copy is made."""
 
 
 class Growing:
     """An array that grows at its end, of codes that become wider where they must.
-
-    It is copied to where it has room, seldom, and others may use the interpreter meanwhile: to move
-    it by the kernel (`realloc`) would hold that for a millisecond for each MiB.
 
     Parameters
     ----------
@@ -309,25 +306,23 @@ class Growing:
         """Add elements at the end."""
         kind = np.promote_types(self._array.dtype, part.dtype)
         if kind != self._array.dtype:
-            self._move(kind, self.size)
+            wider = _mapped(kind, self._array.size)
+            wider[: self.size] = self._array[: self.size]
+            self._array = wider
         self.room(part.size)[:] = part
 
     def room(self, size: int) -> Array:
-        """Give so many more elements, to be filled before the next ones are asked for."""
+        """Return so many more elements, to be filled before the next ones are asked for."""
         start, end = self.size, self.size + size
         if end > self._array.size:
-            self._move(self._array.dtype, _STEP * end)
+            # Nobody looks at the array where it was: what was given out has been filled.
+            self._array.resize(end + end // _SHARE, refcheck=False)
         self.size = end
         return self._array[start:end]
 
     def whole(self) -> Array:
-        """Give all of it; nothing can be added any more."""
+        """Return all of it; nothing can be added any more."""
         return self._array[: self.size]
-
-    def _move(self, kind: Any, size: int) -> None:  # noqa: ANN401 (a dtype)
-        larger = _mapped(kind, size)
-        larger[: self.size] = self._array[: self.size]
-        self._array = larger
 
 
 def _mapped(kind: Any, size: int) -> Array:  # noqa: ANN401 (a dtype)

@@ -20,7 +20,7 @@ from rprime.evidence import MEDIA_TYPES, Document
 from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem, Violation, responses
 from rprime.routes.batching import evaluate_together, stack_key
-from rprime.routes.columns import CONTENT, PARAMETER, evaluate_columns
+from rprime.routes.columns import CONTENT, PARAMETER
 from rprime.routes.examples import EXAMPLES
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
 from rprime.routes.services import get_services, get_store
@@ -31,7 +31,7 @@ from rprime.routes.store_evaluation import (
     store_in_thread,
 )
 from rprime.routes.store_lifespan import problem_of
-from rprime.routes.workers import evaluate_json_in_worker, needs_worker
+from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
 from rprime.schemas import evaluate_body
 from rprime.server.body import join_chunks, media_type, read_body, read_chunks
 
@@ -112,12 +112,12 @@ _EVALUATE: dict[str, Any] = {
         200: {
             "description": "The report. With a project: the evaluation was there already.",
             "headers": VERDICT,
-            "content": {**json_content(schema_reference("RenderedReport")), **RENDERINGS},
+            "content": {**json_content(schema_reference("Report")), **RENDERINGS},
         },
         201: {
             "description": "The report on an evaluation that is now kept at Location.",
             "headers": {"Location": {"schema": {"type": "string"}}, **VERDICT},
-            "content": {**json_content(schema_reference("RenderedReport")), **RENDERINGS},
+            "content": {**json_content(schema_reference("Report")), **RENDERINGS},
         },
     },
     "openapi_extra": {
@@ -141,11 +141,10 @@ async def evaluate(request: Request) -> Response:
     form = wanted_format(request)
     limits = get_services(request).limits
     if columns is not None:
-        options = ResponseOptions(limits, form, with_table)
-        answer = await evaluate_columns(request, columns, options)
-        return await _answered(request, answer, options)
+        options = ResponseOptions(limits, form, with_table, columns)
+        return await _answered(request, await answer_columns(request, options), options)
     pieces = await read_chunks(request, limits.json_body_bytes)
-    if needs_worker(request, sum(map(len, pieces))):
+    if sum(map(len, pieces)) > LARGE:
         options = ResponseOptions(limits, form, with_table)
         return await _answered(
             request, await evaluate_json_in_worker(request, pieces, options), options

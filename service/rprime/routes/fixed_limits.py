@@ -5,13 +5,11 @@ from pydantic import BaseModel, Field
 from rprime.application.assessment import MOST_COMPARED
 from rprime.core.naming import LONGEST_NAME
 from rprime.core.page import DEFAULT_PAGE_VALUES
-from rprime.evidence.arrow_messages import MOST_METADATA
 from rprime.evidence.columns import LONGEST_LINE
 from rprime.evidence.npz_body import MOST_DIRECTORY
-from rprime.evidence.parquet_footer import MOST_BYTES, MOST_COLUMNS
-from rprime.evidence.parquet_pages import MOST_PAGES
-from rprime.routes.columns import STALLED_SECONDS
-from rprime.server.body import FREE_OF_RATIO, LARGEST_WINDOW, MOST_RATIO
+from rprime.routes.workers import STALLED_SECONDS
+from rprime.server.inflating import FREE_OF_RATIO, LARGEST_WINDOW, MOST_RATIO
+from rprime.server.worker_limits import CPU_SECONDS
 
 
 class FixedLimits(BaseModel):
@@ -25,12 +23,7 @@ class FixedLimits(BaseModel):
     )
     zstd_window_bytes: int = Field(LARGEST_WINDOW, description="Largest window of a body in zstd.")
     csv_line_bytes: int = Field(LONGEST_LINE, description="Longest line of a CSV.")
-    arrow_metadata_bytes: int = Field(
-        MOST_METADATA, description="Metadata of a message of an Arrow stream."
-    )
-    parquet_metadata_bytes: int = Field(MOST_BYTES, description="Metadata of a Parquet file.")
-    parquet_columns: int = Field(MOST_COLUMNS, description="Columns of a Parquet file.")
-    parquet_pages: int = Field(MOST_PAGES, description="Pages of a Parquet file.")
+    worker_cpu_seconds: int = Field(CPU_SECONDS, description="Processor time of a large request.")
     npz_directory_bytes: int = Field(MOST_DIRECTORY, description="Directory of an NPZ archive.")
     stalled_seconds: float = Field(
         STALLED_SECONDS, description="How long nothing may come of a body of columns."

@@ -46,8 +46,7 @@ def gauges(services: Services) -> Iterator[Gauge]:
     """
     admission, store = services.admission, services.store
     pools = {
-        "columns": services.threads.slots,
-        "json": services.workers.slots,
+        "workers": services.workers.slots,
         "figures": services.drawing.slots,
     }
     yield Gauge(

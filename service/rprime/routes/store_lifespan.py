@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 import structlog
+from anyio import CapacityLimiter, to_thread
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -28,6 +29,7 @@ from rprime.store import (
     StoreError,
     StoreFullError,
     StoreMovedError,
+    StoreTimeoutError,
     StoreUnavailableError,
     open_store,
 )
@@ -42,6 +44,8 @@ _MOVED = (
     "A file of the store was removed or replaced under the running service. Stop the service, "
     "restore the file that its log names, start the service again."
 )
+CHECK_SECONDS = 1.5
+"""How long a probe of the readiness waits for the store."""
 
 log = structlog.get_logger(__name__)
 
@@ -55,14 +59,22 @@ class StoreHandle:
         Of the store, or "none".
     lock_seconds
         How long to wait for locks of others.
+    statement_seconds
+        How long PostgreSQL may take to answer a statement.
     """
 
-    def __init__(self, url: str, *, lock_seconds: float = 5.0) -> None:
+    def __init__(
+        self, url: str, *, lock_seconds: float = 5.0, statement_seconds: float = 10.0
+    ) -> None:
         self.url = url
         self._lock_seconds = lock_seconds
+        self._statement_seconds = statement_seconds
         self.group_commit = GroupCommit()
         self._store: Store | None = None
         self._opening: asyncio.Task[None] | None = None
+        # A thread of their own: requests that wait for the store may have all others.
+        self._checks = CapacityLimiter(1)
+        self._check: asyncio.Task[None] | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -106,7 +118,12 @@ class StoreHandle:
             self._opening = asyncio.create_task(self._keep_opening())
 
     async def _open(self) -> None:
-        self._store = await run_in_threadpool(open_store, self.url, lock_seconds=self._lock_seconds)
+        self._store = await run_in_threadpool(
+            open_store,
+            self.url,
+            lock_seconds=self._lock_seconds,
+            statement_seconds=self._statement_seconds,
+        )
 
     async def _keep_opening(self) -> None:
         while self._store is None:
@@ -139,7 +156,16 @@ class StoreHandle:
         """
         if self.url == NONE:
             return NONE
-        await run_in_threadpool(self.store.check)
+        store = self.store
+        if self._check is None or self._check.done():
+            self._check = asyncio.create_task(to_thread.run_sync(store.check, limiter=self._checks))
+            # Its error is known to asyncio, even if all have left who waited for it.
+            self._check.add_done_callback(lambda task: task.cancelled() or task.exception())
+        # One check at a time: where a disk hangs for ever, so do the threads that read from it.
+        done, _ = await asyncio.wait({self._check}, timeout=CHECK_SECONDS)
+        if not done:
+            raise StoreTimeoutError("The store does not answer.")
+        self._check.result()
         return "ok"
 
 

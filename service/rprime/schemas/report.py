@@ -8,13 +8,16 @@ import numpy as np
 from pydantic import ConfigDict, Field, RootModel
 
 from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
-from rprime.core.index import REASONS, Index, Interval
+from rprime.core.index import REASONS, Index
+from rprime.core.intervals.methods import INTERVALS
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.fields import Absent, Answer
 from rprime.schemas.gate import Gate
 from rprime.schemas.studies import Properties
 
 """A field with this type and the default None is left out where it does not apply."""
+
+IntervalName = Annotated[str, Field(json_schema_extra={"enum": list(INTERVALS)})]
 
 
 class Excluded(Answer):
@@ -314,7 +317,7 @@ class IndexEntry(Answer):
     )
     association: bool = Field(description="Whether it does not care which label is which.")
     scale_invariant: bool
-    interval: Interval | None = Field(description="The kind of interval it gets.")
+    interval: IntervalName | None = Field(description="The kind of interval it gets.")
     needs: str | None = Field(description="The option without which it is not computed.")
     scores: bool = Field(description="Whether it exists only where `y_score` was sent.")
     average_of: list[str] = Field(description="Keys that it averages; mostly empty.")

@@ -1,28 +1,14 @@
 """Reading the body of a request, within its limits."""
 
-import gzip
-import zlib
-from collections.abc import AsyncIterator, Callable, Collection, Iterator
-from io import BytesIO, RawIOBase
-from typing import IO
+from collections.abc import AsyncIterator, Collection, Iterator
+from io import BytesIO
 
-import zstandard
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 
 from rprime.problems.problem import Problem
+from rprime.server.inflating import BROKEN, INFLATERS, broken, inflated_bound, too_large
 from rprime.server.services import server_services
-
-_PIECE = 1024 * 1024
-# A slice of zstd can put out 4 MiB: it holds up to 32 blocks of 128 KiB.
-_SLICE = 128
-_SENT_PIECE = 64 * 1024
-# The window that RFC 8878 asks every decoder to support.
-LARGEST_WINDOW = 8 * 1024 * 1024
-MOST_RATIO = 1000
-"""How much larger a body may become than it was sent; labels hardly reach a tenth of it."""
-FREE_OF_RATIO = 32 * 1024 * 1024
-"""Bytes that any body may be inflated to: a few labels, all the same, are no bomb."""
 
 
 def media_type(request: Request, accepted: Collection[str]) -> str:
@@ -75,11 +61,11 @@ async def read_chunks(request: Request, limit: int) -> list[bytes]:
         return pieces
     body = join_chunks(pieces)
     bound = inflated_bound(limit, len(body))
-    parts = _inflated(_INFLATERS[encoding](BytesIO(body)), server_services(request).inflating)
+    parts = _inflated(INFLATERS[encoding](BytesIO(body)), server_services(request).inflating)
     try:
         return await _collect(parts, request, bound)
     except BROKEN:
-        raise _broken(encoding) from None
+        raise broken(encoding) from None
 
 
 def content_encoding(request: Request) -> str:
@@ -91,7 +77,7 @@ def content_encoding(request: Request) -> str:
         415 if it is not known.
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
-    if encoding != "identity" and encoding not in _INFLATERS:
+    if encoding != "identity" and encoding not in INFLATERS:
         raise Problem("unsupported_encoding")
     return encoding
 
@@ -100,11 +86,6 @@ def check_length(request: Request, limit: int) -> None:
     """Refuse a body whose announced length is over a limit."""
     if int(request.headers.get("content-length", 0)) > limit:
         raise too_large(limit)
-
-
-def inflated_bound(limit: int, sent: int) -> int:
-    """Give how many bytes a body may be inflated to."""
-    return min(limit, max(FREE_OF_RATIO, sent * MOST_RATIO))
 
 
 async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) -> list[bytes]:
@@ -142,92 +123,3 @@ async def _inflated(pieces: Iterator[bytes], limiter: CapacityLimiter) -> AsyncI
     # body after a piece of another, since many threads would take all the cores from them.
     while piece := await to_thread.run_sync(next, pieces, b"", limiter=limiter):
         yield piece
-
-
-def _gunzip(body: IO[bytes]) -> Iterator[bytes]:
-    with gzip.GzipFile(fileobj=body) as stream:
-        while piece := stream.read(_PIECE):
-            yield piece
-
-
-def _unzstd(body: IO[bytes]) -> Iterator[bytes]:
-    # Frame by frame, since the stream reader of zstandard takes a frame cut short for its end;
-    # by small slices, since what one call may put out has no other bound.
-    decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
-    frame = decompressor.decompressobj()
-    ready = bytearray()
-    while piece := body.read(_SENT_PIECE):
-        for start in range(0, len(piece), _SLICE):
-            part = piece[start : start + _SLICE]
-            while part:
-                if frame.eof:
-                    frame = decompressor.decompressobj()
-                ready += frame.decompress(part)
-                part = frame.unused_data
-            if len(ready) >= _PIECE:
-                yield bytes(ready)
-                ready.clear()
-    if not frame.eof:
-        raise EOFError
-    yield bytes(ready)
-
-
-def too_large(limit: int) -> Problem:
-    """Give the problem of a body over a limit."""
-    return Problem("body_too_large", f"The body exceeds the limit of {limit} bytes.")
-
-
-def _broken(encoding: str) -> Problem:
-    return Problem("unreadable_body", f"The body is not valid {encoding}.")
-
-
-class Inflated(RawIOBase):
-    """A body that is inflated as it is read.
-
-    Parameters
-    ----------
-    sent
-        The body as it is sent.
-    encoding
-        A known one.
-    bound
-        How much it may be inflated to, asked for again with every piece.
-    """
-
-    def __init__(self, sent: IO[bytes], encoding: str, bound: Callable[[], int]) -> None:
-        super().__init__()
-        self._encoding = encoding
-        self._bound = bound
-        self._pieces = _INFLATERS[encoding](sent)
-        self._ready = memoryview(b"")
-        self._size = 0
-
-    def readable(self) -> bool:
-        """Give True: it is a file to read."""
-        return True
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Give so many bytes, fewer only at the end."""
-        parts: list[memoryview] = []
-        wanted = size if size >= 0 else self._bound() + 1
-        while wanted and (self._ready or self._more()):
-            parts.append(self._ready[:wanted])
-            self._ready = self._ready[wanted:]
-            wanted -= len(parts[-1])
-        return b"".join(parts)
-
-    def _more(self) -> bool:
-        try:
-            piece = next(self._pieces, b"")
-        except BROKEN:
-            raise _broken(self._encoding) from None
-        self._ready = memoryview(piece)
-        self._size += len(piece)
-        if self._size > self._bound():
-            raise too_large(self._bound())
-        return bool(piece)
-
-
-_INFLATERS: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {"gzip": _gunzip, "zstd": _unzstd}
-BROKEN = (EOFError, OSError, zlib.error, zstandard.ZstdError)
-"""What is raised where a body cannot be inflated."""

@@ -1,34 +1,49 @@
 """Draining: the time between being asked to stop and stopping, in which others learn of it."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from threading import current_thread, main_thread
+from threading import Thread, Timer, current_thread, main_thread
 from types import FrameType
+
+import structlog
+
+ENDED_STATUS = 75
+"""Of sysexits.h, a temporary failure: the process ended before all of its work had."""
+_CLOSING_SECONDS = 0.5
+_LOGGING_SECONDS = 0.2
+
+_log = structlog.get_logger(__name__)
 
 
 class Draining:
     """Holds SIGTERM back for a while, from whoever ends the process by it.
 
     Meanwhile requests are answered as ever, but the service says that it is not ready, and
-    connections end with their answers. A second signal is not held back.
+    connections end with their answers. A second signal is not held back. However the process ends
+    by itself, it has ended when the time is over.
 
     Parameters
     ----------
     seconds
         How long.
+    stop_seconds
+        How long requests may take then.
     """
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, stop_seconds: float) -> None:
         self.begun = False
         self._seconds = seconds
+        self._stop_seconds = stop_seconds
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Wait for the signal; in a running event loop."""
-        ending = signal.getsignal(signal.SIGTERM)
-        if current_thread() is not main_thread() or not callable(ending):
+        """Wait for the signals; in a running event loop."""
+        stopping, interrupting = map(signal.getsignal, (signal.SIGTERM, signal.SIGINT))
+        in_main = current_thread() is main_thread()
+        if not (in_main and callable(stopping) and callable(interrupting)):
             # Signals are none of the business of a thread.
             yield
             return
@@ -36,13 +51,43 @@ class Draining:
 
         def begin(number: int, frame: FrameType | None) -> None:
             if self.begun:
-                ending(number, frame)
+                stopping(number, frame)
                 return
             self.begun = True
-            loop.call_soon_threadsafe(loop.call_later, self._seconds, ending, number, frame)
+            _end_after(self._seconds + self._stop_seconds)
+            loop.call_soon_threadsafe(loop.call_later, self._seconds, stopping, number, frame)
+
+        def interrupt(number: int, frame: FrameType | None) -> None:
+            _end_after(self._stop_seconds)
+            interrupting(number, frame)
 
         signal.signal(signal.SIGTERM, begin)
+        signal.signal(signal.SIGINT, interrupt)
         try:
             yield
         finally:
-            signal.signal(signal.SIGTERM, ending)
+            signal.signal(signal.SIGTERM, stopping)
+            signal.signal(signal.SIGINT, interrupting)
+
+
+def _end_after(seconds: float) -> None:
+    """End the process after a while, if it has not ended: a thread may wait for a disk."""
+    timer = Timer(seconds + _CLOSING_SECONDS, _end)
+    timer.daemon = True
+    timer.start()
+
+
+def _end() -> None:
+    # In a thread: what reads the log may not read any more.
+    telling = Thread(target=_tell, daemon=True)
+    telling.start()
+    telling.join(_LOGGING_SECONDS)
+    os._exit(ENDED_STATUS)
+
+
+def _tell() -> None:
+    _log.error(
+        "stopped_unfinished",
+        detail="Something did not end in time, as a write to a disk or a network that hangs. "
+        "What was acknowledged is stored.",
+    )

@@ -54,24 +54,24 @@ def log_request(method: str, route: str, status: int, seconds: float, request_id
 def _rendering() -> list[structlog.typing.Processor]:
     if sys.stderr.isatty():
         return [structlog.dev.ConsoleRenderer(exception_formatter=_show)]
-    shown = structlog.processors.ExceptionRenderer(lambda raised: "".join(_traced(raised[1])))
+    shown = structlog.processors.ExceptionRenderer(lambda raised: "".join(traced(raised[1])))
     return [shown, structlog.processors.JSONRenderer()]
 
 
 def _show(sink: TextIO, raised: structlog.typing.ExcInfo) -> None:
-    sink.write("\n" + "".join(_traced(raised[1])).rstrip())
+    sink.write("\n" + "".join(traced(raised[1])).rstrip())
 
 
-def _traced(error: BaseException) -> Iterator[str]:
-    """Give the types and places of an exception and of those before it.
+def traced(error: BaseException) -> Iterator[str]:
+    """Yield the types and places of an exception and of those before it.
 
     No messages, as in "invalid literal for int(): 'what was sent'", and no values of variables.
     """
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     if before is not None:
-        yield from _traced(before)
+        yield from traced(before)
     if isinstance(error, BaseExceptionGroup):
         for one in error.exceptions:
-            yield from _traced(one)
+            yield from traced(one)
     yield f"{type(error).__module__}.{type(error).__qualname__}\n"
     yield from traceback.format_tb(error.__traceback__)

@@ -83,6 +83,7 @@ class Metrics(Collector):
         self._requests: dict[tuple[str, str, int], _Durations] = {}
         self._evaluations: Counter[tuple[str, str]] = Counter()
         self._closed: Counter[str] = Counter()
+        self._workers_ended: Counter[str] = Counter()
         self._gauges: list[Gauge] = []
         self._process = ProcessCollector(registry=None)
         self._lock = Lock()
@@ -106,6 +107,10 @@ class Metrics(Collector):
     def closed(self, reason: str) -> None:
         """Count a connection that was given up; in the event loop only."""
         self._closed[reason] += 1
+
+    def worker_ended(self, reason: str) -> None:
+        """Count a worker process that ended instead of answering; in the event loop only."""
+        self._workers_ended[reason] += 1
 
     def watch(self, *gauges: Gauge) -> None:
         """Ask for these, too, whenever the metrics are asked for."""
@@ -133,6 +138,7 @@ class Metrics(Collector):
         yield self._request_seconds()
         yield self._counted_evaluations()
         yield self._counted_closures()
+        yield self._counted_ends_of_workers()
         yield from (gauge.family() for gauge in self._gauges)
         yield from self._process.collect()
 
@@ -168,5 +174,15 @@ class Metrics(Collector):
             labels=["reason"],
         )
         for reason, count in self._closed.items():
+            family.add_metric([reason], count)
+        return family
+
+    def _counted_ends_of_workers(self) -> CounterMetricFamily:
+        family = CounterMetricFamily(
+            "rprime_workers_ended",
+            "Worker processes that ended instead of answering, by the signal; each was replaced.",
+            labels=["reason"],
+        )
+        for reason, count in self._workers_ended.items():
             family.add_metric([reason], count)
         return family

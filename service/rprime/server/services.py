@@ -9,7 +9,8 @@ from starlette.requests import Request
 from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
 from rprime.server.metrics import Metrics
-from rprime.server.pools import ThreadPool, WorkerPool
+from rprime.server.pools import ThreadPool
+from rprime.server.worker_pool import WorkerPool
 from rprime.settings import Limits
 
 
@@ -29,8 +30,8 @@ class ServerServices:
         The metrics, and whether the process is stopping.
     inflating
         Lets one compressed JSON body be inflated at a time.
-    threads, workers
-        Pools for large bodies: threads for columns, processes for JSON.
+    workers
+        Processes that answer requests with large bodies.
     drawing
         Threads that draw figures.
     """
@@ -41,13 +42,11 @@ class ServerServices:
     metrics: Metrics
     draining: Draining
     inflating: CapacityLimiter
-    threads: ThreadPool
     workers: WorkerPool
     drawing: ThreadPool
 
     def close(self) -> None:
         """Close the pools."""
-        self.threads.close()
         self.workers.close()
         self.drawing.close()
 

@@ -16,6 +16,7 @@ from rprime.store.errors import (
     StoreMovedError,
     StoreNewerError,
     StoreOutdatedError,
+    StoreTimeoutError,
     StoreUnavailableError,
     StoreUrlError,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "StoreMovedError",
     "StoreNewerError",
     "StoreOutdatedError",
+    "StoreTimeoutError",
     "StoreUnavailableError",
     "StoreUrlError",
     "Stored",

@@ -10,7 +10,12 @@ from typing import Any, ClassVar, TypeVar
 from sqlalchemy import ColumnElement, Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from rprime.store.errors import StoreConflictError, StoreUnavailableError, translated
+from rprime.store.errors import (
+    StoreConflictError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+    translated,
+)
 
 T = TypeVar("T")
 Insert = sqlite.Insert | postgresql.Insert
@@ -57,19 +62,23 @@ class Database(ABC):
         """Read in one transaction; once more where the server had closed the connection."""
         try:
             return self._read(work)
-        except (StoreUnavailableError, StoreConflictError):
-            if not self.can_lose_connection:
+        except StoreUnavailableError as exc:
+            waited = isinstance(exc, StoreTimeoutError) and not isinstance(exc, StoreConflictError)
+            if waited or not self.can_lose_connection:
                 raise
             return self._read(work)
 
     def _read(self, work: Callable[[Connection], T]) -> T:
-        with translated(), self.readers.connect() as connection:
+        with translated(), self._reading() as connection:
             return work(connection)
+
+    def _reading(self) -> Connection:
+        return self.readers.connect()
 
     @contextmanager
     def streaming(self) -> Iterator[Connection]:
         """Give a connection to read rows from one by one, however many there are."""
-        with translated(), self.readers.connect() as connection:
+        with translated(), self._reading() as connection:
             yield connection.execution_options(stream_results=True, yield_per=1000)
 
     @abstractmethod

@@ -4,7 +4,13 @@ import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from sqlalchemy.exc import DataError, DBAPIError
+from sqlalchemy.exc import (
+    DataError,
+    DBAPIError,
+    InterfaceError,
+    InternalError,
+    OperationalError,
+)
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from rprime.store.records import InvalidRecordError
@@ -62,7 +68,11 @@ class StoreUnavailableError(StoreError):
     retry_after = 5
 
 
-class StoreLockedError(StoreUnavailableError):
+class StoreTimeoutError(StoreUnavailableError):
+    """The store did not answer in time; to try again at once would take as long again."""
+
+
+class StoreLockedError(StoreTimeoutError):
     """Someone else holds a lock for too long."""
 
     retry_after = 2
@@ -82,7 +92,10 @@ def translated() -> Iterator[None]:
     try:
         yield
     except DBAPIError as exc:
-        known = told(exc.orig, disconnected=exc.connection_invalidated)
+        # A server that went away, that is read-only, that is starting, and the like: whatever it
+        # is, it is no fault of the request. What is left is a defect in a statement.
+        failed = isinstance(exc, OperationalError | InternalError | InterfaceError)
+        known = told(exc.orig, failed=failed or exc.connection_invalidated)
         if known is not None:
             raise known from exc
         if isinstance(exc, DataError):
@@ -99,17 +112,25 @@ def translated() -> Iterator[None]:
         raise StoreUnavailableError("All connections to the database are busy.") from exc
 
 
-def told(cause: BaseException | None, *, disconnected: bool = False) -> StoreError | None:
-    """Find the kind of failure that an error of a driver means; None where it is none of these."""
+def told(cause: BaseException | None, *, failed: bool = False) -> StoreError | None:
+    """Find the kind of failure that an error of a driver means; None where it is none of these.
+
+    Parameters
+    ----------
+    cause
+        The error.
+    failed
+        Whether it is an error of the database as a whole, of whichever kind.
+    """
     if isinstance(cause, sqlite3.Error):
         return _of_sqlite(getattr(cause, "sqlite_errorcode", 0))
     state = getattr(cause, "sqlstate", None)
     for states, failure in _OF_POSTGRESQL:
         if state is not None and state.startswith(states):
             return failure()
-    # Without a state it never came to the server.
-    lost = disconnected or (state is None and type(cause).__name__ == "OperationalError")
-    return _unreachable() if lost else None
+    if isinstance(cause, TimeoutError):
+        return StoreTimeoutError("The database does not answer.")
+    return _unreachable() if failed else None
 
 
 def _full() -> StoreError:
@@ -122,7 +143,8 @@ def _unreachable() -> StoreError:
 
 _OF_POSTGRESQL: tuple[tuple[tuple[str, ...], Callable[[], StoreError]], ...] = (
     (("40001", "40P01"), lambda: StoreConflictError("Transactions got in each other's way.")),
-    (("55P03", "57014"), lambda: StoreLockedError("A lock was not given up in time.")),
+    (("55P03",), lambda: StoreLockedError("A lock was not given up in time.")),
+    (("57014",), lambda: StoreTimeoutError("A statement took too long.")),
     (("53100",), _full),
     (("08", "53", "57"), _unreachable),
 )

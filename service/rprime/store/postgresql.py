@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 
 from sqlalchemy import (
@@ -14,11 +15,13 @@ from sqlalchemy import (
     Table,
     bindparam,
     create_engine,
+    event,
     func,
 )
 from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
+from rprime.store.circuit_breaker import CircuitBreaker
 from rprime.store.database import Database, Insert, KeyRunningError
 from rprime.store.errors import StoreError, StoreMissingError, StoreOutdatedError, translated
 from rprime.store.schema_version import SCHEMA_VERSION, upgrade, version_of
@@ -26,6 +29,11 @@ from rprime.store.schema_version import SCHEMA_VERSION, upgrade, version_of
 OLDEST_SERVER = (15,)
 _CONNECTIONS = 8
 _MORE_CONNECTIONS = 24
+_CONNECT_SECONDS = 5
+"""For each address of the server."""
+_NETWORK_SECONDS = 2
+"""How much longer than the server may work on a statement its answer is waited for."""
+_UPGRADE_SECONDS = 3600
 _UPGRADING = b"rprime upgrade"
 _LOCK = sql("SELECT pg_advisory_xact_lock(:number)")
 _TRY_LOCK = sql("SELECT pg_try_advisory_xact_lock(:number)")
@@ -44,14 +52,17 @@ class PostgresqlDatabase(Database):
     holders
         For the transactions that hold a running key; apart from the others, so that requests
         that wait for a connection are not waited for by those that have one.
+    breaker
+        Shared by both.
     """
 
     can_lose_connection = True
 
-    def __init__(self, engine: Engine, holders: Engine) -> None:
+    def __init__(self, engine: Engine, holders: Engine, breaker: CircuitBreaker) -> None:
         super().__init__(engine)
         self._engine = engine
         self._holders = holders
+        self._breaker = breaker
 
     @staticmethod
     def insert(table: Table) -> Insert:
@@ -66,6 +77,7 @@ class PostgresqlDatabase(Database):
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Give a connection in a transaction."""
+        self._breaker.check()
         with translated(), self._engine.begin() as connection:
             yield connection
 
@@ -82,10 +94,15 @@ class PostgresqlDatabase(Database):
     @contextmanager
     def running(self, key: bytes) -> Iterator[None]:
         """Hold a key against every process; a process that dies gives it free."""
+        self._breaker.check()
         with super().running(key), translated(), self._holders.connect() as connection:
             if not connection.scalar(_TRY_LOCK, {"number": _number(b"running", key)}):
                 raise KeyRunningError
             yield
+
+    def _reading(self) -> Connection:
+        self._breaker.check()
+        return super()._reading()
 
     def backup(self, path: Path) -> None:  # noqa: ARG002 - as SQLite does
         """Leave it to the means of the server."""
@@ -97,7 +114,9 @@ class PostgresqlDatabase(Database):
         self._holders.dispose()
 
 
-def open_postgresql(url: URL, *, read_only: bool, lock_seconds: float) -> PostgresqlDatabase:
+def open_postgresql(
+    url: URL, *, read_only: bool, lock_seconds: float, statement_seconds: float
+) -> PostgresqlDatabase:
     """Connect to a database and bring its tables up.
 
     Parameters
@@ -108,52 +127,92 @@ def open_postgresql(url: URL, *, read_only: bool, lock_seconds: float) -> Postgr
         Nothing is migrated.
     lock_seconds
         How long to wait for a lock that another transaction has.
+    statement_seconds
+        How long a statement may take.
     """
     driven = url.set(drivername="postgresql+psycopg")
-    engine, holders = (_engine(driven, lock_seconds) for _ in range(2))
+    breaker = CircuitBreaker(_CONNECT_SECONDS + statement_seconds + _NETWORK_SECONDS)
+    engine, holders = (
+        _engine(driven, breaker, lock_seconds=lock_seconds, statement_seconds=statement_seconds)
+        for _ in range(2)
+    )
     try:
         with translated():
-            _prepare(engine, read_only=read_only)
+            if not _is_current(engine, read_only=read_only):
+                _upgrade(driven)
     except BaseException:
         engine.dispose()
         raise
-    return PostgresqlDatabase(engine, holders)
+    return PostgresqlDatabase(engine, holders, breaker)
 
 
-def _engine(url: URL, lock_seconds: float) -> Engine:
+def _engine(
+    url: URL, breaker: CircuitBreaker, *, lock_seconds: float, statement_seconds: float
+) -> Engine:
     try:
-        return create_engine(
+        engine = create_engine(
             url,
             pool_size=_CONNECTIONS,
             max_overflow=_MORE_CONNECTIONS,
             pool_timeout=lock_seconds,
-            connect_args={
-                "application_name": "rprime",
-                "connect_timeout": 10,
-                "options": f"-c lock_timeout={max(1, int(lock_seconds * 1000))}",
-            },
+            connect_args=_parameters(lock_seconds, statement_seconds),
         )
     except ModuleNotFoundError as exc:
         raise StoreMissingError(
             "The driver of PostgreSQL is missing: pip install 'rprime[postgres]'."
         ) from exc
+    from rprime.store.bounded_connection import (  # noqa: PLC0415 - needs the driver
+        BoundedConnection,
+    )
+
+    connect = partial(
+        BoundedConnection.bounded, breaker=breaker, seconds=statement_seconds + _NETWORK_SECONDS
+    )
+    event.listen(engine, "do_connect", lambda _, __, ___, given: connect(given))
+    return engine
 
 
-def _prepare(engine: Engine, *, read_only: bool) -> None:
+def _parameters(lock_seconds: float, statement_seconds: float) -> dict[str, str | int]:
+    """Return the timeouts of the server and of the kernel, as libpq takes them."""
+    statement = int(statement_seconds * 1000)
+    return {
+        "application_name": "rprime",
+        "connect_timeout": _CONNECT_SECONDS,
+        "tcp_user_timeout": statement,
+        "keepalives_idle": 30,
+        "keepalives_interval": 10,
+        "keepalives_count": 3,
+        "options": f"-c lock_timeout={max(1, int(lock_seconds * 1000))} "
+        f"-c statement_timeout={statement}",
+    }
+
+
+def _is_current(engine: Engine, *, read_only: bool) -> bool:
     with engine.begin() as connection:
         found = connection.dialect.server_version_info or (0,)
         if found < OLDEST_SERVER:
             raise StoreOutdatedError(f"PostgreSQL {found[0]} is too old, 15 is needed.")
-        if read_only:
-            if version_of(connection) < SCHEMA_VERSION:
-                raise StoreOutdatedError(
-                    "The store has older tables; `rprime serve` brings them up."
-                )
-            return
-        # Several processes start at once: one upgrades, the others wait and find it done.
-        connection.execute(sql("SET LOCAL lock_timeout = 0"))
-        connection.execute(_LOCK, {"number": _number(b"upgrade", _UPGRADING)})
-        upgrade(connection)
+        current = version_of(connection) == SCHEMA_VERSION
+    if read_only and not current:
+        raise StoreOutdatedError("The store has older tables; `rprime serve` brings them up.")
+    return current
+
+
+def _upgrade(url: URL) -> None:
+    """Bring the tables up, which takes longer than any statement of a request."""
+    engine = _engine(
+        url,
+        CircuitBreaker(_UPGRADE_SECONDS),
+        lock_seconds=_UPGRADE_SECONDS,
+        statement_seconds=_UPGRADE_SECONDS,
+    )
+    try:
+        with engine.begin() as connection:
+            # Several processes start at once: one upgrades, the others wait and find it done.
+            connection.execute(_LOCK, {"number": _number(b"upgrade", _UPGRADING)})
+            upgrade(connection)
+    finally:
+        engine.dispose()
 
 
 def _number(purpose: bytes, name: bytes) -> int:

@@ -42,7 +42,6 @@ T = TypeVar("T")
 
 LARGEST_PAGE_VALUES = 200
 _SWEEP_MILLISECONDS = 10 * 60 * 1000
-_OPENERS = {"sqlite": open_sqlite, "postgresql": open_postgresql}
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
 
@@ -56,6 +55,7 @@ def open_store(
     *,
     read_only: bool = False,
     lock_seconds: float = 5.0,
+    statement_seconds: float = 10.0,
     clock: Callable[[], int] = milliseconds,
 ) -> "Store":
     """Open a store; its tables are made or brought up to date.
@@ -68,6 +68,8 @@ def open_store(
         Read beside the process that serves a SQLite file, to export it or to back it up.
     lock_seconds
         How long to wait for locks of others.
+    statement_seconds
+        How long PostgreSQL may take to answer a statement.
     clock
         Tells when the answer to an idempotency key expires.
 
@@ -77,9 +79,16 @@ def open_store(
         One of its kinds; the message says what mends it.
     """
     parsed = _parse(url)
-    database = _OPENERS[parsed.get_backend_name()](
-        parsed, read_only=read_only, lock_seconds=lock_seconds
-    )
+    database: Database
+    if parsed.get_backend_name() == "sqlite":
+        database = open_sqlite(parsed, read_only=read_only, lock_seconds=lock_seconds)
+    else:
+        database = open_postgresql(
+            parsed,
+            read_only=read_only,
+            lock_seconds=lock_seconds,
+            statement_seconds=statement_seconds,
+        )
     return Store(database, None if read_only else Writer(database, clock), clock)
 
 

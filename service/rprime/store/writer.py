@@ -17,8 +17,8 @@ from rprime.store.database import Database
 from rprime.store.errors import (
     StoreClosedError,
     StoreConflictError,
-    StoreLockedError,
     StoreMovedError,
+    StoreTimeoutError,
     StoreUnavailableError,
     translated,
 )
@@ -154,7 +154,7 @@ class Writer:
         """Commit a group and tell everyone in it what became of theirs."""
         try:
             outcomes = self._persist(group)
-        except (StoreLockedError, StoreMovedError) as exc:
+        except (StoreTimeoutError, StoreMovedError) as exc:
             # Each by itself would wait as long again, or might be committed twice.
             outcomes = [exc] * len(group)
         except Exception as exc:  # noqa: BLE001 - whatever it is belongs to the futures
@@ -174,6 +174,9 @@ class Writer:
             except StoreConflictError:
                 if attempt == ATTEMPTS:
                     raise
+            except StoreTimeoutError:
+                # Those who wait have waited long enough.
+                raise
             except StoreUnavailableError:
                 # It may have been committed before the connection was lost. Evaluations are
                 # known by their ids; anything else must not happen twice.

@@ -282,7 +282,7 @@ class AlignedValues:
         return hits | {"trials": self._trials(row, per_class=per_class)}
 
     def _design_effect(self, row: CountRow, known: Array) -> Array:
-        """Fill in the largest possible one where nothing varies, so that nothing can be known."""
+        """Use the largest possible design effect where nothing varies."""
         overall, of_class = self._largest_design_effects
         by_class = known.ndim > 0 and OF_CLASS.get(row) == CountRow.support
         return np.where(np.isnan(known), of_class[self.common] if by_class else overall, known)
@@ -324,7 +324,7 @@ class _Draft:
     items: Array
 
     def without_evidence(self, reason: int) -> Difference:
-        """Finish where nothing can be tested, for one reason."""
+        """Return the difference without a test, for one reason."""
         nothing = np.full(self.value.shape, np.nan)
         return Difference(
             candidate=self.candidate,

@@ -17,7 +17,7 @@ Comparability = Literal["same_items", "same_test_set", "unknown", "different"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Side:
-    """One side of a comparison: evidence and what is known about its test set.
+    """One side of a comparison: its evidence and the identity of its test set.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ class Side:
     test_set
         Declared identifier of the test set.
     scores
-        Of the items, where they were sent.
+        Of the items, where the request has them.
     """
 
     labels: tuple[str, ...]
@@ -104,7 +104,7 @@ class Alignment:
 
 
 def comparability(candidate: Side, baseline: Side) -> Comparability:
-    """Say how far two sides can be compared.
+    """Return how far two sides can be compared.
 
     Two fingerprints decide; without both, two declared identifiers do. Items are the same only
     where both sides carry theirs and the true classes agree one by one.

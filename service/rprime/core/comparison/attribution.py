@@ -15,7 +15,7 @@ from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
 
 HEADLINES = ("accuracy", "r_prime", "macro_recall", "macro_f1", "kappa", "mcc")
-"""Attributed unasked, where asked for at all."""
+"""Attributed by default, where the request includes them."""
 MOST_CLASSES = 300
 """Up to so many classes attribution comes unasked: it evaluates gradients along a path."""
 MOST_DENSE = 100

@@ -57,7 +57,7 @@ class Comparison:
     changes
         Cells of the table that changed most.
     attributions
-        Which cells the change of an index comes from, one for each that was asked for.
+        The contributions of cells to the change of each requested index.
     warnings
         Why a conclusion would be weaker than it looks.
     """
@@ -126,7 +126,7 @@ def compare(
     Raises
     ------
     KeyError
-        If an index is asked for that the catalog does not have.
+        If the catalog lacks a requested index.
     """
     aligned = Alignment(candidate, baseline)
     ours, theirs = aligned.onto_union(candidate), aligned.onto_union(baseline)
@@ -155,7 +155,7 @@ def compare(
 
 
 def _wanted(options: Options, attributed: tuple[Target, ...] | None) -> tuple[str, ...] | None:
-    """Keys to compute: those asked for and those to attribute."""
+    """Return the requested keys and the keys to attribute."""
     if options.indices is None or attributed is None:
         return options.indices
     return tuple(dict.fromkeys((*options.indices, *(key for key, _ in attributed))))
@@ -270,7 +270,7 @@ def _attributions(
     overall: Difference,
     attributed: tuple[Target, ...] | None,
 ) -> tuple[Attribution, ...]:
-    """Attribute what was asked for; the default leaves out what has no difference."""
+    """Attribute the requested changes; the default omits indices without a difference."""
     if not values.comparable:
         return ()
     old, new = values.baseline.table, values.candidate.table
@@ -307,15 +307,15 @@ def _warnings(
 
 
 TEXTS = {
-    "test_set_unknown": "Nothing says that both sides were evaluated on the same test set: they "
+    "test_set_unknown": "The request does not show that both sides used the same test set, so they "
     "are compared as independent samples. Send a fingerprint or an identifier of the test set.",
     "different_test_sets": "Both sides were evaluated on different test sets, so they are not "
     "compared.",
-    "unpaired": "Both sides saw the same test set, but item by item predictions are not there "
-    "for both: the standard error of a difference may be up to 2.5 times too large. Per-item "
-    "predictions would sharpen it.",
+    "unpaired": "Both sides used the same test set, but at least one side lacks per-item "
+    "predictions: the standard error of a difference may be up to 2.5 times too large. Send the "
+    "per-item predictions of both sides.",
     "supports_differ": "Both sides claim the same test set, but their classes do not have the "
     "same numbers of items.",
-    "classes_differ": "The sides do not declare the same classes: those of one side alone are "
-    "not compared, nor is an index that depends on the list of classes.",
+    "classes_differ": "The sides declare different classes: classes of only one side and indices "
+    "that depend on the list of classes are not compared.",
 }

@@ -31,7 +31,7 @@ REASONS = (
 
 excluded_classes_differ: an average leaves out other classes on one side than on the other;
 classes_differ: the index depends on the list of declared classes, which differs; no_evidence:
-nothing varies between the two, so nothing can be concluded. The others as for a single value.
+the two sides do not differ in any item, so a test is impossible. The others as for a value.
 """
 CODE = {reason: code for code, reason in enumerate(REASONS)}
 METHODS = ("", "tango", "influence", "unpaired")

@@ -1,4 +1,18 @@
-"""Influence: the variance of paired differences, from what each item contributes to both sides."""
+"""The variance of the difference of an index between two classifiers of the same items.
+
+For T[r, j1, j2] items of true class r, old prediction j1 and new prediction j2, and the gradients
+G of the index by the cells of the old and of the new table,
+
+    phi[r, j1, j2] = G_new[r, j2] - G_old[r, j1]
+    variance = sum T phi^2 - (sum T phi)^2 / w.
+
+Where items come in groups, phi minus its mean is summed within each group before it is squared.
+All functions here compute this formula. They differ only in how many distinct phi there are:
+
+* an overall index has one for each observed combination (r, j1, j2): `overall_variance`;
+* a per-class index only distinguishes whether the true class and each prediction are this class,
+  another class or missing: 18 patterns for each class, `class_variance`.
+"""
 
 from dataclasses import dataclass
 
@@ -10,9 +24,9 @@ from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.items import Items
 
 CHUNK = 1 << 17
-"""Numbers looked at together: 1 MiB, which stays in the cache."""
+"""Numbers computed together: 1 MiB, which stays in the cache."""
 NOISE = 1e-24
-"""Variances below this share of both sides' own are rounding: nothing differs."""
+"""Variances below this share of the sides' own variances are rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +156,7 @@ def _differentiable(gradient: Gradient) -> Array:
 
 
 def select_indices(gradient: Gradient, places: Array) -> Gradient:
-    """Take some indices (n,) out of a gradient."""
+    """Return the gradient of some indices (n,)."""
     silent = gradient.unclassified
     cells = dict(gradient.by_cell)
     return Gradient(
@@ -383,7 +397,7 @@ def overall_guard(old: Gradient, new: Gradient, support: Array) -> Array:
     Notes
     -----
     Where a class has few items and none of them changed sides, the observed variance is 0
-    because too little was seen, not because nothing can change. One pseudo-item each way, as
+    because the sample is small, not because no item can change. One pseudo-item each way, as
     Bonett, Price 2012 add them, keeps the test honest.
     """
     largest = np.maximum(*(_largest_effect(side, support) for side in (old, new)))
@@ -391,7 +405,7 @@ def overall_guard(old: Gradient, new: Gradient, support: Array) -> Array:
 
 
 def class_guard(old: ClassGradient, new: ClassGradient) -> Array:
-    """Give 2 |G_rj - G_rr|^2 over the class's own row, shape (index, k); see `overall_guard`."""
+    """Return 2 |G_rj - G_rr|^2 over the class's own row, shape (index, k); see `overall_guard`."""
     largest = np.maximum(*(np.abs(side.kinds[FN] - side.kinds[TP]) for side in (old, new)))
     return np.asarray(2 * largest * largest)
 

@@ -89,7 +89,7 @@ def stuart_maxwell(table: ArrayLike) -> ShiftTest:
 
 
 def _connected(neighbours: NDArray[np.bool_]) -> FloatArray:
-    """Give 1 where two classes are in the same connected part, shape (..., k, k)."""
+    """Return 1 where two classes are in the same connected part, shape (..., k, k)."""
     reach = (neighbours | np.eye(neighbours.shape[-1], dtype=bool)).astype(np.float64)
     while True:
         farther = np.minimum(reach @ reach, 1.0)

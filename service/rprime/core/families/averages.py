@@ -99,7 +99,7 @@ def weighted_means(values: Array, defined: Array, support: Array, total: Array) 
 
 
 def weighted_reasons(codes: Array, support: Array) -> Array:
-    """Take over the reason of the first class that has items and no value, else no_samples.
+    """Return the reason of the first class that has items and no value, else no_samples.
 
     Parameters
     ----------

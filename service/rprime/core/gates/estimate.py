@@ -1,6 +1,5 @@
 """The estimate of one index: its value with one-sided limits and p-values."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
@@ -12,14 +11,14 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.paired_proportions import minimal_detectable_drop
 from rprime.core.index import REASONS, Index
 from rprime.core.intervals.intervals import Intervals, intervals
+from rprime.core.intervals.methods import INTERVALS, interval_of
 from rprime.core.intervals.proportions import one_sided_quantile
+from rprime.core.intervals.scales import ScaleDistance
 from rprime.core.items import Items
 from rprime.core.selection import select
 from rprime.core.values import Values, compute
 
 LimitPair = tuple[FloatArray, FloatArray]
-ScalePosition = Callable[[FloatArray, FloatArray], FloatArray]
-"""Map a threshold and a value to a number proportional to the quantile of that limit."""
 
 REFERENCE_LEVEL = 0.05
 NODES = 20
@@ -110,12 +109,12 @@ class Estimate:
 
     def _quantile(self, threshold: float) -> FloatArray:
         """Return the quantile of the limit at the threshold, negative for a lower limit."""
-        position = _position(self.method, self.entry, self.values.options.beta)
-        if position is None:
+        distance = _scale(self.method, self.entry, self.values.options.beta)
+        if distance is None:
             return self._quantile_by_search(threshold)
         lower, upper = self.limits(REFERENCE_LEVEL)
-        at = position(np.asarray(threshold), self.value)
-        unit = position(np.where(at > 0, upper, lower), self.value)
+        at = distance(np.asarray(threshold), self.value)
+        unit = distance(np.where(at > 0, upper, lower), self.value)
         return np.asarray(one_sided_quantile(REFERENCE_LEVEL) * at / np.abs(unit))
 
     def _quantile_by_search(self, threshold: float) -> FloatArray:
@@ -178,44 +177,10 @@ def estimate(values: Values, entry: Index, items: Items | None = None) -> Estima
     return Estimate(found, entry, items)
 
 
-def _position(method: str, entry: Index, beta: float) -> ScalePosition | None:
+def _scale(method: str, entry: Index, beta: float) -> ScaleDistance | None:
     """Return the scale on which the distance of a limit is proportional to its quantile."""
-    if method == "wilson":
-        return _score
-    if method == "jaccard_wilson":
-        dice = entry.interval == "dice" or (entry.key == "f_beta" and beta == 1)
-        return _dice_score if dice else _score
-    scale = SCALES.get(method)
-    if scale is not None:
-        return lambda at, value: np.where(value > -1, scale(at) - scale(value), at - value)
-    return np.subtract if method == "delta" else None
-
-
-def _score(at: FloatArray, share: FloatArray) -> FloatArray:
-    """Return the score statistic of a share for one item; it is the quantile at Wilson limits."""
-    return np.asarray((at - share) / np.sqrt(at * (1 - at)))
-
-
-def _dice_score(at: FloatArray, value: FloatArray) -> FloatArray:
-    """Score of a / (a + FP + FN), of which F1 is 2 j / (1 + j)."""
-    return _score(at / (2 - at), value / (2 - value))
-
-
-def _log_odds(share: FloatArray) -> FloatArray:
-    return np.asarray(np.log(share / (1 - share)))
-
-
-def _log_ratio(value: FloatArray) -> FloatArray:
-    """Twice Fisher's z; minus infinity from -1 down."""
-    return np.asarray(np.log(np.maximum(1 + value, 0.0) / (1 - value)))
-
-
-SCALES: dict[str, Callable[[FloatArray], FloatArray]] = {
-    "delta_logit": _log_odds,
-    "delong_logit": _log_odds,
-    "delta_fisher_z": _log_ratio,
-    "delta_log": np.log,
-}
+    name = interval_of(entry, f1=beta == 1)
+    return None if name is None else INTERVALS[name].scales.get(method)
 
 
 @lru_cache(maxsize=1)

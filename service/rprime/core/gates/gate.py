@@ -56,7 +56,7 @@ def run_gate(
     candidate
         The side that is compared with the baseline, where there is one.
     comparison
-        With the baseline; None where there is none.
+        With the baseline; None without a baseline.
     options
         Of the evaluation. The gate ignores `undefined`: a replaced value must not decide.
     today

@@ -29,7 +29,7 @@ from rprime.core.selection import select
 from rprime.core.values import Values, compute
 
 NOISE = 1e-20
-"""A variance below this share of both sides' own is rounding: nothing differs."""
+"""A variance below this share of the sides' own variances is rounding."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +99,7 @@ class Simulation:
         return estimate(self.values[1], rule.entry)
 
     def difference(self, rule: Rule) -> Difference:
-        """Give the differences of an index, shape (..., k) per class and (..., 1) overall."""
+        """Return the differences of an index, shape (..., k) per class and (..., 1) overall."""
         entry = rule.entry
         if entry.scope == "class":
             place = self.values[0].selection.place[entry.key]
@@ -146,7 +146,7 @@ class Simulation:
         return np.asarray((old.defined[rows] != new.defined[rows]).any((0, -1)))[..., None]
 
     def flips(self, entry: Index) -> tuple[FloatArray, FloatArray, FloatArray] | None:
-        """Gains, losses and trials, (..., k) or (..., 1); None for what is no proportion."""
+        """Return gains, losses and trials, (..., k) or (..., 1); None for no proportion."""
         overall = entry.scope == "overall"
         row = (
             overall_proportion(entry, everyone_answered=True)

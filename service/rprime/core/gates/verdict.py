@@ -186,7 +186,7 @@ def decide(tests: RuleTests, plan: Plan, level: float) -> Decisions:
     Fail needs the p-value adjusted over all tested results below the level (Holm 1979), pass
     the limit alone: that every mandatory result must pass is an intersection-union test, which
     needs no adjustment (Schultzberg et al. 2024). A missing number satisfies no comparison, so
-    that nothing which is not there can pass.
+    a missing value cannot pass.
     """
     undecided = tests.fixed == VerdictCode.undecided
     by_test = undecided & plan.tested

@@ -57,7 +57,7 @@ def paired_score_variance(new: Values, old: Values, entry: Index) -> Array:
 
 
 def _scores(values: Values) -> Scores:
-    assert values.scores is not None  # noqa: S101 (who asks has seen them)
+    assert values.scores is not None  # noqa: S101 (the callers have checked)
     return values.scores
 
 

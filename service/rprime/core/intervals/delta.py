@@ -135,7 +135,7 @@ def _stepped(counts: Counts, beta: float) -> SimpleNamespace:
 
 
 def _drop_singular(bounded: Array, margins: Array) -> None:
-    """Let an index without a tangent have no gradient: G-mean where nothing is rejected."""
+    """Set gradients without a tangent to NaN: G-mean where no item is rejected."""
     steep = margins[3, bounded] > STEEPEST
     margins[:, bounded] = np.where(steep, np.nan, margins[:, bounded])
 
@@ -274,7 +274,7 @@ def _mean_weights(values: Values, entries: SmoothOverallIndices, weights: Array)
 
 
 def _through(values: Values, function: Callable[[Array], Array], own: int, weights: Array) -> None:
-    """Multiply by the derivative of what is averaged instead of the values."""
+    """Multiply by the derivative of the function that is averaged instead of the values."""
     weights *= function(values.averaged[own] + STEP * 1j).imag / STEP
     weights[~values.defined[own]] = 0.0
 
@@ -333,7 +333,7 @@ def _stepped_sums(*sums: Array) -> Array:
 
 
 def _by_cell(values: Values, entries: SmoothOverallIndices) -> Iterator[Gradient]:
-    """Take over the gradients of entries that are given cell by cell."""
+    """Return the gradients of entries that are given cell by cell."""
     if not len(entries.by_cell):
         return
     found = [values.selection.overall[place] for place in entries.by_cell]

@@ -1,4 +1,4 @@
-"""Intervals: the limits of every index of a stack of tables."""
+"""Confidence intervals of the indices of a stack of tables."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import Array
-from rprime.core.index import CODE, Index
-from rprime.core.intervals.delong import effective_items, score_variance
+from rprime.core.index import CODE
+from rprime.core.intervals.declaration import IntervalInputs
 from rprime.core.intervals.delta import (
     class_gradient,
     classified_entries,
@@ -16,16 +16,15 @@ from rprime.core.intervals.delta import (
     overall_terms,
 )
 from rprime.core.intervals.design_effect import DesignEffects, ItemGroups
-from rprime.core.intervals.gradient import ClassGradient
-from rprime.core.intervals.methods import PARTS, Methods, Scale, ScopeMethods, methods_of
-from rprime.core.intervals.proportions import clopper_pearson, normal_quantile, wilson
+from rprime.core.intervals.limits import macro
+from rprime.core.intervals.methods import INTERVALS, Methods, ScopeMethods, methods_of
+from rprime.core.intervals.proportions import normal_quantile, wilson
+from rprime.core.intervals.scales import delta_limits
 from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.items import Items
 from rprime.core.values import Values
 
 FEW_ITEMS = 10
-# e^700 is the largest power of ten (304) with room for the odds; beyond, limits are 0 and 1.
-LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,7 +58,7 @@ class Intervals:
 
 
 def intervals(values: Values, items: Items | None = None) -> Intervals:
-    """Give every index the interval that its entry declares.
+    """Compute the interval that every index declares.
 
     Parameters
     ----------
@@ -69,18 +68,14 @@ def intervals(values: Values, items: Items | None = None) -> Intervals:
         The items of a single table, where they come in groups.
     """
     options, table = values.options, values.table
-    methods = methods_of(
-        values.selection,
-        "dice" if options.beta == 1 else "delta",
-        "clopper_pearson" if options.exact else "wilson",
-    )
+    methods = methods_of(values.selection, options.beta == 1, options.exact)
     with np.errstate(all="ignore"):
         if table.weighted or table.fractional.all():
             return _assembled(values, methods, _blank(values.per_class), _blank(values.overall))
-        sample = _sampled(values, methods, items)
-        per_class = _class_limits(sample)
-        overall = _overall_limits(sample, per_class)
-        few = _few_items(sample, np.isfinite(per_class[0]), np.isfinite(overall[0]))
+        inputs = _inputs(values, methods, items)
+        per_class = _class_limits(inputs, methods)
+        overall = _overall_limits(inputs, methods, per_class)
+        few = _few_items(inputs, methods, np.isfinite(per_class[0]), np.isfinite(overall[0]))
         return _assembled(values, methods, per_class, overall, few)
 
 
@@ -113,38 +108,8 @@ def _blank(values: Array) -> Array:
     return np.full((2, *values.shape), np.nan)
 
 
-@dataclass(frozen=True, eq=False)
-class _Sample:
-    """What the limits of the classes and of the overall indices share.
-
-    Parameters
-    ----------
-    successes, trials
-        Shape (p, ..., k + 1): counts of the distinct proportions, pooled ones last; scaled by
-        the inverse design effects where items come in groups.
-    score
-        Shape (2, p, ..., k + 1): their Wilson limits.
-    gradient
-        Of the per-class indices.
-    deviations
-        Shape (computed, ..., k): their delta standard deviations.
-    effects, class_effects
-        Of the groups, if there are any, and those on the per-class indices.
-    """
-
-    values: Values
-    methods: Methods
-    quantile: float
-    successes: Array
-    trials: Array
-    score: Array
-    gradient: ClassGradient
-    deviations: Array
-    effects: DesignEffects | None
-    class_effects: Array | float
-
-
-def _sampled(values: Values, methods: Methods, items: Items | None) -> _Sample:
+def _inputs(values: Values, methods: Methods, items: Items | None) -> IntervalInputs:
+    """Compute the shared inputs of the limits."""
     rows, quantile = values.counts.rows, quantile_of(values.options.confidence)
     successes, trials = rows[methods.numerators], rows[methods.denominators]
     gradient = class_gradient(values)
@@ -157,13 +122,12 @@ def _sampled(values: Values, methods: Methods, items: Items | None) -> _Sample:
         shrink = effects.of_proportions(methods.numerators, methods.denominators)
         successes, trials = successes / shrink, trials / shrink
         deviations *= np.sqrt(class_effects)
-    return _Sample(
+    return IntervalInputs(
         values=values,
-        methods=methods,
         quantile=quantile,
         successes=successes,
         trials=trials,
-        score=np.array(wilson(successes, trials, quantile)),
+        wilson=np.array(wilson(successes, trials, quantile)),
         gradient=gradient,
         deviations=deviations,
         effects=effects,
@@ -177,141 +141,50 @@ def quantile_of(confidence: float) -> float:
     return float(normal_quantile(confidence))
 
 
-def _class_limits(sample: _Sample) -> Array:
+def _class_limits(inputs: IntervalInputs, methods: Methods) -> Array:
     """Limits of the per-class indices, shape (2, computed, ..., k)."""
-    values, methods = sample.values, sample.methods
+    values = inputs.values
     limits = _blank(values.per_class)
-    score = sample.score[..., :-1]
-    plain = _exact(sample)[..., :-1] if values.options.exact else score
-    limits[:, methods.per_class.proportions] = plain[:, methods.per_class.proportions_of]
-    union = score[:, :1]
-    limits[:, methods.jaccard] = union
-    limits[:, methods.dice] = 2 * union / (1 + union)
-    _mover(sample, limits)
-    own = methods.per_class.delta
-    limits[:, own] = delta_limits(
-        methods.per_class.scale, values.per_class[own], sample.deviations[own] * sample.quantile
-    )
+    for method, group in methods.groups:
+        limits[:, group.positions] = method.limits(inputs, group)
     if values.scores is not None:
-        _score_limits(sample, values.selection.scored, limits)
-    return _kept(values, limits, methods.per_class)
+        _score_limits(inputs, values.selection.scored, limits)
+    return _masked(values, limits, methods.per_class)
 
 
-def _exact(sample: _Sample) -> Array:
-    """Clopper-Pearson limits of the distinct proportions, shape (2, p, ..., k + 1)."""
-    confidence = sample.values.options.confidence
-    return np.array(clopper_pearson(sample.successes, sample.trials, confidence))
-
-
-def _mover(sample: _Sample, limits: Array) -> None:
-    """Fill in the limits of R' and informedness: three proportions, each by its Wilson limits.
-
-    R' = mu + (1 - mu) J with J = recall - FPR; where the rows are fixed, so is the prevalence mu.
-    """
-    values, methods = sample.values, sample.methods
-    parts = slice(1, len(PARTS))
-    rates = sample.successes[parts, ..., :-1] / sample.trials[parts, ..., :-1]
-    squares = (sample.score[:, parts, ..., :-1] - rates) ** 2
-    both = squares[:, 0] + squares[::-1, 1]
-    recall, false_positive_rate, prevalence = rates
-    informedness = recall - false_positive_rate
-    limits[:, methods.informedness] = _about(informedness, both)[:, None]
-    both *= (1 - prevalence) ** 2
-    if values.options.sampling == "random":
-        both += (1 - informedness) ** 2 * squares[:, 2]
-    r_prime = prevalence + (1 - prevalence) * informedness
-    limits[:, methods.r_prime] = _about(r_prime, both)[:, None]
-
-
-def _about(values: Array, squares: Array) -> Array:
-    """Values less and plus the roots of the squares of shape (2, ...)."""
-    distances = np.sqrt(squares)
-    np.negative(distances[0], out=distances[0])
-    return np.asarray(values + distances)
-
-
-def delta_limits(scale: Scale, values: Array, half: Array) -> Array:
-    """Limits that are symmetric on the scale of every index.
-
-    Parameters
-    ----------
-    values
-        Shape (n, ...).
-    half
-        Standard deviation times the normal quantile, the shape of the values.
-
-    Returns
-    -------
-    Shape (2, n, ...). Equal limits or NaN where the deviation is 0 or the value is at an end of
-    its scale.
-    """
-    column = (-1, *(1,) * (values.ndim - 1))
-    low, slope = scale.low.reshape(column), scale.slope.reshape(column)
-    above, below = values - low, 1 - slope * values
-    # The derivative of the log odds: 1 / above + slope / below in one fraction.
-    exponent = half * (1 - low) / (above * below)
-    factor = np.exp(np.minimum(exponent, LARGEST_EXPONENT))
-    limits = np.empty((2, *values.shape))
-    odds = np.divide(above, below, out=above)
-    np.divide(odds, factor, out=limits[0])
-    np.multiply(odds, factor, out=limits[1])
-    below = 1 + slope * limits
-    limits += low
-    limits /= below
-    if scale.plain.size:
-        own, width = values[scale.plain], half[scale.plain]
-        limits[0, scale.plain] = own - width
-        limits[1, scale.plain] = own + width
-    if scale.fallback.size:
-        own, width = values[scale.fallback], half[scale.fallback]
-        if (beyond := own <= -1).any():
-            ends = np.array((own - width, own + width))
-            limits[:, scale.fallback] = np.where(beyond, ends, limits[:, scale.fallback])
-    return limits
-
-
-def _overall_limits(sample: _Sample, class_limits: Array) -> Array:
+def _overall_limits(inputs: IntervalInputs, methods: Methods, class_limits: Array) -> Array:
     """Limits of the overall indices, shape (2, overall, ...)."""
-    values, methods = sample.values, sample.methods
+    values = inputs.values
     limits = _blank(values.overall)
-    macro, rest = methods.macro, methods.overall.delta
-    squares, spread = _overall_squares(sample, _macro_distances(sample, class_limits))
-    limits[:, macro] = _about(values.overall[macro], squares)
+    averages, rest = methods.macro, methods.overall.delta
+    distances = _macro_distances(values, methods, class_limits)
+    squares, spread = _overall_squares(inputs, methods, distances)
+    limits[:, averages] = macro.limits(values.overall[averages], squares)
     limits[:, rest] = delta_limits(
-        methods.overall.scale, values.overall[rest], np.sqrt(spread) * sample.quantile
+        methods.overall.scales, values.overall[rest], np.sqrt(spread) * inputs.quantile
     )
-    pooled = (_exact(sample) if values.options.exact else sample.score)[..., -1]
+    pooled = inputs.proportion_limits[..., -1]
     limits[:, methods.overall.proportions] = pooled[:, methods.overall.proportions_of]
     if values.scores is not None:
-        _score_limits(sample, values.selection.overall_scored, limits)
-    return _kept(values, limits, methods.overall)
+        _score_limits(inputs, values.selection.overall_scored, limits)
+    return _masked(values, limits, methods.overall)
 
 
-def _score_limits(sample: _Sample, places: tuple[int, ...], limits: Array) -> None:
+def _score_limits(inputs: IntervalInputs, places: tuple[int, ...], limits: Array) -> None:
     """Fill in the limits of indices that read scores, of the classes or overall."""
-    values, per_class = sample.values, limits.ndim > 2
+    values, per_class = inputs.values, limits.ndim > 2
     entries = values.selection.computed if per_class else values.selection.overall
     found = values.per_class if per_class else values.overall
     for place in places:
-        entry, own = entries[place], np.asarray(found[place])
-        if entry.interval == "share":
-            limits[:, place] = _share_limits(sample, entry, own)
-        elif entry.interval is not None:
-            half = np.sqrt(score_variance(values, entry)) * sample.quantile
-            limits[:, place] = delta_limits(Scale.of([entry]), own[None], half[None])[:, 0]
+        entry = entries[place]
+        if entry.interval is not None:
+            method = INTERVALS[entry.interval]
+            limits[:, place] = method.limits(inputs, entry, np.asarray(found[place]))
 
 
-def _share_limits(sample: _Sample, entry: Index, share: Array) -> Array:
-    options = sample.values.options
-    trials = effective_items(sample.values, entry, share)
-    if options.exact:
-        return np.array(clopper_pearson(share * trials, trials, options.confidence))
-    return np.array(wilson(share * trials, trials, sample.quantile))
-
-
-def _macro_distances(sample: _Sample, class_limits: Array) -> Array:
-    """What every class brings to the width of a macro average, shape (2, macro, ..., k)."""
-    values, averaged = sample.values, sample.methods.macro_of
+def _macro_distances(values: Values, methods: Methods, class_limits: Array) -> Array:
+    """Contribution of every class to the width of a macro average, shape (2, macro, ..., k)."""
+    averaged = methods.macro_of
     own = values.per_class[averaged]
     distances = np.abs(class_limits[:, averaged] - own)
     exists = np.isfinite(own)
@@ -320,15 +193,17 @@ def _macro_distances(sample: _Sample, class_limits: Array) -> Array:
     return np.asarray(distances * macro_weights(values, averaged))
 
 
-def _overall_squares(sample: _Sample, distances: Array) -> tuple[Array, Array]:
+def _overall_squares(
+    inputs: IntervalInputs, methods: Methods, distances: Array
+) -> tuple[Array, Array]:
     """Squared widths of the macro averages (2, macro, ...) and variances of the rest (n, ...).
 
     d' Rho d is the delta variance of the sum of the per-class values, each scaled by d / sd; so
     Rho itself is never formed. A class that cannot vary (sd 0: all correct, or none) correlates
     with no other and adds its d^2.
     """
-    values, methods = sample.values, sample.methods
-    deviations = sample.deviations[methods.macro_of]
+    values = inputs.values
+    deviations = inputs.deviations[methods.macro_of]
     scaled = distances / deviations
     certain = deviations == 0
     some_certain = certain.any()
@@ -336,13 +211,13 @@ def _overall_squares(sample: _Sample, distances: Array) -> tuple[Array, Array]:
         scaled[:, certain] = 0.0
     gradient = overall_terms(
         values,
-        sample.gradient,
+        inputs.gradient,
         methods.both_limits_of,
         scaled.reshape(-1, *scaled.shape[2:]),
     )
     found = variances(gradient, values.table, values.options.sampling)
-    if sample.effects is not None:
-        found *= sample.effects.of_overall(gradient)
+    if inputs.effects is not None:
+        found *= inputs.effects.of_overall(gradient)
     averages = 2 * len(methods.macro)
     squares = found[:averages].reshape(scaled.shape[:-1])
     if some_certain:
@@ -350,8 +225,8 @@ def _overall_squares(sample: _Sample, distances: Array) -> tuple[Array, Array]:
     return squares, found[averages:]
 
 
-def _kept(values: Values, limits: Array, methods: ScopeMethods) -> Array:
-    """Keep the intervals there are, in range: with a width, of whole and real items."""
+def _masked(values: Values, limits: Array, methods: ScopeMethods) -> Array:
+    """Clip the limits to the range; remove intervals without a width or of unsuitable counts."""
     table, last = values.table, (limits.ndim - values.table.total.ndim - 2) * (None,)
     lowest, highest = methods.bounds.reshape(2, -1, *(1,) * (limits.ndim - 2))
     np.maximum(limits, lowest, out=limits)
@@ -360,13 +235,13 @@ def _kept(values: Values, limits: Array, methods: ScopeMethods) -> Array:
     if table.fractional.any():
         lost |= table.fractional[(..., *last)]
     if table.spurious is not None:
-        lost[methods.loose] |= np.asarray(table.spurious.any(-1))[(..., *last)]
+        lost[methods.mixes_spurious] |= np.asarray(table.spurious.any(-1))[(..., *last)]
     np.copyto(limits, np.nan, where=lost)
     return limits
 
 
 def _reasons(values: Values, named: Array, low: Array, own: Array) -> NDArray[np.uint8]:
-    """Codes of why values have no interval; 0 where they have one or do not exist themselves."""
+    """Reason codes of missing intervals; 0 where there is an interval or no value."""
     table, last = values.table, (own.ndim - values.table.total.ndim - 1) * (None,)
     missing = np.isnan(low)
     if values.class_reasons is not None or values.overall_reasons is not None:
@@ -380,25 +255,27 @@ def _reasons(values: Values, named: Array, low: Array, own: Array) -> NDArray[np
     return codes
 
 
-def _few_items(sample: _Sample, per_class: Array, overall: Array) -> tuple[Array, Array] | None:
-    """Whether intervals rest on fewer than 10 items, of the classes and overall; None: all do not.
+def _few_items(
+    inputs: IntervalInputs, methods: Methods, per_class: Array, overall: Array
+) -> tuple[Array, Array] | None:
+    """Whether intervals rest on fewer than 10 items, per class and overall; None where none does.
 
     Parameters
     ----------
     per_class, overall
-        Shapes (computed, ..., k), (overall, ...): where there is an interval.
+        Shapes (computed, ..., k), (overall, ...): whether there is an interval.
 
     Notes
     -----
-    An average to which every class counts the same rests on its weakest class, and items that
-    come in groups on no more than these.
+    An average with equal weights of the classes rests on its weakest class, and grouped items
+    count as at most as many as there are groups.
     """
-    values, methods, effects = sample.values, sample.methods, sample.effects
+    values, effects = inputs.values, inputs.effects
     rows = values.counts.rows
     plain = effects is None and values.classified_counts is values.counts
     if plain and rows[methods.rows].min() >= FEW_ITEMS:
         return None
-    per_class &= _fewest(values, methods) < FEW_ITEMS * sample.class_effects
+    per_class &= _fewest(values, methods) < FEW_ITEMS * inputs.class_effects
     few = np.minimum.reduce(rows[methods.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
     if effects is not None and len(effects.groups.sizes) < FEW_ITEMS:
         few[...] = True

@@ -1,6 +1,6 @@
-"""Methods: which interval every entry of a selection gets, sorted once for each selection."""
+"""The interval methods of the entries of a selection, sorted once for each selection."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -8,7 +8,10 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
-from rprime.core.index import AT_MOST_ONE, NON_NEGATIVE, SIGNED, UNIT, Index
+from rprime.core.index import Index
+from rprime.core.intervals import limits
+from rprime.core.intervals.declaration import EntryGroup, IntervalMethod
+from rprime.core.intervals.scales import DeltaScales
 from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.selection import Selection
 
@@ -20,7 +23,7 @@ UNION = (int(CountRow.tp), int(CountRow.union))
 OVERALL_R_PRIME = (int(CountRow.not_wrong), int(CountRow.total))
 
 PARTS = (UNION, RECALL, FALSE_POSITIVE_RATE, PREVALENCE)
-"""Proportions whose limits others are made of: F1 and Jaccard, then R' and informedness."""
+"""Proportions behind other limits: of F1 and Jaccard, then of R' and informedness."""
 
 # The counts without which an index would not exist are those it rests on.
 RESTS_ON = {
@@ -31,81 +34,41 @@ RESTS_ON = {
 AS_ITEMS = {CountRow.support_and_predicted: CountRow.union, CountRow.weighted_union: CountRow.union}
 
 
-@dataclass(frozen=True, eq=False)
-class Scale:
-    """On which scales the delta limits of n indices are symmetric.
-
-    Parameters
-    ----------
-    low, slope
-        Shape (n,). The odds (v - low) / (1 - slope v) are those of the logit for low 0 and of
-        Fisher's z for low -1, both with slope 1; with slope 0 and low 0 they are v itself, and
-        the scale its logarithm.
-    plain
-        Positions of the untransformed ones.
-    fallback
-        Positions of those that are untransformed where the value is at most -1.
-    names
-        Of the methods.
-    """
-
-    low: Array
-    slope: Array
-    plain: Array
-    fallback: Array
-    names: tuple[str, ...]
-
-    @classmethod
-    def of(cls, entries: Sequence[Index]) -> "Scale":
-        """Choose the scale of every entry by its range."""
-        names = tuple(_scale(entry) for entry in entries)
-        return cls(
-            np.array([-1.0 if name == "delta_fisher_z" else 0.0 for name in names]),
-            np.array([0.0 if name == "delta_log" else 1.0 for name in names]),
-            positions(name == "delta" for name in names),
-            positions(_chance_corrected(entry) for entry in entries),
-            names,
-        )
+INTERVALS = {m.name: m for m in vars(limits).values() if isinstance(m, IntervalMethod)}
+"""The interval methods, by the name that an index declares."""
 
 
-def _scale(entry: Index) -> str:
-    if _chance_corrected(entry):
-        return "delta_fisher_z"
-    scales = {UNIT: "delta_logit", SIGNED: "delta_fisher_z", NON_NEGATIVE: "delta_log"}
-    return scales.get(entry.range, "delta")
-
-
-def _chance_corrected(entry: Index) -> bool:
-    """Whether an overall index of agreement beyond chance has no lowest value."""
-    return entry.range == AT_MOST_ONE and entry.reads in ("moments", "table")
+def interval_of(entry: Index, *, f1: bool) -> str | None:
+    """Return the interval that an index declares; F-beta is F1 where beta is 1."""
+    return "dice" if f1 and entry.key == "f_beta" else entry.interval
 
 
 @dataclass(frozen=True, eq=False)
 class ScopeMethods:
-    """The entries of one scope by the interval they get; all arrays hold positions.
+    """The interval methods of the entries of one scope; all arrays hold positions.
 
     Parameters
     ----------
     proportions, proportions_of
-        Entries that are plain proportions, and where these stand among the distinct ones.
-    delta, scale
+        Entries that are plain proportions, and their positions among the distinct ones.
+    delta, scales
         Entries with delta limits, and their scales.
     bounds
         Shape (2, n): smallest and largest possible limits.
-    loose
-        Entries that have no interval where there are spurious items.
+    mixes_spurious
+        Entries without an interval where there are spurious items.
     rests_on
-        Shape (n, 4): `CountRow`s, the smallest of whose counts an interval rests on.
+        Shape (n, 4): `CountRow`s; the smallest of these counts decides the reliability.
     names
-        Of the methods, "" where there is none.
+        The reported methods, "" without an interval.
     """
 
     proportions: Array
     proportions_of: Array
     delta: Array
-    scale: Scale
+    scales: DeltaScales
     bounds: Array
-    loose: Array
+    mixes_spurious: Array
     rests_on: Array
     names: tuple[str, ...]
 
@@ -117,34 +80,28 @@ class ScopeMethods:
 
 @dataclass(frozen=True, eq=False)
 class Methods:
-    """The entries of a selection by the interval they get; all arrays hold positions.
+    """The interval methods of the entries of a selection; all arrays hold positions.
 
     Parameters
     ----------
     numerators, denominators
-        Shape (p,): the distinct proportions that score limits are needed of, as `CountRow`s; the
-        first four are `PARTS`.
+        Shape (p,): the distinct proportions, as `CountRow`s; the first four are `PARTS`.
     per_class, overall
         The entries of each scope; overall delta entries in the order of
         `SmoothOverallIndices`.
-    dice, jaccard
-        Per-class entries that are functions of a / (a + FP + FN).
-    r_prime, informedness
-        Per-class entries with a MOVER interval, at most one each.
+    groups
+        The per-class entries without scores, by their interval method.
     macro, macro_of, both_limits_of
         Macro averages, the per-class entries they average, and these twice.
     weakest, weakest_of
-        Overall entries that rest on every class, and the per-class entries they average.
+        Overall entries in which every class counts the same, and the averaged per-class entries.
     """
 
     numerators: Array
     denominators: Array
     per_class: ScopeMethods
     overall: ScopeMethods
-    dice: Array
-    jaccard: Array
-    r_prime: Array
-    informedness: Array
+    groups: tuple[tuple[IntervalMethod, EntryGroup], ...]
     macro: Array
     macro_of: Array
     both_limits_of: Array
@@ -153,48 +110,39 @@ class Methods:
 
     @cached_property
     def rows(self) -> Array:
-        """All `CountRow`s that an interval rests on."""
+        """All `CountRow`s behind the reliability of an interval."""
         return np.unique(np.concatenate((self.per_class.rests_on, self.overall.rests_on)))
 
 
 @lru_cache(maxsize=256)
-def methods_of(selection: Selection, f_beta: str, score: str) -> Methods:
-    """Sort the entries of a selection by the interval they get.
+def methods_of(selection: Selection, f1: bool, exact: bool) -> Methods:  # noqa: FBT001 (keys of the cache)
+    """Sort the entries of a selection by their interval methods.
 
     Parameters
     ----------
-    f_beta
-        The interval of F-beta: "dice" for beta = 1, where it is F1, else "delta".
-    score
-        Name of the method for plain proportions.
+    f1
+        Whether F-beta is F1.
+    exact
+        Whether proportions get exact limits.
     """
-    computed, overall = selection.computed, selection.overall
-    kinds = [f_beta if e.key == "f_beta" else e.interval for e in computed]
-    wholes = [_overall_kind(selection, e) for e in overall]
-    named = [*zip(computed, kinds, strict=True), *zip(overall, wholes, strict=True)]
-    pairs = [*PARTS, *(entry.rows for entry, kind in named if kind == "proportion")]
-    place = {pair: i for i, pair in enumerate(dict.fromkeys(pairs))}
-    sorted_terms = smooth_overall_indices(selection)
-    rest = sorted_terms.order[len(sorted_terms.macro) :]
-    macro = positions(kind == "macro" for kind in wholes)
-    macro_of = _integers(selection.averaged(overall[i]) for i in macro)
-    weakest = [(i, selection.place[key]) for i, e in enumerate(overall) for key in _every_class(e)]
+    scopes = _ScopeEntries.both(selection, f1=f1)
+    ratios = [rows for scope in scopes for rows in scope.proportions]
+    place = {rows: i for i, rows in enumerate(dict.fromkeys([*PARTS, *ratios]))}
+    smooth = smooth_overall_indices(selection)
+    of_classes, overall = scopes
+    macro = overall.having("macro")
+    macro_of = _integers(selection.averaged(selection.overall[i]) for i in macro)
+    weakest = [
+        (i, selection.place[key])
+        for i, entry in enumerate(selection.overall)
+        for key in _equally_weighted(entry)
+    ]
     return Methods(
-        numerators=_integers(pair[0] for pair in place),
-        denominators=_integers(pair[1] for pair in place),
-        per_class=_scope_methods(
-            selection,
-            computed,
-            kinds,
-            delta=positions(kind == "delta" for kind in kinds),
-            place=place,
-            score=score,
-        ),
-        overall=_scope_methods(selection, overall, wholes, delta=rest, place=place, score=score),
-        dice=positions(kind == "dice" for kind in kinds),
-        jaccard=positions(kind == "jaccard" for kind in kinds),
-        r_prime=positions(kind == "r_prime" for kind in kinds),
-        informedness=positions(kind == "informedness" for kind in kinds),
+        numerators=_integers(rows[0] for rows in place),
+        denominators=_integers(rows[1] for rows in place),
+        per_class=of_classes.methods(of_classes.having("delta"), place, exact=exact),
+        overall=overall.methods(smooth.order[len(smooth.macro) :], place, exact=exact),
+        groups=tuple(of_classes.groups(place)),
         macro=macro,
         macro_of=macro_of,
         both_limits_of=np.concatenate((macro_of, macro_of)),
@@ -203,32 +151,60 @@ def methods_of(selection: Selection, f_beta: str, score: str) -> Methods:
     )
 
 
-def _scope_methods(
-    selection: Selection,
-    entries: Sequence[Index],
-    kinds: Sequence[str | None],
-    *,
-    delta: Array,
-    place: dict[tuple[int, int], int],
-    score: str,
-) -> ScopeMethods:
-    plain = positions(kind == "proportion" for kind in kinds)
-    scale = Scale.of([entries[i] for i in delta])
-    return ScopeMethods(
-        proportions=plain,
-        proportions_of=_integers(place[entries[i].rows] for i in plain),
-        delta=delta,
-        scale=scale,
-        bounds=_bounds(entries),
-        loose=positions(_loose(selection, entry) for entry in entries),
-        rests_on=_rests_on(entries),
-        names=_names(
-            kinds,
-            dict(zip(delta, scale.names, strict=True))
-            | {i: _scale(entry) for i, entry in enumerate(entries) if entry.of_items},
-            score,
-        ),
-    )
+Ratio = tuple[int, int]
+
+
+@dataclass(frozen=True, eq=False)
+class _ScopeEntries:
+    """The entries of one scope of a selection with the names of their intervals."""
+
+    selection: Selection
+    entries: tuple[Index, ...]
+    intervals: tuple[str | None, ...]
+
+    @classmethod
+    def both(cls, selection: Selection, *, f1: bool) -> "tuple[_ScopeEntries, _ScopeEntries]":
+        """Return the per-class entries and the overall ones."""
+        of_classes = tuple(interval_of(entry, f1=f1) for entry in selection.computed)
+        overall = tuple(_overall_interval(selection, entry) for entry in selection.overall)
+        return (
+            cls(selection, selection.computed, of_classes),
+            cls(selection, selection.overall, overall),
+        )
+
+    @property
+    def proportions(self) -> list[Ratio]:
+        """Numerators and denominators of the plain proportions."""
+        return [self.entries[i].rows for i in self.having("proportion")]
+
+    def having(self, name: str) -> Array:
+        """Return the positions of the entries with this interval."""
+        return positions(own == name for own in self.intervals)
+
+    def groups(self, place: dict[Ratio, int]) -> Iterator[tuple[IntervalMethod, EntryGroup]]:
+        """Group the entries without scores by their interval."""
+        for name, method in INTERVALS.items():
+            own = _integers(i for i in self.having(name) if not self.entries[i].scored)
+            if own.size:
+                entries = [self.entries[i] for i in own]
+                ratios = _integers(place.get(entry.rows, -1) for entry in entries)
+                yield method, EntryGroup(own, ratios, DeltaScales.of(entries))
+
+    def methods(self, delta: Array, place: dict[Ratio, int], *, exact: bool) -> ScopeMethods:
+        """Collect what the limits of the scope need."""
+        return ScopeMethods(
+            proportions=self.having("proportion"),
+            proportions_of=_integers(place[rows] for rows in self.proportions),
+            delta=delta,
+            scales=DeltaScales.of([self.entries[i] for i in delta]),
+            bounds=np.array([_bounds(entry) for entry in self.entries]).reshape(-1, 2).T,
+            mixes_spurious=positions(_mixes_spurious(self.selection, e) for e in self.entries),
+            rests_on=_rests_on(self.entries),
+            names=tuple(
+                "" if name is None else INTERVALS[name].choose(entry, exact)
+                for name, entry in zip(self.intervals, self.entries, strict=True)
+            ),
+        )
 
 
 def positions(flags: Iterable[bool]) -> Array:
@@ -240,8 +216,8 @@ def _integers(values: Iterable[int]) -> Array:
     return np.fromiter(values, dtype=np.intp)
 
 
-def _overall_kind(selection: Selection, entry: Index) -> str | None:
-    """Its interval; none for the macro average of shares of one total.
+def _overall_interval(selection: Selection, entry: Index) -> str | None:
+    """Return the interval of an overall entry; None for macro averages of shares of one total.
 
     The prevalences add up to 1 and the predicted ones to the coverage: their mean is no estimate.
     """
@@ -252,39 +228,23 @@ def _overall_kind(selection: Selection, entry: Index) -> str | None:
     return entry.interval
 
 
-def _names(kinds: Sequence[str | None], scales: dict[int, str], score: str) -> tuple[str, ...]:
-    known = {
-        "proportion": score,
-        "dice": "jaccard_wilson",
-        "jaccard": "jaccard_wilson",
-        "r_prime": "mover",
-        "informedness": "mover",
-        "macro": "mover",
-        "delong": "delong_logit",
-        "share": score,
-        None: "",
-    }
-    return tuple(known[kind] if kind in known else scales[i] for i, kind in enumerate(kinds))
+def _bounds(entry: Index) -> tuple[float, float]:
+    lowest = -np.inf if entry.interval is None else INTERVALS[entry.interval].lowest
+    return max(entry.range[0], lowest), entry.range[1]
 
 
-def _bounds(entries: Sequence[Index]) -> Array:
-    # Where R' has an interval there are no spurious items, so it is above -1.
-    lowest = [max(e.range[0], -1.0) if e.interval == "r_prime" else e.range[0] for e in entries]
-    return np.array((lowest, [e.range[1] for e in entries]))
-
-
-def _loose(selection: Selection, entry: Index) -> bool:
+def _mixes_spurious(selection: Selection, entry: Index) -> bool:
     """Whether an index mixes spurious predictions, which are no sample, with real items."""
     if entry.of:
         averaged = (selection.computed[selection.place[key]] for key in entry.of)
-        return any(_loose(selection, one) for one in averaged)
-    if entry.interval in ("r_prime", "informedness"):
+        return any(_mixes_spurious(selection, one) for one in averaged)
+    if entry.interval is not None and INTERVALS[entry.interval].mixes_spurious:
         return True
     return entry.rows in (PREDICTED_PREVALENCE, OVERALL_R_PRIME)
 
 
-def _every_class(entry: Index) -> tuple[str, ...]:
-    """The per-class entries of which every class counts the same."""
+def _equally_weighted(entry: Index) -> tuple[str, ...]:
+    """Return the per-class entries that an overall one averages with equal weights."""
     return entry.of if entry.reads in ("macro", "means") else ()
 
 

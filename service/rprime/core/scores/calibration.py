@@ -15,7 +15,7 @@ BINS = 15
 EDGES = np.linspace(0.0, 1.0, BINS + 1)
 """Of the bins, the lower edge excluded."""
 BLOCK = 1 << 14
-"""Rows at a time, so that what is computed on the way stays in the cache."""
+"""Rows in each block, so that intermediate arrays stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,7 +52,7 @@ class Reliability:
         return float(np.add.reduce(gaps) / np.add.reduce(self.items))
 
     def bins(self) -> Iterator[dict[str, float]]:
-        """Give the bins that have items."""
+        """Return the bins that have items."""
         for i in np.flatnonzero(self.items).tolist():
             items = int(self.items[i])
             yield {
@@ -114,7 +114,7 @@ def _places(values: Array, true: Array) -> Array:
 
 
 def blocks(values: Array, beside: Array) -> Iterator[tuple[Array, Array]]:
-    """Give two arrays of n rows a block at a time."""
+    """Yield blocks of rows of two arrays of n rows."""
     for start in range(0, len(values), BLOCK):
         yield values[start : start + BLOCK], beside[start : start + BLOCK]
 

@@ -103,7 +103,7 @@ def rejection_sweep(scores: Scores) -> CurveColumns:
 
 
 def _lowest(scores: Scores, answered: Array) -> Array:
-    """Give the lowest top score among so many of the highest ones; NaN of none."""
+    """Return the lowest top score among so many of the highest ones; NaN of none."""
     ranked = np.sort(scores.confidence)[::-1]
     return np.where(answered > 0, ranked[np.maximum(answered, 1) - 1], np.nan)
 

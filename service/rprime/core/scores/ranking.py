@@ -49,7 +49,7 @@ class ClassRanking:
         mask = (1 << (classes - 1).bit_length()) - 1
         column = column + np.float64(0)  # -0 is 0
         keys = column.view(np.int64)
-        packed = keys ^ ((keys >> 63) & np.iinfo(np.int64).max)  # negative scores ascend, too
+        packed = keys ^ ((keys >> 63) & np.iinfo(np.int64).max)  # negative scores also ascend
         packed &= ~mask
         packed |= true
         packed.sort()
@@ -175,7 +175,7 @@ class ScoreRankings:
         Shape (k, k): the probability that an item of class i has a higher score for i than one
         of class j; NaN where one of them has no items, and on the diagonal.
     variances
-        Of the areas, shape (k,); None where they were not asked for.
+        Of the areas, shape (k,); None unless requested.
     mean, weighted
         Influence of every item on the sum of the areas and on the sum weighted by m_i / w, the
         weights held fixed, over the classes that have an area, shape (n,).

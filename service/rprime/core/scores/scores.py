@@ -115,7 +115,7 @@ class Scores:
         return np.asarray(self.places < (most or max(1, min(DEFAULT_TOP, self.k - 1))))
 
     def ranking(self, *, influences: bool = False) -> ScoreRankings:
-        """Give the ranking by each class; variances only where these are ever asked for."""
+        """Return the ranking by each class; with variances only on request."""
         known = self._rankings.get(influences) or self._rankings.get(True)
         if known is None:
             known = rank(self.values, self.true, self.groups, influences=influences)
@@ -285,7 +285,7 @@ def score_values(entry: Index, scores: Scores | None, *options: Any) -> Any:  # 
 
 
 def score_reasons(entry: Index, values: Array, scores: Scores | None) -> NDArray[np.uint8]:
-    """Say why values of an index that reads scores do not exist, as `reason_codes` does."""
+    """Explain why values of an index that reads scores do not exist, as `reason_codes` does."""
     codes = np.zeros(np.shape(values), dtype=np.uint8)
     missing = ~np.isfinite(values)
     if scores is None:

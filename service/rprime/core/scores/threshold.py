@@ -43,7 +43,7 @@ def tables_at(scores: Scores, classes: Array, thresholds: Array) -> ConfusionTab
 
 
 def values_at(tables: ConfusionTable) -> dict[str, Array]:
-    """Give the indices of the class of every table, shape (t,) each, NaN where undefined."""
+    """Return the indices of the class of every table, shape (t,) each, NaN where undefined."""
     options = Options(indices=KEYS)
     values = compute(tables, options, select(options))
     found = {key: values.lookup("class", key)[..., 0] for key in KEYS}

@@ -144,7 +144,7 @@ def box(values: Array) -> Box | None:
 
 
 def direction(index: Index | None) -> int:
-    """Say which way an index is better: 1, also where it is not known, or -1."""
+    """Return which way an index is better: 1, also where it is not known, or -1."""
     return -1 if index is not None and index.higher_is_better is False else 1
 
 

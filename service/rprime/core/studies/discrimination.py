@@ -26,7 +26,7 @@ MOST_CELLS = 1_000_000
 
 @dataclass(frozen=True, eq=False)
 class TracedIndex:
-    """An index whose lines are asked for.
+    """An index whose lines are traced.
 
     Parameters
     ----------
@@ -211,7 +211,7 @@ class _Tracing:
     values: Array
 
     def lines(self, imbalances: Sequence[float]) -> Iterator[Line]:
-        """Give the lines, or what there is in place of one, in the order of the imbalances."""
+        """Return the lines, or what there is in place of one, in the order of the imbalances."""
         signs = self._signs()
         crossings, corners = _edges(signs), _vertices(signs)
         roots = self._roots(crossings)
@@ -272,7 +272,7 @@ class _Tracing:
         )
 
     def _branches(self, place: int, points: Array) -> Iterator[Array]:
-        """Take points apart into lines along which both series are monotone, and order them."""
+        """Split points into lines along which both series are monotone, and order them."""
         pieces, slopes = [], []
         for axis in (0, 1):
             rising = _directions(self.values[place, axis])
@@ -332,7 +332,7 @@ def _vertices(signs: Array) -> Array:
 
 
 def _directions(values: Array) -> Array:
-    """Say for every interval whether values rise (1) or fall (-1); flat goes on as before."""
+    """Return 1 where values rise and -1 where they fall; flat intervals keep the last sign."""
     steps = np.diff(values)
     steps[~(np.abs(steps) > TOLERANCE * (1 + np.abs(values[1:])))] = 0
     signs = np.sign(steps)

@@ -81,7 +81,7 @@ class Properties:
 
 
 def properties_of(index: Index) -> Properties:
-    """Give the properties of an index of the catalog."""
+    """Return the properties of an index of the catalog."""
     return all_properties()[index.scope, index.key]
 
 
@@ -166,7 +166,7 @@ class _DrawnTables:
         )
 
     def entries(self, scope: IndexScope) -> tuple[Index, ...]:
-        """Give the indices of a scope, in the order of the values."""
+        """Return the indices of a scope, in the order of the values."""
         return self.selection.per_class if scope == "class" else self.selection.overall
 
     def keeps(self, scope: IndexScope, place: int, change: TableChange) -> bool:
@@ -216,7 +216,7 @@ class _Relations:
         return cls(keys, orders)
 
     def of_index(self, place: int) -> Iterator[Relation]:
-        """Give the other indices whose order is the same, or the opposite."""
+        """Return the other indices whose order is the same, or the opposite."""
         for other, key in enumerate(self.keys):
             for extent, orders in self.orders.items():
                 rising, falling = orders[place]

@@ -77,7 +77,7 @@ class Reader:
         self.place += 1
         return found
 
-    def _value(self, kind: int, shape: Shape, depth: int) -> Any:  # noqa: ANN401 (see `Fields`)
+    def _value(self, kind: int, shape: Shape, depth: int) -> Any:
         if kind in _BITS:
             return self._integer(kind)
         if kind == BYTE:
@@ -165,7 +165,7 @@ def packed(fields: Fields) -> bytes:
     return bytes(written) + b"\0"
 
 
-def _packed(kind: int, value: Any) -> bytes:  # noqa: ANN401 (see `Fields`)
+def _packed(kind: int, value: Any) -> bytes:
     if kind in _BITS:
         return _varint(_zigzag(value))
     if kind == BYTE:

@@ -1,0 +1,55 @@
+"""Limits that the kernel keeps for a worker: on its memory and on its processor time."""
+
+import resource
+from pathlib import Path
+
+CPU_SECONDS = 60
+"""Of processor time for one request."""
+_STATUS = Path("/proc/self/statm")
+_DATA = 5
+"""Which number of it has the pages of private memory."""
+
+
+class WorkerLimits:
+    """The limits of one request, relative to what the process has used before it.
+
+    Only Linux says how much memory that is; elsewhere none is limited.
+
+    Parameters
+    ----------
+    memory
+        Bytes that may be allocated.
+    """
+
+    def __init__(self, memory: int) -> None:
+        self._most = _allocated() + memory if _STATUS.exists() else resource.RLIM_INFINITY
+        self._set_memory(self._most)
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        seconds = int(usage.ru_utime + usage.ru_stime) + CPU_SECONDS
+        _set(resource.RLIMIT_CPU, seconds)
+
+    def extend(self, size: int) -> None:
+        """Allow some more bytes of memory."""
+        if self._most != resource.RLIM_INFINITY:
+            self._most += size
+            self._set_memory(self._most)
+
+    def lift(self) -> None:
+        """Allow any memory: what is computed from what was read needs a multiple of it."""
+        self._set_memory(resource.RLIM_INFINITY)
+
+    @staticmethod
+    def _set_memory(size: int) -> None:
+        # Not RLIMIT_AS, which counts addresses that are only reserved.
+        _set(resource.RLIMIT_DATA, size)
+
+
+def _set(limit: int, soft: int) -> None:
+    hard = resource.getrlimit(limit)[1]
+    if hard != resource.RLIM_INFINITY:
+        soft = hard if soft == resource.RLIM_INFINITY else min(soft, hard)
+    resource.setrlimit(limit, (soft, hard))
+
+
+def _allocated() -> int:
+    return int(_STATUS.read_bytes().split()[_DATA]) * resource.getpagesize()

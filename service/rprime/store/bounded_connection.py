@@ -1,0 +1,95 @@
+"""Connections to PostgreSQL that wait for the network no longer than their timeout."""
+
+from collections.abc import Mapping
+from time import monotonic
+from typing import Any, Self
+
+import psycopg
+from psycopg.abc import RV, PQGen
+
+from rprime.store.circuit_breaker import CircuitBreaker
+
+_INTERVAL_SECONDS = 0.1
+_ROLLBACK_SECONDS = 2.0
+"""A rollback is instant; the server does it by itself where the connection is closed."""
+
+
+class AnswerTimeoutError(psycopg.OperationalError, TimeoutError):
+    """The server did not answer in time. It may have done what it was asked for all the same."""
+
+
+class BoundedConnection(psycopg.Connection[Any]):
+    """A connection that is closed when the server is silent for too long.
+
+    The server ends a slow statement, and the kernel a connection whose packets are not
+    acknowledged; neither helps where a proxy acknowledges packets and holds them.
+    """
+
+    breaker: CircuitBreaker
+    seconds: float
+
+    @classmethod
+    def bounded(
+        cls, parameters: Mapping[str, Any], *, breaker: CircuitBreaker, seconds: float
+    ) -> Self:
+        """Connect.
+
+        Parameters
+        ----------
+        parameters
+            As `connect` takes them.
+        breaker
+            Shared by the connections to a server.
+        seconds
+            How long to wait for the answer to a statement.
+
+        Raises
+        ------
+        AnswerTimeoutError
+            If the server does not answer.
+        """
+        try:
+            connection = cls.connect(**parameters)
+        except psycopg.errors.ConnectionTimeout as exc:
+            breaker.trip()
+            raise AnswerTimeoutError from exc
+        except psycopg.OperationalError:
+            # Refused at once: to try again costs no time.
+            breaker.reset()
+            raise
+        connection.breaker, connection.seconds = breaker, seconds
+        return connection
+
+    def wait(
+        self,
+        gen: PQGen[RV],
+        interval: float = _INTERVAL_SECONDS,
+        timeout: float | None = None,  # noqa: ARG002 - the timeout of the connection is meant
+    ) -> RV:
+        """Wait for the answer of the server; close the connection where it does not come.
+
+        Raises
+        ------
+        AnswerTimeoutError
+            If it does not come in time.
+        """
+        end = monotonic() + self.seconds
+        try:
+            answer = super().wait(gen, interval, self.seconds)
+        except psycopg.Error as exc:
+            if exc.sqlstate is not None or monotonic() < end:
+                self.breaker.reset()
+                raise
+            self.pgconn.finish()
+            self.breaker.trip()
+            raise AnswerTimeoutError from exc
+        self.breaker.reset()
+        return answer
+
+    def rollback(self) -> None:
+        """Roll back, without waiting long for a server that is silent."""
+        seconds, self.seconds = self.seconds, min(self.seconds, _ROLLBACK_SECONDS)
+        try:
+            super().rollback()
+        finally:
+            self.seconds = seconds
