@@ -63,7 +63,7 @@ index, overall and for each class, with intervals and warnings, and, with gates,
 TAGS = [
     {"name": "Evaluation", "description": "Evidence in, report out."},
     {"name": "Comparison", "description": "Candidate against baseline; what a gate would do."},
-    {"name": "StoreHandle", "description": "What is kept: lists, trends, aliases, retention."},
+    {"name": "History", "description": "What is kept: lists, trends, aliases, retention."},
     {"name": "Studies", "description": "What indices have to do with each other."},
     {"name": "Catalog", "description": "What every index is: formula, range, source."},
     {"name": "Operation", "description": "Is the service alive, which version and limits has it."},

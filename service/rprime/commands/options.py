@@ -24,7 +24,7 @@ class ServiceOptions(NamedTuple):
     on_error: OnServiceError
 
 
-_SERVICE = "ServiceOptions"
+_SERVICE = "Service"
 _OUTPUT = "Output"
 
 Server = Annotated[

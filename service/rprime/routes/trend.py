@@ -21,7 +21,7 @@ from rprime.store import Filters, Store
 if TYPE_CHECKING:
     from rprime.core.gates.result import GateVerdict
 
-router = APIRouter(tags=["StoreHandle"])
+router = APIRouter(tags=["History"])
 
 BADGE_SECONDS = 60
 
