@@ -16,7 +16,7 @@ import typer
 import yaml
 
 from rprime.cli import app
-from rprime.commands.exits import Status
+from rprime.commands.exit_status import Status
 from rprime.core.catalog import INDICES
 from rprime.core.comparison.difference import METHODS
 from rprime.core.gates.result import Verdict

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rprime.client.asynchronous import AsyncClient
     from rprime.client.blocking import Client
-    from rprime.client.failures import ProblemError, ServiceUnavailableError
+    from rprime.client.errors import ProblemError, ServiceUnavailableError
     from rprime.client.in_process import compare, evaluate, lint
     from rprime.client.report import Report
     from rprime.client.tallies import tallied
@@ -29,9 +29,9 @@ __version__ = "0.1.0"
 _HOMES = {
     "AsyncClient": "asynchronous",
     "Client": "blocking",
-    "ProblemError": "failures",
+    "ProblemError": "errors",
     "Report": "report",
-    "ServiceUnavailableError": "failures",
+    "ServiceUnavailableError": "errors",
     "compare": "in_process",
     "evaluate": "in_process",
     "lint": "in_process",

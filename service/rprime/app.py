@@ -11,45 +11,42 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
 
 from rprime import __version__, schemas
-from rprime.draining import Draining
-from rprime.keys import Keyring
-from rprime.metrics import Metrics
-from rprime.problems import components
+from rprime.auth import access
+from rprime.auth.keys import Keyring
+from rprime.auth.sessions import Sessions
+from rprime.dashboard import compare_page, model_page, pages, project_pages, sign_in
+from rprime.dashboard.page import for_browsers
+from rprime.problems.handlers import HANDLERS
+from rprime.problems.problem import components
 from rprime.routes import (
-    access,
     aliases,
     catalog,
     compare,
-    compare_page,
     docs,
     evaluate,
     evaluations,
     figures,
-    history,
     metrics,
-    model_page,
     operations,
-    pages,
-    project_pages,
     projects,
-    samples,
-    sign_in,
     studies,
     transfer,
     trend,
 )
-from rprime.routes.envelope import Envelope
-from rprime.routes.gathering import Gathering
-from rprime.routes.history import History
-from rprime.routes.hosts import Hosts
-from rprime.routes.in_flight import InFlight
-from rprime.routes.large import worker_pool
-from rprime.routes.page import for_browsers
-from rprime.routes.parameters import unrepeated
-from rprime.routes.problems import HANDLERS
-from rprime.routes.sessions import Sessions
+from rprime.routes import examples as samples
+from rprime.routes import store_lifespan as history
+from rprime.routes.batching import RequestBatcher
+from rprime.routes.query_parameters import refuse_repeated
+from rprime.routes.services import Services
+from rprime.routes.store_lifespan import StoreHandle
+from rprime.routes.workers import worker_pool
+from rprime.server.admission import AdmissionControl
+from rprime.server.draining import Draining
+from rprime.server.hosts import TrustedHosts
+from rprime.server.metrics import Metrics
+from rprime.server.middleware import RequestMiddleware
+from rprime.server.read_scheduler import ReadScheduler
 from rprime.settings import Settings
-from rprime.turns import Turns
 
 DESCRIPTION = """\
 Post a confusion matrix, label arrays or scores of a multiclass classifier and get back every
@@ -73,7 +70,7 @@ TAGS = [
 ]
 
 
-ROOMS = (
+ROUTERS = (
     evaluate,
     compare,
     catalog,
@@ -91,15 +88,15 @@ PAGES = (pages, project_pages, compare_page, model_page)
 PUBLIC = (operations.router, docs.router, pages.public, sign_in.public)
 
 
-class Service(FastAPI):
+class RprimeApp(FastAPI):
     """FastAPI, with the evidence, the reports and the problems in its document."""
 
     def openapi(self) -> dict[str, Any]:
         """Give the OpenAPI document."""
         document = super().openapi()
         document["components"]["schemas"].update(schemas.components() | components())
-        samples.illustrate(document)
-        if self.state.keys is not None:
+        samples.add_examples(document)
+        if self.state.services.keyring is not None:
             document["components"]["securitySchemes"] = access.SCHEME
         return document
 
@@ -112,10 +109,8 @@ def create_app(settings: Settings) -> FastAPI:
     settings
         The only way by which the environment gets in.
     """
-    in_flight = InFlight(settings.limits)
-    counted = Metrics(__version__)
-    draining = Draining(settings.drain_seconds, settings.stop_seconds)
-    app = Service(
+    services = _services(settings)
+    app = RprimeApp(
         title="rprime",
         summary="Evaluation of multiclass classifiers",
         description=DESCRIPTION,
@@ -125,65 +120,73 @@ def create_app(settings: Settings) -> FastAPI:
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
-        middleware=_middleware(settings, in_flight, counted, draining),
+        middleware=_middleware(settings, services),
         exception_handlers=for_browsers(HANDLERS | history.HANDLERS),
         lifespan=_lifespan,
     )
-    app.state.history = History(settings.store, statement_seconds=settings.store_seconds)
-    app.state.limits = settings.limits
-    app.state.in_flight = in_flight
-    app.state.inflating = CapacityLimiter(1)
-    app.state.gathering = Gathering()
-    app.state.workers = worker_pool(settings.limits)
-    app.state.drawing = figures.drawing_of(settings.limits)
-    app.state.keys = keys = Keyring(settings.keys_file) if settings.keys_file else None
-    app.state.metrics = counted
-    app.state.draining = draining
-    app.state.for_connections = {
-        "metrics": counted,
-        "line": in_flight.requests,
-        "turns": Turns(),
-        "log_requests": settings.log_requests,
-    }
-    counted.watch(*metrics.gauges(app.state))
-    app.state.sessions = Sessions(settings.session_secret.get_secret_value())
+    app.state.services = services
+    services.metrics.watch(*metrics.gauges(services))
     # Not include_router: FastAPI would match every request twice.
-    for room in ROOMS:
-        app.router.routes.extend(unrepeated(access.guarded(room.router.routes, keys)))
-    for room in PAGES:
-        app.router.routes.extend(unrepeated(access.guarded_pages(room.router.routes, keys)))
+    for module in ROUTERS:
+        app.router.routes.extend(
+            refuse_repeated(access.with_authentication(module.router.routes, services.keyring))
+        )
+    for module in PAGES:
+        app.router.routes.extend(
+            refuse_repeated(access.with_page_authentication(module.router.routes, services.keyring))
+        )
     for public in PUBLIC:
         app.router.routes.extend(public.routes)
     app.mount("/static", StaticFiles(directory=docs.STATIC), name="static")
     return app
 
 
+def _services(settings: Settings) -> Services:
+    limits = settings.limits
+    return Services(
+        limits=limits,
+        log_requests=settings.log_requests,
+        admission=AdmissionControl(limits),
+        metrics=Metrics(__version__),
+        draining=Draining(settings.drain_seconds, settings.stop_seconds),
+        inflating=CapacityLimiter(1),
+        workers=worker_pool(limits),
+        drawing=figures.drawing_of(limits),
+        keyring=Keyring(settings.keys_file) if settings.keys_file else None,
+        sessions=Sessions(settings.session_secret.get_secret_value()),
+        store=StoreHandle(settings.store, statement_seconds=settings.store_seconds),
+        batcher=RequestBatcher(),
+    )
+
+
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
-    kept: History = app.state.history
-    with app.state.draining.watching():
-        await kept.open()
-        app.state.workers.prepare()
+    services: Services = app.state.services
+    with services.draining.watching():
+        await services.store.open()
+        services.workers.prepare()
         try:
-            # For the connections, which know no application.
-            yield app.state.for_connections
+            # The state of the protocol, which knows no application.
+            yield {
+                "metrics": services.metrics,
+                "line": services.admission.requests,
+                "turns": ReadScheduler(),
+                "log_requests": services.log_requests,
+            }
         finally:
-            await kept.close()
-            app.state.workers.close()
-            app.state.drawing.close()
+            await services.store.close()
+            services.close()
 
 
-def _middleware(
-    settings: Settings, in_flight: InFlight, counted: Metrics, draining: Draining
-) -> list[Middleware]:
+def _middleware(settings: Settings, services: Services) -> list[Middleware]:
     surround = [
         Middleware(
-            Envelope,
-            in_flight=in_flight,
-            hosts=Hosts(settings.known_hosts),
-            metrics=counted,
-            draining=draining,
-            log_requests=settings.log_requests,
+            RequestMiddleware,
+            admission=services.admission,
+            hosts=TrustedHosts(settings.known_hosts),
+            metrics=services.metrics,
+            draining=services.draining,
+            log_requests=services.log_requests,
         )
     ]
     if settings.cors_origins:

@@ -29,12 +29,12 @@ from typing import Any
 import numpy as np
 import orjson
 
+from rprime.application import read_request
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import compare
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
-from rprime.inquiry import inquire
 from rprime.settings import Limits
 
 HERE = Path(__file__).parent
@@ -206,8 +206,8 @@ def reported(request: bytes, times: int) -> float:
 
     def answer() -> None:
         for _ in range(times):
-            inquiry = inquire(request, Limits())
-            inquiry.report(inquiry.evaluate())
+            evaluation_request = read_request(request, Limits())
+            evaluation_request.report(evaluation_request.evaluate())
 
     return lasting(answer) / times
 

@@ -14,7 +14,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 import rprime as library
-from rprime.commands.sending import MOST_ITEMS
+from rprime.commands.payload import MOST_ITEMS
 from rprime.core.catalog import INDICES
 from tests.command import Run
 from tests.failing_service import Step, flaky

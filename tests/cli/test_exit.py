@@ -9,7 +9,7 @@ import pytest
 import typer
 
 import rprime as library
-from rprime.commands.exits import defects
+from rprime.commands.exit_status import defects
 from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rprime import keys
+from rprime.auth import keys
 from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
 from tests.history_service import ServeApp, keep, keeping, matrix

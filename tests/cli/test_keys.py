@@ -14,8 +14,8 @@ import pytest
 import structlog
 from pydantic import ValidationError
 
-from rprime import keys
-from rprime.keys import SCOPES, Access, KeyFileError, Keyring, RefusedKeyError, Scope
+from rprime.auth import keys
+from rprime.auth.keys import SCOPES, Access, KeyFileError, Keyring, RefusedKeyError, Scope
 from tests.command import Run
 
 FORM = re.compile(r"rp_([0-9a-f]{12})_([0-9a-f]{48})")

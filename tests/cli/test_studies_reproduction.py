@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 import rprime as package
-from rprime.inquiry.reproduction import Result, reproduce
+from rprime.application.reproduction import PrintedResult, reproduce
 from tests.command import Run
 
 ROOT = Path(__file__).parents[2]
@@ -35,8 +35,8 @@ def test_the_shipped_data_is_that_of_the_reference_values() -> None:
 
 
 def test_a_number_that_differs_in_print_is_not_reproduced() -> None:
-    assert Result("t", "kappa", None, 0.1235, 0.12345001).reproduced
-    assert not Result("t", "kappa", None, 0.1234, 0.12345001).reproduced
+    assert PrintedResult("t", "kappa", None, 0.1235, 0.12345001).reproduced
+    assert not PrintedResult("t", "kappa", None, 0.1234, 0.12345001).reproduced
 
 
 def test_the_document_is_what_the_command_prints(rprime: Run) -> None:

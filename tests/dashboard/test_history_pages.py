@@ -9,8 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from rprime.dashboard import project_pages
 from rprime.report.decimals import decimal, signed
-from rprime.routes import project_pages
 from rprime.store import open_store
 from tests.dashboard.browser import WIDTHS, Visitor
 from tests.history_service import ServeApp, keep, keeping, labels, matrix, stored

@@ -11,9 +11,9 @@ import orjson
 import pytest
 from playwright.sync_api import expect
 
+from rprime.application.reproduction import printed_table
 from rprime.core.catalog import INDICES
 from rprime.core.intervals.methods import INTERVALS
-from rprime.inquiry.reproduction import printed_table
 from rprime.report.formulas import formula
 from tests.dashboard.browser import WIDTHS, Visitor
 

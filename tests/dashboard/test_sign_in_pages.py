@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from fastapi.responses import HTMLResponse
 
-from rprime import keys
+from rprime.auth import keys
 from tests.dashboard.browser import WIDTHS, Visitor
 from tests.history_service import ServeApp, keep, keeping, matrix
 

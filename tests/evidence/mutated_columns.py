@@ -18,7 +18,7 @@ STRUCTURED = 0.7
 def read(kind: evidence.Kind, body: bytes) -> None:
     question = evidence.ask(b"", BOUNDS)
     document = evidence.read_columns(kind, io.BytesIO(body), question, BOUNDS, lambda _: None)
-    evidence.read(document, evidence.Limits())
+    evidence.read(document, evidence.ClassLimits())
 
 
 def mutant(kind: evidence.Kind, seed: int) -> bytes:

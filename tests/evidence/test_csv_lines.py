@@ -25,7 +25,7 @@ class Trickle(io.BytesIO):
 def counts(body: bytes) -> dict[tuple[str, str], int]:
     question = evidence.ask(b"", BOUNDS)
     document = evidence.read_columns("csv", Trickle(body), question, BOUNDS, lambda _: None)
-    found = evidence.read(document, evidence.Limits())
+    found = evidence.read(document, evidence.ClassLimits())
     rows, columns, items = found.table.cells.coordinates()
     named = [(found.labels[i], found.labels[j]) for i, j in zip(rows, columns, strict=True)]
     return dict(zip(named, items.astype(int).tolist(), strict=True))

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 
 from rprime.core.cells import DenseCells, SparseCells
 from rprime.evidence import (
+    ClassLimits,
     Document,
     Evidence,
     InvalidEvidenceError,
-    Limits,
     UnreadableBodyError,
     parse,
     parse_batch,
@@ -29,13 +29,13 @@ from rprime.evidence import (
 CANARY = "canary-7f3a"
 
 
-def evidence(limits: Limits | None = None, **content: object) -> Evidence:
-    return read(parse(orjson.dumps(content)), limits or Limits())
+def evidence(limits: ClassLimits | None = None, **content: object) -> Evidence:
+    return read(parse(orjson.dumps(content)), limits or ClassLimits())
 
 
 def faults(body: bytes | None = None, **content: object) -> list[tuple[str, str]]:
     with pytest.raises(InvalidEvidenceError) as caught:
-        read(parse(body or json.dumps(content).encode()), Limits())
+        read(parse(body or json.dumps(content).encode()), ClassLimits())
     assert CANARY not in str(caught.value)
     return [(fault.pointer, fault.code) for fault in caught.value.faults]
 
@@ -139,7 +139,7 @@ class TestMatrix:
 
     def test_more_classes_than_the_limit_are_refused(self) -> None:
         with pytest.raises(InvalidEvidenceError) as caught:
-            evidence(Limits(dense=2), confusion_matrix=[[1] * 3] * 3)
+            evidence(ClassLimits(dense=2), confusion_matrix=[[1] * 3] * 3)
         assert caught.value.faults[0].code == "too_many_classes"
 
     def test_vectors_have_one_number_for_each_class(self) -> None:
@@ -325,7 +325,7 @@ class TestLabels:
         true, predicted, weights = rng.integers(0, 40, (3, 500)).tolist()
         content = {"y_true": true, "y_pred": [*predicted[1:], None], "sample_weight": weights}
         dense = evidence(**content).table
-        sparse = evidence(Limits(dense=3), **content).table
+        sparse = evidence(ClassLimits(dense=3), **content).table
         assert isinstance(sparse.cells, SparseCells)
         for name in ("support", "predicted", "correct", "unclassified"):
             assert getattr(sparse, name).tolist() == getattr(dense, name).tolist()
@@ -367,7 +367,7 @@ class TestLabels:
 
     def test_too_many_classes_are_refused(self) -> None:
         with pytest.raises(InvalidEvidenceError) as caught:
-            evidence(Limits(dense=1, sparse=2), y_true=[1, 2, 3], y_pred=[1, 2, 3])
+            evidence(ClassLimits(dense=1, sparse=2), y_true=[1, 2, 3], y_pred=[1, 2, 3])
         assert caught.value.faults[0].code == "too_many_classes"
 
     def test_weights_are_summed(self) -> None:
@@ -383,7 +383,7 @@ class TestLabels:
     def test_groups_are_coded(self) -> None:
         for groups in (["p", "q", "p"], [9, 4, 9.0]):
             arrays = {"y_true": [0, 1, 1], "y_pred": [0, 1, 1], "groups": groups}
-            found = read(Document({}, arrays), Limits())
+            found = read(Document({}, arrays), ClassLimits())
             assert found.items is not None
             assert found.items.groups is not None
             assert found.items.groups.tolist() == [0, 1, 0]
@@ -405,7 +405,7 @@ class TestLabels:
     def test_groups_are_checked(self, groups: object) -> None:
         document = Document({}, {"y_true": [0, 1], "y_pred": [0, 1], "groups": groups})
         with pytest.raises(InvalidEvidenceError) as caught:
-            read(document, Limits())
+            read(document, ClassLimits())
         assert caught.value.faults[0].pointer.startswith("/groups")
 
 
@@ -577,7 +577,7 @@ class TestDocument:
         document = parse(body)
         assert document.rest == {"baseline": {"alias": "a"}}
         with pytest.raises(InvalidEvidenceError) as caught:
-            read(document.inner["baseline"], Limits())
+            read(document.inner["baseline"], ClassLimits())
         assert caught.value.faults[0].pointer == "/baseline/confusion_matrix/0/0"
 
     def test_a_name_given_twice_in_a_baseline_is_refused(self) -> None:
@@ -587,7 +587,7 @@ class TestDocument:
     def test_pointers_start_where_the_object_stands(self) -> None:
         document = Document({}, {"confusion_matrix": [[1, "x"], [1, 1]]}, pointer="/baseline")
         with pytest.raises(InvalidEvidenceError) as caught:
-            read(document, Limits())
+            read(document, ClassLimits())
         assert caught.value.faults[0].pointer == "/baseline/confusion_matrix/0/1"
 
 

@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rprime import evidence
-from rprime.inflating import Inflated
-from rprime.problems import Problem
+from rprime.problems.problem import Problem
+from rprime.server.inflating import Inflated
 from tests.evidence import mutated_columns, mutated_parquet
 from tests.evidence.mutated_requests import MUTATIONS
 from tests.http.column_bodies import fault, send

@@ -14,12 +14,18 @@ from fastapi import APIRouter, FastAPI, Request
 from fastapi.routing import APIRoute
 from starlette.routing import BaseRoute, Mount, Route
 
-from rprime import keys
 from rprime.app import create_app
-from rprime.keys import SCOPES, Scope
-from rprime.problems import Problem
+from rprime.auth import keys
+from rprime.auth.access import (
+    access_of,
+    check_project,
+    required_scopes,
+    requires,
+    with_authentication,
+)
+from rprime.auth.keys import SCOPES, Scope
+from rprime.problems.problem import Problem
 from rprime.routes import catalog, evaluate
-from rprime.routes.access import access_of, admit, guarded, needs, needs_of
 from rprime.settings import Settings
 from tests.command import Run
 
@@ -86,7 +92,7 @@ def operations_of(app: FastAPI) -> Iterator[tuple[BaseRoute, str, str]]:
 def test_every_route_is_public_or_declares_its_scope(app: FastAPI) -> None:
     for route, _, _ in operations_of(app):
         assert isinstance(route, Route | Mount)
-        assert bool(needs_of(route)) != (route.path in PUBLIC), route.path
+        assert bool(required_scopes(route)) != (route.path in PUBLIC), route.path
 
 
 def test_every_route_is_public_or_asks_for_a_key(app: FastAPI, keyed: httpx.Client) -> None:
@@ -108,7 +114,7 @@ def test_every_route_opens_to_its_scopes_alone(
 ) -> None:
     implied: dict[Scope, set[Scope]] = {"write": {"read"}, "admin": set(SCOPES)}
     for (route, method, path), scope in product(operations_of(app), SCOPES):
-        if needed := set(needs_of(route)):
+        if needed := set(required_scopes(route)):
             response = keyed.request(method, path, headers=bearer(tokens[scope]))
             opens = bool(needed & ({scope} | implied.get(scope, set())))
             assert response.status_code != 401
@@ -129,7 +135,7 @@ def test_a_route_that_declares_nothing_is_not_served() -> None:
 
     for keyring in (None, keys.Keyring(Path("keys.json"))):
         with pytest.raises(TypeError, match="forgotten"):
-            guarded(router.routes, keyring)
+            with_authentication(router.routes, keyring)
 
 
 # Answers
@@ -191,23 +197,23 @@ def project_app() -> Callable[[Path | None], FastAPI]:
     router = APIRouter()
 
     @router.get("/v1/projects/{project}/things")
-    @needs("read")
+    @requires("read")
     async def things(project: str) -> str:
         if project not in {"mine", "theirs"}:
             raise Problem("not_found")
         return project
 
     @router.get("/v1/things/{thing}")
-    @needs("read")
+    @requires("read")
     async def thing(request: Request, thing: str) -> dict[str, Any]:
         # The project is known only now.
-        admit(request, thing.partition("-")[0])
+        check_project(request, thing.partition("-")[0])
         access = access_of(request)
         return {"key": access.key, "scopes": sorted(access.scopes), "project": access.project}
 
     def build(keys_file: Path | None) -> FastAPI:
         app = create_app(Settings(keys_file=keys_file))
-        app.router.routes.extend(guarded(router.routes, app.state.keys))
+        app.router.routes.extend(with_authentication(router.routes, app.state.services.keyring))
         return app
 
     return build
@@ -244,7 +250,7 @@ def test_without_keys_everybody_may_do_everything(
 def test_without_keys_a_route_is_served_as_it_is(app: FastAPI) -> None:
     routes = [*catalog.router.routes, *evaluate.router.routes]
     declared = set(map(id, routes))
-    assert declared == set(map(id, guarded(routes, None)))
+    assert declared == set(map(id, with_authentication(routes, None)))
     # Even in a process in which another application asks for keys.
     assert not declared & {id(route) for route in app.routes}
 

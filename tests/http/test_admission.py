@@ -18,9 +18,9 @@ import httpx
 import numpy as np
 import pytest
 
-from rprime.connections import COMPLETE
-from rprime.problems import Problem
-from rprime.routes.in_flight import InFlight
+from rprime.problems.problem import Problem
+from rprime.server.admission import AdmissionControl
+from rprime.server.protocol import COMPLETED_AT
 from rprime.settings import Limits
 from tests.services import RPRIME, environment
 from tests.waiting import gauge, wait_until
@@ -34,11 +34,11 @@ def request(k: int) -> dict[str, Any]:
 
 
 def test_who_waited_too_long_is_told_to_come_again() -> None:
-    in_flight = InFlight(Limits(wait_seconds=1))
-    in_flight.admit({})
-    in_flight.admit({COMPLETE: monotonic() - 0.5})
+    admission = AdmissionControl(Limits(wait_seconds=1))
+    admission.admit({})
+    admission.admit({COMPLETED_AT: monotonic() - 0.5})
     with pytest.raises(Problem) as caught:
-        in_flight.admit({COMPLETE: monotonic() - 1.1})
+        admission.admit({COMPLETED_AT: monotonic() - 1.1})
     assert (caught.value.status, caught.value.headers) == (503, {"Retry-After": "1"})
 
 

@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 
 from rprime.app import create_app
-from rprime.routes.body import media_type, read_body
+from rprime.server.body import media_type, read_body
 from rprime.settings import Limits, Settings
 from tests.waiting import wait_until
 
@@ -94,7 +94,7 @@ def test_a_bomb_is_refused(app: FastAPI, client: httpx.Client, encoding: str) ->
     response = client.post("/size", content=bomb, headers={"Content-Encoding": encoding})
     assert code(response) == (413, "body_too_large")
     # The answer may be here before the server has let go of the request.
-    wait_until(lambda: app.state.in_flight.held == 0)
+    wait_until(lambda: app.state.services.admission.held == 0)
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
@@ -118,15 +118,15 @@ def test_an_unknown_encoding_is_refused(client: httpx.Client) -> None:
 
 
 def test_bodies_in_flight_are_bounded_and_forgotten(app: FastAPI, client: httpx.Client) -> None:
-    in_flight = app.state.in_flight
+    admission = app.state.services.admission
     others: dict[str, int] = {}
-    in_flight.hold(others, IN_FLIGHT - 10)
+    admission.hold(others, IN_FLIGHT - 10)
     response = client.post("/size", content=bytes(11))
     assert code(response) == (503, "overloaded")
     assert response.headers["retry-after"] == "1"
     assert client.post("/size", content=bytes(10)).text == "10"
-    in_flight.release(others)
-    wait_until(lambda: app.state.in_flight.held == 0)
+    admission.release(others)
+    wait_until(lambda: app.state.services.admission.held == 0)
 
 
 def test_a_client_that_goes_away_leaves_nothing_behind(app: FastAPI, client: httpx.Client) -> None:
@@ -136,10 +136,10 @@ def test_a_client_that_goes_away_leaves_nothing_behind(app: FastAPI, client: htt
             connection.sendall(
                 b"POST /size HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf"
             )
-            wait_until(lambda: app.state.in_flight.held == len("half"))
+            wait_until(lambda: app.state.services.admission.held == len("half"))
         wait_until(lambda: bool(log))
     assert [entry["event"] for entry in log] == ["client_disconnected"]
-    wait_until(lambda: app.state.in_flight.held == 0)
+    wait_until(lambda: app.state.services.admission.held == 0)
 
 
 @pytest.mark.parametrize("given", ["text/csv", "Text/CSV; charset=utf-8"])

@@ -153,7 +153,7 @@ def test_the_fingerprint_with_ids_is_the_published_one() -> None:
     )
     expected = hashlib.sha256(b'rprime-fp1\n["a","b"]\n' + np.array([0, 1], "<u4").tobytes())
     expected.update(b"\2\0\0\0Ab\1\0\0\0x")
-    assert evidence.read(document, evidence.Limits()).fingerprint == expected.hexdigest()
+    assert evidence.read(document, evidence.ClassLimits()).fingerprint == expected.hexdigest()
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])

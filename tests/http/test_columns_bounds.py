@@ -292,8 +292,8 @@ def test_a_full_temporary_folder_is_told_and_passes(tmp_path: Path) -> None:
 
 FULL = """
 import io, resource, sys
-from rprime.inquiry.columnar import inquire_columns, question_of
-from rprime.problems import Problem
+from rprime.application.columns_request import inquire_columns, question_of
+from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
 class Received(io.RawIOBase):

@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from rprime.problem_kinds import KINDS
+from rprime.problems.kinds import KINDS
 from rprime.routes.docs import STATIC
 
 

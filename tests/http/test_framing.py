@@ -8,7 +8,7 @@ from http.client import HTTPResponse
 import httpx
 import pytest
 
-from rprime.refusals import Glance
+from rprime.server.rejections import PeekedRequest
 from tests.system.bombs import MIB, forget_peak, resident
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
@@ -187,8 +187,8 @@ def test_a_second_head_is_counted_anew(client: httpx.Client) -> None:
 
 
 def test_a_request_with_trailers_is_not_refused_by_its_look_alone() -> None:
-    assert Glance(CHUNKED + b"\r\n").is_whole
-    looked_at = Glance(CHUNKED + b"X-Request-Id: fromtrailer\r\n\r\n")
+    assert PeekedRequest(CHUNKED + b"\r\n").is_whole
+    looked_at = PeekedRequest(CHUNKED + b"X-Request-Id: fromtrailer\r\n\r\n")
     assert not looked_at.is_whole
     assert b"fromtrailer" not in dict(looked_at.headers).values()
 

@@ -8,8 +8,8 @@ import httpx
 import numpy as np
 import pytest
 
-from rprime.inquiry import Inquiry, inquire
-from rprime.routes.gathering import MOST_CLASSES, MOST_TOGETHER, Gathering, stack_key
+from rprime.application import EvaluationRequest, read_request
+from rprime.routes.batching import MOST_CLASSES, MOST_TOGETHER, RequestBatcher, stack_key
 from rprime.settings import Limits
 
 draw = np.random.default_rng(0)
@@ -20,13 +20,13 @@ def body(k: int = 4, **options: object) -> bytes:
     return json.dumps({"confusion_matrix": table} | options).encode()
 
 
-def inquiry(content: bytes) -> Inquiry:
-    return inquire(content, Limits())
+def evaluation_request(content: bytes) -> EvaluationRequest:
+    return read_request(content, Limits())
 
 
-async def at_once(inquiries: list[Inquiry]) -> list[object]:
-    gathering = Gathering()
-    asked = (gathering.evaluate(one) for one in inquiries)
+async def at_once(evaluation_requests: list[EvaluationRequest]) -> list[object]:
+    batcher = RequestBatcher()
+    asked = (batcher.evaluate(one) for one in evaluation_requests)
     return await asyncio.gather(*asked, return_exceptions=True)
 
 
@@ -49,14 +49,14 @@ def test_many_at_once_get_what_each_gets_alone(server: str) -> None:
 
 
 def test_more_than_fit_into_one_stack_are_all_answered() -> None:
-    inquiries = [inquiry(body()) for _ in range(2 * MOST_TOGETHER + 3)]
-    answers = asyncio.run(at_once(inquiries))
-    for one, found in zip(inquiries, answers, strict=True):
+    evaluation_requests = [evaluation_request(body()) for _ in range(2 * MOST_TOGETHER + 3)]
+    answers = asyncio.run(at_once(evaluation_requests))
+    for one, found in zip(evaluation_requests, answers, strict=True):
         assert one.report(found) == one.report(one.evaluate())  # type: ignore[arg-type] # none has failed
 
 
 def test_a_fault_of_the_engine_is_the_answer_to_all_of_its_stack_and_to_nobody_else() -> None:
-    fine, other = inquiry(body()), inquiry(body())
+    fine, other = evaluation_request(body()), evaluation_request(body())
     broken = replace(fine, options=replace(fine.options, indices=("no_such_index",)))
     found = asyncio.run(at_once([broken, other, broken]))
     assert [isinstance(answer, KeyError) for answer in found] == [True, False, True]
@@ -64,9 +64,9 @@ def test_a_fault_of_the_engine_is_the_answer_to_all_of_its_stack_and_to_nobody_e
 
 def test_one_who_goes_away_takes_nobody_along() -> None:
     async def leaving() -> object:
-        gathering = Gathering()
-        gone = asyncio.ensure_future(gathering.evaluate(inquiry(body())))
-        stays = asyncio.ensure_future(gathering.evaluate(inquiry(body())))
+        batcher = RequestBatcher()
+        gone = asyncio.ensure_future(batcher.evaluate(evaluation_request(body())))
+        stays = asyncio.ensure_future(batcher.evaluate(evaluation_request(body())))
         await asyncio.sleep(0)
         gone.cancel()
         return await stays
@@ -79,4 +79,4 @@ def test_one_who_goes_away_takes_nobody_along() -> None:
     [body(MOST_CLASSES + 1), body(cost=(1 - np.eye(4)).tolist()), body(kappa_weights="linear")],
 )
 def test_what_gains_nothing_stays_alone(content: bytes) -> None:
-    assert stack_key(inquiry(content)) is None
+    assert stack_key(evaluation_request(content)) is None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rprime.inquiry.overview import HEADLINES, Listing, Order, latest_of, listing
+from rprime.dashboard.listings import HEADLINES, Listing, ListingOrder, latest_of, listing
 from rprime.store import Filters, InvalidCursorError, Store, open_store
 from tests.history_service import Json, ServeApp, keep, keeping, matrix
 
@@ -47,7 +47,9 @@ def value_of(report: Json, key: str) -> Any:
 # Lists
 
 
-def listed(store: Store, order: Order, limit: int = 10, cursor: str | None = None) -> Listing:
+def listed(
+    store: Store, order: ListingOrder, limit: int = 10, cursor: str | None = None
+) -> Listing:
     return listing(store, "pets", Filters(), order, limit=limit, cursor=cursor)
 
 
@@ -56,7 +58,7 @@ def versions(found: Listing) -> list[str | None]:
 
 
 def test_a_row_has_the_headlines_of_the_report(store: Store, reports: list[Json]) -> None:
-    rows = listed(store, Order()).rows
+    rows = listed(store, ListingOrder()).rows
     assert [row.summary.id for row in rows] == [r["id"] for r in reversed(reports[:5])]
     for row, report in zip(rows, reversed(reports[:5]), strict=True):
         for key, point in zip(HEADLINES, row.points, strict=True):
@@ -76,11 +78,13 @@ def test_a_row_has_the_headlines_of_the_report(store: Store, reports: list[Json]
     ],
 )
 def test_a_list_is_ordered(store: Store, by: str, direction: Any, expected: list[Any]) -> None:
-    assert versions(listed(store, Order(by, direction))) == expected
+    assert versions(listed(store, ListingOrder(by, direction))) == expected
 
 
-@pytest.mark.parametrize("order", [Order(), Order("r_prime"), Order("date", "ascending")])
-def test_parts_of_a_list_make_the_whole(store: Store, order: Order) -> None:
+@pytest.mark.parametrize(
+    "order", [ListingOrder(), ListingOrder("r_prime"), ListingOrder("date", "ascending")]
+)
+def test_parts_of_a_list_make_the_whole(store: Store, order: ListingOrder) -> None:
     found: list[str | None] = []
     cursor = None
     while True:

@@ -5,14 +5,15 @@ import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
-from rprime import keys
 from rprime.app import create_app
-from rprime.routes.history import History
+from rprime.auth import keys
+from rprime.routes.store_lifespan import StoreHandle
 from rprime.settings import Settings
 from tests.history_service import Json, ServeApp, keep, keeping, labels, matrix
 
@@ -530,7 +531,8 @@ def test_keys_of_idempotency_belong_to_keys_of_access(keyed: httpx.Client, tmp_p
 
 def test_a_locked_file_is_told(serve_app: ServeApp, tmp_path: Path) -> None:
     app = create_app(Settings())
-    app.state.history = History(f"sqlite:///{tmp_path}/rprime.db", lock_seconds=0.2)
+    store = StoreHandle(f"sqlite:///{tmp_path}/rprime.db", lock_seconds=0.2)
+    app.state.services = replace(app.state.services, store=store)
     with serve_app(app) as client:
         path = keep(client, matrix())["links"]["self"]
         with closing(sqlite3.connect(tmp_path / "rprime.db", isolation_level=None)) as other:

@@ -72,7 +72,7 @@ def workers(processes: dict[int, int]) -> Workers:
     def found(client: httpx.Client) -> list[int]:
         threads = Path(f"/proc/{processes[address(client)[1]]}/task").iterdir()
         children = (int(child) for one in threads for child in _read(one / "children").split())
-        return [child for child in children if b"inquiry.worker" in _read(_command_of(child))]
+        return [child for child in children if b"application.worker" in _read(_command_of(child))]
 
     return found
 

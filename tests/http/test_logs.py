@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet
 
-from rprime import keys
+from rprime.auth import keys
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 CANARY = "canary"
@@ -119,7 +119,7 @@ def test_every_line_is_an_object_and_every_request_has_its_id(
 
 FAILING = """if True:
     import structlog
-    from rprime import logs
+    from rprime.server import logs
     logs.configure()
     key = "".join(["can", "ary"])
     def fail(key):

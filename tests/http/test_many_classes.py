@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 import rprime as library
-from rprime.inquiry import inquire
-from rprime.problems import Problem
+from rprime.application import read_request
+from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
 FEW = {
@@ -21,8 +21,8 @@ FEW = {
 
 
 def report(**content: object) -> dict[str, Any]:
-    inquiry = inquire(orjson.dumps(FEW | content), Limits())
-    found: dict[str, Any] = json.loads(inquiry.report(inquiry.evaluate()))
+    evaluation_request = read_request(orjson.dumps(FEW | content), Limits())
+    found: dict[str, Any] = json.loads(evaluation_request.report(evaluation_request.evaluate()))
     return found
 
 
@@ -157,11 +157,16 @@ class TestManyClasses:
     def test_more_values_than_a_report_holds_are_refused(self) -> None:
         content = many(40_000) | {"classes": {"limit": 40_000}}
         with pytest.raises(Problem) as refused:
-            inquire(orjson.dumps(content), Limits())
+            read_request(orjson.dumps(content), Limits())
         assert refused.value.errors[0].pointer == "/classes/limit"
         few = content | {"indices": ["recall", "accuracy"]}
-        inquiry = inquire(orjson.dumps(few), Limits())
-        assert json.loads(inquiry.report(inquiry.evaluate()))["classes"]["left_out"] == 0
+        evaluation_request = read_request(orjson.dumps(few), Limits())
+        assert (
+            json.loads(evaluation_request.report(evaluation_request.evaluate()))["classes"][
+                "left_out"
+            ]
+            == 0
+        )
 
 
 @pytest.mark.parametrize("path", ["/evaluate", "/v1/compare"])

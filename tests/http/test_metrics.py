@@ -9,8 +9,9 @@ import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from rprime import __version__, keys
+from rprime import __version__
 from rprime.app import create_app
+from rprime.auth import keys
 from rprime.settings import Settings
 from tests.history_service import matrix
 from tests.services import ServeApp

@@ -12,8 +12,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import StreamingResponse
 
 from rprime.app import create_app
-from rprime.problem_kinds import KINDS
-from rprime.problems import Problem, Violation, pointer, responses
+from rprime.problems.kinds import KINDS
+from rprime.problems.problem import Problem, Violation, pointer, responses
 from rprime.settings import Settings
 
 ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]

@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
+from rprime.application import read_request
 from rprime.core.catalog import CLASS_INDICES, INDICES, KEYS, OVERALL_INDICES
 from rprime.core.gates.rules import mistakes
 from rprime.core.index import REASONS
 from rprime.evidence import names
 from rprime.evidence.document import ARRAYS
-from rprime.inquiry import inquire
-from rprime.problems import Problem
+from rprime.problems.problem import Problem
 from rprime.schemas import catalog, components, evaluate_body, request_fields
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import Provenance, Reference
@@ -30,7 +30,7 @@ LIMITS = Limits()
 
 def accepted(content: object) -> bool:
     try:
-        inquire(orjson.dumps(content), LIMITS)
+        read_request(orjson.dumps(content), LIMITS)
     except Problem:
         return False
     return True

@@ -194,7 +194,7 @@ def test_no_second_copy_of_the_scores_is_made() -> None:
     document = evidence.read_columns(
         "arrow", sink, evidence.ask(request, bounds), bounds, lambda _: None
     )
-    found = evidence.read(document, evidence.Limits())
+    found = evidence.read(document, evidence.ClassLimits())
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.scores is not None

@@ -23,7 +23,7 @@ Json = dict[str, Any]
 
 
 def read(**content: Any) -> evidence.Evidence:
-    return evidence.read(evidence.parse(json.dumps(content).encode()), evidence.Limits())
+    return evidence.read(evidence.parse(json.dumps(content).encode()), evidence.ClassLimits())
 
 
 def refused(**content: Any) -> tuple[str, str]:

@@ -12,9 +12,10 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from rprime import keys
 from rprime.app import create_app
-from rprime.routes.sessions import LASTS_SECONDS, Sessions, destination
+from rprime.auth import keys
+from rprime.auth.browser_sessions import destination
+from rprime.auth.sessions import LASTS_SECONDS, Sessions
 from rprime.settings import Settings
 from tests.history_service import matrix
 

@@ -8,7 +8,7 @@ import httpx
 import numpy as np
 import pytest
 
-from rprime import keys
+from rprime.auth import keys
 from tests.history_service import Json, ServeApp, keep, keeping, matrix
 
 AGREEMENT = "/v1/studies/agreement"

@@ -12,7 +12,7 @@ import httpx
 import numpy as np
 import pytest
 
-from rprime.turns import A_TURN_EACH, Flow, Turns
+from rprime.server.read_scheduler import SECONDS_PER_READ, ReadScheduler, ScheduledFlowControl
 
 HEAD = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
@@ -38,9 +38,9 @@ class Transport(asyncio.Transport):
 
 async def resumed(count: int, *, closing: int = -1, seconds: float = 0) -> list[list[int]]:
     """Give the turns in which each of some is resumed, if each turn lasts so long."""
-    turns, turn = Turns(), [0]
+    turns, turn = ReadScheduler(), [0]
     transports = [Transport(turn) for _ in range(count)]
-    flows = [Flow(transport, turns) for transport in transports]
+    flows = [ScheduledFlowControl(transport, turns) for transport in transports]
     for flow in flows:
         flow.let_others()
         # Once more is not sooner, and not twice.
@@ -60,7 +60,7 @@ def test_one_is_resumed_in_each_turn_in_the_order_of_their_coming() -> None:
 
 
 def test_more_are_resumed_where_turns_are_long() -> None:
-    found = asyncio.run(resumed(7, seconds=2.5 * A_TURN_EACH))
+    found = asyncio.run(resumed(7, seconds=2.5 * SECONDS_PER_READ))
     flat = [turn for [turn] in found]
     assert flat == sorted(flat)
     # At least three in each turn; a slow machine has longer turns.
@@ -75,7 +75,7 @@ def test_who_closes_is_not_paused() -> None:
     async def paused() -> bool:
         transport = Transport([0])
         transport.closing = True
-        flow = Flow(transport, Turns())
+        flow = ScheduledFlowControl(transport, ReadScheduler())
         flow.let_others()
         return flow.read_paused
 

@@ -13,7 +13,7 @@ from rprime.core.gates.gate import run_gate
 from rprime.core.gates.rules import Gate, Rule, Waiver
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 from tests.core.comparison_sides import paper_side, side_of
 
 TODAY = date(2026, 1, 1)
@@ -78,9 +78,9 @@ HOSTILE = (
 )
 
 
-def of_paper(name: str = "table4_mnist_lenet5", options: Options | None = None) -> Subject:
+def of_paper(name: str = "table4_mnist_lenet5", options: Options | None = None) -> ReportSubject:
     side = paper_side(name)
-    return Subject(
+    return ReportSubject(
         evaluation=evaluate(side.table, side.labels, options or Options()),
         engine_version="0.1.0",
         project="digits",
@@ -91,10 +91,10 @@ def of_paper(name: str = "table4_mnist_lenet5", options: Options | None = None) 
 
 def judged(
     candidate: Side, baseline: Side, gate: Gate = GATE, options: Options | None = None
-) -> Subject:
+) -> ReportSubject:
     options = options or Options()
     comparison = compare(candidate, baseline, options)
-    return Subject(
+    return ReportSubject(
         evaluation=evaluate(candidate.table, candidate.labels, options),
         comparison=comparison,
         gate=run_gate(gate, candidate, comparison, options, today=TODAY),
@@ -110,7 +110,7 @@ def judged(
     )
 
 
-def cifar(gate: Gate = GATE) -> Subject:
+def cifar(gate: Gate = GATE) -> ReportSubject:
     """The paper's comparison the wrong way round, so that classes got worse."""
     before, after = (
         replace(paper_side(f"table8_cifar10_{when}"), test_set="t") for when in ("before", "after")
@@ -118,7 +118,7 @@ def cifar(gate: Gate = GATE) -> Subject:
     return judged(before, after, gate)
 
 
-def of_items(labels: tuple[str, ...], n: int, *, gate: Gate = GATE) -> Subject:
+def of_items(labels: tuple[str, ...], n: int, *, gate: Gate = GATE) -> ReportSubject:
     """A candidate that is worse than its baseline on the same items."""
     k, rng = len(labels), np.random.default_rng(3)
     true = rng.integers(0, k, n)
@@ -127,7 +127,7 @@ def of_items(labels: tuple[str, ...], n: int, *, gate: Gate = GATE) -> Subject:
     return judged(side_of(true, new, k, labels=labels), side_of(true, old, k, labels=labels), gate)
 
 
-def hostile() -> Subject:
+def hostile() -> ReportSubject:
     """Hostile names wherever a name can stand."""
     rule, label = HOSTILE[0], HOSTILE[1]
     waiver = Waiver(
@@ -149,18 +149,18 @@ def hostile() -> Subject:
     )
 
 
-def many(k: int = 1_000) -> Subject:
+def many(k: int = 1_000) -> ReportSubject:
     return of_items(tuple(f"class {i:04d}" for i in range(k)), 200 * k)
 
 
-def empty() -> Subject:
+def empty() -> ReportSubject:
     """No items at all, and of the indices none that a report shows first."""
     options = Options(indices=("csi", "lift"))
     table = ConfusionTable.dense(np.zeros((2, 2)))
-    return Subject(evaluation=evaluate(table, ("a", "b"), options), engine_version="0.1.0")
+    return ReportSubject(evaluation=evaluate(table, ("a", "b"), options), engine_version="0.1.0")
 
 
-def undecided() -> Subject:
+def undecided() -> ReportSubject:
     """A gate that can neither pass nor fail, some of whose rules find nothing to compare."""
     side = paper_side("table4_mnist_lenet5")
     options = Options()
@@ -173,20 +173,20 @@ def undecided() -> Subject:
     return replace(of_paper(), gate=gate)
 
 
-def different() -> Subject:
+def different() -> ReportSubject:
     """Two test sets that nobody may compare."""
     before, after = (paper_side(f"table8_cifar10_{when}") for when in ("before", "after"))
     return judged(replace(before, test_set="a"), replace(after, test_set="b"))
 
 
-def renamed() -> Subject:
+def renamed() -> ReportSubject:
     """One class has another name in the baseline, so some indices cannot be compared."""
     before, after = (paper_side(f"table8_cifar10_{when}") for when in ("before", "after"))
     labels = (*after.labels[:-1], "lorry")
     return judged(replace(before, test_set="t"), replace(after, labels=labels, test_set="t"))
 
 
-SUBJECTS: dict[str, Callable[[], Subject]] = {
+SUBJECTS: dict[str, Callable[[], ReportSubject]] = {
     "paper": of_paper,
     "cifar": cifar,
     "hostile": hostile,

@@ -8,27 +8,27 @@ import pytest
 from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
-from rprime.report.cautions import MOST_NAMED, cautions
 from rprime.report.decimals import decimal, fixed, signed
+from rprime.report.grouped_warnings import MOST_NAMED, grouped_warnings
 from rprime.report.markdown import render_markdown
 from rprime.report.marks import Axis
 from rprime.report.page import render_html
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 from rprime.report.terminal import render_terminal
 from tests.report.report_subjects import HOSTILE
 
 
-def with_absent_classes(labels: tuple[str, ...]) -> Subject:
+def with_absent_classes(labels: tuple[str, ...]) -> ReportSubject:
     """Only the first two classes have items, and one of them is never predicted."""
     k = len(labels)
     counts = np.zeros((k, k))
     counts[0, 0], counts[1, 0] = 50, 40
     evaluation = evaluate(ConfusionTable.dense(counts), labels, Options())
-    return Subject(evaluation=evaluation, engine_version="0.1.0")
+    return ReportSubject(evaluation=evaluation, engine_version="0.1.0")
 
 
 def test_classes_share_one_warning_and_all_are_counted() -> None:
-    found = {c.code: c for c in cautions(with_absent_classes(tuple(map(str, range(150)))))}
+    found = {c.code: c for c in grouped_warnings(with_absent_classes(tuple(map(str, range(150)))))}
     absent, never = found["class_absent"], found["class_never_predicted"]
     assert absent.classes == 148
     assert (absent.label, len(absent.others)) == ("2", MOST_NAMED)
@@ -46,7 +46,7 @@ def test_a_rendering_names_some_and_counts_the_others(render: object) -> None:
 
 def test_names_are_taken_out_of_their_sentences_whatever_they_are() -> None:
     labels = ("first", "s", *HOSTILE)
-    found = {c.code: c for c in cautions(with_absent_classes(labels))}
+    found = {c.code: c for c in grouped_warnings(with_absent_classes(labels))}
     assert found["class_never_predicted"].label == "s"
     assert found["class_absent"].label == HOSTILE[0]
     assert set(found["class_absent"].others) <= set(HOSTILE)

@@ -7,12 +7,12 @@ from dataclasses import replace
 import pytest
 
 from rprime.core.options import Options
-from rprime.report.spreadsheet import HEAD, field, render_csv
-from rprime.report.subject import Subject
+from rprime.report.csv import HEAD, field, render_csv
+from rprime.report.subject import ReportSubject
 from tests.report.report_subjects import HOSTILE, SUBJECTS, cifar, hostile, many, of_paper
 
 
-def rows(subject: Subject) -> list[dict[str, str]]:
+def rows(subject: ReportSubject) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(render_csv(subject), newline=""), strict=True))
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from rprime import keys
+from rprime.auth import keys
 from tests.history_service import LABELS, Json, ServeApp, keep, keeping, matrix
 from tests.report.report_subjects import HOSTILE
 from tests.services import Serve

@@ -9,11 +9,11 @@ import pytest
 from rprime.core.options import Options
 from rprime.report.annotations import render_annotations
 from rprime.report.formats import BY_MEDIA_TYPE, BY_NAME, BY_SUFFIX, FORMATS
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 from rprime.report.terminal import render_terminal
 from tests.report.report_subjects import SUBJECTS, cifar, many, of_paper
 
-RENDERINGS: dict[str, Callable[[Subject], str | bytes]] = {
+RENDERINGS: dict[str, Callable[[ReportSubject], str | bytes]] = {
     **{entry.name: entry.render for entry in FORMATS},
     "terminal": render_terminal,
     "annotations": render_annotations,

@@ -9,7 +9,7 @@ import pytest
 
 from rprime.core.gates.result import GateResult
 from rprime.report.junit import render_junit
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 from tests.report.report_subjects import (
     HOSTILE,
     SUBJECTS,
@@ -32,7 +32,7 @@ PATTERNS = {
 }
 
 
-def parsed(subject: Subject) -> ET.Element:
+def parsed(subject: ReportSubject) -> ET.Element:
     return ET.fromstring(render_junit(subject))  # noqa: S314 (what we wrote ourselves)
 
 
@@ -70,7 +70,7 @@ def test_counts_are_those_of_the_cases_and_names_are_unique(name: str) -> None:
     assert len({(c.attrib["classname"], c.attrib["name"]) for c in cases}) == len(cases)
 
 
-def outcomes(subject: Subject) -> list[tuple[str, str | None]]:
+def outcomes(subject: ReportSubject) -> list[tuple[str, str | None]]:
     """Tag and message of what each case ended with."""
     found: list[tuple[str, str | None]] = []
     for case in parsed(subject).iter("testcase"):

@@ -12,11 +12,11 @@ from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from rprime.report.openmetrics import MOST_OF_CLASSES, render_openmetrics
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 from tests.report.report_subjects import SUBJECTS, cifar, hostile, many, of_paper
 
 
-def families(subject: Subject) -> dict[str, Metric]:
+def families(subject: ReportSubject) -> dict[str, Metric]:
     text = render_openmetrics(subject)
     return {m.name: m for m in text_string_to_metric_families(text)}  # type: ignore[no-untyped-call] # the library has none
 
@@ -47,7 +47,9 @@ def test_exactly_one_verdict_holds_and_none_without_a_gate() -> None:
 def test_undefined_values_are_left_out() -> None:
     table = ConfusionTable.dense(np.array([[5, 0, 0], [2, 0, 0], [0, 0, 0]]))
     evaluation = evaluate(table, ("a", "b", "c"), Options())
-    samples = families(Subject(evaluation=evaluation, engine_version="1"))["rprime_class"].samples
+    samples = families(ReportSubject(evaluation=evaluation, engine_version="1"))[
+        "rprime_class"
+    ].samples
     there = {(s.labels["class"], s.labels["index"]) for s in samples}
     assert ("b", "recall") in there
     assert ("b", "precision") not in there

@@ -8,14 +8,14 @@ import pytest
 from rprime.store import (
     BaselineQuery,
     EvaluationMissingError,
+    EvaluationSummary,
     Filters,
     InvalidCursorError,
     InvalidRecordError,
-    Model,
+    ModelSummary,
     ProjectMissingError,
     Retention,
     Store,
-    Summary,
 )
 from tests.store import samples
 
@@ -48,7 +48,7 @@ def test_a_summary_says_what_is_known_without_the_evidence(store: Store) -> None
         "waived": True,
     }
     [identifier] = put(store, {**fields, "items": samples.kept_items()})
-    expected = Summary(id=identifier, project="animals", keeps_items=True, **fields)
+    expected = EvaluationSummary(id=identifier, project="animals", keeps_items=True, **fields)
     assert store.page("animals").items == (expected,)
 
 
@@ -177,9 +177,9 @@ def test_models_and_branches_are_listed(store: Store) -> None:
         {"model": "c", "branch": "x", "project": "plants"},
     )
     assert store.models("animals") == (
-        Model(name=None, evaluations=1, newest=ids[3]),
-        Model(name="a", evaluations=2, newest=ids[2]),
-        Model(name="b", evaluations=1, newest=ids[1]),
+        ModelSummary(name=None, evaluations=1, newest=ids[3]),
+        ModelSummary(name="a", evaluations=2, newest=ids[2]),
+        ModelSummary(name="b", evaluations=1, newest=ids[1]),
     )
     assert store.branches("animals") == ("dev", "main")
     assert store.models("nothing here") == ()

@@ -29,7 +29,7 @@ from rprime.store import (
     sqlite,
 )
 from rprime.store.schema import metadata
-from rprime.store.upgrading import SCHEMA_VERSION, VERSION_TABLE
+from rprime.store.schema_version import SCHEMA_VERSION, VERSION_TABLE
 from tests.store import samples
 
 ONE_DATABASE_ONLY = {

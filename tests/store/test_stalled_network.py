@@ -21,7 +21,7 @@ import httpx
 import pytest
 from sqlalchemy import make_url
 
-from rprime.draining import ENDED_STATUS
+from rprime.server.draining import ENDED_STATUS
 from rprime.store import open_store
 from tests.history_service import labels, matrix
 from tests.services import RPRIME, Serve, environment

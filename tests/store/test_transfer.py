@@ -8,7 +8,7 @@ import pytest
 
 from rprime.core.table import ConfusionTable
 from rprime.store import Expected, Filters, Imported, InvalidExportError, Store
-from rprime.store.records import Evaluation
+from rprime.store.records import StoredEvaluation
 from tests.store import samples
 
 
@@ -41,7 +41,7 @@ def fill(store: Store) -> list[str]:
     return [new.id for new in given]
 
 
-def comparable(found: Evaluation) -> dict[str, Any]:
+def comparable(found: StoredEvaluation) -> dict[str, Any]:
     return {**vars(found), "table": None, "options_digest": found.options_digest}
 
 

@@ -10,10 +10,18 @@ from pydantic import BaseModel
 from rprime.client import calls
 from rprime.client.address import address, timeouts
 from rprime.client.calls import Call, Version
+from rprime.client.errors import ProblemError, ServiceUnavailableError
 from rprime.client.exchange import Attempts, Patience
-from rprime.client.failures import ProblemError, ServiceUnavailableError
-from rprime.client.report import Comparison, Rehearsal, Report
-from rprime.client.request import BatchRequest, Options, Request, Side, body, document, encode
+from rprime.client.report import Comparison, GateLintReport, Report
+from rprime.client.request import (
+    BatchRequest,
+    OptionFields,
+    RequestFields,
+    SideFields,
+    body,
+    document,
+    encode,
+)
 from rprime.schemas.report import Catalog, IndexEntry
 
 Result = TypeVar("Result")
@@ -92,7 +100,7 @@ class Client:
         *,
         table: bool = False,
         idempotency_key: str | None = None,
-        **request: Unpack[Request],
+        **request: Unpack[RequestFields],
     ) -> Report:
         """Evaluate a classifier.
 
@@ -134,10 +142,10 @@ class Client:
 
     def compare(
         self,
-        candidate: Side,
-        baseline: Side,
+        candidate: SideFields,
+        baseline: SideFields,
         *,
-        options: Options | None = None,
+        options: OptionFields | None = None,
         gates: Mapping[str, Any] | BaseModel | None = None,
         idempotency_key: str | None = None,
     ) -> Comparison:
@@ -162,7 +170,7 @@ class Client:
         discordance: float | None = None,
         replicates: int | None = None,
         seed: int | None = None,
-    ) -> Rehearsal:
+    ) -> GateLintReport:
         """Ask how often gates would fail a model that has not changed, and what they can see.
 
         Parameters

@@ -11,9 +11,9 @@ import httpx
 import orjson
 from pydantic import BaseModel
 
+from rprime.client.errors import ProblemError
 from rprime.client.exchange import JSON, compressed
-from rprime.client.failures import ProblemError
-from rprime.client.report import Comparison, Rehearsal, Report
+from rprime.client.report import Comparison, GateLintReport, Report
 from rprime.schemas.report import Catalog, IndexEntry
 
 Result = TypeVar("Result")
@@ -95,9 +95,9 @@ def comparison(body: bytes, idempotency_key: str | None = None) -> Call[Comparis
     return _post("/v1/compare", body, partial(_received, Comparison), idempotency_key)
 
 
-def rehearsal(body: bytes, idempotency_key: str | None = None) -> Call[Rehearsal]:
+def rehearsal(body: bytes, idempotency_key: str | None = None) -> Call[GateLintReport]:
     """Rehearse a gate on a model that has not changed."""
-    return _post("/v1/gates/lint", body, partial(_received, Rehearsal), idempotency_key)
+    return _post("/v1/gates/lint", body, partial(_received, GateLintReport), idempotency_key)
 
 
 def indices() -> Call[Catalog]:
@@ -136,7 +136,7 @@ def _key(given: str | None) -> dict[str, str]:
     return {"Idempotency-Key": given or uuid4().hex}
 
 
-Received = TypeVar("Received", Report, Comparison, Rehearsal)
+Received = TypeVar("Received", Report, Comparison, GateLintReport)
 
 
 def _received(kind: type[Received], response: httpx.Response) -> Received:

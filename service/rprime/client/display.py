@@ -27,7 +27,7 @@ LONGEST_NAME = 60
 Row = list[str]
 
 
-class Shown(Protocol):
+class ShownValue(Protocol):
     """What is shown of a report."""
 
     labels: list[str]
@@ -47,13 +47,13 @@ class Shown(Protocol):
         """The values of each class."""
 
 
-def overview(report: Shown) -> ConsoleRenderable:
+def overview(report: ShownValue) -> ConsoleRenderable:
     """Give what rich prints: the headlines, the classes, the warnings."""
     tables = [_table(title, columns, rows) for title, columns, rows in _tables(report)]
     return Group(Text(title_of(report), style="bold"), *tables, *map(Text, _remarks(report)))
 
 
-def html(report: Shown) -> str:
+def html(report: ShownValue) -> str:
     """Give what a notebook shows; every text of others is escaped and cannot reorder its line."""
     parts = [f"<p><strong>{escape(title_of(report))}</strong></p>"]
     for title, columns, rows in _tables(report):
@@ -67,14 +67,14 @@ def html(report: Shown) -> str:
     return "".join(parts) + (f"<ul>{remarks}</ul>" if remarks else "")
 
 
-def title_of(report: Shown) -> str:
+def title_of(report: ShownValue) -> str:
     """Say how much was evaluated and what a gate found."""
     classes = len(report.labels)
     size = f"{classes:,} class{'' if classes == 1 else 'es'}, {count(report.counts.total)} items"
     return size if report.verdict is None else f"{report.verdict}: {size}"
 
 
-def _tables(report: Shown) -> Iterator[tuple[str, Row, list[Row]]]:
+def _tables(report: ShownValue) -> Iterator[tuple[str, Row, list[Row]]]:
     keys = _chosen(OVERALL_HEADLINES, report.overall)
     rows = [[key, *_value(report.overall, key)] for key in keys]
     yield "Overall", ["index", "value", "interval"], rows
@@ -99,7 +99,7 @@ def _value(values: "Values", key: str) -> tuple[str, str]:
     return decimal(found.value) if found.value is not None else f"{found.reason}", span(low, high)
 
 
-def _remarks(report: Shown) -> Iterator[str]:
+def _remarks(report: ShownValue) -> Iterator[str]:
     found = report.warnings
     for warning in found[:MOST_WARNINGS]:
         yield shown(f"{warning.code}: {warning.detail}")

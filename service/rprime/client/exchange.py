@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import orjson
 
-from rprime.client.failures import ProblemError, ServiceUnavailableError
+from rprime.client.errors import ProblemError, ServiceUnavailableError
 
 JSON = "application/json"
 PROBLEM = "application/problem+json"

@@ -6,11 +6,11 @@ from typing import Any, Literal, Unpack
 
 from pydantic import BaseModel
 
-from rprime.client.failures import ProblemError
-from rprime.client.report import Comparison, Rehearsal, Report
-from rprime.client.request import Options, Request, Side, body
-from rprime.inquiry import answer_comparison, answer_lint, inquire
-from rprime.problems import Problem
+from rprime.application import compare_request, lint_request, read_request
+from rprime.client.errors import ProblemError
+from rprime.client.report import Comparison, GateLintReport, Report
+from rprime.client.request import OptionFields, RequestFields, SideFields, body
+from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
 
@@ -19,7 +19,7 @@ def evaluate(
     y_pred: object = None,
     *,
     table: bool = False,
-    **request: Unpack[Request],
+    **request: Unpack[RequestFields],
 ) -> Report:
     """Evaluate a classifier here, without a service.
 
@@ -45,15 +45,15 @@ def evaluate(
     """
     asked = body(y_true=y_true, y_pred=y_pred, **request)
     with _problems():
-        inquiry = inquire(asked, Limits())
-        return Report(inquiry.report(inquiry.evaluate(), with_table=table))
+        evaluation_request = read_request(asked, Limits())
+        return Report(evaluation_request.report(evaluation_request.evaluate(), with_table=table))
 
 
 def compare(
-    candidate: Side,
-    baseline: Side,
+    candidate: SideFields,
+    baseline: SideFields,
     *,
-    options: Options | None = None,
+    options: OptionFields | None = None,
     gates: Mapping[str, Any] | BaseModel | None = None,
 ) -> Comparison:
     """Compare a candidate with a baseline here, without a service.
@@ -70,7 +70,7 @@ def compare(
     """
     asked = body(candidate=candidate, baseline=baseline, options=options, gates=gates)
     with _problems():
-        return Comparison(answer_comparison(asked, Limits())[0])
+        return Comparison(compare_request(asked, Limits())[0])
 
 
 def lint(
@@ -82,7 +82,7 @@ def lint(
     discordance: float | None = None,
     replicates: int | None = None,
     seed: int | None = None,
-) -> Rehearsal:
+) -> GateLintReport:
     """Ask how often gates would fail a model that has not changed, here, without a service.
 
     Parameters
@@ -111,7 +111,7 @@ def lint(
         seed=seed,
     )
     with _problems():
-        return Rehearsal(answer_lint(asked, Limits()))
+        return GateLintReport(lint_request(asked, Limits()))
 
 
 @contextmanager

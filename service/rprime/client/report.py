@@ -167,7 +167,7 @@ class Comparison(Judged[CompareReport]):
     comparison: "ComparisonModel"
 
 
-class Rehearsal(Answer[LintReport]):
+class GateLintReport(Answer[LintReport]):
     """What a gate would do to a model that has not changed: `rehearsal.false_fail_rate`."""
 
     kind = LintReport

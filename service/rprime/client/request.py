@@ -11,7 +11,7 @@ from rprime.client.columns import frame_labels, labels, rows, score_labels, scor
 Json = dict[str, Any]
 
 
-class Options(TypedDict, total=False):
+class OptionFields(TypedDict, total=False):
     """How evidence is evaluated, named as in the contract; None is the same as left out.
 
     A column is a list, an array of numpy, a series of pandas or polars, or an array of Arrow; a
@@ -45,7 +45,7 @@ class Scored(TypedDict, total=False):
     thresholds: Mapping[str, float] | None
 
 
-class Evidence(TypedDict, total=False):
+class EvidenceFields(TypedDict, total=False):
     """What is known about a classifier, besides label columns.
 
     Either `confusion_matrix`, of which a data frame brings the `labels` along, or `cells` with
@@ -64,14 +64,14 @@ class Evidence(TypedDict, total=False):
     test_set: Mapping[str, str] | None
 
 
-class Items(TypedDict, total=False):
+class ItemFields(TypedDict, total=False):
     """Label columns; NaN or None in `y_pred` is an unclassified item."""
 
     y_true: Any
     y_pred: Any
 
 
-class Side(Items, Evidence, total=False):
+class SideFields(ItemFields, EvidenceFields, total=False):
     """One side of a comparison: evidence, or a stored evaluation by one of its names.
 
     As a baseline `y_pred` or `y_score` may stand alone: other predictions for the candidate's
@@ -86,13 +86,13 @@ class Side(Items, Evidence, total=False):
     evaluation: str
 
 
-class Request(Options, Evidence, Scored, total=False):
+class RequestFields(OptionFields, EvidenceFields, Scored, total=False):
     """Evidence besides label columns, and any options.
 
     `gates` are rules as a mapping. `project` and what follows it belong to a stored evaluation.
     """
 
-    baseline: Side | None
+    baseline: SideFields | None
     gates: Mapping[str, Any] | BaseModel | None
     project: str | None
     model: str | None
@@ -106,7 +106,7 @@ class Request(Options, Evidence, Scored, total=False):
     top_confusions: int | None
 
 
-class BatchRequest(Request, Items, total=False):
+class BatchRequest(RequestFields, ItemFields, total=False):
     """One request of a batch: exactly one kind of evidence, and any options."""
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from rprime.client.request import Evidence, Request, Side
+from rprime.client.request import EvidenceFields, RequestFields, SideFields
 from rprime.tally import Tally, tally
 
 
@@ -11,7 +11,7 @@ def tallied(
     *,
     labels: Sequence[str] | None = None,
     reject_below: float | None = None,
-) -> Request:
+) -> RequestFields:
     """Count the predictions of a frame, as evidence to evaluate here or by a service.
 
     Its table is all that is needed where no items are to be paired: a frame of billions of items
@@ -39,14 +39,14 @@ def tallied(
     >>> rprime.evaluate(**rprime.tallied(polars.scan_parquet("*.parquet")))  # doctest: +SKIP
     """
     found = tally(frame, labels=labels, reject_below=reject_below)
-    request = Request()
+    request = RequestFields()
     _fill(request, found.candidate)
     if found.baseline is not None:
-        request["baseline"] = side = Side()
+        request["baseline"] = side = SideFields()
         _fill(side, found.baseline)
     return request
 
 
-def _fill(side: Evidence, found: Tally) -> None:
+def _fill(side: EvidenceFields, found: Tally) -> None:
     side["labels"], side["cells"] = list(found.labels), found.cells
     side["unclassified"], side["weighted"] = found.unclassified, found.weighted

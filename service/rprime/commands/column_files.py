@@ -10,13 +10,13 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any, cast
 
 from rprime.commands.evidence_files import TABLES, check_names, npz_names, shown
-from rprime.commands.exits import refuse
+from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rprime.application.files_request import Source
     from rprime.evidence import Kind
-    from rprime.inquiry.files import Source
 
 _FILE_OF_ARROW = b"ARROW1"
 """How Arrow's format of files begins, which is not that of its streams."""
@@ -48,7 +48,7 @@ class ColumnFile:
     @contextmanager
     def opened(self) -> "Iterator[Source]":
         """Open it; whoever watches sees how far a large one has been read."""
-        from rprime.inquiry.files import Source
+        from rprime.application.files_request import Source
 
         complete = "y_true" in self.names
         with self.path.open("rb", buffering=0) as file:

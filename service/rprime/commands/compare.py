@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from rprime.commands import options
-from rprime.commands.exits import defects
-from rprime.commands.options import OnServiceError, Service
+from rprime.commands.exit_status import defects
+from rprime.commands.options import OnServiceError, ServiceOptions
 
 
 def compare(
@@ -41,23 +41,25 @@ def compare(
 
     Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
     """
-    service = server and Service(server, key, timeout, retries, on_service_error)
+    service = server and ServiceOptions(server, key, timeout, retries, on_service_error)
     with defects():
-        from rprime.commands.judgement import (
-            comparison_question,
-            judge,
+        from rprime.commands.ci_request import assemble
+        from rprime.commands.evaluation import (
+            compare_operation,
+            run_operation,
         )
         from rprime.commands.renderings import conclude, publish
-        from rprime.commands.submission import assemble
 
-        submission = assemble(candidate, baseline=baseline, gates=gates, request=request)
-        judgement = judge(comparison_question(), submission, service or None, table_only=table_only)
+        ci_request = assemble(candidate, baseline=baseline, gates=gates, request=request)
+        outcome = run_operation(
+            compare_operation(), ci_request, service or None, table_only=table_only
+        )
         files = {"markdown": markdown, "html": html, "junit": junit}
         publish(
-            judgement,
+            outcome,
             as_json=as_json,
             annotations=annotations,
             files=files,
             json_file=json_file,
         )
-        conclude(judgement.verdict, strict=strict)
+        conclude(outcome.verdict, strict=strict)

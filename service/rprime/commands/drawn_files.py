@@ -4,13 +4,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rprime.commands.exits import refuse
+from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rprime.inquiry import Inquiry
-    from rprime.report.subject import Subject
+    from rprime.application import EvaluationRequest
+    from rprime.report.subject import ReportSubject
 
 Json = dict[str, Any]
 _KEPT = ("beta", "undefined", "confidence", "exact", "sampling")
@@ -30,7 +30,7 @@ class Drawn:
     """
 
     compared: bool
-    subject: "Callable[[tuple[str, ...]], Subject]"
+    subject: "Callable[[tuple[str, ...]], ReportSubject]"
 
 
 def read_drawn(file: str, baseline: str | None) -> Drawn:
@@ -64,44 +64,46 @@ def _report(file: str) -> Json | None:
 
 
 def _of_evidence(file: str, baseline: str | None) -> Drawn:
-    from rprime.commands.judgement import read, subject_of
-    from rprime.commands.submission import assemble
+    from rprime.commands.ci_request import assemble
+    from rprime.commands.evaluation import read, subject_of
 
-    submission = assemble(file, baseline=baseline)
-    if "baseline" in submission.kept_there:
+    ci_request = assemble(file, baseline=baseline)
+    if "baseline" in ci_request.kept_there:
         refuse("a stored baseline needs a stored evaluation: name its id, or give a file")
-    inquiry = read(submission.request, kept_there=True)
-    given = inquiry.given
+    evaluation_request = read(ci_request.request, kept_there=True)
+    given = evaluation_request.given
 
-    def subject(indices: tuple[str, ...]) -> "Subject":
-        found = subject_of(inquiry, _narrowed(inquiry, indices).evaluate(), submission)
+    def subject(indices: tuple[str, ...]) -> "ReportSubject":
+        found = subject_of(
+            evaluation_request, _narrowed(evaluation_request, indices).evaluate(), ci_request
+        )
         return replace(found, model=given.model or Path(file).stem, version=given.version)
 
-    review = inquiry.review
-    return Drawn(review is not None and review.comparison is not None, subject)
+    assessment = evaluation_request.assessment
+    return Drawn(assessment is not None and assessment.comparison is not None, subject)
 
 
 def _of_report(report: Json) -> Drawn:
     import orjson
 
-    from rprime.commands.judgement import read
-    from rprime.commands.submission import JsonRequest
-    from rprime.inquiry.recorded import (
+    from rprime.commands.ci_request import JsonRequest
+    from rprime.commands.evaluation import read
+    from rprime.history.stored_documents import (
         baseline_name,
         read_comparison,
     )
-    from rprime.report.subject import Subject
+    from rprime.report.subject import ReportSubject
 
     body: Json = {"labels": report["labels"], **report["table"]}
     body |= {name: report["options"][name] for name in _KEPT}
     # Of counts that carry weights there were none.
     body |= {"intervals": False} if report["counts"]["weighted"] else {}
-    inquiry = read(JsonRequest(orjson.dumps(body)))
+    evaluation_request = read(JsonRequest(orjson.dumps(body)))
     compared = orjson.dumps(report["comparison"]) if report.get("comparison") else None
 
-    def subject(indices: tuple[str, ...]) -> "Subject":
-        return Subject(
-            evaluation=_narrowed(inquiry, indices).evaluate(),
+    def subject(indices: tuple[str, ...]) -> "ReportSubject":
+        return ReportSubject(
+            evaluation=_narrowed(evaluation_request, indices).evaluate(),
             engine_version=report["engine_version"],
             comparison=None if compared is None else read_comparison(compared),
             baseline=None if compared is None else baseline_name(compared),
@@ -111,5 +113,7 @@ def _of_report(report: Json) -> Drawn:
     return Drawn(compared is not None, subject)
 
 
-def _narrowed(inquiry: "Inquiry", indices: tuple[str, ...]) -> "Inquiry":
-    return replace(inquiry, options=replace(inquiry.options, indices=indices))
+def _narrowed(
+    evaluation_request: "EvaluationRequest", indices: tuple[str, ...]
+) -> "EvaluationRequest":
+    return replace(evaluation_request, options=replace(evaluation_request.options, indices=indices))

@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from rprime.commands import options
-from rprime.commands.exits import defects
-from rprime.commands.options import OnServiceError, Service
+from rprime.commands.exit_status import defects
+from rprime.commands.options import OnServiceError, ServiceOptions
 
 _ORIGIN = "Where it belongs"
 
@@ -101,20 +101,20 @@ def evaluate(
         "source": source,
         "keep_items": keep_items,
     }
-    service = server and Service(server, key, timeout, retries, on_service_error)
+    service = server and ServiceOptions(server, key, timeout, retries, on_service_error)
     with defects():
-        from rprime.commands.judgement import (
-            judge,
-            report_question,
+        from rprime.commands.ci_request import assemble
+        from rprime.commands.evaluation import (
+            evaluate_operation,
+            run_operation,
         )
         from rprime.commands.renderings import conclude, publish
-        from rprime.commands.submission import assemble
 
-        submission = assemble(
+        ci_request = assemble(
             *file, baseline=baseline, gates=gates, request=request, origin=origin, engine=engine
         )
-        judgement = judge(
-            report_question(table=table), submission, service or None, table_only=table_only
+        outcome = run_operation(
+            evaluate_operation(table=table), ci_request, service or None, table_only=table_only
         )
         files = {
             "markdown": markdown,
@@ -124,10 +124,10 @@ def evaluate(
             "openmetrics": openmetrics,
         }
         publish(
-            judgement,
+            outcome,
             as_json=as_json,
             annotations=annotations,
             files=files,
             json_file=json_file,
         )
-        conclude(judgement.verdict, strict=strict)
+        conclude(outcome.verdict, strict=strict)

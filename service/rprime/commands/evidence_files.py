@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 from zipfile import BadZipFile, ZipFile
 
-from rprime.commands.exits import refuse
+from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -7,8 +7,16 @@ from urllib.parse import quote, urlencode
 import typer
 
 from rprime.commands import options
-from rprime.commands.archive import DEFAULT_STORE, Key, Project, Server, StoreUrl, asked, opened
-from rprime.commands.exits import refuse, say
+from rprime.commands.exit_status import refuse, say
+from rprime.commands.history_source import (
+    DEFAULT_STORE,
+    Key,
+    Project,
+    Server,
+    StoreUrl,
+    asked,
+    opened,
+)
 
 if TYPE_CHECKING:
     import httpx
@@ -70,7 +78,7 @@ def _stored(url: str, project: str, filters: dict[str, str], limit: int) -> list
 
 def _answered(client: "Client", project: str, query: dict[str, str]) -> list[Json]:
     from rprime.client.calls import Call
-    from rprime.client.failures import ProblemError
+    from rprime.client.errors import ProblemError
 
     path = f"/v1/projects/{quote(project, safe='')}/evaluations?{urlencode(query)}"
     call: Call[Json] = Call("GET", path, lambda response: response.json())
@@ -135,7 +143,7 @@ def _promote_here(url: str, project: str, alias: str, evaluation: str) -> None:
 
 def _promote_there(client: "Client", project: str, alias: str, evaluation: str) -> None:
     from rprime.client.calls import Call
-    from rprime.client.failures import ProblemError
+    from rprime.client.errors import ProblemError
 
     path = f"/v1/projects/{quote(project, safe='')}/aliases/{quote(alias, safe='')}"
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-from rprime.commands.exits import refuse
+from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
     from rprime.report.figures.sheet import Form

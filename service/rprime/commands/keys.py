@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 
 if TYPE_CHECKING:
-    from rprime.keys import Key
+    from rprime.auth.keys import ApiKey
 
 app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the keys of the service.")
 
@@ -41,7 +41,7 @@ def create(
     name: Annotated[str, typer.Option(help="What the key is for.")] = "",
 ) -> None:
     """Make a key and print it: this once, since only its hash is kept."""
-    from rprime import keys
+    from rprime.auth import keys
     from rprime.schemas.provenance import Name
 
     lasts = _duration(expires)
@@ -61,7 +61,7 @@ def create(
 @app.command("list")
 def list_keys(*, file: File) -> None:
     """List the keys, without their secrets."""
-    from rprime import keys
+    from rprime.auth import keys
 
     try:
         found = keys.read(file)
@@ -81,7 +81,7 @@ def revoke(
     file: File,
 ) -> None:
     """Revoke a key for good: a service refuses it from its next request on."""
-    from rprime import keys
+    from rprime.auth import keys
 
     try:
         keys.revoke(file, key_id)
@@ -110,12 +110,12 @@ def _duration(text: str) -> timedelta | None:
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
-def _row(key: "Key") -> tuple[str, ...]:
+def _row(key: "ApiKey") -> tuple[str, ...]:
     expires = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M}Z"
     return key.id, key.state, ",".join(key.scopes), key.project or "*", expires, key.name
 
 
-def _until(key: "Key") -> str:
+def _until(key: "ApiKey") -> str:
     return "never expires" if key.expires is None else f"expires {key.expires:%Y-%m-%d %H:%M}Z"
 
 

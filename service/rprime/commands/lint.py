@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rprime.commands import options
-from rprime.commands.exits import defects, put, refuse
-from rprime.commands.options import OnServiceError, Service
+from rprime.commands.exit_status import defects, put, refuse
+from rprime.commands.options import OnServiceError, ServiceOptions
 
 if TYPE_CHECKING:
-    from rprime.client.report import Rehearsal
-    from rprime.inquiry import Inquiry
+    from rprime.application import EvaluationRequest
+    from rprime.client.report import GateLintReport
 
 _MOST_RULES = 20
 _WIDTH = 120
@@ -58,7 +58,7 @@ def lint(
         "replicates": replicates,
         "seed": seed,
     }
-    service = Service(server, key, timeout, retries, on_service_error) if server else None
+    service = ServiceOptions(server, key, timeout, retries, on_service_error) if server else None
     with defects():
         found = _rehearse(_body(file, gates, simulation), service)
         if as_json:
@@ -67,26 +67,26 @@ def lint(
             _print(found)
 
 
-def _rehearse(body: bytes, service: Service | None) -> "Rehearsal":
+def _rehearse(body: bytes, service: ServiceOptions | None) -> "GateLintReport":
+    from rprime.application import lint_request
     from rprime.client import calls
-    from rprime.client.report import Rehearsal
-    from rprime.commands.judgement import ask, limits, refuse_here
-    from rprime.inquiry import answer_lint
-    from rprime.problems import Problem
+    from rprime.client.report import GateLintReport
+    from rprime.commands.evaluation import ask, limits, refuse_here
+    from rprime.problems.problem import Problem
 
     if service is not None:
         return ask(calls.rehearsal(body), service)
     try:
-        return Rehearsal(answer_lint(body, limits()))
+        return GateLintReport(lint_request(body, limits()))
     except Problem as problem:
         refuse_here(problem)
 
 
 def _body(file: str, gates: Path, simulation: dict[str, Any]) -> bytes:
     from rprime.client.request import body
-    from rprime.commands.judgement import read
+    from rprime.commands.ci_request import assemble
+    from rprime.commands.evaluation import read
     from rprime.commands.mappings import read_mapping
-    from rprime.commands.submission import assemble
 
     table = _table(read(assemble(file).request))
     try:
@@ -95,10 +95,10 @@ def _body(file: str, gates: Path, simulation: dict[str, Any]) -> bytes:
         refuse(f"{gates}: a value has no JSON: {error}")
 
 
-def _table(inquiry: "Inquiry") -> dict[str, Any]:
+def _table(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     from rprime.core.cells import DenseCells
 
-    evidence = inquiry.evidence
+    evidence = evaluation_request.evidence
     cells = evidence.table.cells
     if not isinstance(cells, DenseCells):
         refuse(f"{len(evidence.labels):,} classes are too many for a rehearsal")
@@ -112,7 +112,7 @@ def _table(inquiry: "Inquiry") -> dict[str, Any]:
     return {"confusion_matrix": cells.counts, "labels": evidence.labels, **given}
 
 
-def _print(found: "Rehearsal") -> None:
+def _print(found: "GateLintReport") -> None:
     from io import StringIO
 
     from rich.console import Console
@@ -126,7 +126,7 @@ def _print(found: "Rehearsal") -> None:
     put("\n".join(line.rstrip() for line in stream.getvalue().splitlines()).encode() + b"\n")
 
 
-def _overview(found: "Rehearsal") -> Any:  # noqa: ANN401 (what rich prints)
+def _overview(found: "GateLintReport") -> Any:  # noqa: ANN401 (what rich prints)
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

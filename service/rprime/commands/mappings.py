@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rprime.commands.exits import refuse
+from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
     import yaml

@@ -14,7 +14,7 @@ class OnServiceError(StrEnum):
     WARN = "warn"
 
 
-class Service(NamedTuple):
+class ServiceOptions(NamedTuple):
     """The service that is asked, and how patiently."""
 
     url: str

@@ -9,19 +9,19 @@ from urllib.parse import quote, urlencode
 
 import typer
 
-from rprime.commands.archive import DEFAULT_STORE, Key, Server, StoreUrl, asked, opened
 from rprime.commands.drawn_files import read_drawn
-from rprime.commands.exits import defects, refuse
+from rprime.commands.exit_status import defects, refuse
+from rprime.commands.history_source import DEFAULT_STORE, Key, Server, StoreUrl, asked, opened
 from rprime.commands.images import form_of, write_image
 
 if TYPE_CHECKING:
-    from rprime.inquiry.history_figures import HistoryFigure
-    from rprime.report.figures.sheet import Sheet
+    from rprime.history.project_figures import HistoryFigure
+    from rprime.report.figures.sheet import Canvas
 
 _HISTORY = "Of a history"
 
 
-class Figure(StrEnum):
+class FigureName(StrEnum):
     """What there is to draw."""
 
     CONFUSION = "confusion"
@@ -32,7 +32,7 @@ class Figure(StrEnum):
     BOXES = "boxes"
 
 
-_OF_HISTORY = (Figure.TREND, Figure.LINES, Figure.BOXES)
+_OF_HISTORY = (FigureName.TREND, FigureName.LINES, FigureName.BOXES)
 
 
 def _filter(what: str) -> typer.models.OptionInfo:
@@ -43,9 +43,9 @@ def _filter(what: str) -> typer.models.OptionInfo:
 class Wanted(NamedTuple):
     """What is to be drawn, wherever it comes from; no indices: the usual ones."""
 
-    figure: Figure
+    figure: FigureName
     indices: tuple[str, ...]
-    sheet: "Sheet"
+    sheet: "Canvas"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,7 +67,7 @@ def plot(
         ),
     ] = None,
     *,
-    figure: Annotated[Figure, typer.Option(help="What to draw.")],
+    figure: Annotated[FigureName, typer.Option(help="What to draw.")],
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="The file, .svg or .png; default: FIGURE.svg."),
@@ -105,9 +105,9 @@ def plot(
     form = form_of(output)
     given = {"model": model, "branch": branch, "class": label, "limit": limit}
     with defects():
-        from rprime.report.figures.sheet import Sheet
+        from rprime.report.figures.sheet import Canvas
 
-        wanted = Wanted(figure, tuple(index or ()), Sheet(form, width, scale))
+        wanted = Wanted(figure, tuple(index or ()), Canvas(form, width, scale))
         if figure in _OF_HISTORY:
             if project is None or source is not None:
                 refuse(f"{figure} is of a history: name its --project, and no file")
@@ -145,9 +145,9 @@ def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
 
 def _of_store(wanted: Wanted, kept: Kept, url: str) -> bytes:
     """Draw what a store has."""
-    from rprime.commands.judgement import refuse_here
-    from rprime.inquiry.figures import figure_of
-    from rprime.problems import Problem
+    from rprime.commands.evaluation import refuse_here
+    from rprime.history.evaluation_figures import figure_of
+    from rprime.problems.problem import Problem
     from rprime.store import EvaluationMissingError
 
     name = wanted.figure.value
@@ -164,7 +164,7 @@ def _of_store(wanted: Wanted, kept: Kept, url: str) -> bytes:
 
 
 def _history(wanted: Wanted, kept: Kept) -> "HistoryFigure":
-    from rprime.inquiry.history_figures import HistoryFigure
+    from rprime.history.project_figures import HistoryFigure
     from rprime.store import Filters
 
     narrowed = kept.narrowed

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from rprime.commands.exits import Status, put, refuse, say
+from rprime.commands.exit_status import Status, put, refuse, say
 
 if TYPE_CHECKING:
-    from rprime.commands.judgement import Judgement
-    from rprime.report.subject import Subject
+    from rprime.commands.evaluation import EvaluationOutcome
+    from rprime.report.subject import ReportSubject
 
 _LOUD = {
     "fail": "GATE FAILED.",
@@ -22,7 +22,7 @@ _LOUD = {
 
 
 def publish(
-    judgement: "Judgement",
+    outcome: "EvaluationOutcome",
     *,
     as_json: bool,
     annotations: bool,
@@ -33,7 +33,7 @@ def publish(
 
     Parameters
     ----------
-    judgement
+    outcome
         What came out.
     as_json
         Print JSON in place of what people read.
@@ -48,17 +48,17 @@ def publish(
 
     for name, path in files.items():
         if path is not None:
-            _write(path, BY_NAME[name].render(judgement.subject))
+            _write(path, BY_NAME[name].render(outcome.subject))
     if json_file is not None:
-        _write(json_file, judgement.content + b"\n")
-    _append("GITHUB_STEP_SUMMARY", lambda: BY_NAME["markdown"].render(judgement.subject) + b"\n")
-    _append("GITHUB_OUTPUT", lambda: _outputs(judgement))
+        _write(json_file, outcome.content + b"\n")
+    _append("GITHUB_STEP_SUMMARY", lambda: BY_NAME["markdown"].render(outcome.subject) + b"\n")
+    _append("GITHUB_OUTPUT", lambda: _outputs(outcome))
     if as_json:
-        put(judgement.content + b"\n")
+        put(outcome.content + b"\n")
     else:
-        _print(judgement.subject)
+        _print(outcome.subject)
     if annotations:
-        _annotate(judgement.subject, err=as_json)
+        _annotate(outcome.subject, err=as_json)
 
 
 def conclude(verdict: str | None, *, strict: bool) -> NoReturn:
@@ -74,7 +74,7 @@ def conclude(verdict: str | None, *, strict: bool) -> NoReturn:
     raise typer.Exit(status)
 
 
-def _print(subject: "Subject") -> None:
+def _print(subject: "ReportSubject") -> None:
     from rprime.report.terminal import Terminal, render_terminal
 
     if not sys.stdout.isatty():
@@ -85,7 +85,7 @@ def _print(subject: "Subject") -> None:
     Console().print(Terminal(subject))
 
 
-def _annotate(subject: "Subject", *, err: bool) -> None:
+def _annotate(subject: "ReportSubject", *, err: bool) -> None:
     from rprime.report.annotations import render_annotations
 
     if err:
@@ -106,13 +106,13 @@ def _append(variable: str, content: Callable[[], bytes]) -> None:
         say(f"cannot write to {path}, which {variable} names: {error.strerror}")
 
 
-def _outputs(judgement: "Judgement") -> bytes:
+def _outputs(outcome: "EvaluationOutcome") -> bytes:
     """Give what later steps of a job branch on: the verdict, the id and the first figures."""
     from rprime.report.measures import Measures
 
-    subject = judgement.subject
+    subject = outcome.subject
     figures = {measure.index.key: measure.value for measure in Measures(subject).headlines}
-    found = {"verdict": judgement.verdict, "evaluation": subject.id, **figures}
+    found = {"verdict": outcome.verdict, "evaluation": subject.id, **figures}
     # None of them may bring a line of its own.
     known = {
         name: "".join(str(value).split()) for name, value in found.items() if value is not None

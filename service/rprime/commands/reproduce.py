@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rprime.commands.exits import Status, put
+from rprime.commands.exit_status import Status, put
 
 if TYPE_CHECKING:
-    from rprime.inquiry.reproduction import Reproduction
+    from rprime.application.reproduction import Reproduction
 
 
 def reproduce(
@@ -17,7 +17,7 @@ def reproduce(
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a document.")] = False,
 ) -> None:
     """Print what the R' paper published against what is computed here, with its errata."""
-    from rprime.inquiry.reproduction import reproduce as run
+    from rprime.application.reproduction import reproduce as run
 
     found = run()
     if as_json:

@@ -35,7 +35,7 @@ def serve(
     settings = _settings(host=host, port=port, insecure=insecure)
     _refuse_unsafe(settings, workers)
     _refuse_damaged(settings.keys_file)
-    from rprime import logs
+    from rprime.server import logs
 
     logs.configure()
     _refuse_unusable(settings.store, settings.store_seconds)
@@ -81,7 +81,7 @@ def _refuse_unsafe(settings: "Settings", workers: int) -> None:
 
 
 def _refuse_damaged(keys_file: Path | None) -> None:
-    from rprime import keys
+    from rprime.auth import keys
 
     if keys_file is None:
         return
@@ -149,11 +149,11 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
     import uvicorn
     from uvicorn.supervisors import Multiprocess
 
-    from rprime.connections import Connection
+    from rprime.server.protocol import HttpProtocol
 
     # uvicorn calls it as it would call the class itself.
     protocol = cast(
-        "type[asyncio.Protocol]", partial(Connection, limits=settings.limits, listener=listener)
+        "type[asyncio.Protocol]", partial(HttpProtocol, limits=settings.limits, listener=listener)
     )
     config = uvicorn.Config(
         partial(_application, settings),
@@ -181,14 +181,15 @@ def _application(settings: "Settings") -> "FastAPI":
     # Runs in the process that serves, after uvicorn has set its handlers, so that the workers wait
     # for signals and have the log, too.
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
-    from rprime import logs
     from rprime.app import create_app
+    from rprime.server import logs
 
     logs.configure()
     app = create_app(settings)
-    if app.state.keys is not None:
+    keyring = app.state.services.keyring
+    if keyring is not None:
         # Now, so that the log has at the start what is wrong with the file.
-        app.state.keys.refresh()
+        keyring.refresh()
     # What is there now stays: looking through all of it again and again for garbage would stop
     # requests that make many objects, a trend above all, for tens of milliseconds.
     gc.collect()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from rprime.commands.exits import defects, put, refuse
+from rprime.commands.exit_status import defects, put, refuse
 from rprime.commands.images import form_of, write_image
 
 if TYPE_CHECKING:
@@ -94,13 +94,13 @@ def agreement(
     ],
 ) -> None:
     """Say how far indices agree over many models."""
-    from rprime.commands.judgement import limits, refuse_here
-    from rprime.inquiry.agreement import answer_agreement
-    from rprime.problems import Problem
+    from rprime.commands.evaluation import limits, refuse_here
+    from rprime.history.agreement import agreement_document
+    from rprime.problems.problem import Problem
 
     with defects():
         try:
-            put(answer_agreement(_read(file), limits()) + b"\n")
+            put(agreement_document(_read(file), limits()) + b"\n")
         except Problem as problem:
             refuse_here(problem)
 
@@ -115,9 +115,9 @@ def _read(file: str) -> bytes:
 def _lines(plan: dict[str, Any], resolution: int) -> "list[Line]":
     import orjson
 
-    from rprime.commands.judgement import limits, refuse_here
-    from rprime.inquiry.studies import discrimination_lines
-    from rprime.problems import Problem
+    from rprime.application.discrimination import discrimination_lines
+    from rprime.commands.evaluation import limits, refuse_here
+    from rprime.problems.problem import Problem
 
     asked: dict[str, Any] = {name: plan[name] for name in ("k", "p") if name in plan}
     asked |= {"indices": [_entry(name) for name in plan["indices"]], "resolution": resolution}
@@ -135,7 +135,7 @@ def _entry(name: str) -> Any:  # noqa: ANN401 (JSON)
 
 
 def _print(lines: "list[Line]") -> None:
-    from rprime.inquiry.studies import discrimination_document
+    from rprime.application.discrimination import discrimination_document
 
     put(discrimination_document(lines) + b"\n")
 

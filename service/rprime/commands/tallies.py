@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from rprime.commands.exits import Status, refuse, say
+from rprime.commands.exit_status import Status, refuse, say
 
 if TYPE_CHECKING:
     from rprime.tally import Tallies, Tally

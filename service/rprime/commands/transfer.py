@@ -9,8 +9,8 @@ from urllib.parse import urlencode
 import typer
 
 from rprime.commands import options
-from rprime.commands.archive import DEFAULT_STORE, Key, Server, StoreUrl, asked, opened
-from rprime.commands.exits import put, refuse, say
+from rprime.commands.exit_status import put, refuse, say
+from rprime.commands.history_source import DEFAULT_STORE, Key, Server, StoreUrl, asked, opened
 
 if TYPE_CHECKING:
     import httpx

@@ -1,8 +1,13 @@
 """The only reader of foreign bytes: what a request says, as confusion tables and items."""
 
-from rprime.evidence.columns import Hold, Question
+from rprime.evidence.columns import ColumnsRequest, Hold
 from rprime.evidence.document import Document, parse, parse_batch
-from rprime.evidence.faults import Fault, InvalidEvidenceError, TooLargeError, UnreadableBodyError
+from rprime.evidence.errors import (
+    EvidenceFault,
+    InvalidEvidenceError,
+    TooLargeError,
+    UnreadableBodyError,
+)
 from rprime.evidence.formats import (
     FORMATS,
     MEDIA_TYPES,
@@ -15,7 +20,7 @@ from rprime.evidence.formats import (
 )
 from rprime.evidence.matrices import read_matrices
 from rprime.evidence.pasted import read_pasted
-from rprime.evidence.reader import Evidence, Limits, read, read_baseline
+from rprime.evidence.reader import ClassLimits, Evidence, read, read_baseline
 
 __all__ = [
     "FORMATS",
@@ -23,14 +28,14 @@ __all__ = [
     "SUFFIXES",
     "BodyFormat",
     "Bounds",
+    "ClassLimits",
+    "ColumnsRequest",
     "Document",
     "Evidence",
-    "Fault",
+    "EvidenceFault",
     "Hold",
     "InvalidEvidenceError",
     "Kind",
-    "Limits",
-    "Question",
     "TooLargeError",
     "UnreadableBodyError",
     "ask",

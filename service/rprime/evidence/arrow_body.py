@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from rprime.core.arrays import Array
 from rprime.core.naming import LONGEST_NAME
 from rprime.evidence.columns import DUPLICATE_ID, LABELS, LONGEST_LINE, Columns, Hold
-from rprime.evidence.faults import TooLargeError, UnreadableBodyError, refuse
+from rprime.evidence.errors import TooLargeError, UnreadableBodyError, refuse
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.names import RULE
 from rprime.evidence.score_columns import is_score

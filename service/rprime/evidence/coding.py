@@ -9,7 +9,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence import names
-from rprime.evidence.faults import Fault, InvalidEvidenceError, kind_of, refuse
+from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, kind_of, refuse
 from rprime.evidence.numbers import MOST, raise_places
 
 DENSE_RANGE = 1 << 20
@@ -38,7 +38,7 @@ class Coded:
 
 
 @dataclass(frozen=True)
-class Places:
+class Pointers:
     """Where the label arrays and the declared labels stand, as JSON pointers."""
 
     true: str
@@ -50,7 +50,7 @@ def coded(
     y_true: object,
     y_pred: object,
     declared: tuple[str, ...] | None,
-    places: Places,
+    places: Pointers,
     *,
     most: int,
     without_booleans: bool,
@@ -180,7 +180,7 @@ class Raw:
     texts: list[str | None]
     true: Array
     predicted: Array
-    places: Places
+    places: Pointers
     rank: Callable[[str], Any] | None = str
     reuse: bool = False
 
@@ -268,7 +268,7 @@ def _items(values: object, pointer: str) -> list[Any]:
     return values
 
 
-def _code_strings(y_true: list[Any], y_pred: list[Any], places: Places) -> Raw:
+def _code_strings(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw:
     codes = _Codes()
     true = _looked_up(y_true, codes)
     if true is None or set(map(type, codes)) != {str}:
@@ -291,7 +291,7 @@ def _looked_up(values: list[Any], codes: _Codes) -> Array | None:
 
 
 def _code_integers(
-    y_true: list[Any], y_pred: list[Any], places: Places, *, without_booleans: bool
+    y_true: list[Any], y_pred: list[Any], places: Pointers, *, without_booleans: bool
 ) -> Raw:
     true = _integers(y_true, places.true, null=False, without_booleans=without_booleans)
     predicted = _integers(y_pred, places.predicted, null=True, without_booleans=without_booleans)
@@ -384,7 +384,9 @@ def _offsets(values: Array, low: int) -> Array:
     return values if low == 0 else values.astype(np.int64) - low
 
 
-def _misfits(values: list[Any], pointer: str, *, null: bool, like: object) -> Iterator[Fault]:
+def _misfits(
+    values: list[Any], pointer: str, *, null: bool, like: object
+) -> Iterator[EvidenceFault]:
     """Find the labels that are not of the kind of a given one."""
     fits, wanted = (
         (names.is_string, "a string") if names.is_string(like) else (names.is_integer, "an integer")
@@ -392,7 +394,7 @@ def _misfits(values: list[Any], pointer: str, *, null: bool, like: object) -> It
     for i, value in enumerate(values):
         if not fits(value) and not (null and value is None):
             detail = f"Every label is {wanted} here; this is {_kind_of(value)}."
-            yield Fault(f"{pointer}/{i}", "mixed_labels", detail)
+            yield EvidenceFault(f"{pointer}/{i}", "mixed_labels", detail)
 
 
 def _kind_of(value: object) -> str:

@@ -10,7 +10,7 @@ from rprime.core.arrays import Array
 from rprime.evidence import names
 from rprime.evidence.coding import PIECE
 from rprime.evidence.document import Document
-from rprime.evidence.faults import refuse
+from rprime.evidence.errors import refuse
 from rprime.evidence.label_columns import CodedColumn, Piece
 from rprime.evidence.numbers import MOST, WEIGHT
 from rprime.evidence.score_columns import PREFIX, ScoreColumns, is_score, ordered
@@ -118,7 +118,7 @@ class Columns:
 
     Parameters
     ----------
-    question
+    columns_request
         What is asked about them, with the declared classes.
     most
         How many classes there may be.
@@ -132,16 +132,16 @@ class Columns:
 
     def __init__(
         self,
-        question: "Question",
+        columns_request: "ColumnsRequest",
         most: int,
         hold: Hold,
         *,
         untyped: bool = False,
         matrix: bool = False,
     ) -> None:
-        self._question = question
+        self._question = columns_request
         self._most = most
-        self._codes = question.codes(most, untyped=untyped)
+        self._codes = columns_request.codes(most, untyped=untyped)
         self._known = (*NAMES, MATRIX) if matrix else NAMES
         self.hold = hold
         self._held = 0
@@ -277,12 +277,14 @@ class Predictions(Columns):
 
     Parameters
     ----------
-    question, codes, hold
+    columns_request, codes, hold
         Of the first one: its labels have the same codes here.
     """
 
-    def __init__(self, question: "Question", codes: Vocabulary | Positions, hold: Hold) -> None:
-        super().__init__(question, 0, hold)
+    def __init__(
+        self, columns_request: "ColumnsRequest", codes: Vocabulary | Positions, hold: Hold
+    ) -> None:
+        super().__init__(columns_request, 0, hold)
         self._codes = codes
         self.column = CodedColumn(codes, "/baseline/y_pred", null=True)
         self.size = 0
@@ -305,7 +307,7 @@ _OWN = ("y_true", "y_pred", "y_score", "sample_weight", "groups", "confusion_mat
 
 
 @dataclass(frozen=True, eq=False)
-class Question:
+class ColumnsRequest:
     """What is asked about columns: the other members of the request.
 
     Parameters
@@ -320,7 +322,7 @@ class Question:
     positions: bool
 
     @classmethod
-    def of(cls, document: Document) -> "Question":
+    def of(cls, document: Document) -> "ColumnsRequest":
         """Take what is meant for the reader out of a request.
 
         Raises

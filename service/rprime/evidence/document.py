@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from rprime.evidence.faults import UnreadableBodyError, kind_of, refuse
+from rprime.evidence.errors import UnreadableBodyError, kind_of, refuse
 
 ARRAYS = (
     "confusion_matrix",

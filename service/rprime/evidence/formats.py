@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from tempfile import TemporaryFile
 from typing import IO, Literal
 
-from rprime.evidence.columns import Columns, Hold, Question
+from rprime.evidence.columns import Columns, ColumnsRequest, Hold
 from rprime.evidence.document import Document, parse
-from rprime.evidence.faults import UnreadableBodyError
+from rprime.evidence.errors import UnreadableBodyError
 from rprime.evidence.npz_body import read_npz
 
 Kind = Literal["csv", "arrow", "parquet", "npz"]
@@ -122,7 +122,7 @@ class Bounds:
     depth: int
 
 
-def ask(request: bytes, bounds: Bounds) -> Question:
+def ask(request: bytes, bounds: Bounds) -> ColumnsRequest:
     """Read what is asked about the columns of a body.
 
     Parameters
@@ -137,13 +137,13 @@ def ask(request: bytes, bounds: Bounds) -> Question:
     UnreadableBodyError, InvalidEvidenceError
         If it is no JSON object, or has evidence of its own.
     """
-    return Question.of(parse(request or b"{}", bounds.depth))
+    return ColumnsRequest.of(parse(request or b"{}", bounds.depth))
 
 
 def read_columns(
     kind: Kind,
     body: IO[bytes],
-    question: Question,
+    columns_request: ColumnsRequest,
     bounds: Bounds,
     hold: Hold,
     *,
@@ -157,7 +157,7 @@ def read_columns(
         Of the body.
     body
         Need not be seekable: what has to be is put into a temporary file first.
-    question
+    columns_request
         What is asked about them.
     bounds
         What it may cost.
@@ -176,7 +176,7 @@ def read_columns(
     kinds = (kind,) if predictions is None else (kind, predictions[0])
     untyped = not all(FORMATS[one].has_types for one in kinds)
     matrix = FORMATS[kind].has_matrix
-    columns = Columns(question, bounds.classes, hold, untyped=untyped, matrix=matrix)
+    columns = Columns(columns_request, bounds.classes, hold, untyped=untyped, matrix=matrix)
     _read(kind, body, columns, bounds)
     if predictions is not None:
         other = columns.beside()

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.evidence.coding import Coded, Places, Raw, occurring
-from rprime.evidence.faults import refuse
+from rprime.evidence.coding import Coded, Pointers, Raw, occurring
+from rprime.evidence.errors import refuse
 from rprime.evidence.numbers import MOST
 from rprime.evidence.vocabulary import NO_LABEL, Growing, Names, Positions, Vocabulary, Where
 
@@ -107,7 +107,7 @@ def combined(
     true: CodedColumn,
     predicted: CodedColumn,
     declared: tuple[str, ...] | None,
-    places: Places,
+    places: Pointers,
     most: int,
 ) -> Coded:
     """Give two columns the codes of the classes; it uses their memory up, unless it is shared.

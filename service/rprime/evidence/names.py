@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from rprime.core.naming import HIDDEN, LONGEST_NAME
-from rprime.evidence.faults import Fault, InvalidEvidenceError, kind_of, refuse
+from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, kind_of, refuse
 from rprime.evidence.numbers import MOST
 
 _HIDDEN = re.compile(rf"[{HIDDEN}\ud800-\udfff]")
@@ -102,19 +102,19 @@ def _decimal_texts(labels: list[Any], pointer: str) -> list[str]:
     return [str(int(label)) for label in labels]
 
 
-def _forbidden(labels: Sequence[str], place: Place) -> Iterator[Fault]:
+def _forbidden(labels: Sequence[str], place: Place) -> Iterator[EvidenceFault]:
     for i, label in enumerate(labels):
         if not label.strip() or len(label) > LONGEST_NAME or _HIDDEN.search(label):
-            yield Fault(place(i), "class_name", RULE)
+            yield EvidenceFault(place(i), "class_name", RULE)
 
 
-def _mixed(labels: list[object], pointer: str) -> Iterator[Fault]:
+def _mixed(labels: list[object], pointer: str) -> Iterator[EvidenceFault]:
     # What the first one is, all have to be.
     fits = is_integer if is_integer(labels[0]) else is_string
     for i, label in enumerate(labels):
         if not fits(label):
             detail = f"The labels are all strings or all integers; this is {kind_of(label)}."
-            yield Fault(f"{pointer}/{i}", "mixed_labels", detail)
+            yield EvidenceFault(f"{pointer}/{i}", "mixed_labels", detail)
 
 
 def is_string(label: object) -> bool:
@@ -122,7 +122,7 @@ def is_string(label: object) -> bool:
     return isinstance(label, str)
 
 
-def _twins(names: list[str], place: Place) -> Iterator[Fault]:
+def _twins(names: list[str], place: Place) -> Iterator[EvidenceFault]:
     first: dict[str, int] = {}
     for i, name in enumerate(names):
         if name in first:
@@ -130,5 +130,5 @@ def _twins(names: list[str], place: Place) -> Iterator[Fault]:
                 f"The same class as at {place(first[name])}, once both are in Unicode form NFC "
                 "and without surrounding spaces. Use one spelling."
             )
-            yield Fault(place(i), "twin_labels", detail)
+            yield EvidenceFault(place(i), "twin_labels", detail)
         first.setdefault(name, i)

@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 
 from rprime.core.arrays import Array
 from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Columns
-from rprime.evidence.faults import TooLargeError, UnreadableBodyError, refuse
+from rprime.evidence.errors import TooLargeError, UnreadableBodyError, refuse
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.numbers import raise_places
 from rprime.evidence.score_columns import is_score

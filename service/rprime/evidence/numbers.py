@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.evidence.faults import MOST_FAULTS, Fault, InvalidEvidenceError, kind_of, refuse
+from rprime.evidence.errors import MOST_FAULTS, EvidenceFault, InvalidEvidenceError, kind_of, refuse
 
 MOST = 2**53 - 1
 """The largest integer that every JSON parser reads exactly."""
@@ -114,7 +114,9 @@ def lists(rows: object, pointer: str) -> list[list[Any]]:
         raise refuse(pointer, "empty", "The array is empty; there is nothing to evaluate.")
     if set(map(type, rows)) != {list}:
         raise InvalidEvidenceError(
-            Fault(f"{pointer}/{i}", "not_an_array", f"An array is needed, not {kind_of(row)}.")
+            EvidenceFault(
+                f"{pointer}/{i}", "not_an_array", f"An array is needed, not {kind_of(row)}."
+            )
             for i, row in enumerate(rows)
             if not isinstance(row, list)
         )
@@ -134,7 +136,7 @@ def raise_places(places: Array, pointer: str, code: str, detail: str) -> None:
     """Refuse the first of the places, if there are any; shape (places, axes)."""
     if len(places):
         raise InvalidEvidenceError(
-            Fault("/".join((pointer, *map(str, place))), code, detail)
+            EvidenceFault("/".join((pointer, *map(str, place))), code, detail)
             for place in places[:MOST_FAULTS].tolist()
         )
 
@@ -158,22 +160,22 @@ def _flat(parts: Sequence[list[Any]], *, without_booleans: bool) -> Array | None
     return None
 
 
-def _ragged(rows: list[list[Any]], pointer: str, width: int) -> Iterator[Fault]:
+def _ragged(rows: list[list[Any]], pointer: str, width: int) -> Iterator[EvidenceFault]:
     for i, row in enumerate(rows):
         if len(row) != width:
             detail = f"The row has {len(row)} numbers; {width} are needed."
-            yield Fault(f"{pointer}/{i}", "wrong_length", detail)
+            yield EvidenceFault(f"{pointer}/{i}", "wrong_length", detail)
 
 
-def _strangers(rows: list[list[Any]], pointer: str, quantity: Quantity) -> Iterator[Fault]:
+def _strangers(rows: list[list[Any]], pointer: str, quantity: Quantity) -> Iterator[EvidenceFault]:
     for i, row in enumerate(rows):
         yield from _strangers_in(row, f"{pointer}/{i}", quantity)
 
 
-def _strangers_in(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[Fault]:
+def _strangers_in(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[EvidenceFault]:
     for i, number in enumerate(numbers):
         if type(number) not in (int, float):
             detail = f"{quantity.name} is a number, not {kind_of(number)}."
-            yield Fault(f"{pointer}/{i}", "not_a_number", detail)
+            yield EvidenceFault(f"{pointer}/{i}", "not_a_number", detail)
         elif abs(number) > MOST:
-            yield Fault(f"{pointer}/{i}", "out_of_range", quantity.rule)
+            yield EvidenceFault(f"{pointer}/{i}", "out_of_range", quantity.rule)

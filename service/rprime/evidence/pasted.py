@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from rprime.evidence.faults import Fault, InvalidEvidenceError, UnreadableBodyError, refuse
+from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, UnreadableBodyError, refuse
 
 Cells = list[list[str]]
 
@@ -131,7 +131,7 @@ def _is_number(cell: str) -> bool:
 def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[float]]:
     """Read counts; what is none is told by its place in the text."""
     faults = [
-        Fault(f"{MATRIX}/{i}/{j}", "not_a_number", _said(i + row_offset, j + column_offset))
+        EvidenceFault(f"{MATRIX}/{i}/{j}", "not_a_number", _said(i + row_offset, j + column_offset))
         for i, row in enumerate(rows)
         for j, cell in enumerate(row)
         if not _is_number(cell)

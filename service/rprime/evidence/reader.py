@@ -13,10 +13,10 @@ from rprime.core.items import Items
 from rprime.core.scores.scores import Scores
 from rprime.core.table import ConfusionTable
 from rprime.evidence import digest, names, numbers
-from rprime.evidence.coding import PIECE, Coded, Places, coded, group_codes
+from rprime.evidence.coding import PIECE, Coded, Pointers, coded, group_codes
 from rprime.evidence.columns import Identities
 from rprime.evidence.document import Document
-from rprime.evidence.faults import Fault, InvalidEvidenceError, refuse
+from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, refuse
 from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.matrices import read_matrices
 from rprime.evidence.scores import read_scores, top_class, without_low
@@ -25,7 +25,7 @@ Kind = Literal["confusion_matrix", "cells", "labels", "scores"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Limits:
+class ClassLimits:
     """How many classes evidence may have.
 
     Parameters
@@ -97,7 +97,7 @@ class Evidence:
         return Scores(self.items.true, self.scores, self.items.groups)
 
 
-def read(document: Document, limits: Limits) -> Evidence:
+def read(document: Document, limits: ClassLimits) -> Evidence:
     """Read the evidence of a request, or of the baseline in it.
 
     Parameters
@@ -118,7 +118,7 @@ def read(document: Document, limits: Limits) -> Evidence:
 
 
 def read_baseline(
-    document: Document, source: Document, candidate: Evidence, limits: Limits
+    document: Document, source: Document, candidate: Evidence, limits: ClassLimits
 ) -> Evidence:
     """Read the evidence of a baseline.
 
@@ -207,12 +207,14 @@ def _kind(document: Document) -> Kind:
     return kind
 
 
-def _misplaced(kind: Kind, document: Document) -> Iterator[Fault]:
+def _misplaced(kind: Kind, document: Document) -> Iterator[EvidenceFault]:
     beside = " and ".join(f"`{name}`" for name in EVIDENCE_ARRAYS[kind])
     for name in document.names:
         if name in _STRANGERS[kind]:
             pointer = f"{document.pointer}/{name}"
-            yield Fault(pointer, "not_with_this_evidence", f"It cannot stand beside {beside}.")
+            yield EvidenceFault(
+                pointer, "not_with_this_evidence", f"It cannot stand beside {beside}."
+            )
 
 
 @dataclass(frozen=True)
@@ -220,7 +222,7 @@ class _Source:
     """A document, asked for its arrays one by one."""
 
     document: Document
-    limits: Limits
+    limits: ClassLimits
 
     def pointer(self, name: str) -> str:
         return f"{self.document.pointer}/{name}"
@@ -334,7 +336,7 @@ def _codes(source: _Source, most: int) -> Coded:
     true = source.array("y_true")
     predicted = source.document.arrays.get("y_pred", true)  # beside scores it may be missing
     declared = source.labels(most)
-    places = Places(source.pointer("y_true"), source.pointer("y_pred"), source.pointer("labels"))
+    places = Pointers(source.pointer("y_true"), source.pointer("y_pred"), source.pointer("labels"))
     if isinstance(true, CodedColumn) and isinstance(predicted, CodedColumn):
         true.shared |= true is predicted
         return combined(true, predicted, declared, places, most)
@@ -380,7 +382,7 @@ def _read_scores(source: _Source) -> Evidence:
     )
 
 
-def _table_of_items(found: Coded, weights: Array | None, limits: Limits) -> ConfusionTable:
+def _table_of_items(found: Coded, weights: Array | None, limits: ClassLimits) -> ConfusionTable:
     """Count items, some at a time, so that there is no wide code of all of them."""
     k = len(found.labels)
     weighted = weights is not None and bool((weights != 1).any())
@@ -414,7 +416,7 @@ def _table(
     joint: Array,
     counts: Array | None,
     k: int,
-    limits: Limits,
+    limits: ClassLimits,
     *,
     unclassified: Array | None = None,
     spurious: Array | None = None,

@@ -7,7 +7,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence import names
-from rprime.evidence.faults import refuse
+from rprime.evidence.errors import refuse
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.evidence.scores import SCORE, TWO

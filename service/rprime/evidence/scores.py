@@ -6,7 +6,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence import numbers
-from rprime.evidence.faults import refuse
+from rprime.evidence.errors import refuse
 
 TWO = 2
 """Classes, of which one column says everything."""

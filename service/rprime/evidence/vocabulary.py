@@ -8,7 +8,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence.coding import DENSE_RANGE, recoded
-from rprime.evidence.faults import refuse
+from rprime.evidence.errors import refuse
 from rprime.evidence.names import INTEGER_RULE
 from rprime.evidence.numbers import MOST, raise_places
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rprime.core.gates.result import Result
 from rprime.report.decimals import plural
 from rprime.report.names import clipped, isolated, shown
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import finding, headline, said, tally
 
 MOST_OF_A_KIND = 10
@@ -16,7 +16,7 @@ _ESCAPE_DATA = str.maketrans(_DATA)
 _ESCAPE_PROPERTY = str.maketrans({**_DATA, ":": "%3A", ",": "%2C"})
 
 
-def render_annotations(subject: Subject) -> str:
+def render_annotations(subject: ReportSubject) -> str:
     """Render the gate as workflow commands: errors, warnings, and the verdict as a notice.
 
     Returns
@@ -52,7 +52,7 @@ def _title(result: Result) -> str:
     return f"{shown(result.rule)}{where}: {finding(result)}"
 
 
-def _verdict(subject: Subject) -> str:
+def _verdict(subject: ReportSubject) -> str:
     found = headline(subject.gate)
     text = found.words if subject.gate is None else f"{found.words}. {tally(subject.gate)}"
     return command("notice", shown(subject.title), text)

@@ -10,7 +10,7 @@ from rprime.core.comparison.costs import costs
 from rprime.core.evaluate import Evaluation
 from rprime.report.measures import Measures
 from rprime.report.names import isolated, shown
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 
 MOST_CELLS = 5_000
 """The largest errors; of hundreds of classes nobody sees more."""
@@ -18,7 +18,7 @@ DIGITS = 7
 """Pages show four decimals; what they add up has some more."""
 
 
-def charts_of(subject: Subject) -> dict[str, Any]:
+def charts_of(subject: ReportSubject) -> dict[str, Any]:
     """Give everything that is drawn of an evaluation, as JSON can have it; NaN stays."""
     measures, evaluation = Measures(subject), subject.evaluation
     table = evaluation.table

@@ -3,12 +3,12 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from rprime.report.csv import render_csv
 from rprime.report.junit import render_junit
 from rprime.report.markdown import render_markdown
 from rprime.report.openmetrics import render_openmetrics
 from rprime.report.page import render_html
-from rprime.report.spreadsheet import render_csv
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,14 +33,14 @@ class Format:
     media_type: str
     parameters: str
     suffix: str
-    text: Callable[[Subject], str | bytes]
+    text: Callable[[ReportSubject], str | bytes]
 
     @property
     def content_type(self) -> str:
         """The whole header."""
         return f"{self.media_type}; {self.parameters}"
 
-    def render(self, subject: Subject) -> bytes:
+    def render(self, subject: ReportSubject) -> bytes:
         """Render as UTF-8."""
         rendered = self.text(subject)
         return rendered.encode() if isinstance(rendered, str) else rendered

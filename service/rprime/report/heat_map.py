@@ -18,7 +18,7 @@ LONGEST_UPRIGHT = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class HeatMapCell:
     """One cell: its number, the class of its shade, and what it says."""
 
     text: str
@@ -27,11 +27,11 @@ class Cell:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class HeatMapRow:
     """The cells of a true class."""
 
     label: str
-    cells: tuple[Cell, ...]
+    cells: tuple[HeatMapCell, ...]
     support: str
 
 
@@ -54,7 +54,7 @@ class HeatMap:
     """
 
     columns: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[HeatMapRow, ...]
     unclassified: bool
     largest_error: str
     errors: bool
@@ -75,7 +75,9 @@ def heat_map(evaluation: Evaluation) -> HeatMap | None:
     largest = float(wrong.max(initial=0.0))
     names = (*(isolated(shown(label)) for label in labels), "unclassified")[: counts.shape[1]]
     rows = [
-        Row(names[i], _cells(names, i, counts[i], shares[i], largest), count(table.support[i]))
+        HeatMapRow(
+            names[i], _cells(names, i, counts[i], shares[i], largest), count(table.support[i])
+        )
         for i in range(len(labels))
     ]
     fits = len(names) <= MOST_WITH_NUMBERS
@@ -103,7 +105,7 @@ def _counts(evaluation: Evaluation) -> Array:
 
 def _cells(
     names: tuple[str, ...], row: int, items: Array, shares: Array, largest: float
-) -> tuple[Cell, ...]:
+) -> tuple[HeatMapCell, ...]:
     return tuple(
         _cell(
             names[row],
@@ -127,10 +129,12 @@ def _cell(
     darkest: float,
     *,
     right: bool,
-) -> Cell:
+) -> HeatMapCell:
     if not items:
-        return Cell("", "right" if right else "", "")
+        return HeatMapCell("", "right" if right else "", "")
     words = f"{true} predicted as {predicted}: {count(items)} items, {decimal(share)} of the class"
     # Errors are rare: by the square root the small ones are seen beside the largest.
     part = share if right else sqrt(share / darkest)
-    return Cell(count(items), f"{'right' if right else 'wrong'} s{ceil(LEVELS * part)}", words)
+    return HeatMapCell(
+        count(items), f"{'right' if right else 'wrong'} s{ceil(LEVELS * part)}", words
+    )

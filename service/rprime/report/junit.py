@@ -5,13 +5,13 @@ from xml.etree import ElementTree as ET
 
 from rprime.core.gates.result import Result
 from rprime.report.names import shown
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import finding, headline, said, tally
 
 SUITE = "rprime.gate"
 
 
-def render_junit(subject: Subject) -> bytes:
+def render_junit(subject: ReportSubject) -> bytes:
     """Render the gate as JUnit XML; without rules, as one skipped case.
 
     Notes
@@ -35,7 +35,7 @@ def render_junit(subject: Subject) -> bytes:
     return document + b"\n"
 
 
-def _name(subject: Subject) -> str:
+def _name(subject: ReportSubject) -> str:
     return " ".join(part for part in (SUITE, subject.model, subject.version) if part)
 
 
@@ -57,7 +57,7 @@ def _case_name(result: Result) -> str:
     return rule if result.class_ is None else f"{rule} [{shown(result.class_)}]"
 
 
-def _nothing(subject: Subject) -> ET.Element:
+def _nothing(subject: ReportSubject) -> ET.Element:
     case = ET.Element("testcase", classname=SUITE, name="gate", time="0")
     ET.SubElement(case, "skipped", message=headline(subject.gate).words)
     return case
@@ -91,7 +91,7 @@ def _count(root: ET.Element, suite: ET.Element, cases: list[ET.Element]) -> None
     suite.attrib.update({**counts, "skipped": str(skipped), "time": "0"})
 
 
-def _properties(subject: Subject) -> ET.Element:
+def _properties(subject: ReportSubject) -> ET.Element:
     properties = ET.Element("properties")
     known = {**subject.provenance, "engine_version": subject.engine_version}
     known["verdict"] = headline(subject.gate).word

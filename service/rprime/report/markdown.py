@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 from itertools import accumulate
 
 from rprime.core.gates.rules import Effect
-from rprime.report.cautions import Caution, cautions
+from rprime.report.changed_predictions import changed_predictions
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
-from rprime.report.explanations import explained
-from rprime.report.measures import ClassLine, Confusion, Measure, Measures
-from rprime.report.movements import movements
+from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
+from rprime.report.measures import ClassLine, ConfusionLine, Measure, Measures
 from rprime.report.names import JOINER, address, clipped, isolated, shown
-from rprime.report.subject import Subject
+from rprime.report.reasons import explained
+from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, finding, headline, tally
 
 MOST_CHARACTERS = 60_000
@@ -33,7 +33,7 @@ _REFERENCE = re.compile(r"[@#!~%$&^:](?=[\w/\"'])|\.(?=[^\W\d])|\bGH-(?=\d)")
 Cells = tuple[str, ...]
 
 
-def render_markdown(subject: Subject) -> str:
+def render_markdown(subject: ReportSubject) -> str:
     """Render as Markdown of at most 60 000 characters; what was left out is said.
 
     Parameters
@@ -57,7 +57,7 @@ def render_markdown(subject: Subject) -> str:
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
-def marker(subject: Subject) -> str:
+def marker(subject: ReportSubject) -> str:
     """Give the hidden comment by which an earlier comment on the same model is found again."""
     names = [subject.project or "", subject.model or ""]
     digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
@@ -89,7 +89,7 @@ def _escaped(text: str, signs: re.Pattern[str]) -> str:
     return signs.sub(lambda sign: f"&#{ord(sign[0])};", parted)
 
 
-def _verdict(subject: Subject) -> Iterator[str]:
+def _verdict(subject: ReportSubject) -> Iterator[str]:
     opening = headline(subject.gate)
     yield f"## {opening.sign} {opening.words}"
     if subject.gate is not None:
@@ -98,24 +98,24 @@ def _verdict(subject: Subject) -> Iterator[str]:
         yield _compared(subject)
 
 
-def _compared(subject: Subject) -> str:
+def _compared(subject: ReportSubject) -> str:
     """Say what was compared with what, and on which evidence."""
     baseline = "the baseline" if subject.baseline is None else code(subject.baseline)
     before, after = compared(subject.comparison)
     return f"{before} {baseline}{after}."
 
 
-def _failing(subject: Subject) -> str:
+def _failing(subject: ReportSubject) -> str:
     rows = _results(subject, "fail")
     return f"### Failing rules\n\n{_found(rows)}" if rows else ""
 
 
-def _warned(subject: Subject) -> str:
+def _warned(subject: ReportSubject) -> str:
     rows = _results(subject, "warn")
     return _folded(f"{plural(len(rows), 'check')} with a warning", _found(rows)) if rows else ""
 
 
-def _results(subject: Subject, effect: Effect) -> list[Cells]:
+def _results(subject: ReportSubject, effect: Effect) -> list[Cells]:
     results = () if subject.gate is None else subject.gate.results
     return [
         (code(r.rule), _class(r.class_), finding(r), _message(r.message, r.class_))
@@ -194,8 +194,8 @@ def _cell(measure: Measure) -> str:
     return f"{value} (**{moved}**)" if change.demonstrated else f"{value} ({moved})"
 
 
-def _movements(subject: Subject) -> Iterator[str]:
-    for found in movements(subject.comparison):
+def _movements(subject: ReportSubject) -> Iterator[str]:
+    for found in changed_predictions(subject.comparison):
         head = (*found.names, *found.numbers)
         align = "l" * len(found.names) + "r" * len(found.numbers)
         rows = ((*map(_prediction, labels), *numbers) for labels, numbers in found.rows)
@@ -216,29 +216,31 @@ def _confusions(measures: Measures) -> str:
     return _folded("Largest confusions", _table(head, "llrr", rows, MOST_OF_LIST, "confusion"))
 
 
-def _confusion(found: Confusion) -> Cells:
+def _confusion(found: ConfusionLine) -> Cells:
     return (code(found.true), code(found.predicted), count(found.items), decimal(found.share))
 
 
-def _cautions(subject: Subject) -> str:
-    found = cautions(subject)
+def _cautions(subject: ReportSubject) -> str:
+    found = grouped_warnings(subject)
     if not found:
         return ""
-    kept, left_out = _fitting([_caution(caution) for caution in found], MOST_OF_CAUTIONS)
+    kept, left_out = _fitting(
+        [_caution(grouped_warning) for grouped_warning in found], MOST_OF_CAUTIONS
+    )
     kept += _left_out(left_out, "warning")
     return _folded(plural(len(found), "warning"), "\n".join(kept))
 
 
-def _caution(caution: Caution) -> str:
-    named = "" if caution.label is None else code(caution.label)
-    after = "" if caution.label is None else prose(caution.after)
-    others = ", ".join(code(label) for label in caution.others)
-    more = f" and {caution.unnamed:,} more" if caution.unnamed else ""
+def _caution(grouped_warning: GroupedWarning) -> str:
+    named = "" if grouped_warning.label is None else code(grouped_warning.label)
+    after = "" if grouped_warning.label is None else prose(grouped_warning.after)
+    others = ", ".join(code(label) for label in grouped_warning.others)
+    more = f" and {grouped_warning.unnamed:,} more" if grouped_warning.unnamed else ""
     same = f" The same holds for {others}{more}." if others or more else ""
-    return f"* `{caution.code}`: {prose(caution.before)}{named}{after}{same}"
+    return f"* `{grouped_warning.code}`: {prose(grouped_warning.before)}{named}{after}{same}"
 
 
-def _origin(subject: Subject) -> str:
+def _origin(subject: ReportSubject) -> str:
     parts = [f"{name} {code(value)}" for name, value in subject.provenance.items()]
     parts.append(f"{count(subject.items)} items")
     parts.append(f"rprime {subject.engine_version}")

@@ -11,7 +11,7 @@ from rprime.core.catalog import CLASS_INDICES
 from rprime.core.index import REASONS, Index
 from rprime.report.changes import Change, Changes
 from rprime.report.decimals import known
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 
 OVERALL_HEADLINES = (
     "r_prime",
@@ -65,7 +65,7 @@ class ClassLine:
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
+class ConfusionLine:
     """Items of one class that were predicted as another one."""
 
     true: str
@@ -75,7 +75,7 @@ class Confusion:
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class MeasureColumns:
     """Several per-class indices as arrays of shape (index, classes), NaN where there is nothing."""
 
     labels: tuple[str, ...]
@@ -90,7 +90,7 @@ class Columns:
 class Measures:
     """Everything a rendering shows of the values of its subject."""
 
-    subject: Subject
+    subject: ReportSubject
 
     @cached_property
     def changes(self) -> Changes | None:
@@ -128,7 +128,7 @@ class Measures:
         chosen.sort(key=lambda entry: CLASS_HEADLINES.index(entry.key))
         return tuple(chosen or entries[:MOST_INSTEAD])
 
-    def columns(self, indices: tuple[Index, ...]) -> Columns:
+    def columns(self, indices: tuple[Index, ...]) -> MeasureColumns:
         """Give the values of per-class indices, with intervals and reasons, of what is shown."""
         e, found = self.subject.evaluation, self.subject.evaluation.intervals
         rows = np.array([e.per_class_indices.index(entry) for entry in indices], np.intp)
@@ -139,12 +139,12 @@ class Measures:
             codes = e.per_class_reasons[places].astype(np.intp)
         if found is None:
             nothing = np.full_like(values, np.nan)
-            return Columns(self.labels, indices, values, nothing, nothing, codes)
+            return MeasureColumns(self.labels, indices, values, nothing, nothing, codes)
         codes = np.where(codes > 0, codes, e.at(found.per_class_reasons)[places])
         low, high = (
             _finite(e.at(end)[places]) for end in (found.per_class_low, found.per_class_high)
         )
-        return Columns(self.labels, indices, values, low, high, codes)
+        return MeasureColumns(self.labels, indices, values, low, high, codes)
 
     @cached_property
     def positions(self) -> Array:
@@ -195,7 +195,7 @@ class Measures:
             )
         )
 
-    def _of_index(self, columns: Columns, row: int) -> list[Measure]:
+    def _of_index(self, columns: MeasureColumns, row: int) -> list[Measure]:
         """Every class's value of one index."""
         entry = columns.indices[row]
         changes = {} if self.changes is None else self.changes.per_class.get(entry.key, {})
@@ -243,7 +243,7 @@ class Measures:
         by = f"lowest {name}" if self.changes is None else f"largest loss of {name}"
         return f"{first}{by} first"
 
-    def confusions(self) -> Iterable[Confusion]:
+    def confusions(self) -> Iterable[ConfusionLine]:
         """Give the largest confusions, largest first."""
         e = self.subject.evaluation
         true, predicted, items = e.table.cells.largest_errors(e.options.top_confusions)
@@ -251,14 +251,14 @@ class Measures:
         for i, j, n, share in zip(
             true.tolist(), predicted.tolist(), items.tolist(), shares, strict=True
         ):
-            yield Confusion(e.labels[i], e.labels[j], n, share)
+            yield ConfusionLine(e.labels[i], e.labels[j], n, share)
 
 
 def _loss(measure: Measure) -> float | None:
     return None if measure.change is None else measure.change.value
 
 
-def _overall(subject: Subject) -> tuple[Array, Array, Array, Array]:
+def _overall(subject: ReportSubject) -> tuple[Array, Array, Array, Array]:
     """Values, both ends of the intervals and codes of the reasons, shape (index,) each."""
     e, found = subject.evaluation, subject.evaluation.intervals
     values = _finite(e.overall)

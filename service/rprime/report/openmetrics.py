@@ -6,9 +6,9 @@ from typing import get_args
 from rprime.core.gates.result import GateVerdict
 from rprime.core.index import Index
 from rprime.report.decimals import fixed
-from rprime.report.measures import Columns, Measure, Measures
+from rprime.report.measures import Measure, MeasureColumns, Measures
 from rprime.report.names import shown
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 
 MOST_OF_CLASSES = 10_000
 """Values of classes: a thousand classes with every index would be 32 000 series a version."""
@@ -20,7 +20,7 @@ Labels = Mapping[str, str]
 Sample = tuple[str, float | None]
 
 
-def render_openmetrics(subject: Subject) -> str:
+def render_openmetrics(subject: ReportSubject) -> str:
     """Render the values that exist; at most 10 000 of classes, headline indices first."""
     measures, common = Measures(subject), _common(subject)
     lines = [
@@ -34,7 +34,7 @@ def render_openmetrics(subject: Subject) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _common(subject: Subject) -> dict[str, str]:
+def _common(subject: ReportSubject) -> dict[str, str]:
     """Give the labels that every sample has."""
     names = ("project", "model", "version")
     return {name: value for name in names if (value := getattr(subject, name))}
@@ -106,14 +106,14 @@ def _by_importance(measures: Measures) -> tuple[Index, ...]:
     return (*first, *(entry for entry in everything if entry not in first))
 
 
-def _values(columns: Columns, labels: list[str]) -> Iterator[Sample]:
+def _values(columns: MeasureColumns, labels: list[str]) -> Iterator[Sample]:
     for entry, values in zip(columns.indices, columns.values.tolist(), strict=True):
         own = f',index="{entry.key}"'
         for label, value in zip(labels, values, strict=True):
             yield label + own, None if value != value else value  # noqa: PLR0124 (NaN)
 
 
-def _verdict(subject: Subject, common: Labels) -> Iterator[str]:
+def _verdict(subject: ReportSubject, common: Labels) -> Iterator[str]:
     """Write the verdict as a set of states, of which one holds; nothing without a gate."""
     if subject.gate is None:
         return
@@ -123,7 +123,7 @@ def _verdict(subject: Subject, common: Labels) -> Iterator[str]:
     yield from _family("verdict", "stateset", "Verdict of the gate.", states, common)
 
 
-def _information(subject: Subject, common: Labels) -> Iterator[str]:
+def _information(subject: ReportSubject, common: Labels) -> Iterator[str]:
     known = {"engine_version": subject.engine_version, **subject.provenance}
     own = {name: value for name, value in known.items() if name not in common}
     text = "Where the values come from."

@@ -7,13 +7,13 @@ from functools import lru_cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 from rprime.report.view import view_of
 
 SHEETS = ("tokens.css", "components.css", "report.css")
 
 
-def render_html(subject: Subject) -> str:
+def render_html(subject: ReportSubject) -> str:
     """Render as HTML; every foreign text is escaped by the template and isolated by `bdi`."""
     environment, style, style_hash = _template()
     return environment.get_template("report.html").render(
@@ -30,6 +30,6 @@ def _template() -> tuple[Environment, str, str]:
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
-    style = "".join(loader.get_source(environment, sheet)[0] for sheet in SHEETS)
+    style = "".join(loader.get_source(environment, canvas)[0] for canvas in SHEETS)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment, style, f"sha256-{digest}"

@@ -9,7 +9,7 @@ from rprime.core.gates.result import GateResult
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Subject:
+class ReportSubject:
     """An evaluation, what it was compared with and judged by, and where it comes from.
 
     Parameters

@@ -10,12 +10,12 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResul
 from rich.table import Table
 from rich.text import Text
 
-from rprime.report.cautions import Caution, cautions
 from rprime.report.decimals import count, decimal, percent, plural, signed, span
-from rprime.report.explanations import explained
+from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import JOINER, clipped, isolated, shown
-from rprime.report.subject import Subject
+from rprime.report.reasons import explained
+from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import Tone, finding, headline, ranked, said, tally
 
 MOST_CLASSES = 20
@@ -47,7 +47,7 @@ class Terminal:
         Rows of the tables, after which the others are counted.
     """
 
-    subject: Subject
+    subject: ReportSubject
     most_classes: int = MOST_CLASSES
     most_results: int = MOST_RESULTS
 
@@ -61,7 +61,7 @@ class Terminal:
         yield from _cautions(self.subject)
 
 
-def render_terminal(subject: Subject, width: int = WIDTH) -> str:
+def render_terminal(subject: ReportSubject, width: int = WIDTH) -> str:
     """Render as plain text, without any control sequence."""
     stream = StringIO()
     console = Console(
@@ -77,7 +77,7 @@ def _text(text: str, style: str = "") -> Text:
     return Text(isolated(harmless), style=style)
 
 
-def _verdict(subject: Subject) -> Iterator[Text]:
+def _verdict(subject: ReportSubject) -> Iterator[Text]:
     found = headline(subject.gate)
     items = f"{count(subject.items)} items"
     classes = plural(len(subject.evaluation.labels), "class")
@@ -102,7 +102,7 @@ def _table(*columns: str, left: int = 1) -> Table:
     return table
 
 
-def _results(subject: Subject, most: int) -> Iterator[ConsoleRenderable]:
+def _results(subject: ReportSubject, most: int) -> Iterator[ConsoleRenderable]:
     """Show what does not pass, each result with its sentence below."""
     results = () if subject.gate is None else subject.gate.results
     found = [r for r in ranked(results) if r.effect != "pass"]
@@ -188,21 +188,23 @@ def _cell(measure: Measure) -> Text:
     return Text(f"{decimal(measure.value)} ").append(signed(change.value), style=_style(measure))
 
 
-def _cautions(subject: Subject) -> Iterator[Text]:
-    found = cautions(subject)
+def _cautions(subject: ReportSubject) -> Iterator[Text]:
+    found = grouped_warnings(subject)
     if found:
         yield Text(f"\n{plural(len(found), 'warning')}", style="bold")
-    for caution in found:
-        yield Text("! ", style=STYLES["open"]).append_text(_caution(caution))
+    for grouped_warning in found:
+        yield Text("! ", style=STYLES["open"]).append_text(_caution(grouped_warning))
 
 
-def _caution(caution: Caution) -> Text:
-    text = Text(f"{caution.code}: ", style="not bold default").append_text(_text(caution.before))
-    if caution.label is None:
+def _caution(grouped_warning: GroupedWarning) -> Text:
+    text = Text(f"{grouped_warning.code}: ", style="not bold default").append_text(
+        _text(grouped_warning.before)
+    )
+    if grouped_warning.label is None:
         return text
-    text.append_text(_text(caution.label)).append_text(_text(caution.after))
-    named = [_text(label) for label in caution.others]
+    text.append_text(_text(grouped_warning.label)).append_text(_text(grouped_warning.after))
+    named = [_text(label) for label in grouped_warning.others]
     if named:
         text.append(" The same holds for ").append_text(Text(", ").join(named))
-        text.append(f" and {caution.unnamed:,} more." if caution.unnamed else ".")
+        text.append(f" and {grouped_warning.unnamed:,} more." if grouped_warning.unnamed else ".")
     return text

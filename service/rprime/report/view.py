@@ -8,18 +8,18 @@ from markupsafe import Markup
 
 from rprime.core.comparison.attribution import Attribution
 from rprime.core.index import Index
-from rprime.report.cautions import Caution, cautions
+from rprime.report.changed_predictions import changed_predictions
 from rprime.report.changes import Change
 from rprime.report.decimals import MINUS, bound, count, decimal, percent, plural, signed, span
-from rprime.report.explanations import explained
 from rprime.report.formulas import formula
+from rprime.report.gate_results import gate_groups
+from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.heat_map import heat_map
 from rprime.report.marks import Axis, Mark, axis_of, mark_of
 from rprime.report.measures import ClassLine, Measure, Measures
-from rprime.report.movements import movements
 from rprime.report.names import address, shown
-from rprime.report.ruling import ruling
-from rprime.report.subject import Subject
+from rprime.report.reasons import explained
+from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, headline, tally
 
 MOST_CLASSES = 200
@@ -27,7 +27,7 @@ MOST_CELLS = 6
 """Of an attribution."""
 
 
-def view_of(subject: Subject) -> dict[str, Any]:
+def view_of(subject: ReportSubject) -> dict[str, Any]:
     """Give what the components of a page show; every foreign text is still to be escaped."""
     measures = Measures(subject)
     return {
@@ -35,15 +35,15 @@ def view_of(subject: Subject) -> dict[str, Any]:
         **_overall(measures),
         **_classes(measures),
         **_confusion(measures),
-        "results": ruling(subject.gate),
-        "movements": movements(subject.comparison),
+        "results": gate_groups(subject.gate),
+        "movements": changed_predictions(subject.comparison),
         "attributions": _attributions(subject),
-        "cautions": [_caution(caution) for caution in cautions(subject)],
+        "cautions": [_caution(grouped_warning) for grouped_warning in grouped_warnings(subject)],
         "terms": list(_terms(measures)),
     }
 
 
-def _opening(subject: Subject) -> dict[str, Any]:
+def _opening(subject: ReportSubject) -> dict[str, Any]:
     """Give the verdict, what it rests on, and where all of it comes from."""
     comparison, evaluation = subject.comparison, subject.evaluation
     before, after = compared(comparison)
@@ -119,7 +119,7 @@ class Moved:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class FigureLink:
     """A measure in words, with its mark."""
 
     term: Term
@@ -131,10 +131,10 @@ class Figure:
     change: Moved | None
 
 
-def _figure(measure: Measure, axis: Axis | None, term: Term, *, words: bool = True) -> Figure:
+def _figure(measure: Measure, axis: Axis | None, term: Term, *, words: bool = True) -> FigureLink:
     absent = measure.value is None
     reason = explained(measure.reason) if measure.reason else ""
-    return Figure(
+    return FigureLink(
         term=term,
         value=(reason if words else decimal(None)) if absent else decimal(measure.value),
         absent=absent,
@@ -199,7 +199,7 @@ def _confusion(measures: Measures) -> dict[str, Any]:
     return {"heat": found, "confusions": confusions}
 
 
-def _attributions(subject: Subject) -> list[dict[str, Any]]:
+def _attributions(subject: ReportSubject) -> list[dict[str, Any]]:
     if subject.comparison is None:
         return []
     return [_attribution(a) for a in subject.comparison.attributions]
@@ -226,16 +226,16 @@ def _attribution(attribution: Attribution) -> dict[str, Any]:
     }
 
 
-def _caution(caution: Caution) -> dict[str, Any]:
+def _caution(grouped_warning: GroupedWarning) -> dict[str, Any]:
     return {
-        "code": caution.code,
-        "classes": plural(caution.classes, "class") if caution.classes > 1 else "",
-        "before": shown(caution.before),
-        "label": None if caution.label is None else shown(caution.label),
-        "after": caution.after,
-        "others": [shown(label) for label in caution.others],
-        "unnamed": caution.unnamed,
-        "source": caution.source,
+        "code": grouped_warning.code,
+        "classes": plural(grouped_warning.classes, "class") if grouped_warning.classes > 1 else "",
+        "before": shown(grouped_warning.before),
+        "label": None if grouped_warning.label is None else shown(grouped_warning.label),
+        "after": grouped_warning.after,
+        "others": [shown(label) for label in grouped_warning.others],
+        "unnamed": grouped_warning.unnamed,
+        "source": grouped_warning.source,
     }
 
 

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
-from rprime.problems import Problem, Violation, responses
-from rprime.routes.access import needs
-from rprime.routes.conditions import expected, read_model
-from rprime.routes.evaluate import content, refer
+from rprime.auth.access import requires
+from rprime.problems.problem import Problem, Violation, responses
+from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
-from rprime.routes.history import store_of
 from rprime.routes.negotiation import JSON
+from rprime.routes.preconditions import expected, read_model
+from rprime.routes.services import get_store
 from rprime.schemas.history import AliasTarget
 from rprime.schemas.provenance import PathName
 from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected, Store
@@ -45,13 +45,13 @@ _NONE_MATCH = _header("If-None-Match", "`*`: as long as it is not there.")
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {"description": "The list.", "content": content(refer("AliasList"))},
+        200: {"description": "The list.", "content": json_content(schema_reference("AliasList"))},
     },
 )
-@needs("read")
+@requires("read")
 async def list_aliases(request: Request, project: str) -> Response:
     """Answer with all aliases."""
-    found = await run_in_threadpool(store_of(request).aliases, project)
+    found = await run_in_threadpool(get_store(request).aliases, project)
     if not found:
         await require_project(request, project)
     document = {"items": [_document(alias) for alias in found]}
@@ -68,14 +68,14 @@ async def list_aliases(request: Request, project: str) -> Response:
         200: {
             "description": "The alias.",
             "headers": _ETAG,
-            "content": content(refer("AliasEntry")),
+            "content": json_content(schema_reference("AliasEntry")),
         },
     },
 )
-@needs("read")
+@requires("read")
 async def get_alias(request: Request, project: str, alias: str) -> Response:
     """Answer with the alias."""
-    found = await run_in_threadpool(store_of(request).alias, project, alias)
+    found = await run_in_threadpool(get_store(request).alias, project, alias)
     return _response(found)
 
 
@@ -101,28 +101,29 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
         200: {
             "description": "It points there now.",
             "headers": _ETAG,
-            "content": content(refer("AliasEntry")),
+            "content": json_content(schema_reference("AliasEntry")),
         },
         201: {
             "description": "The alias is new.",
             "headers": _ETAG,
-            "content": content(refer("AliasEntry")),
+            "content": json_content(schema_reference("AliasEntry")),
         },
     },
     openapi_extra={
         "parameters": [_MATCH, _NONE_MATCH],
         "requestBody": {
             "required": True,
-            "content": content(
-                refer("AliasTarget"), example={"evaluation": "01k9d3hv5gw2zj4t8x6c7m1n0p"}
+            "content": json_content(
+                schema_reference("AliasTarget"),
+                example={"evaluation": "01k9d3hv5gw2zj4t8x6c7m1n0p"},
             ),
         },
     },
 )
-@needs("write")
+@requires("write")
 async def put_alias(request: Request, project: str, alias: str) -> Response:
     """Point it there."""
-    store = store_of(request)
+    store = get_store(request)
     expectation = expected(request, required=True)
     target = await read_model(request, AliasTarget)
     put = await run_in_threadpool(point, store, (project, alias), target.evaluation, expectation)
@@ -159,11 +160,11 @@ def point(store: Store, name: tuple[str, str], evaluation: str, expectation: Exp
     responses=responses("not_found", "precondition_failed", "store_full", *PROBLEMS),
     openapi_extra={"parameters": [_MATCH]},
 )
-@needs("write")
+@requires("write")
 async def delete_alias(request: Request, project: str, alias: str) -> None:
     """Delete it."""
     expectation = expected(request, required=False)
-    store = store_of(request)
+    store = get_store(request)
     await run_in_threadpool(store.delete_alias, project, alias, expected=expectation)
 
 

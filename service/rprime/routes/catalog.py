@@ -6,9 +6,9 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from rprime.auth.access import requires
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
-from rprime.problems import Problem, responses
-from rprime.routes.access import needs
+from rprime.problems.problem import Problem, responses
 from rprime.routes.negotiation import JSON
 from rprime.schemas import Catalog, IndexEntry, catalog, entry_of
 
@@ -30,7 +30,7 @@ def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     response_description="The catalog.",
     responses=responses("internal_error"),
 )
-@needs("evaluate", "read")
+@requires("evaluate", "read")
 async def indices() -> Response:
     """List every index that a report can have: key, formula, range, best value, source."""
     # The first time the properties of all indices are computed, which takes half a second.
@@ -50,7 +50,7 @@ async def indices() -> Response:
     },
     responses=responses("not_found", "internal_error"),
 )
-@needs("evaluate", "read")
+@requires("evaluate", "read")
 async def index(request: Request) -> Response:
     """Describe one index. The scope is `class` or `overall`; many keys exist in both."""
     entry = await run_in_threadpool(_entry, **request.path_params)

@@ -1,22 +1,17 @@
 """Comparison of two sides, and the rehearsal of a gate."""
 
-from typing import TYPE_CHECKING
-
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.inquiry import answer_comparison, answer_lint
-from rprime.inquiry.archive import Archive
-from rprime.problems import responses
-from rprime.routes.access import access_of, needs
-from rprime.routes.body import media_type, read_body
-from rprime.routes.evaluate import VERDICT, content, refer, verdict_header
-from rprime.routes.history import store_of
+from rprime.application import compare_request, lint_request
+from rprime.auth.access import access_of, requires
+from rprime.history.visible_history import VisibleHistory
+from rprime.problems.problem import responses
+from rprime.routes.evaluate import VERDICT, json_content, schema_reference, verdict_header
+from rprime.routes.examples import GATES, MNIST_AFTER, MNIST_BEFORE
 from rprime.routes.negotiation import JSON
-from rprime.routes.samples import GATES, MNIST_AFTER, MNIST_BEFORE
-
-if TYPE_CHECKING:
-    from rprime.settings import Limits
+from rprime.routes.services import get_services, get_store
+from rprime.server.body import media_type, read_body
 
 router = APIRouter(tags=["Comparison"])
 
@@ -44,27 +39,27 @@ _PROBLEMS = responses(
         200: {
             "description": "The comparison.",
             "headers": VERDICT,
-            "content": content(refer("CompareReport")),
+            "content": json_content(schema_reference("CompareReport")),
         },
     },
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": content(
-                refer("CompareRequest"),
+            "content": json_content(
+                schema_reference("CompareRequest"),
                 example={"candidate": MNIST_BEFORE, "baseline": MNIST_AFTER, "gates": GATES},
             ),
         }
     },
 )
-@needs("evaluate")
+@requires("evaluate")
 async def compare(request: Request) -> Response:
     """Answer with a comparison and, where there are gates, a verdict."""
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, limits.json_body_bytes)
-    archive = Archive(lambda: store_of(request), access_of(request).may_use)
-    report, verdict = await run_in_threadpool(answer_comparison, body, limits, archive)
+    visible_history = VisibleHistory(lambda: get_store(request), access_of(request).may_use)
+    report, verdict = await run_in_threadpool(compare_request, body, limits, visible_history)
     return Response(report, media_type=JSON, headers=verdict_header(verdict))
 
 
@@ -77,22 +72,25 @@ async def compare(request: Request) -> Response:
     response_class=Response,
     responses={
         **_PROBLEMS,
-        200: {"description": "The rehearsal.", "content": content(refer("LintReport"))},
+        200: {
+            "description": "The rehearsal.",
+            "content": json_content(schema_reference("LintReport")),
+        },
     },
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": content(
-                refer("LintRequest"),
+            "content": json_content(
+                schema_reference("LintRequest"),
                 example={"gates": GATES, **MNIST_AFTER},
             ),
         }
     },
 )
-@needs("evaluate")
+@requires("evaluate")
 async def lint_gate(request: Request) -> Response:
     """Answer with what the gate would do to an unchanged model."""
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, limits.json_body_bytes)
-    return Response(await run_in_threadpool(answer_lint, body, limits), media_type=JSON)
+    return Response(await run_in_threadpool(lint_request, body, limits), media_type=JSON)

@@ -11,8 +11,8 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from starlette.responses import FileResponse, HTMLResponse
 
-from rprime.problem_kinds import KINDS, PAGE, Kind
-from rprime.problems import Problem
+from rprime.problems.kinds import KINDS, PAGE, Kind
+from rprime.problems.problem import Problem
 
 PACKAGE = Path(__file__).parent.parent
 STATIC = PACKAGE / "static"

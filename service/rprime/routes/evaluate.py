@@ -1,32 +1,39 @@
 """Evaluation: evidence in, report out."""
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import orjson
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
+from rprime.application import EvaluationRequest, parse_batch, read_request, validate_request
+from rprime.application.evaluate import (
+    RenderedReport,
+    ResponseOptions,
+    UnstoredEvaluation,
+    render_report,
+)
+from rprime.auth.access import check_project, requires
 from rprime.core.evaluate import Evaluation
 from rprime.evidence import MEDIA_TYPES, Document
-from rprime.inquiry import Inquiry, inquire, parsed_batch, understand
-from rprime.inquiry.answering import Question, Report, Unkept, report_on
-from rprime.problems import Problem, Violation, responses
-from rprime.routes.access import admit, needs
-from rprime.routes.body import joined, media_type, read_body, read_pieces
-from rprime.routes.columnar import CONTENT, PARAMETER
-from rprime.routes.gathering import stack_key, together
-from rprime.routes.history import problem_of, store_of
-from rprime.routes.keeping import LONGEST_KEY, Keeping, keep, kept_in_thread
-from rprime.routes.large import LARGE, answer_columns, answer_json
+from rprime.problems.handlers import request_id_of
+from rprime.problems.problem import Problem, Violation, responses
+from rprime.routes.batching import evaluate_together, stack_key
+from rprime.routes.columns import CONTENT, PARAMETER
+from rprime.routes.examples import EXAMPLES
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
-from rprime.routes.problems import request_id_of
-from rprime.routes.samples import SAMPLES
+from rprime.routes.services import get_services, get_store
+from rprime.routes.store_evaluation import (
+    LONGEST_KEY,
+    StoreOptions,
+    store_and_respond,
+    store_in_thread,
+)
+from rprime.routes.store_lifespan import problem_of
+from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
 from rprime.schemas import evaluate_body
-
-if TYPE_CHECKING:
-    from rprime.metrics import Metrics
-    from rprime.settings import Limits
+from rprime.server.body import join_chunks, media_type, read_body, read_chunks
 
 SMALL = 256 * 1024
 """Bytes. A larger body would keep small requests waiting, so it goes to a thread."""
@@ -66,12 +73,12 @@ and stripped of surrounding white space.
 """
 
 
-def content(schema: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
+def json_content(schema: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
     """Describe a JSON body in the OpenAPI document."""
     return {JSON: {"schema": schema, **more}}
 
 
-def refer(model: str) -> dict[str, str]:
+def schema_reference(model: str) -> dict[str, str]:
     """Refer to a schema of the OpenAPI document."""
     return {"$ref": f"#/components/schemas/{model}"}
 
@@ -105,18 +112,18 @@ _EVALUATE: dict[str, Any] = {
         200: {
             "description": "The report. With a project: the evaluation was there already.",
             "headers": VERDICT,
-            "content": {**content(refer("Report")), **RENDERINGS},
+            "content": {**json_content(schema_reference("Report")), **RENDERINGS},
         },
         201: {
             "description": "The report on an evaluation that is now kept at Location.",
             "headers": {"Location": {"schema": {"type": "string"}}, **VERDICT},
-            "content": {**content(refer("Report")), **RENDERINGS},
+            "content": {**json_content(schema_reference("Report")), **RENDERINGS},
         },
     },
     "openapi_extra": {
         "requestBody": {
             "required": True,
-            "content": {**content(evaluate_body(), examples=SAMPLES), **CONTENT},
+            "content": {**json_content(evaluate_body(), examples=EXAMPLES), **CONTENT},
         },
         "parameters": [_INCLUDE, PARAMETER, _KEY],
     },
@@ -125,58 +132,68 @@ _EVALUATE: dict[str, Any] = {
 
 @router.post("/evaluate", **_EVALUATE)
 @router.post("/v1/evaluate", **_EVALUATE)
-@needs("evaluate")
+@requires("evaluate")
 async def evaluate(request: Request) -> Response:
     """Answer with a report."""
     media = media_type(request, _ACCEPTED)
     columns = MEDIA_TYPES.get(media)
     with_table = _wants_table(request, columnar=columns is not None)
     form = wanted_format(request)
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     if columns is not None:
-        question = Question(limits, form, with_table, columns)
-        return await _answered(request, await answer_columns(request, question), question)
-    pieces = await read_pieces(request, limits.json_body_bytes)
+        options = ResponseOptions(limits, form, with_table, columns)
+        return await _answered(request, await answer_columns(request, options), options)
+    pieces = await read_chunks(request, limits.json_body_bytes)
     if sum(map(len, pieces)) > LARGE:
-        question = Question(limits, form, with_table)
-        return await _answered(request, await answer_json(request, pieces, question), question)
-    body = joined(pieces)
+        options = ResponseOptions(limits, form, with_table)
+        return await _answered(
+            request, await evaluate_json_in_worker(request, pieces, options), options
+        )
+    body = join_chunks(pieces)
     if large := len(body) > SMALL:
-        inquiry = await run_in_threadpool(inquire, body, limits, keeping=True)
+        evaluation_request = await run_in_threadpool(read_request, body, limits, keeping=True)
     else:
-        inquiry = inquire(body, limits, keeping=True)
-    kind = inquiry.evidence.kind
-    if inquiry.origin is not None:
-        response = await keep(request, inquiry, body, form=form, with_table=with_table, large=large)
+        evaluation_request = read_request(body, limits, keeping=True)
+    kind = evaluation_request.evidence.kind
+    if evaluation_request.store_request is not None:
+        response = await store_and_respond(
+            request, evaluation_request, body, form=form, with_table=with_table, large=large
+        )
         return _counted(request, kind, response)
     if large:
         report = await run_in_threadpool(
-            lambda: report_on(inquiry, inquiry.evaluate(), form, with_table=with_table)
+            lambda: render_report(
+                evaluation_request, evaluation_request.evaluate(), form, with_table=with_table
+            )
         )
     else:
-        evaluation = await request.app.state.gathering.evaluate(inquiry)
-        report = report_on(inquiry, evaluation, form, with_table=with_table)
-    return _counted(request, kind, rendered(report, form, headers=verdict_header(inquiry.verdict)))
+        evaluation = await get_services(request).batcher.evaluate(evaluation_request)
+        report = render_report(evaluation_request, evaluation, form, with_table=with_table)
+    return _counted(
+        request, kind, rendered(report, form, headers=verdict_header(evaluation_request.verdict))
+    )
 
 
-async def _answered(request: Request, answer: Report | Unkept, question: Question) -> Response:
+async def _answered(
+    request: Request, answer: RenderedReport | UnstoredEvaluation, options: ResponseOptions
+) -> Response:
     """Send the answer to a large request, after it was kept where it is to be."""
-    if isinstance(answer, Report):
-        response = rendered(answer.content, question.form, headers=verdict_header(answer.verdict))
+    if isinstance(answer, RenderedReport):
+        response = rendered(answer.content, options.form, headers=verdict_header(answer.verdict))
         return _counted(request, answer.evidence, response)
-    response = await keep(
+    response = await store_and_respond(
         request,
-        answer.inquiry,
+        answer.evaluation_request,
         answer.payload,
-        form=question.form,
-        with_table=question.with_table,
+        form=options.form,
+        with_table=options.with_table,
         large=True,
     )
-    return _counted(request, answer.inquiry.evidence.kind, response)
+    return _counted(request, answer.evaluation_request.evidence.kind, response)
 
 
 def _counted(request: Request, evidence: str, response: Response) -> Response:
-    metrics: Metrics = request.app.state.metrics
+    metrics = get_services(request).metrics
     metrics.evaluated(evidence, response.headers.get("Evaluation-Verdict"))
     return response
 
@@ -196,18 +213,18 @@ def verdict_header(verdict: str | None) -> dict[str, str] | None:
         **_PROBLEMS,
         200: {
             "description": "All requests were answered with a report.",
-            "content": content(refer("BatchReport")),
+            "content": json_content(schema_reference("BatchReport")),
         },
         207: {
             "description": "Some requests have a problem in place of a report.",
-            "content": content(refer("BatchReport")),
+            "content": json_content(schema_reference("BatchReport")),
         },
     },
     openapi_extra={
         "parameters": [_INCLUDE],
         "requestBody": {
             "required": True,
-            "content": content(
+            "content": json_content(
                 {
                     "type": "object",
                     "additionalProperties": False,
@@ -221,17 +238,17 @@ def verdict_header(verdict: str | None) -> dict[str, str] | None:
                         }
                     },
                 },
-                example={"requests": [sample["value"] for sample in SAMPLES.values()]},
+                example={"requests": [sample["value"] for sample in EXAMPLES.values()]},
             ),
         },
     },
 )
-@needs("evaluate")
+@requires("evaluate")
 async def evaluate_batch(request: Request) -> Response:
     """Answer with a report or a problem for each request."""
     with_table = _wants_table(request)
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, limits.json_body_bytes)
     status, report = await run_in_threadpool(_answer_batch, request, body, with_table=with_table)
     return Response(report, status, media_type=JSON)
@@ -239,14 +256,16 @@ async def evaluate_batch(request: Request) -> Response:
 
 def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[HTTPStatus, bytes]:
     """Answer a batch: 200, or 207 where some requests have a problem; and the results, JSON."""
-    documents = parsed_batch(body, request.app.state.limits)
+    documents = parse_batch(body, get_services(request).limits)
     understood = dict(enumerate(_understood(request, document) for document in documents))
-    inquiries = {i: found for i, found in understood.items() if isinstance(found, Inquiry)}
+    evaluation_requests = {
+        i: found for i, found in understood.items() if isinstance(found, EvaluationRequest)
+    }
     answers: dict[int, tuple[int, bytes] | Problem] = {
         i: found for i, found in understood.items() if isinstance(found, Problem)
     }
-    for i, evaluation in _evaluated(inquiries).items():
-        answers[i] = _reported(request, inquiries[i], evaluation, with_table=with_table)
+    for i, evaluation in _evaluated(evaluation_requests).items():
+        answers[i] = _reported(request, evaluation_requests[i], evaluation, with_table=with_table)
     failed = any(isinstance(answer, Problem) for answer in answers.values())
     request_id = request_id_of(request)
     results = (_result(answers[i], request_id) for i in range(len(documents)))
@@ -261,34 +280,38 @@ def _result(answer: tuple[int, bytes] | Problem, request_id: str | None) -> byte
     return b'{"status":%d,"report":%b}' % answer
 
 
-def _understood(request: Request, document: Document) -> Inquiry | Problem:
+def _understood(request: Request, document: Document) -> EvaluationRequest | Problem:
     try:
-        inquiry = understand(document, request.app.state.limits)
-        if inquiry.origin is not None:
-            admit(request, inquiry.origin.project)
+        evaluation_request = validate_request(document, get_services(request).limits)
+        if evaluation_request.store_request is not None:
+            check_project(request, evaluation_request.store_request.project)
     except Problem as problem:
         return problem
-    return inquiry
+    return evaluation_request
 
 
 def _reported(
-    request: Request, inquiry: Inquiry, evaluation: Evaluation, *, with_table: bool
+    request: Request,
+    evaluation_request: EvaluationRequest,
+    evaluation: Evaluation,
+    *,
+    with_table: bool,
 ) -> tuple[int, bytes] | Problem:
     """Report on one request of a batch, after it was kept where it is to be."""
-    metrics: Metrics = request.app.state.metrics
-    kind = inquiry.evidence.kind
-    if inquiry.origin is None:
-        metrics.evaluated(kind, inquiry.verdict)
-        return HTTPStatus.OK, inquiry.report(evaluation, with_table=with_table)
+    metrics = get_services(request).metrics
+    kind = evaluation_request.evidence.kind
+    if evaluation_request.store_request is None:
+        metrics.evaluated(kind, evaluation_request.verdict)
+        return HTTPStatus.OK, evaluation_request.report(evaluation, with_table=with_table)
     try:
-        way = Keeping(
-            store=store_of(request),
+        way = StoreOptions(
+            store=get_store(request),
             form=None,
             with_table=with_table,
             large=True,
-            limits=request.app.state.limits,
+            limits=get_services(request).limits,
         )
-        answer = kept_in_thread(inquiry, evaluation, way)
+        answer = store_in_thread(evaluation_request, evaluation, way)
     except Problem as problem:
         return problem
     except Exception as error:
@@ -300,16 +323,18 @@ def _reported(
     return answer.status, answer.content
 
 
-def _evaluated(inquiries: dict[int, Inquiry]) -> dict[int, Evaluation]:
+def _evaluated(evaluation_requests: dict[int, EvaluationRequest]) -> dict[int, Evaluation]:
     """Evaluate inquiries, those that can be stacked as one stack."""
     groups: dict[object, list[int]] = {}
-    for i, inquiry in inquiries.items():
-        key = stack_key(inquiry)
+    for i, evaluation_request in evaluation_requests.items():
+        key = stack_key(evaluation_request)
         groups.setdefault(i if key is None else key, []).append(i)
     return {
         i: evaluation
-        for places in groups.values()
-        for i, evaluation in zip(places, together([inquiries[i] for i in places]), strict=True)
+        for slots in groups.values()
+        for i, evaluation in zip(
+            slots, evaluate_together([evaluation_requests[i] for i in slots]), strict=True
+        )
     }
 
 

@@ -1,30 +1,26 @@
 """Evaluations of the history: lists, whole reports, renderings, verdicts."""
 
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from rprime import __version__
+from rprime.auth.access import check_project, requires
 from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.selection import AVERAGES
-from rprime.inquiry.recollection import Recollection, recollect
-from rprime.inquiry.series import filters_of
-from rprime.problems import Problem, Violation, responses
+from rprime.history.series import filters_of
+from rprime.history.stored_report import StoredReport, stored_report
+from rprime.problems.problem import Problem, Violation, responses
 from rprime.report.formats import BY_SUFFIX, Format
-from rprime.routes.access import admit, needs
-from rprime.routes.conditions import etag_of, is_known
-from rprime.routes.evaluate import VERDICT, content, refer, verdict_header
-from rprime.routes.history import store_of
+from rprime.routes.evaluate import VERDICT, json_content, schema_reference, verdict_header
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
+from rprime.routes.preconditions import etag_of, is_known
+from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ListQuery
-from rprime.store import Evaluation as Kept
-from rprime.store import Summary
-
-if TYPE_CHECKING:
-    from rprime.settings import Limits
+from rprime.store import EvaluationSummary, StoredEvaluation
 
 router = APIRouter(tags=["History"])
 
@@ -41,15 +37,18 @@ _ALWAYS_LEFT_OUT = {*PARTS, "notes", "table"}
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {"description": "A page.", "content": content(refer("EvaluationPage"))},
+        200: {
+            "description": "A page.",
+            "content": json_content(schema_reference("EvaluationPage")),
+        },
     },
 )
-@needs("read")
+@requires("read")
 async def list_evaluations(
     request: Request, project: str, query: Annotated[ListQuery, Query()]
 ) -> Response:
     """Answer with a page of summaries."""
-    store = store_of(request)
+    store = get_store(request)
     page = await run_in_threadpool(
         store.page, project, filters_of(query), limit=query.limit, cursor=query.cursor
     )
@@ -59,9 +58,9 @@ async def list_evaluations(
     return Response(orjson.dumps(document), media_type=JSON)
 
 
-def summary_of(found: Summary) -> dict[str, Any]:
+def summary_of(found: EvaluationSummary) -> dict[str, Any]:
     """Give a summary as the object of the contract."""
-    names = (name for name in Summary.__dataclass_fields__ if name != "id")
+    names = (name for name in EvaluationSummary.__dataclass_fields__ if name != "id")
     known = {name: getattr(found, name) for name in names}
     return {"id": found.id, "created_at": found.created_at, **known}
 
@@ -75,7 +74,7 @@ async def require_project(request: Request, project: str) -> None:
         404.
     """
     # Reached where nothing was found, so that the list of all may take its time.
-    projects = await run_in_threadpool(store_of(request).projects)
+    projects = await run_in_threadpool(get_store(request).projects)
     if all(found.name != project for found in projects):
         raise Problem("not_found")
 
@@ -99,14 +98,14 @@ _INCLUDE = {
         **responses("not_found", "not_acceptable", *PROBLEMS),
         200: {
             "description": "The report.",
-            "content": {**content(refer("Report")), **RENDERINGS},
+            "content": {**json_content(schema_reference("Report")), **RENDERINGS},
             "headers": {"ETag": {"schema": {"type": "string"}}, **VERDICT},
         },
         304: {"description": "It is what If-None-Match says."},
     },
     openapi_extra={"parameters": [_INCLUDE]},
 )
-@needs("read")
+@requires("read")
 async def get_evaluation(request: Request, evaluation: str) -> Response:
     """Answer with the report, or a rendering of it."""
     return await _represented(request, evaluation, wanted_format(request), _parts(request))
@@ -123,7 +122,7 @@ async def get_evaluation(request: Request, evaluation: str) -> Response:
         304: {"description": "It is what If-None-Match says."},
     },
 )
-@needs("read")
+@requires("read")
 async def get_rendering(request: Request, evaluation: str, suffix: str) -> Response:
     """Answer with the rendering that the path names."""
     if suffix not in BY_SUFFIX:
@@ -134,24 +133,24 @@ async def get_rendering(request: Request, evaluation: str, suffix: str) -> Respo
 async def _represented(
     request: Request, evaluation: str, form: Format | None, parts: tuple[str, ...]
 ) -> Response:
-    kept = await find(request, evaluation)
-    limits: Limits = request.app.state.limits
+    stored = await find(request, evaluation)
+    limits = get_services(request).limits
     # What is stored does not change, so this determines every byte.
     variant = (form.name if form else "json", *parts)
-    etag = etag_of(kept.id, __version__, limits.top_confusions, *variant)
-    headers = {"ETag": etag, "Vary": "Accept", **(verdict_header(kept.verdict) or {})}
+    etag = etag_of(stored.id, __version__, limits.top_confusions, *variant)
+    headers = {"ETag": etag, "Vary": "Accept", **(verdict_header(stored.verdict) or {})}
     if is_known(request, etag):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
-    store = store_of(request)
+    store = get_store(request)
 
     def answer() -> bytes:
-        found = recollect(kept, store, limits.top_confusions)
+        found = stored_report(stored, store, limits.top_confusions)
         return form.render(found.subject) if form else _report(found, parts)
 
     return rendered(await run_in_threadpool(answer), form, headers=headers)
 
 
-async def find(request: Request, evaluation: str) -> Kept:
+async def find(request: Request, evaluation: str) -> StoredEvaluation:
     """Read an evaluation.
 
     Raises
@@ -161,9 +160,9 @@ async def find(request: Request, evaluation: str) -> Kept:
     EvaluationMissingError
         If there is none.
     """
-    kept = await run_in_threadpool(store_of(request).get, evaluation)
-    admit(request, kept.project)
-    return kept
+    stored = await run_in_threadpool(get_store(request).get, evaluation)
+    check_project(request, stored.project)
+    return stored
 
 
 def _parts(request: Request) -> tuple[str, ...]:
@@ -178,15 +177,15 @@ def _parts(request: Request) -> tuple[str, ...]:
     return tuple(sorted(names))
 
 
-def _report(found: Recollection, parts: tuple[str, ...]) -> bytes:
+def _report(found: StoredReport, parts: tuple[str, ...]) -> bytes:
     whole = found.report(with_table="table" in parts)
     if not set(parts) - {"table"}:
         return whole
     report = orjson.loads(whole)
     if "averages" in parts and "overall" not in parts:
         report["overall"] = {k: v for k, v in report["overall"].items() if _is_average(k)}
-    kept = {*parts, *(["overall"] if "averages" in parts else [])}
-    left_out = _ALWAYS_LEFT_OUT - kept
+    stored = {*parts, *(["overall"] if "averages" in parts else [])}
+    left_out = _ALWAYS_LEFT_OUT - stored
     return orjson.dumps({name: part for name, part in report.items() if name not in left_out})
 
 
@@ -202,11 +201,11 @@ def _is_average(key: str) -> bool:
     "stays.",
     responses=responses("not_found", "evaluation_aliased", "store_full", *PROBLEMS),
 )
-@needs("write")
+@requires("write")
 async def delete_evaluation(request: Request, evaluation: str) -> None:
     """Delete it."""
-    kept = await find(request, evaluation)
-    await run_in_threadpool(store_of(request).delete, kept.id)
+    stored = await find(request, evaluation)
+    await run_in_threadpool(get_store(request).delete, stored.id)
 
 
 @router.get(
@@ -222,8 +221,8 @@ async def delete_evaluation(request: Request, evaluation: str) -> None:
         },
     },
 )
-@needs("read")
+@requires("read")
 async def get_verdict(request: Request, evaluation: str) -> Response:
     """Answer with one word."""
-    kept = await find(request, evaluation)
-    return Response(kept.verdict or "no_gate", media_type="text/plain")
+    stored = await find(request, evaluation)
+    return Response(stored.verdict or "no_gate", media_type="text/plain")

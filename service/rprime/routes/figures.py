@@ -7,21 +7,21 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Request, Response
 
 from rprime import __version__
-from rprime.inquiry.figures import figure_of
-from rprime.inquiry.history_figures import HistoryFigure
-from rprime.inquiry.series import filters_of
-from rprime.pools import Threads
-from rprime.problems import Problem, Violation, responses
+from rprime.auth.access import requires
+from rprime.history.evaluation_figures import figure_of
+from rprime.history.project_figures import HistoryFigure
+from rprime.history.series import filters_of
+from rprime.problems.problem import Problem, Violation, responses
 from rprime.report.figures import evaluation as of_evaluation
 from rprime.report.figures import history as of_history
-from rprime.report.figures.sheet import MEDIA_TYPES, Sheet, library
-from rprime.routes.access import needs
-from rprime.routes.conditions import etag_of, is_known
+from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
 from rprime.routes.evaluations import PROBLEMS, find
-from rprime.routes.history import store_of
 from rprime.routes.negotiation import PAGE_POLICY
+from rprime.routes.preconditions import etag_of, is_known
+from rprime.routes.services import get_services, get_store
 from rprime.routes.trend import require_some
 from rprime.schemas.figures import FigureQuery, HistoryFigureQuery
+from rprime.server.pools import ThreadPool
 from rprime.settings import Limits
 
 router = APIRouter(tags=["History"])
@@ -44,9 +44,9 @@ _SIZES = (
 )
 
 
-def drawing_of(limits: Limits) -> Threads:
+def drawing_of(limits: Limits) -> ThreadPool:
     """Make the pool for figures: one at a time, since drawing holds the interpreter."""
-    return Threads(1, limits.large_waiting)
+    return ThreadPool(1, limits.large_waiting)
 
 
 @router.get(
@@ -58,7 +58,7 @@ def drawing_of(limits: Limits) -> Threads:
     response_class=Response,
     responses=_RESPONSES,
 )
-@needs("read")
+@requires("read")
 async def evaluation_figure(
     request: Request,
     evaluation: str,
@@ -71,14 +71,14 @@ async def evaluation_figure(
     if query.index and name == "confusion":
         violation = Violation("/query/index", "misplaced", "A confusion matrix has no index.")
         raise Problem("invalid_request", errors=[violation])
-    kept = await find(request, evaluation)
+    stored = await find(request, evaluation)
     # What is stored does not change, so this determines every byte.
-    etag = etag_of(kept.id, __version__, library(), name, sheet, *query.index)
+    etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index)
     if is_known(request, etag):
         return _unchanged(etag)
-    store = store_of(request)
+    store = get_store(request)
     indices = tuple(dict.fromkeys(query.index))
-    image = await drawn_apart(request, lambda: figure_of(name, kept, store, indices, sheet))
+    image = await drawn_apart(request, lambda: figure_of(name, stored, store, indices, sheet))
     return _answer(image, etag, sheet)
 
 
@@ -91,7 +91,7 @@ async def evaluation_figure(
     response_class=Response,
     responses=_RESPONSES,
 )
-@needs("read")
+@requires("read")
 async def history_figure(
     request: Request,
     project: str,
@@ -110,7 +110,7 @@ async def history_figure(
         filters=filters_of(query),
         newest=query.limit,
     )
-    store = store_of(request)
+    store = get_store(request)
     image = await drawn_apart(request, lambda: figure.draw(store, sheet))
     etag = etag_of(image)
     return _unchanged(etag) if is_known(request, etag) else _answer(image, etag, sheet)
@@ -118,10 +118,10 @@ async def history_figure(
 
 def _sheet(
     name: str, known: Container[str], form: str, query: FigureQuery | HistoryFigureQuery
-) -> Sheet:
+) -> Canvas:
     if name not in known or form not in MEDIA_TYPES:
         raise Problem("not_found")
-    return Sheet(form, query.width, query.scale)
+    return Canvas(form, query.width, query.scale)
 
 
 async def drawn_apart(request: Request, work: Callable[[], bytes]) -> bytes:
@@ -132,12 +132,12 @@ async def drawn_apart(request: Request, work: Callable[[], bytes]) -> bytes:
     Problem
         503 if too many others are drawn; what `work` raises.
     """
-    threads: Threads = request.app.state.drawing
-    async with threads.places.place():
+    threads = get_services(request).drawing
+    async with threads.slots.place():
         return await threads.start(work)
 
 
-def _answer(image: bytes, etag: str, sheet: Sheet) -> Response:
+def _answer(image: bytes, etag: str, sheet: Canvas) -> Response:
     # An image that is opened by itself is a document, too.
     headers = {"ETag": etag, "Content-Security-Policy": PAGE_POLICY}
     return Response(image, headers=headers, media_type=MEDIA_TYPES[sheet.form])

@@ -2,14 +2,14 @@
 
 from pydantic import BaseModel, Field
 
+from rprime.application.assessment import MOST_COMPARED
 from rprime.core.naming import LONGEST_NAME
 from rprime.core.page import DEFAULT_PAGE_VALUES
 from rprime.evidence.columns import LONGEST_LINE
 from rprime.evidence.npz_body import MOST_DIRECTORY
-from rprime.inflating import FREE_OF_RATIO, LARGEST_WINDOW, MOST_RATIO
-from rprime.inquiry.review import MOST_COMPARED
-from rprime.routes.large import STALLED_SECONDS
-from rprime.worker_limits import CPU_SECONDS
+from rprime.routes.workers import STALLED_SECONDS
+from rprime.server.inflating import FREE_OF_RATIO, LARGEST_WINDOW, MOST_RATIO
+from rprime.server.worker_limits import CPU_SECONDS
 
 
 class FixedLimits(BaseModel):

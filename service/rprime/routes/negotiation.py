@@ -6,7 +6,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import Response
 
-from rprime.problems import Problem
+from rprime.problems.problem import Problem
 from rprime.report.formats import BY_MEDIA_TYPE, Format
 
 JSON = "application/json"

@@ -6,9 +6,10 @@ from fastapi import APIRouter, Request
 from pydantic import BaseModel, Field
 
 from rprime import __version__
-from rprime.problems import responses
+from rprime.problems.handlers import stopping
+from rprime.problems.problem import responses
 from rprime.routes.fixed_limits import FixedLimits
-from rprime.routes.problems import stopping
+from rprime.routes.services import get_services
 from rprime.settings import Limits
 
 router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
@@ -26,7 +27,7 @@ class Readiness(Health):
     store: Literal["ok", "none"] = Field(description="`none`: the service keeps no history.")
 
 
-class Version(BaseModel):
+class VersionInfo(BaseModel):
     """What runs here, and what a request may cost."""
 
     name: Literal["rprime"] = "rprime"
@@ -51,12 +52,12 @@ async def livez() -> Health:
 )
 async def readyz(request: Request) -> Readiness:
     """Answer when requests can be served. A failure means: send them elsewhere for now."""
-    if request.app.state.draining.begun:
+    if get_services(request).draining.begun:
         raise stopping()
-    return Readiness(store=await request.app.state.history.check())
+    return Readiness(store=await get_services(request).store.check())
 
 
 @router.get("/version", summary="Which version, with which limits?")
-async def version(request: Request) -> Version:
+async def version(request: Request) -> VersionInfo:
     """Give the version of the service and of its formulas, and every limit in force."""
-    return Version(limits=request.app.state.limits)
+    return VersionInfo(limits=get_services(request).limits)

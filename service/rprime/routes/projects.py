@@ -7,13 +7,13 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.problems import responses
-from rprime.routes.access import access_of, needs
-from rprime.routes.conditions import read_model
-from rprime.routes.evaluate import content, refer
+from rprime.auth.access import access_of, requires
+from rprime.problems.problem import responses
+from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
-from rprime.routes.history import store_of
 from rprime.routes.negotiation import JSON
+from rprime.routes.preconditions import read_model
+from rprime.routes.services import get_store
 from rprime.schemas.history import ProjectSettings, PurgeRequest
 from rprime.store import Retention
 
@@ -29,13 +29,13 @@ _BODY = ("unreadable_body", "body_too_large", "unsupported_media_type")
     response_class=Response,
     responses={
         **responses(*PROBLEMS),
-        200: {"description": "The list.", "content": content(refer("ProjectList"))},
+        200: {"description": "The list.", "content": json_content(schema_reference("ProjectList"))},
     },
 )
-@needs("read")
+@requires("read")
 async def list_projects(request: Request) -> Response:
     """Answer with the projects that the caller may see."""
-    found = await run_in_threadpool(store_of(request).projects)
+    found = await run_in_threadpool(get_store(request).projects)
     may_use = access_of(request).may_use
     items = [asdict(project) for project in found if may_use(project.name)]
     return Response(orjson.dumps({"items": items}), media_type=JSON)
@@ -51,14 +51,16 @@ async def list_projects(request: Request) -> Response:
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": content(refer("ProjectSettings"), example={"badge_public": True}),
+            "content": json_content(
+                schema_reference("ProjectSettings"), example={"badge_public": True}
+            ),
         }
     },
 )
-@needs("write")
+@requires("write")
 async def set_project(request: Request, project: str) -> None:
     """Set it."""
-    store = store_of(request)
+    store = get_store(request)
     wanted = await read_model(request, ProjectSettings)
     await run_in_threadpool(store.set_badge_public, project, public=wanted.badge_public)
 
@@ -70,10 +72,10 @@ async def set_project(request: Request, project: str) -> None:
     description="With its evaluations, its aliases and the looks at its test sets.",
     responses=responses("not_found", "store_full", *PROBLEMS),
 )
-@needs("write")
+@requires("write")
 async def delete_project(request: Request, project: str) -> None:
     """Delete all of it."""
-    await run_in_threadpool(store_of(request).delete_project, project)
+    await run_in_threadpool(get_store(request).delete_project, project)
 
 
 @router.post(
@@ -86,19 +88,24 @@ async def delete_project(request: Request, project: str) -> None:
         **responses(
             *_BODY, "not_found", "unsupported_encoding", "overloaded", "store_full", *PROBLEMS
         ),
-        200: {"description": "What was deleted.", "content": content(refer("PurgeReport"))},
+        200: {
+            "description": "What was deleted.",
+            "content": json_content(schema_reference("PurgeReport")),
+        },
     },
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": content(refer("PurgeRequest"), example={"keep_last": 500, "dry_run": True}),
+            "content": json_content(
+                schema_reference("PurgeRequest"), example={"keep_last": 500, "dry_run": True}
+            ),
         }
     },
 )
-@needs("write")
+@requires("write")
 async def purge(request: Request, project: str) -> Response:
     """Delete what nothing keeps."""
-    store = store_of(request)
+    store = get_store(request)
     wanted = await read_model(request, PurgeRequest)
     await require_project(request, project)
     keep = Retention(keep_last=wanted.keep_last, newer_than_days=wanted.newer_than_days)

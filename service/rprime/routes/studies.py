@@ -6,23 +6,22 @@ from typing import TYPE_CHECKING
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.inquiry.agreement import answer_agreement
-from rprime.inquiry.archive import Archive
-from rprime.inquiry.stored_models import stored_models
-from rprime.inquiry.studies import discrimination_document, discrimination_lines
-from rprime.problems import Problem, Violation, responses
+from rprime.application.discrimination import discrimination_document, discrimination_lines
+from rprime.auth.access import access_of, check_scopes, requires
+from rprime.history.agreement import agreement_document
+from rprime.history.stored_models import stored_models
+from rprime.history.visible_history import VisibleHistory
+from rprime.problems.problem import Problem, Violation, responses
 from rprime.report.figures.discrimination import TooManyLinesError, draw_discrimination
 from rprime.report.figures.sheet import NoFiguresError
-from rprime.routes.access import access_of, demand, needs
-from rprime.routes.body import media_type, read_body
-from rprime.routes.evaluate import content, refer
+from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.figures import drawn_apart
-from rprime.routes.history import store_of
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
+from rprime.routes.services import get_services, get_store
+from rprime.server.body import media_type, read_body
 
 if TYPE_CHECKING:
     from rprime.core.studies.discrimination import Line
-    from rprime.settings import Limits
     from rprime.store import Store
 
 SVG = "image/svg+xml"
@@ -78,14 +77,15 @@ _AGREEMENTS = {
         **responses("not_acceptable", *_PROBLEMS),
         200: {
             "description": "The lines, each point exact to 1e-9.",
-            "content": content(refer("DiscriminationReport")) | {SVG: {"schema": {}}},
+            "content": json_content(schema_reference("DiscriminationReport"))
+            | {SVG: {"schema": {}}},
         },
     },
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": content(
-                refer("DiscriminationRequest"),
+            "content": json_content(
+                schema_reference("DiscriminationRequest"),
                 example={
                     "indices": [*_MULTICLASS, {"index": "f1", "class": 1}],
                     "k": [3],
@@ -95,12 +95,12 @@ _AGREEMENTS = {
         }
     },
 )
-@needs("evaluate")
+@requires("evaluate")
 async def discrimination(request: Request) -> Response:
     """Answer with discrimination lines, or with a figure of them."""
     form = preferred(request, (JSON, SVG))
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, min(limits.json_body_bytes, LARGEST))
     lines = await run_in_threadpool(discrimination_lines, body, limits)
     if form == SVG:
@@ -120,33 +120,41 @@ async def discrimination(request: Request) -> Response:
     response_class=Response,
     responses={
         **responses("not_found", "no_store", "store_unavailable", *_PROBLEMS),
-        200: {"description": "The agreement.", "content": content(refer("AgreementReport"))},
+        200: {
+            "description": "The agreement.",
+            "content": json_content(schema_reference("AgreementReport")),
+        },
     },
     openapi_extra={
         "requestBody": {
             "required": True,
-            "content": content(
-                {"oneOf": [refer("AgreementRequest"), refer("StoredAgreementRequest")]},
+            "content": json_content(
+                {
+                    "oneOf": [
+                        schema_reference("AgreementRequest"),
+                        schema_reference("StoredAgreementRequest"),
+                    ]
+                },
                 examples=_AGREEMENTS,
             ),
         }
     },
 )
-@needs("evaluate")
+@requires("evaluate")
 async def agreement(request: Request) -> Response:
     """Answer with the agreement of indices."""
     media_type(request, [JSON])
-    limits: Limits = request.app.state.limits
+    limits = get_services(request).limits
     body = await read_body(request, min(limits.json_body_bytes, LARGEST))
-    archive = Archive(lambda: _readable(request), access_of(request).may_use)
-    stored = partial(stored_models, archive=archive)
-    document = await run_in_threadpool(answer_agreement, body, limits, stored)
+    visible_history = VisibleHistory(lambda: _readable(request), access_of(request).may_use)
+    stored = partial(stored_models, visible_history=visible_history)
+    document = await run_in_threadpool(agreement_document, body, limits, stored)
     return Response(document, media_type=JSON)
 
 
 def _readable(request: Request) -> "Store":
-    demand(request, "read")
-    return store_of(request)
+    check_scopes(request, "read")
+    return get_store(request)
 
 
 def _figure(lines: "list[Line]") -> bytes:

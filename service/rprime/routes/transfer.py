@@ -12,14 +12,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import ClientDisconnect
 from starlette.responses import StreamingResponse
 
-from rprime.problems import Problem, responses
-from rprime.routes.access import needs
-from rprime.routes.body import media_type
-from rprime.routes.evaluate import content, refer
+from rprime.auth.access import requires
+from rprime.problems.problem import Problem, responses
+from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS
-from rprime.routes.history import store_of
 from rprime.routes.negotiation import JSON
+from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ExportQuery
+from rprime.server.body import media_type
 
 if TYPE_CHECKING:
     from rprime.store import Imported
@@ -44,25 +44,25 @@ _LINES = {NDJSON: {"schema": {"type": "string"}}}
         200: {"description": "The lines.", "content": _LINES},
     },
 )
-@needs("admin")
+@requires("admin")
 async def export(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
     """Answer with the lines, as they are read."""
-    lines = store_of(request).export(query.project)
+    lines = get_store(request).export(query.project)
     headers = {"Content-Disposition": 'attachment; filename="rprime.ndjson"'}
     return StreamingResponse(_pieces(lines), headers=headers, media_type=NDJSON)
 
 
 def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
     """Join lines: each piece changes the thread."""
-    kept: list[bytes] = []
+    stored: list[bytes] = []
     size = 0
     for line in lines:
-        kept.append(line)
+        stored.append(line)
         size += len(line)
         if size >= PIECE:
-            yield b"".join(kept)
-            kept, size = [], 0
-    yield b"".join(kept)
+            yield b"".join(stored)
+            stored, size = [], 0
+    yield b"".join(stored)
 
 
 @router.post(
@@ -78,18 +78,21 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
             "store_full",
             *PROBLEMS,
         ),
-        200: {"description": "What was added.", "content": content(refer("ImportReport"))},
+        200: {
+            "description": "What was added.",
+            "content": json_content(schema_reference("ImportReport")),
+        },
     },
     openapi_extra={"requestBody": {"required": True, "content": _LINES}},
 )
-@needs("admin")
+@requires("admin")
 async def import_(request: Request) -> Response:
     """Add the lines, as they arrive."""
     media_type(request, [NDJSON])
     if request.headers.get("content-encoding", "identity") != "identity":
         raise Problem("unsupported_encoding", "An import is sent as it is, not compressed.")
-    store = store_of(request)
-    incoming = Incoming(request.app.state.limits.other_body_bytes)
+    store = get_store(request)
+    incoming = Incoming(get_services(request).limits.other_body_bytes)
     importing = asyncio.create_task(run_in_threadpool(store.import_lines, incoming))
     try:
         await incoming.fill(request, importing)

@@ -5,16 +5,16 @@ from typing import TYPE_CHECKING, Annotated
 from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.inquiry.leaderboard import Contest, answer_leaderboard
-from rprime.inquiry.series import Measured, filters_of
-from rprime.inquiry.trend import answer_trend
-from rprime.problems import responses
+from rprime.auth.access import requires
+from rprime.history.leaderboard import RankedComparisons, leaderboard_document
+from rprime.history.series import Measured, filters_of
+from rprime.history.trend import trend_document
+from rprime.problems.problem import responses
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
-from rprime.routes.access import needs
-from rprime.routes.evaluate import content, refer
+from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
-from rprime.routes.history import History, store_of
 from rprime.routes.negotiation import JSON
+from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import BadgeQuery, LeaderboardQuery, TrendQuery
 from rprime.store import Filters, Store
 
@@ -35,17 +35,17 @@ BADGE_SECONDS = 60
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {"description": "The series.", "content": content(refer("Trend"))},
+        200: {"description": "The series.", "content": json_content(schema_reference("Trend"))},
     },
 )
-@needs("read")
+@requires("read")
 async def trend(request: Request, project: str, query: Annotated[TrendQuery, Query()]) -> Response:
     """Answer with the series."""
-    store = store_of(request)
+    store = get_store(request)
     measured = Measured.of(query.index, query.class_)
     await require_some(request, project)
     document = await run_in_threadpool(
-        answer_trend, store, project, measured, filters_of(query), query.limit
+        trend_document, store, project, measured, filters_of(query), query.limit
     )
     return Response(document, media_type=JSON)
 
@@ -59,16 +59,19 @@ async def trend(request: Request, project: str, query: Annotated[TrendQuery, Que
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {"description": "The tiers.", "content": content(refer("Leaderboard"))},
+        200: {
+            "description": "The tiers.",
+            "content": json_content(schema_reference("Leaderboard")),
+        },
     },
 )
-@needs("read")
+@requires("read")
 async def leaderboard(
     request: Request, project: str, query: Annotated[LeaderboardQuery, Query()]
 ) -> Response:
     """Answer with the tiers."""
-    store = store_of(request)
-    contest = Contest(
+    store = get_store(request)
+    contest = RankedComparisons(
         measured=Measured.of(query.index, query.class_),
         test_set=query.test_set,
         model=query.model,
@@ -76,7 +79,7 @@ async def leaderboard(
         limit=query.limit,
     )
     await require_some(request, project)
-    document = await run_in_threadpool(answer_leaderboard, store, project, contest)
+    document = await run_in_threadpool(leaderboard_document, store, project, contest)
     return Response(document, media_type=JSON)
 
 
@@ -88,14 +91,14 @@ async def require_some(request: Request, project: str) -> None:
     Problem
         404.
     """
-    page = await run_in_threadpool(store_of(request).page, project, limit=1)
+    page = await run_in_threadpool(get_store(request).page, project, limit=1)
     if not page.items:
         await require_project(request, project)
 
 
 async def has_public_badge(request: Request) -> bool:
     """Whether everybody may see the badge that a request is about."""
-    history: History = request.app.state.history
+    history = get_services(request).store
     if not history.is_open:
         return False
     project = request.path_params["project"]
@@ -116,7 +119,7 @@ async def has_public_badge(request: Request) -> bool:
         },
     },
 )
-@needs("read", unless=has_public_badge)
+@requires("read", unless=has_public_badge)
 async def badge_svg(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
@@ -132,10 +135,13 @@ async def badge_svg(
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {"description": "The data.", "content": content(refer("BadgeEndpoint"))},
+        200: {
+            "description": "The data.",
+            "content": json_content(schema_reference("BadgeEndpoint")),
+        },
     },
 )
-@needs("read", unless=has_public_badge)
+@requires("read", unless=has_public_badge)
 async def badge_json(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
@@ -145,7 +151,7 @@ async def badge_json(
 
 
 async def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
-    store = store_of(request)
+    store = get_store(request)
     measured = None if query.index is None else Measured.of(query.index, query.class_)
     await require_some(request, project)
     filters = Filters(model=query.model, branch=query.branch)
@@ -163,7 +169,7 @@ def _newest(store: Store, project: str, filters: Filters, measured: Measured | N
 
 
 async def _cached(request: Request, project: str, picture: bytes, media_type: str) -> Response:
-    public = await run_in_threadpool(store_of(request).badge_public, project)
+    public = await run_in_threadpool(get_store(request).badge_public, project)
     whose = "public" if public else "private"
     headers = {"Cache-Control": f"{whose}, max-age={BADGE_SECONDS}"}
     return Response(picture, headers=headers, media_type=media_type)

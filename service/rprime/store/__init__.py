@@ -3,12 +3,7 @@
 from rprime.store.aliases import Alias, AliasChangedError, AliasMissingError, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
 from rprime.store.database import KeyRunningError
-from rprime.store.evaluations import (
-    EvaluationAliasedError,
-    EvaluationMissingError,
-    InvalidCursorError,
-)
-from rprime.store.failures import (
+from rprime.store.errors import (
     StoreClosedError,
     StoreConflictError,
     StoreDamagedError,
@@ -25,22 +20,13 @@ from rprime.store.failures import (
     StoreUnavailableError,
     StoreUrlError,
 )
-from rprime.store.ids import is_id, new_id
-from rprime.store.packed_items import KeptItems
-from rprime.store.projects import ProjectMissingError, Purged, Retention
-from rprime.store.records import (
-    Evaluation,
-    Filters,
-    InvalidRecordError,
-    Model,
-    NewEvaluation,
-    Page,
-    Project,
-    Stack,
-    Summary,
+from rprime.store.evaluations import (
+    EvaluationAliasedError,
+    EvaluationMissingError,
+    InvalidCursorError,
 )
-from rprime.store.store import Store, open_store, refuse_many_workers
-from rprime.store.submission import (
+from rprime.store.ids import is_id, new_id
+from rprime.store.insertion import (
     EvaluationExistsError,
     Idempotency,
     KeyReusedError,
@@ -50,6 +36,20 @@ from rprime.store.submission import (
     Replay,
     Stored,
 )
+from rprime.store.packed_items import KeptItems
+from rprime.store.projects import ProjectMissingError, Purged, Retention
+from rprime.store.records import (
+    EvaluationPage,
+    EvaluationSummary,
+    Filters,
+    InvalidRecordError,
+    ModelSummary,
+    NewEvaluation,
+    Project,
+    Stack,
+    StoredEvaluation,
+)
+from rprime.store.store import Store, open_store, refuse_many_workers
 from rprime.store.transfer import Imported, InvalidExportError
 
 __all__ = [
@@ -59,10 +59,11 @@ __all__ = [
     "AliasPut",
     "Baseline",
     "BaselineQuery",
-    "Evaluation",
     "EvaluationAliasedError",
     "EvaluationExistsError",
     "EvaluationMissingError",
+    "EvaluationPage",
+    "EvaluationSummary",
     "Expected",
     "Filters",
     "Idempotency",
@@ -74,11 +75,10 @@ __all__ = [
     "KeyReusedError",
     "KeyRunningError",
     "LookMovedError",
-    "Model",
+    "ModelSummary",
     "NewEvaluation",
     "Outcome",
     "Packed",
-    "Page",
     "Project",
     "ProjectMissingError",
     "Purged",
@@ -102,7 +102,7 @@ __all__ = [
     "StoreUnavailableError",
     "StoreUrlError",
     "Stored",
-    "Summary",
+    "StoredEvaluation",
     "is_id",
     "new_id",
     "open_store",

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, func, or_, select
 
 from rprime.store import aliases
 from rprime.store.evaluations import EvaluationMissingError, get
-from rprime.store.records import Evaluation
+from rprime.store.records import StoredEvaluation
 from rprime.store.schema import evaluations
 
 _of = evaluations.c
@@ -33,7 +33,7 @@ class Baseline:
         Why this one, or why none.
     """
 
-    evaluation: Evaluation | None
+    evaluation: StoredEvaluation | None
     why: str
 
 

@@ -3,7 +3,7 @@
 from threading import Lock
 from time import monotonic
 
-from rprime.store.failures import StoreTimeoutError
+from rprime.store.errors import StoreTimeoutError
 
 _RETRY_SECONDS = 1.0
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, TypeVar
 from sqlalchemy import ColumnElement, Connection, Engine, Table
 from sqlalchemy.dialects import postgresql, sqlite
 
-from rprime.store.failures import (
+from rprime.store.errors import (
     StoreConflictError,
     StoreTimeoutError,
     StoreUnavailableError,

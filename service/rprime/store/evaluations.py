@@ -12,7 +12,13 @@ from rprime.store import ids, packed_items, packed_table
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.database import Database
 from rprime.store.packed_items import KeptItems
-from rprime.store.records import Evaluation, Filters, Page, Summary, tags_of
+from rprime.store.records import (
+    EvaluationPage,
+    EvaluationSummary,
+    Filters,
+    StoredEvaluation,
+    tags_of,
+)
 from rprime.store.schema import aliases, evaluations, items, shared
 
 _of = evaluations.c
@@ -69,7 +75,7 @@ def whole() -> Select[Any]:
     )
 
 
-def get(connection: Connection, identifier: str) -> Evaluation:
+def get(connection: Connection, identifier: str) -> StoredEvaluation:
     """Read an evaluation.
 
     Raises
@@ -83,10 +89,10 @@ def get(connection: Connection, identifier: str) -> Evaluation:
     return evaluation_of(row)
 
 
-def evaluation_of(row: Row[Any]) -> Evaluation:
+def evaluation_of(row: Row[Any]) -> StoredEvaluation:
     """Turn a row of `whole` into an evaluation."""
     labels = labels_of(row.labels)
-    return Evaluation(
+    return StoredEvaluation(
         **_common(row),
         labels=labels,
         table=packed_table.unpack(row.cells, len(labels)),
@@ -119,7 +125,7 @@ def page(
     *,
     limit: int,
     cursor: str | None,
-) -> Page:
+) -> EvaluationPage:
     """Read the summaries that follow a cursor, newest first.
 
     Raises
@@ -131,8 +137,8 @@ def page(
     if cursor is not None:
         query = query.where(_of.id < _read_cursor(cursor))
     rows = connection.execute(query.order_by(_of.id.desc()).limit(limit + 1)).all()
-    found = tuple(Summary(**_common(row)) for row in rows[:limit])
-    return Page(found, _cursor(found[-1].id) if len(rows) > limit else None)
+    found = tuple(EvaluationSummary(**_common(row)) for row in rows[:limit])
+    return EvaluationPage(found, _cursor(found[-1].id) if len(rows) > limit else None)
 
 
 def conditions(database: Database, project: str, filters: Filters) -> list[ColumnElement[bool]]:

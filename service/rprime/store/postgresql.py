@@ -23,8 +23,8 @@ from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from rprime.store.circuit_breaker import CircuitBreaker
 from rprime.store.database import Database, Insert, KeyRunningError
-from rprime.store.failures import StoreError, StoreMissingError, StoreOutdatedError, translated
-from rprime.store.upgrading import SCHEMA_VERSION, upgrade, version_of
+from rprime.store.errors import StoreError, StoreMissingError, StoreOutdatedError, translated
+from rprime.store.schema_version import SCHEMA_VERSION, upgrade, version_of
 
 OLDEST_SERVER = (15,)
 _CONNECTIONS = 8

@@ -7,7 +7,7 @@ from sqlalchemy import ColumnElement, Connection, func, select
 
 from rprime.store import ids
 from rprime.store.database import Database
-from rprime.store.records import Model, Project, check_names
+from rprime.store.records import ModelSummary, Project, check_names
 from rprime.store.schema import aliases, evaluations, looks, projects, replays, shared
 
 MOST_IN_A_STEP = 500
@@ -64,12 +64,12 @@ def read_all(connection: Connection) -> tuple[Project, ...]:
     )
 
 
-def models(connection: Connection, name: str) -> tuple[Model, ...]:
+def models(connection: Connection, name: str) -> tuple[ModelSummary, ...]:
     """List the models of a project, the one that was evaluated last first."""
     newest = func.max(_of.id).label("newest")
     grouped = select(_of.model, func.count(), newest).where(_of.project == name)
     rows = connection.execute(grouped.group_by(_of.model).order_by(newest.desc())).all()
-    return tuple(Model(name=row[0], evaluations=row[1], newest=row[2]) for row in rows)
+    return tuple(ModelSummary(name=row[0], evaluations=row[1], newest=row[2]) for row in rows)
 
 
 def branches(connection: Connection, name: str) -> tuple[str, ...]:

@@ -114,7 +114,7 @@ def _plain(name: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Summary:
+class EvaluationSummary:
     """What a list says about an evaluation."""
 
     id: str
@@ -137,7 +137,7 @@ class Summary:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Evaluation(Summary):
+class StoredEvaluation(EvaluationSummary):
     """A stored evaluation, without its items."""
 
     labels: tuple[str, ...]
@@ -185,10 +185,10 @@ ALL = Filters()
 
 
 @dataclass(frozen=True)
-class Page:
+class EvaluationPage:
     """Summaries, newest first, and where the next page starts; None on the last one."""
 
-    items: tuple[Summary, ...]
+    items: tuple[EvaluationSummary, ...]
     next_cursor: str | None
 
 
@@ -203,7 +203,7 @@ class Project:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model:
+class ModelSummary:
     """A model in the list of those of a project; the name is None where none was given."""
 
     name: str | None

@@ -18,7 +18,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
 from rprime.store.database import Database, Insert, Row
-from rprime.store.failures import (
+from rprime.store.errors import (
     StoreDamagedError,
     StoreError,
     StoreForeignError,
@@ -28,8 +28,8 @@ from rprime.store.failures import (
     StoreUrlError,
     translated,
 )
+from rprime.store.schema_version import SCHEMA_VERSION, newer, upgrade
 from rprime.store.sqlite_file import REMEDY, HeldFile
-from rprime.store.upgrading import SCHEMA_VERSION, newer, upgrade
 
 T = TypeVar("T")
 

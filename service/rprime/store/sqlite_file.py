@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
-from rprime.store.failures import (
+from rprime.store.errors import (
     StoreError,
     StoreFullError,
     StoreInUseError,

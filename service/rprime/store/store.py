@@ -11,29 +11,30 @@ from typing import TypeVar
 from sqlalchemy import URL, Connection, delete, make_url, select
 from sqlalchemy.exc import ArgumentError
 
-from rprime.store import aliases, baselines, evaluations, projects, submission, transfer
+from rprime.store import aliases, baselines, evaluations, projects, transfer
+from rprime.store import insertion as submission
 from rprime.store.aliases import Alias, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
 from rprime.store.compression import digest_bytes
 from rprime.store.database import Database
-from rprime.store.failures import StoreError, StoreInUseError, StoreUrlError
+from rprime.store.errors import StoreError, StoreInUseError, StoreUrlError
+from rprime.store.insertion import Idempotency, Outcome, Packed, Replay, Stored
 from rprime.store.packed_items import KeptItems
 from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import Purged, Retention
 from rprime.store.records import (
     ALL,
-    Evaluation,
+    EvaluationPage,
     Filters,
-    Model,
+    ModelSummary,
     NewEvaluation,
-    Page,
     Project,
     Stack,
+    StoredEvaluation,
 )
 from rprime.store.schema import looks, replays
 from rprime.store.sqlite import open_sqlite
 from rprime.store.stacks import stacks
-from rprime.store.submission import Idempotency, Outcome, Packed, Replay, Stored
 from rprime.store.transfer import Imported
 from rprime.store.writer import Writer
 
@@ -203,7 +204,7 @@ class Store:
         query = select(looks.c.looks).where(looks.c.project == project, looks.c.fingerprint == key)
         return self._read(lambda c: c.scalar(query)) or 0
 
-    def get(self, identifier: str) -> Evaluation:
+    def get(self, identifier: str) -> StoredEvaluation:
         """Read an evaluation, without its items.
 
         Raises
@@ -236,7 +237,7 @@ class Store:
         *,
         limit: int = 50,
         cursor: str | None = None,
-    ) -> Page:
+    ) -> EvaluationPage:
         """List evaluations, newest first.
 
         Parameters
@@ -285,7 +286,7 @@ class Store:
         """List the projects by name, with their counts."""
         return self._read(projects.read_all)
 
-    def models(self, project: str) -> tuple[Model, ...]:
+    def models(self, project: str) -> tuple[ModelSummary, ...]:
         """List the models of a project with their counts, the one evaluated last first."""
         return self._read(lambda c: projects.models(c, project))
 

@@ -185,7 +185,7 @@ def _line(document: dict[str, Any]) -> bytes:
 
 
 @dataclass
-class Step:
+class ImportStep:
     """Lines of an import that are written in one transaction, already read and checked."""
 
     evaluations: list[dict[str, Any]] = field(default_factory=list)
@@ -197,7 +197,7 @@ class Step:
     size: int = 0
 
 
-def steps(lines: Iterable[bytes]) -> Iterator[Step]:
+def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
     """Read the lines of an export, a bounded number at a time.
 
     Raises
@@ -205,7 +205,7 @@ def steps(lines: Iterable[bytes]) -> Iterator[Step]:
     InvalidExportError
         At the first line that no export wrote; the steps before it were given.
     """
-    step = Step()
+    step = ImportStep()
     started = False
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -224,7 +224,7 @@ def steps(lines: Iterable[bytes]) -> Iterator[Step]:
         step.size += 1
         if step.size >= MOST_IN_A_STEP:
             yield step
-            step = Step()
+            step = ImportStep()
     if not started:
         raise InvalidExportError(1, "The export is empty.")
     yield step
@@ -252,7 +252,7 @@ def _check_header(document: dict[str, Any]) -> None:
         raise _Unreadable(f"The export has format {version}, this rprime knows {FORMAT}.")
 
 
-def _read_evaluation(step: Step, given: dict[str, Any]) -> None:
+def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
     labels = given["labels"]
     names = {name: given[name] for name in _NAMES}
     _check_evaluation(given, labels, [name for name in names.values() if name is not None])
@@ -318,20 +318,20 @@ def _check_items(content: bytes, k: int) -> None:
         raise _Unreadable("An item names a class that is not there.")
 
 
-def _read_alias(step: Step, given: dict[str, Any]) -> None:
+def _read_alias(step: ImportStep, given: dict[str, Any]) -> None:
     check_names(given["project"], given["name"])
     if not ids.is_id(given["evaluation"]):
         raise _Unreadable("The id is none that a store makes.")
     step.aliases.append(given)
 
 
-def _read_looks(step: Step, given: dict[str, Any]) -> None:
+def _read_looks(step: ImportStep, given: dict[str, Any]) -> None:
     check_names(given["project"])
     row = {"project": given["project"], "fingerprint": digest_bytes(given["fingerprint"])}
     step.looks.append({**row, "looks": int(given["looks"])})
 
 
-def _read_settings(step: Step, given: dict[str, Any]) -> None:
+def _read_settings(step: ImportStep, given: dict[str, Any]) -> None:
     check_names(given["project"])
     step.settings.append({"name": given["project"], "badge_public": given["badge_public"] is True})
 
@@ -344,7 +344,7 @@ _READERS = {
 }
 
 
-def write(database: Database, connection: Connection, step: Step) -> Imported:
+def write(database: Database, connection: Connection, step: ImportStep) -> Imported:
     """Add what is not there yet; what is there stays as it is, but for the larger look count."""
     insert = database.insert
     given = [row["id"] for row in step.evaluations]

@@ -14,7 +14,7 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import IntegrityError
 
 from rprime.store.database import Database
-from rprime.store.failures import (
+from rprime.store.errors import (
     StoreClosedError,
     StoreConflictError,
     StoreMovedError,
@@ -22,7 +22,7 @@ from rprime.store.failures import (
     StoreUnavailableError,
     translated,
 )
-from rprime.store.submission import EvaluationExistsError, Outcome, Packed, put_all
+from rprime.store.insertion import EvaluationExistsError, Outcome, Packed, put_all
 
 T = TypeVar("T")
 

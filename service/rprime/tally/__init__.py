@@ -2,7 +2,7 @@
 
 from rprime.tally.counting import Tallies, tally
 from rprime.tally.engines import Engine, Files, opened
-from rprime.tally.failures import TallyError, UnreachableEngineError
+from rprime.tally.errors import TallyError, UnreachableEngineError
 from rprime.tally.table import Tally
 
 __all__ = [

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from rprime.tally.failures import TallyError
+from rprime.tally.errors import TallyError
 from rprime.tally.table import Array, Tally, grouped, is_missing
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
-from rprime.tally.failures import TallyError, UnreachableEngineError
+from rprime.tally.errors import TallyError, UnreachableEngineError
 
 Format = Literal["csv", "parquet"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rprime.tally.failures import TallyError
+from rprime.tally.errors import TallyError
 
 Array = NDArray[Any]
 Label = str | None
@@ -49,7 +49,7 @@ class Tally:
 
 
 @dataclass(frozen=True, eq=False)
-class Groups:
+class CountedGroups:
     """The distinct combinations of labels.
 
     Parameters
@@ -111,7 +111,7 @@ def grouped(
     weighted: bool,
     labels: Sequence[str] | None,
     untyped: bool,
-) -> Groups:
+) -> CountedGroups:
     """Take what an engine has counted.
 
     Parameters
@@ -139,7 +139,9 @@ def grouped(
         raise TallyError("the labels are all texts or all integers, in every column of labels")
     texts = {text for column in named.values() for text in column if text is not None}
     numeric = kinds == {int} or (untyped and all(map(_is_canonical, texts)))
-    return Groups(named, counts, weighted, None if labels is None else tuple(labels), numeric)
+    return CountedGroups(
+        named, counts, weighted, None if labels is None else tuple(labels), numeric
+    )
 
 
 def is_missing(value: Any) -> bool:  # noqa: ANN401 (of any library)

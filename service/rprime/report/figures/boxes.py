@@ -7,7 +7,7 @@ import numpy as np
 
 from rprime.core.studies.correlation import Box
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import Picture, Sheet, draw, named
+from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.figures.steps import ClassHistory, band, draw_nothing, height_of, panels
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ MOST_NAMED = 12
 """Evaluations up to which the worst class of each is named."""
 
 
-def draw_boxes(histories: Sequence[ClassHistory], about: str, sheet: Sheet) -> bytes:
+def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) -> bytes:
     """Draw the quartiles of indices over the classes, each index in a panel of its own."""
     first = histories[0]
     titles = [f"{history.index.name} of the classes" for history in histories]
     if not first.steps:
-        return draw_nothing(titles[0], about, sheet)
+        return draw_nothing(titles[0], about, canvas)
     picture = Picture(
         title=titles[0] if len(titles) == 1 else "Indices of the classes",
         about=about,
         height=height_of(first.steps) * len(histories),
-        fill=lambda figure: _fill(figure, titles, histories, sheet),
+        fill=lambda figure: _fill(figure, titles, histories, canvas),
         notes=(_note(first),),
     )
-    return draw(picture, sheet)
+    return draw(picture, canvas)
 
 
 def _note(history: ClassHistory) -> str:
@@ -47,9 +47,9 @@ def _note(history: ClassHistory) -> str:
 
 
 def _fill(
-    figure: "Figure", titles: Sequence[str], histories: Sequence[ClassHistory], sheet: Sheet
+    figure: "Figure", titles: Sequence[str], histories: Sequence[ClassHistory], canvas: Canvas
 ) -> None:
-    found = panels(figure, titles, histories[0].steps, sheet)
+    found = panels(figure, titles, histories[0].steps, canvas)
     for axes, history in zip(found, histories, strict=True):
         boxes = history.boxes
         if len(boxes) > MOST_BOXES:

@@ -9,11 +9,11 @@ from rprime.core.evaluate import Evaluation
 from rprime.core.index import Index
 from rprime.report.decimals import plural
 from rprime.report.measures import Measures
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 
 
 @dataclass(frozen=True, eq=False)
-class ClassValues:
+class ClassValueArrays:
     """Values of the classes, shape (index, class) each; NaN where there is nothing.
 
     Parameters
@@ -31,7 +31,7 @@ class ClassValues:
     total: int
 
     @classmethod
-    def of(cls, subject: Subject) -> "ClassValues":
+    def of(cls, subject: ReportSubject) -> "ClassValueArrays":
         """Gather every per-class index that a subject has, in the order of its options."""
         evaluation = subject.evaluation
         indices = _in_order(evaluation)
@@ -57,14 +57,14 @@ class ClassValues:
         """Whether there is anything to compare with."""
         return bool(np.isfinite(self.baseline).any())
 
-    def worst(self, most: int) -> "ClassValues":
+    def worst(self, most: int) -> "ClassValueArrays":
         """Keep the worst classes by the first index where there are more than `most`."""
         if len(self.labels) <= most:
             return self
         badness = self.values[0] * (-1 if self.indices[0].higher_is_better is False else 1)
         return self.taken(np.sort(np.argsort(badness, kind="stable")[:most]))
 
-    def taken(self, places: Array) -> "ClassValues":
+    def taken(self, places: Array) -> "ClassValueArrays":
         """Keep some classes, in the order given."""
         return replace(
             self,
@@ -92,7 +92,7 @@ def _in_order(evaluation: Evaluation) -> tuple[Index, ...]:
     return tuple(sorted(entries, key=lambda e: asked.index(e.key) if asked else 0))
 
 
-def _baseline(subject: Subject, entry: Index, labels: tuple[str, ...]) -> list[float]:
+def _baseline(subject: ReportSubject, entry: Index, labels: tuple[str, ...]) -> list[float]:
     """Give what the classes had before; NaN for those that nothing is known of."""
     comparison = subject.comparison
     if comparison is None or entry.key not in comparison.per_class_keys:

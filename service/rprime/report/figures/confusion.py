@@ -9,9 +9,9 @@ from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.report.decimals import count, plural
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import Picture, Sheet, draw, named
+from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.figures.ticks import LINE, label_classes, turns, width_of
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -91,12 +91,12 @@ class Blocks:
         return float(np.trace(self.counts) - self.correct.sum())
 
 
-def draw_confusion(subject: Subject, sheet: Sheet) -> bytes:
+def draw_confusion(subject: ReportSubject, canvas: Canvas) -> bytes:
     """Draw the confusion table of an evaluation."""
     blocks = Blocks.of(subject.evaluation)
     names = width_of(blocks.names)
-    beside, below = (_AXIS + 0.3, _SCALES) if _is_narrow(sheet.inches) else (_SCALES, _AXIS)
-    cell = max(sheet.inches - names - beside, 1.0) / len(blocks.names)
+    beside, below = (_AXIS + 0.3, _SCALES) if _is_narrow(canvas.inches) else (_SCALES, _AXIS)
+    cell = max(canvas.inches - names - beside, 1.0) / len(blocks.names)
     picture = Picture(
         title="Confusion matrix",
         about=about(subject),
@@ -104,7 +104,7 @@ def draw_confusion(subject: Subject, sheet: Sheet) -> bytes:
         fill=lambda figure: _fill(figure, blocks, cell),
         notes=tuple(_notes(blocks, subject)),
     )
-    return draw(picture, sheet)
+    return draw(picture, canvas)
 
 
 def _is_narrow(width: float) -> bool:
@@ -112,13 +112,13 @@ def _is_narrow(width: float) -> bool:
     return width < _NARROW
 
 
-def about(subject: Subject) -> str:
+def about(subject: ReportSubject) -> str:
     """Say which evaluation a figure is of."""
     classes = plural(len(subject.evaluation.labels), "class")
     return f"{named(subject.title)}: {count(subject.items)} items, {classes}"
 
 
-def _notes(blocks: Blocks, subject: Subject) -> list[str]:
+def _notes(blocks: Blocks, subject: ReportSubject) -> list[str]:
     notes = []
     if blocks.size > 1:
         notes.append(

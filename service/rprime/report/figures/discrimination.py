@@ -14,9 +14,9 @@ from rprime.core.studies.discrimination import Line
 from rprime.report.figures.palette import palette
 from rprime.report.figures.sheet import (
     PIXELS,
+    Canvas,
     Form,
     Picture,
-    Sheet,
     TooMuchToDrawError,
     draw,
 )
@@ -120,7 +120,7 @@ def draw_discrimination(
         height=sum(HEIGHT + LEGEND_LINE * max(map(_lines, row)) for row in rows),
         fill=lambda figure: _fill(figure, panels, columns),
     )
-    return draw(picture, Sheet(form, round(PIXELS * WIDTH * columns)))
+    return draw(picture, Canvas(form, round(PIXELS * WIDTH * columns)))
 
 
 def _lines(panel: _Panel) -> int:

@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping
 from rprime.report.figures.confusion import draw_confusion
 from rprime.report.figures.per_class import draw_per_class
 from rprime.report.figures.radar import draw_radar
-from rprime.report.figures.sheet import Sheet
-from rprime.report.subject import Subject
+from rprime.report.figures.sheet import Canvas
+from rprime.report.subject import ReportSubject
 
-FIGURES: Mapping[str, Callable[[Subject, Sheet], bytes]] = {
+FIGURES: Mapping[str, Callable[[ReportSubject, Canvas], bytes]] = {
     "confusion": draw_confusion,
     "radar": draw_radar,
     "per_class": draw_per_class,

@@ -8,7 +8,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.report.decimals import plural
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import Picture, Sheet, draw, named
+from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.figures.steps import (
     MOST_MARKED,
     ClassHistory,
@@ -30,20 +30,20 @@ MOST_LINES = 14
 MOST_WORST = 6
 
 
-def draw_lines(histories: Sequence[ClassHistory], about: str, sheet: Sheet) -> bytes:
+def draw_lines(histories: Sequence[ClassHistory], about: str, canvas: Canvas) -> bytes:
     """Draw indices of the classes over the same history, each in a panel of its own."""
     first = histories[0]
     titles = [f"{history.index.name} by class" for history in histories]
     if not first.steps:
-        return draw_nothing(titles[0], about, sheet)
+        return draw_nothing(titles[0], about, canvas)
     picture = Picture(
         title=titles[0] if len(titles) == 1 else "Indices by class",
         about=about,
         height=height_of(first.steps) * len(histories),
-        fill=lambda figure: _fill(figure, titles, histories, sheet),
+        fill=lambda figure: _fill(figure, titles, histories, canvas),
         notes=_notes(first),
     )
-    return draw(picture, sheet)
+    return draw(picture, canvas)
 
 
 def _notes(history: ClassHistory) -> tuple[str, ...]:
@@ -54,9 +54,9 @@ def _notes(history: ClassHistory) -> tuple[str, ...]:
 
 
 def _fill(
-    figure: "Figure", titles: Sequence[str], histories: Sequence[ClassHistory], sheet: Sheet
+    figure: "Figure", titles: Sequence[str], histories: Sequence[ClassHistory], canvas: Canvas
 ) -> None:
-    found = panels(figure, titles, histories[0].steps, sheet)
+    found = panels(figure, titles, histories[0].steps, canvas)
     for axes, history in zip(found, histories, strict=True):
         many = len(history.labels) > MOST_LINES
         if many:

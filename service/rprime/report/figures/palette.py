@@ -34,8 +34,8 @@ class Palette(NamedTuple):
 @lru_cache(maxsize=1)
 def palette() -> Palette:
     """Read the colours for light surfaces: a figure is printed more often than not."""
-    sheet = files("rprime.report").joinpath("templates/tokens.css").read_text(encoding="utf-8")
-    tokens = dict(_TOKEN.findall(sheet))
+    canvas = files("rprime.report").joinpath("templates/tokens.css").read_text(encoding="utf-8")
+    tokens = dict(_TOKEN.findall(canvas))
     return Palette(
         ink=tokens["ink"],
         soft=tokens["ink-soft"],

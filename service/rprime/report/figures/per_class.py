@@ -6,12 +6,12 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.report.decimals import percent
-from rprime.report.figures.class_values import ClassValues
+from rprime.report.figures.class_values import ClassValueArrays
 from rprime.report.figures.confusion import about
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import Picture, Sheet, draw, named
+from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.figures.ticks import number_values
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +24,9 @@ _NUMBER = 0.45
 """Width of a number below a panel, in inches."""
 
 
-def draw_per_class(subject: Subject, sheet: Sheet) -> bytes:
+def draw_per_class(subject: ReportSubject, canvas: Canvas) -> bytes:
     """Draw the per-class indices of an evaluation, each in a panel of its own."""
-    values = _ordered(ClassValues.of(subject))
+    values = _ordered(ClassValueArrays.of(subject))
     picture = Picture(
         title=values.title,
         about=about(subject),
@@ -34,10 +34,10 @@ def draw_per_class(subject: Subject, sheet: Sheet) -> bytes:
         fill=lambda figure: _fill(figure, values),
         notes=tuple(_notes(values, subject)),
     )
-    return draw(picture, sheet)
+    return draw(picture, canvas)
 
 
-def _ordered(values: ClassValues) -> ClassValues:
+def _ordered(values: ClassValueArrays) -> ClassValueArrays:
     """Keep the labels' order where all classes fit; else put the worst ones first."""
     kept = values.worst(MOST_ROWS)
     if len(kept.labels) == kept.total:
@@ -46,7 +46,7 @@ def _ordered(values: ClassValues) -> ClassValues:
     return kept.taken(order[::-1] if kept.indices[0].higher_is_better is False else order)
 
 
-def _notes(values: ClassValues, subject: Subject) -> list[str]:
+def _notes(values: ClassValueArrays, subject: ReportSubject) -> list[str]:
     notes = [values.left_out] if values.left_out else []
     marks = ["Dots are values"]
     if np.isfinite(values.low).any():
@@ -56,7 +56,7 @@ def _notes(values: ClassValues, subject: Subject) -> list[str]:
     return [*notes, "; ".join(marks) + "."]
 
 
-def _fill(figure: "Figure", values: ClassValues) -> None:
+def _fill(figure: "Figure", values: ClassValueArrays) -> None:
     panels = figure.subplots(1, len(values.indices), sharey=True, squeeze=False)[0]
     rows = np.arange(len(values.labels))
     room = figure.get_figwidth() / len(panels)
@@ -69,7 +69,7 @@ def _fill(figure: "Figure", values: ClassValues) -> None:
     first.set_ylim(len(rows) - 0.4, -0.6)
 
 
-def _plot(axes: "Axes", rows: Array, values: ClassValues, number: int) -> None:
+def _plot(axes: "Axes", rows: Array, values: ClassValueArrays, number: int) -> None:
     """Draw one index of all classes."""
     row, low, high = (part[number] for part in (values.values, values.low, values.high))
     colours = palette()

@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.report.figures.class_values import ClassValues
+from rprime.report.figures.class_values import ClassValueArrays
 from rprime.report.figures.confusion import about
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import Picture, Sheet, draw, named
+from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.figures.ticks import number_values
-from rprime.report.subject import Subject
+from rprime.report.subject import ReportSubject
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,20 +23,20 @@ _MARKED = 24
 """Spokes up to which every value has a dot."""
 
 
-def draw_radar(subject: Subject, sheet: Sheet) -> bytes:
+def draw_radar(subject: ReportSubject, canvas: Canvas) -> bytes:
     """Draw the per-class indices of an evaluation, and its baseline where it has one."""
-    values = ClassValues.of(subject).worst(MOST_SPOKES)
+    values = ClassValueArrays.of(subject).worst(MOST_SPOKES)
     picture = Picture(
         title=values.title,
         about=about(subject),
-        height=0.72 * sheet.inches,
+        height=0.72 * canvas.inches,
         fill=lambda figure: _fill(figure, values, _outlines(values, subject)),
         notes=(*_notes(values), "The circles are labelled: their centre is not zero."),
     )
-    return draw(picture, sheet)
+    return draw(picture, canvas)
 
 
-def _outlines(values: ClassValues, subject: Subject) -> list[tuple[str, Array]]:
+def _outlines(values: ClassValueArrays, subject: ReportSubject) -> list[tuple[str, Array]]:
     """Give what goes around the circle: every index or, of one, the candidate and its baseline."""
     if len(values.indices) > 1 or not values.compared:
         found = zip(values.indices, values.values, strict=True)
@@ -45,7 +45,7 @@ def _outlines(values: ClassValues, subject: Subject) -> list[tuple[str, Array]]:
     return [(named(subject.title), values.values[0]), (before, values.baseline[0])]
 
 
-def _notes(values: ClassValues) -> list[str]:
+def _notes(values: ClassValueArrays) -> list[str]:
     notes = [values.left_out] if values.left_out else []
     undefined = int(np.isnan(values.values).sum())
     if undefined:
@@ -53,7 +53,7 @@ def _notes(values: ClassValues) -> list[str]:
     return notes
 
 
-def _fill(figure: "Figure", values: ClassValues, outlines: list[tuple[str, Array]]) -> None:
+def _fill(figure: "Figure", values: ClassValueArrays, outlines: list[tuple[str, Array]]) -> None:
     axes: Any = figure.add_subplot(projection="polar")
     k = len(values.labels)
     angles = np.arange(k) * 2 * np.pi / max(k, 1)
@@ -92,7 +92,7 @@ def _scale(axes: "PolarAxes", outlines: list[tuple[str, Array]]) -> None:
     axes.yaxis.set_tick_params(labelsize=7.5, labelcolor=palette().soft)
 
 
-def _name_spokes(axes: "PolarAxes", angles: Array, values: ClassValues) -> None:
+def _name_spokes(axes: "PolarAxes", angles: Array, values: ClassValueArrays) -> None:
     """Name the classes around the circle, along their spokes where they are many."""
     axes.set_theta_zero_location("N")
     axes.set_theta_direction(-1)

@@ -45,7 +45,7 @@ class TooMuchToDrawError(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Sheet:
+class Canvas:
     """The form and size of a figure.
 
     Parameters
@@ -89,7 +89,7 @@ class Picture:
     notes: tuple[str, ...] = ()
 
 
-def draw(picture: Picture, sheet: Sheet) -> bytes:
+def draw(picture: Picture, canvas: Canvas) -> bytes:
     """Draw a picture.
 
     Raises
@@ -105,7 +105,7 @@ def draw(picture: Picture, sheet: Sheet) -> bytes:
     with _DRAWING, mpl.rc_context(style), warnings.catch_warnings():
         # What the font of a PNG lacks is drawn as a box; in an SVG the reader's font has it.
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
-        return _saved(_filled(picture, sheet), picture, sheet)
+        return _saved(_filled(picture, canvas), picture, canvas)
 
 
 def library() -> str:
@@ -180,12 +180,12 @@ class _Lines:
         return [(line, self) for line in wrap(text, int(width / self.letter))]
 
 
-def _filled(picture: Picture, sheet: Sheet) -> "Figure":
+def _filled(picture: Picture, canvas: Canvas) -> "Figure":
     """Draw the plot between its title and its notes."""
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    colours, width = palette(), sheet.inches
+    colours, width = palette(), canvas.inches
     room = width - 2 * MARGIN
     head = [
         *_Lines(12, "bold", colours.ink, 0.27, 0.112).wrapped(picture.title, room),
@@ -213,10 +213,10 @@ def _write(figure: "Figure", lines: list[tuple[str, _Lines]], top: float) -> Non
         figure.text(MARGIN / width, top / height, text, va="bottom", **style)
 
 
-def _saved(figure: "Figure", picture: Picture, sheet: Sheet) -> bytes:
+def _saved(figure: "Figure", picture: Picture, canvas: Canvas) -> bytes:
     image = BytesIO()
-    if sheet.form == "png":
-        dpi = PIXELS * sheet.scale
+    if canvas.form == "png":
+        dpi = PIXELS * canvas.scale
         figure.savefig(image, format="png", dpi=dpi, metadata={"Title": picture.title})
     else:
         title = ", ".join(filter(None, (picture.title, picture.about)))

@@ -10,7 +10,7 @@ from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.studies.correlation import Box, box
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import Picture, Sheet, draw, named
+from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.figures.ticks import label_steps, number_values, turns, width_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _APART = 0.15
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class FigureStep:
     """An evaluation of a history: what it is called, and the verdict on it."""
 
     name: str
@@ -46,7 +46,7 @@ class ClassHistory:
     """
 
     index: Index
-    steps: tuple[Step, ...]
+    steps: tuple[FigureStep, ...]
     labels: tuple[str, ...]
     values: Array
 
@@ -66,24 +66,24 @@ class End:
     colour: str
 
 
-def draw_nothing(title: str, about: str, sheet: Sheet) -> bytes:
+def draw_nothing(title: str, about: str, canvas: Canvas) -> bytes:
     """Draw that there is no evaluation."""
 
     def fill(figure: "Figure") -> None:
         look = {"ha": "center", "va": "center", "color": palette().soft}
         figure.text(0.5, 0.4, "No evaluation fits.", look)
 
-    return draw(Picture(title, about, HEIGHT / 3, fill), sheet)
+    return draw(Picture(title, about, HEIGHT / 3, fill), canvas)
 
 
-def height_of(steps: Sequence[Step]) -> float:
+def height_of(steps: Sequence[FigureStep]) -> float:
     """Give the height of a plot with the names below it."""
     names = [named(step.name) for step in steps]
     return HEIGHT + (width_of(names) if turns(names) else 0.0)
 
 
 def panels(
-    figure: "Figure", titles: Sequence[str], steps: Sequence[Step], sheet: Sheet
+    figure: "Figure", titles: Sequence[str], steps: Sequence[FigureStep], canvas: Canvas
 ) -> "list[Axes]":
     """Make a panel for each title, one above the other, with the steps below the last one."""
     found: list[Axes] = list(figure.subplots(len(titles), 1, sharex=True, squeeze=False)[:, 0])
@@ -96,7 +96,7 @@ def panels(
         if len(titles) > 1:
             axes.set_title(title)
     names = [named(step.name) for step in steps]
-    label_steps(found[-1].xaxis, names, sheet.inches - _BESIDE)
+    label_steps(found[-1].xaxis, names, canvas.inches - _BESIDE)
     return found
 
 

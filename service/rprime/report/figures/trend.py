@@ -8,11 +8,11 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.report.decimals import decimal
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import Picture, Sheet, TooMuchToDrawError, draw, named
+from rprime.report.figures.sheet import Canvas, Picture, TooMuchToDrawError, draw, named
 from rprime.report.figures.steps import (
     MOST_MARKED,
     End,
-    Step,
+    FigureStep,
     draw_nothing,
     height_of,
     last_of,
@@ -48,16 +48,16 @@ class Course:
 
 
 @dataclass(frozen=True, eq=False)
-class Trend:
+class TrendLines:
     """Courses over the same steps."""
 
     title: str
     about: str
-    steps: tuple[Step, ...]
+    steps: tuple[FigureStep, ...]
     courses: tuple[Course, ...]
 
 
-def draw_trend(trend: Trend, sheet: Sheet) -> bytes:
+def draw_trend(trend: TrendLines, canvas: Canvas) -> bytes:
     """Draw values with their intervals over a history.
 
     Raises
@@ -71,20 +71,20 @@ def draw_trend(trend: Trend, sheet: Sheet) -> bytes:
             "fewer indices, or one `model`."
         )
     if not trend.steps:
-        return draw_nothing(trend.title, trend.about, sheet)
+        return draw_nothing(trend.title, trend.about, canvas)
     known = any(np.isfinite(course.low).any() for course in trend.courses)
     picture = Picture(
         title=trend.title,
         about=trend.about,
         height=height_of(trend.steps),
-        fill=lambda figure: _fill(figure, trend, sheet),
+        fill=lambda figure: _fill(figure, trend, canvas),
         notes=("Bands: the interval of each value by itself.",) if known else (),
     )
-    return draw(picture, sheet)
+    return draw(picture, canvas)
 
 
-def _fill(figure: "Figure", trend: Trend, sheet: Sheet) -> None:
-    (axes,) = panels(figure, [trend.title], trend.steps, sheet)
+def _fill(figure: "Figure", trend: TrendLines, canvas: Canvas) -> None:
+    (axes,) = panels(figure, [trend.title], trend.steps, canvas)
     for number, course in enumerate(trend.courses):
         _plot(axes, course, number, marked=len(trend.steps) <= MOST_MARKED)
     _mark_verdicts(axes, trend)
@@ -99,7 +99,7 @@ def _plot(axes: "Axes", course: Course, number: int, *, marked: bool) -> None:
     line.set(gid=f"course-{number + 1}", marker="o" if marked else "", markersize=4)
 
 
-def _mark_verdicts(axes: "Axes", trend: Trend) -> None:
+def _mark_verdicts(axes: "Axes", trend: TrendLines) -> None:
     """Mark the evaluations whose gate did not pass, by shape as well as by colour."""
     handles = []
     for verdict, (marker, words) in _VERDICTS.items():
@@ -123,7 +123,7 @@ def _mark_verdicts(axes: "Axes", trend: Trend) -> None:
         axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(-0.02, 1), ncols=2)
 
 
-def _ends(trend: Trend) -> list[End]:
+def _ends(trend: TrendLines) -> list[End]:
     ends = []
     for number, course in enumerate(trend.courses):
         last = last_of(course.places, course.values)

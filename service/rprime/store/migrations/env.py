@@ -3,7 +3,7 @@
 from alembic import context
 
 from rprime.store.schema import metadata
-from rprime.store.upgrading import VERSION_TABLE
+from rprime.store.schema_version import VERSION_TABLE
 
 context.configure(
     connection=context.config.attributes["connection"],

@@ -1,0 +1,21 @@
+"""From the bytes of a request to its answer, without HTTP: for the routes and in-process."""
+
+from rprime.application.compare import compare_request
+from rprime.application.lint import lint_request
+from rprime.application.request import (
+    EvaluationRequest,
+    parse_batch,
+    parse_request,
+    read_request,
+    validate_request,
+)
+
+__all__ = [
+    "EvaluationRequest",
+    "compare_request",
+    "lint_request",
+    "parse_batch",
+    "parse_request",
+    "read_request",
+    "validate_request",
+]

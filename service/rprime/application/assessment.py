@@ -1,0 +1,194 @@
+"""Review: a candidate held against a baseline and judged by a gate."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from rprime.core.catalog import SCORE_KEYS
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.gates.gate import run_gate
+from rprime.core.gates.result import GateResult
+from rprime.core.gates.rules import Gate
+from rprime.core.options import Options
+from rprime.core.selection import default_keys
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
+from rprime.evidence import Evidence
+from rprime.problems.problem import Problem, Violation
+from rprime.report.comparison import render_comparison
+from rprime.report.gate import render_gate
+from rprime.schemas.provenance import TestSet
+
+MOST_COMPARED = 10_000
+"""Classes of either side of a comparison, which names the differences of all of them."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class BaselineSide:
+    """The baseline of a review, and how it was found.
+
+    Parameters
+    ----------
+    side
+        Its evidence.
+    requested, resolved, why
+        What was asked for; the id of a stored evaluation, None for evidence in the request; and
+        why it is this one.
+    identity
+        The same for the same baseline: its id, or the digest of its evidence.
+    """
+
+    side: Side
+    requested: dict[str, Any]
+    resolved: str | None
+    why: str
+    identity: str
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Assessment:
+    """A candidate, what it is compared with, and what is demanded of it.
+
+    Parameters
+    ----------
+    candidate, baseline_side
+        Opponent None: there is no baseline.
+    options
+        Of the evaluation; the comparison has, besides, the indices of the gate.
+    gate
+        None: nothing is demanded.
+    look
+        How often this test set has been looked at, this time included; None: nobody counted.
+    missing
+        Why there is no baseline where one was asked for.
+
+    Raises
+    ------
+    Problem
+        422 if there are more classes than a comparison has.
+    """
+
+    candidate: Side
+    baseline_side: BaselineSide | None
+    options: Options
+    gate: Gate | None
+    look: int | None = None
+    missing: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.baseline_side is None:
+            return
+        size = max(len(self.candidate.labels), len(self.baseline_side.side.labels))
+        if size > MOST_COMPARED:
+            detail = (
+                f"There are {size:,} classes; a comparison has at most {MOST_COMPARED:,}. "
+                "Evaluate each side alone, or merge classes."
+            )
+            raise Problem(
+                "invalid_request", errors=[Violation("/baseline", "too_many_classes", detail)]
+            )
+
+    @property
+    def spends(self) -> bool:
+        """Whether every look at the test set makes the gate stricter."""
+        return self.gate is not None and self.gate.looks == "spend"
+
+    @property
+    def compared(self) -> Options:
+        """The options, with the indices that the gate needs."""
+        asked = self.options.indices
+        if self.gate is None:
+            return self.options
+        if asked is None:
+            # An index of scores that were not sent is none of those that come by themselves.
+            if SCORE_KEYS.isdisjoint(self.gate.indices):
+                return self.options
+            asked = default_keys(scored=self.candidate.scores is not None)
+        return replace(self.options, indices=tuple(dict.fromkeys(asked + self.gate.indices)))
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The comparison with the baseline, where there is one."""
+        if self.baseline_side is None:
+            return None
+        return compare(self.candidate, self.baseline_side.side, self.compared)
+
+    @cached_property
+    def verdict(self) -> GateResult | None:
+        """The verdict of the gate, where there is one."""
+        if self.gate is None:
+            return None
+        today = datetime.now(UTC).date()
+        return run_gate(
+            self.gate,
+            self.candidate,
+            self.comparison,
+            self.compared,
+            today=today,
+            look=self.look or 1,
+        )
+
+    @cached_property
+    def members(self) -> dict[str, bytes]:
+        """What it adds to a report, as JSON by name."""
+        return dict(self._members())
+
+    def _members(self) -> Iterator[tuple[str, bytes]]:
+        if self.missing is not None:
+            yield "comparison", b"null"
+        if self.comparison is not None and self.baseline_side is not None:
+            source = {
+                "requested": self.baseline_side.requested,
+                "resolved": self.baseline_side.resolved,
+                "why": self.baseline_side.why,
+            }
+            yield "comparison", render_comparison(self.comparison, source)
+        if self.verdict is not None:
+            yield "gate", render_gate(self.verdict)
+
+    @property
+    def warnings(self) -> tuple[Warning, ...]:
+        """What weakens the comparison or the verdict."""
+        found = [part.warnings for part in (self.comparison, self.verdict) if part is not None]
+        return (*self.notices, *(warning for warnings in found for warning in warnings))
+
+    @property
+    def notices(self) -> tuple[Warning, ...]:
+        """Warnings about what the comparison and the verdict could not know."""
+        found = []
+        if self.missing is not None:
+            found.append(Warning("no_baseline", "/comparison", self.missing, _BASELINES))
+        if self.spends and self.look is None:
+            found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, _LOOKS))
+        return tuple(found)
+
+
+_BASELINES = "docs/gates.md#baselines"
+_LOOKS = "docs/gates.md#repeated-looks"
+_NOT_COUNTED = (
+    "The gate spends its level over looks at one test set, but nobody counts them: that takes a "
+    "`project` and a fingerprint of the test set. It was judged as the first look."
+)
+
+
+def side_of(evidence: Evidence, test_set: TestSet | None) -> Side:
+    """Give evidence as a side of a comparison.
+
+    Parameters
+    ----------
+    evidence
+        With items, their fingerprint identifies the test set.
+    test_set
+        What the request declares about it.
+    """
+    declared = test_set or TestSet()
+    return Side(
+        labels=evidence.labels,
+        table=evidence.table,
+        items=evidence.items,
+        fingerprint=evidence.fingerprint or declared.fingerprint,
+        test_set=declared.id,
+        scores=evidence.ranked,
+    )

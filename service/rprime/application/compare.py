@@ -1,0 +1,187 @@
+"""From the bytes of a request to compare to its answer."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import orjson
+
+from rprime import __version__, evidence
+from rprime.application.assessment import Assessment, side_of
+from rprime.application.request import (
+    EvidenceErrorsAsProblems,
+    ViolationCollector,
+    baseline_from_evidence,
+    class_limits,
+    gate_of,
+    is_reference,
+    reference_of,
+)
+from rprime.core.comparison.alignment import Side
+from rprime.evidence import Document, Evidence
+from rprime.problems.problem import Problem, Violation
+from rprime.schemas.request import ComparisonRest
+from rprime.settings import Limits
+
+if TYPE_CHECKING:
+    # Who compares in-process has no history, and needs no database for it.
+    from rprime.store import BaselineQuery, StoredEvaluation
+
+PARTS = ("candidate", "baseline", "options")
+
+
+def compare_request(
+    body: bytes, limits: Limits, stored_sides: "StoredSides | None" = None
+) -> tuple[bytes, str | None]:
+    """Compare what a request asks for.
+
+    Parameters
+    ----------
+    body
+        JSON, UTF-8.
+    limits
+        What a request may cost.
+    stored_sides
+        The history; None: there is none.
+
+    Returns
+    -------
+    The answer, JSON; and the verdict of the gate, where there is one.
+
+    Raises
+    ------
+    Problem
+        400, 409 or 422.
+    """
+    assessment = _assessment(body, limits, stored_sides)
+    return render_assessment(assessment), assessment.verdict.verdict if assessment.verdict else None
+
+
+def render_assessment(assessment: Assessment) -> bytes:
+    """Render a comparison as the JSON document of the contract."""
+    members = {"engine_version": orjson.dumps(__version__), **assessment.members}
+    members["warnings"] = orjson.dumps(assessment.warnings)
+    return b"{%b}" % b",".join(b'"%b":%b' % (k.encode(), v) for k, v in members.items())
+
+
+class StoredSides(Protocol):
+    """The stored evaluations that the caller may compare. The methods block."""
+
+    def find(self, identifier: str) -> "StoredEvaluation | None":
+        """Return an evaluation; None if the caller has none with this id."""
+
+    def side(self, stored: "StoredEvaluation") -> Side:
+        """Return an evaluation as a side of a comparison."""
+
+    def with_baseline(
+        self, assessment: Assessment, project: str, query: "BaselineQuery"
+    ) -> Assessment:
+        """Add the baseline that the query names in a project, or why there is none."""
+
+
+@dataclass(frozen=True)
+class CandidateSide:
+    """One side: evidence from the request, or an evaluation of the history."""
+
+    side: Side
+    evidence: Evidence | None = None
+    stored: "StoredEvaluation | None" = None
+
+
+def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None") -> Assessment:
+    with EvidenceErrorsAsProblems():
+        document = evidence.parse(body, limits.json_depth, PARTS)
+    faults = ViolationCollector(document)
+    wanted = faults.validated(ComparisonRest)
+    if wanted is None or not {"candidate", "baseline"} <= document.inner.keys():
+        faults.refuse()
+        raise Problem("invalid_request")
+    candidate = _candidate(wanted, document.inner["candidate"], faults, limits, stored_sides)
+    matrices: Any = {}
+    if "options" in document.inner:
+        size = len(candidate.side.labels)
+        matrices = faults.read(lambda: evidence.read_matrices(document.inner["options"], size))
+    other_side = _other_side(wanted, document, candidate, faults, limits)
+    faults.refuse()
+    options = wanted.options.options(matrices, limits.top_confusions)
+    assessment = Assessment(
+        candidate=candidate.side,
+        baseline_side=None,
+        options=options,
+        gate=gate_of(wanted.gates, options),
+    )
+    if other_side is not None:
+        return replace(
+            assessment, baseline_side=baseline_from_evidence(other_side, wanted.baseline)
+        )
+    return _from_history(assessment, candidate, wanted, stored_sides)
+
+
+def _candidate(
+    wanted: ComparisonRest,
+    source: Document,
+    faults: ViolationCollector,
+    limits: Limits,
+    stored_sides: "StoredSides | None",
+) -> CandidateSide:
+    identifier = wanted.candidate.evaluation
+    if identifier is None:
+        read = faults.read(lambda: evidence.read(source, class_limits(limits)))
+        faults.refuse()
+        assert read is not None  # noqa: S101 (nothing was refused)
+        return CandidateSide(side_of(read, wanted.candidate.test_set), evidence=read)
+    if len(source.names) > 1:
+        raise _refusal("/candidate", "several_kinds", "A stored evaluation stands alone.")
+    stored_sides = _opened(stored_sides)
+    stored = stored_sides.find(identifier)
+    if stored is None:
+        raise _refusal("/candidate/evaluation", "unknown_evaluation", "There is no such one.")
+    return CandidateSide(stored_sides.side(stored), stored=stored)
+
+
+def _other_side(
+    wanted: ComparisonRest,
+    document: Document,
+    candidate: CandidateSide,
+    faults: ViolationCollector,
+    limits: Limits,
+) -> Evidence | None:
+    """Read the baseline; None where it is in the history, or wrong."""
+    source, other = document.inner["candidate"], document.inner["baseline"]
+    if is_reference(other, faults) or wanted.baseline.ways:
+        return None
+    if candidate.evidence is None:
+        return faults.read(lambda: evidence.read(other, class_limits(limits)))
+    read = candidate.evidence
+    return faults.read(lambda: evidence.read_baseline(other, source, read, class_limits(limits)))
+
+
+def _from_history(
+    assessment: Assessment,
+    candidate: CandidateSide,
+    wanted: ComparisonRest,
+    stored_sides: "StoredSides | None",
+) -> Assessment:
+    """Look the baseline up: by its id, or by a name in the project of the candidate."""
+    query = reference_of(wanted.baseline)
+    assert query is not None  # noqa: S101 (it is no evidence)
+    stored_sides = _opened(stored_sides)
+    project = None if candidate.stored is None else candidate.stored.project
+    if query.by == "evaluation":
+        found = stored_sides.find(query.name)
+        if found is None:
+            return replace(assessment, missing="There is no evaluation with this id.")
+        project = found.project
+    if project is None:
+        detail = "A name is looked up in the project of a stored candidate; else give an id."
+        raise _refusal("/baseline", "needs_project", detail)
+    return stored_sides.with_baseline(assessment, project, query)
+
+
+def _opened(stored_sides: "StoredSides | None") -> "StoredSides":
+    if stored_sides is None:
+        raise Problem("no_store")
+    return stored_sides
+
+
+def _refusal(pointer: str, code: str, detail: str) -> Problem:
+    return Problem("invalid_request", errors=[Violation(pointer, code, detail)])

@@ -1,0 +1,138 @@
+"""From the bytes of a request for discrimination lines to its answer."""
+
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+import orjson
+from pydantic import BaseModel
+
+from rprime import evidence
+from rprime.application.request import EvidenceErrorsAsProblems, ViolationCollector
+from rprime.core.catalog import find
+from rprime.core.index import Index
+from rprime.core.studies.discrimination import Line, TracedIndex, discriminate
+from rprime.evidence import Document
+from rprime.problems.problem import Problem, Violation, pointer
+from rprime.schemas.studies import DiscriminationRequest, IndexOfClass
+from rprime.settings import Limits
+
+MOST_LINES = 5_000
+MOST_WORK = 30_000_000
+"""Cells of the tables, or of the grid where it has more, for all lines; some seconds."""
+
+Model = TypeVar("Model", bound=BaseModel)
+
+
+def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
+    """Trace the discrimination lines that a request asks for.
+
+    Raises
+    ------
+    Problem
+        400 or 422.
+    """
+    asked = validated(DiscriminationRequest, opened(body, limits))
+    refuse(_misplaced(asked))
+    refuse(_too_much(asked))
+    subjects = [
+        TracedIndex(_index(entry), entry.class_ if isinstance(entry, IndexOfClass) else None)
+        for entry in asked.indices
+    ]
+    return [line for k in asked.k for line in discriminate(subjects, k, asked.p, asked.resolution)]
+
+
+def discrimination_document(lines: Iterable[Line]) -> bytes:
+    """Render lines as the JSON document of the contract."""
+    return orjson.dumps({"lines": [_line(line) for line in lines]})
+
+
+def opened(body: bytes, limits: Limits) -> Document:
+    """Parse a request for a study.
+
+    Raises
+    ------
+    Problem
+        400 if it cannot be read.
+    """
+    with EvidenceErrorsAsProblems():
+        return evidence.parse(body, limits.json_depth, ())
+
+
+def validated(model: type[Model], document: Document) -> Model:
+    """Validate a request for a study.
+
+    Raises
+    ------
+    Problem
+        422.
+    """
+    faults = ViolationCollector(document)
+    for name in document.arrays:
+        detail = f"A study takes no evidence: leave `{name}` out."
+        faults.violations.append(Violation("", "unknown_field", detail))
+    asked = faults.validated(model)
+    faults.refuse()
+    assert asked is not None  # noqa: S101 (nothing was refused)
+    return asked
+
+
+def refuse(errors: Iterable[Violation]) -> None:
+    """Refuse a request with all that is wrong with it.
+
+    Raises
+    ------
+    Problem
+        422, if there is anything.
+    """
+    if found := list(errors):
+        raise Problem("invalid_request", errors=found)
+
+
+def _index(entry: str | IndexOfClass) -> Index:
+    found = _found(entry)
+    assert found is not None  # noqa: S101 (what has none was refused)
+    return found
+
+
+def _found(entry: str | IndexOfClass) -> Index | None:
+    return find("overall", entry) if isinstance(entry, str) else find("class", entry.index)
+
+
+def _misplaced(asked: DiscriminationRequest) -> Iterator[Violation]:
+    """Find indices that there are not in the scope, or not for every number of classes."""
+    for i, entry in enumerate(asked.indices):
+        place, index = pointer("indices", i), _found(entry)
+        if index is None and isinstance(entry, str):
+            detail = "The index is per class: name the class, as {index, class}."
+            yield Violation(place, "needs_class", detail)
+        elif index is None:
+            yield Violation(f"{place}/class", "no_class", "The index has no value for a class.")
+        elif index.needs is not None:
+            detail = f"The index needs the option `{index.needs}`, which a study does not take."
+            yield Violation(place, "option_missing", detail)
+        if isinstance(entry, IndexOfClass) and entry.class_ > min(asked.k):
+            detail = "The class is larger than the smallest number of classes in `k`."
+            yield Violation(f"{place}/class", "no_such_class", detail)
+
+
+def _too_much(asked: DiscriminationRequest) -> Iterator[Violation]:
+    lines = len(asked.indices) * len(asked.p)
+    grids = [asked.resolution * max(asked.resolution, k * k) for k in asked.k]
+    if lines * len(asked.k) > MOST_LINES or lines * sum(grids) > MOST_WORK:
+        detail = (
+            "It would take too long. Ask for fewer indices, fewer values of k and p, smaller "
+            "values of k, or a lower resolution."
+        )
+        yield Violation("", "too_much", detail)
+
+
+def _line(line: Line) -> dict[str, object]:
+    found: dict[str, object] = {
+        "index": line.subject.index.key,
+        "class": line.subject.class_,
+        "k": line.k,
+        "p": line.p,
+        "points": line.points.tolist(),
+        "prefers": line.prefers,
+    }
+    return found if line.reason is None else {**found, "reason": line.reason}

@@ -1,0 +1,221 @@
+"""Answers to large requests, complete wherever nothing is to be kept."""
+
+import hashlib
+from dataclasses import dataclass, replace
+from typing import IO, Protocol, cast
+
+from rprime import __version__
+from rprime.application.columns_request import parse_columns_request, read_columns_request
+from rprime.application.request import EvaluationRequest, read_request
+from rprime.core.evaluate import Evaluation
+from rprime.evidence import Kind
+from rprime.evidence.reader import Kind as EvidenceKind
+from rprime.problems.problem import Problem
+from rprime.report.formats import Format
+from rprime.report.subject import ReportSubject
+from rprime.server.inflating import Inflated, inflated_bound, too_large
+from rprime.server.worker_limits import WorkerLimits
+from rprime.settings import Limits
+from rprime.store import ids
+
+_SLACK = 64 << 20
+"""Bytes of memory for what has nothing to do with the size of a body."""
+_TIMES_JSON = 24
+"""How many times its size parsed JSON may take: a short string has 60 bytes in Python."""
+
+
+@dataclass(frozen=True, eq=False)
+class ResponseOptions:
+    """What is asked of a large body.
+
+    Parameters
+    ----------
+    limits
+        What a request may cost.
+    form
+        Of the answer; None: JSON.
+    with_table
+        Whether the report has the table itself.
+    kind
+        Of columns; None: the body is JSON.
+    encoding
+        In which columns are sent.
+    request
+        The members of the request that stand beside columns, JSON.
+    """
+
+    limits: Limits
+    form: Format | None
+    with_table: bool
+    kind: Kind | None = None
+    encoding: str = "identity"
+    request: bytes = b""
+
+
+class Received(Protocol):
+    """A body as it comes in."""
+
+    received: int
+
+    def read(self, size: int = -1, /) -> bytes:
+        """Return so many bytes, fewer only at the end."""
+
+    def keep(self, size: int) -> None:
+        """Tell the service of bytes that are kept in memory until the answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class RenderedReport:
+    """A report that is not kept, its kind of evidence, and the verdict of its gate, if any."""
+
+    content: bytes
+    evidence: EvidenceKind
+    verdict: str | None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A defect in a worker: the types and places of the exceptions, for the log."""
+
+    trace: str
+
+
+@dataclass(frozen=True, eq=False)
+class UnstoredEvaluation:
+    """A request that is to be kept, and the digest of its body."""
+
+    evaluation_request: EvaluationRequest
+    payload: bytes
+
+
+def render_report(
+    evaluation_request: EvaluationRequest,
+    evaluation: Evaluation,
+    form: Format | None,
+    *,
+    with_table: bool,
+) -> bytes:
+    """Render a report that is not kept; form None: JSON."""
+    if form is None:
+        return evaluation_request.report(evaluation, with_table=with_table)
+    return form.render(report_subject(evaluation_request, evaluation))
+
+
+def evaluate_and_render(
+    evaluation_request: EvaluationRequest, options: ResponseOptions
+) -> RenderedReport:
+    """Evaluate what is not to be kept."""
+    content = render_report(
+        evaluation_request,
+        evaluation_request.evaluate(),
+        options.form,
+        with_table=options.with_table,
+    )
+    return RenderedReport(content, evaluation_request.evidence.kind, evaluation_request.verdict)
+
+
+def evaluate_json(body: Received, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
+    """Answer a large request as far as that is possible without a store.
+
+    Raises
+    ------
+    Problem
+        400, 413 or 422; 503 if there is no room to put the body aside.
+    """
+    try:
+        return _answered(body, options)
+    except MemoryError:
+        pass
+    # Only here what was read has been given back, so that there is memory for an answer.
+    raise Problem("body_too_large", _NO_MEMORY)
+
+
+_NO_MEMORY = (
+    "Reading the body takes more memory than one request may have. Write fewer rows in each record "
+    "batch, row group or page, or send a confusion matrix or `cells`."
+)
+
+
+def _answered(body: Received, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
+    evaluation_request, payload = (_columns if options.kind else _json)(body, options)
+    if evaluation_request.store_request is None:
+        return evaluate_and_render(evaluation_request, options)
+    return UnstoredEvaluation(evaluation_request, payload or _digests(evaluation_request))
+
+
+def _json(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
+    content = body.read()
+    limits = WorkerLimits(_SLACK + _TIMES_JSON * len(content))
+    evaluation_request = read_request(content, options.limits, keeping=True)
+    limits.lift()
+    return evaluation_request, hashlib.sha256(content).digest()
+
+
+def _columns(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
+    assert options.kind is not None  # noqa: S101 (else it is JSON)
+    most = options.limits.other_body_bytes
+    # What is read at once and what is kept of it are each within the limit of a body.
+    limits = WorkerLimits(_SLACK + most)
+    left = 2 * most
+
+    def hold(size: int) -> None:
+        nonlocal left
+        left -= size
+        if left < 0:
+            raise too_large(most)
+        limits.extend(size)
+        body.keep(size)
+
+    stream = cast("IO[bytes]", body)
+    if options.encoding != "identity":
+        bound = lambda: inflated_bound(most, body.received)  # noqa: E731 (read in one place)
+        stream = cast("IO[bytes]", Inflated(stream, options.encoding, bound))
+    asked = parse_columns_request(options.request, options.limits)
+    evaluation_request = read_columns_request(options.kind, stream, asked, options.limits, hold)
+    limits.lift()
+    return evaluation_request, b""
+
+
+def _digests(evaluation_request: EvaluationRequest) -> bytes:
+    """Identify what was sent by what was read, since nobody has the body any more."""
+    baseline_side = (
+        evaluation_request.assessment.baseline_side
+        if evaluation_request.assessment is not None
+        else None
+    )
+    identity = baseline_side.identity if baseline_side is not None else ""
+    return f"{evaluation_request.evidence.input_digest} {identity}".encode()
+
+
+def report_subject(
+    evaluation_request: EvaluationRequest, evaluation: Evaluation, identifier: str | None = None
+) -> ReportSubject:
+    """Return what a rendering shows of an evaluation.
+
+    Parameters
+    ----------
+    evaluation_request, evaluation
+        The request and its evaluation.
+    identifier
+        The id of the stored evaluation; None if it is not stored.
+    """
+    given, assessment = evaluation_request.given, evaluation_request.assessment
+    notices = assessment.notices if assessment else ()
+    baseline_side = assessment.baseline_side if assessment else None
+    stored = baseline_side is not None and baseline_side.resolved is not None
+    return ReportSubject(
+        evaluation=replace(evaluation, warnings=evaluation.warnings + notices),
+        engine_version=__version__,
+        comparison=assessment.comparison if assessment else None,
+        gate=assessment.verdict if assessment else None,
+        baseline=next(iter(baseline_side.requested.values())) if baseline_side and stored else None,
+        project=given.project,
+        model=given.model,
+        version=given.version,
+        branch=given.branch,
+        commit=given.commit,
+        id=identifier,
+        created_at=None if identifier is None else ids.created_at(identifier),
+        source=given.source,
+        input_digest=evaluation_request.evidence.input_digest,
+    )

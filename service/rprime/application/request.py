@@ -1,0 +1,418 @@
+"""From the bytes of a request to what the core takes; what is wrong becomes a problem."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from rprime import __version__, evidence
+from rprime.application.assessment import Assessment, BaselineSide, side_of
+from rprime.application.stored_options import StoreRequest, write_options
+from rprime.core.evaluate import Evaluation, evaluate
+from rprime.core.gates.rules import Gate, mistakes
+from rprime.core.options import Options
+from rprime.core.page import LARGEST_PAGE_VALUES
+from rprime.core.selection import select
+from rprime.evidence import Document, Evidence, InvalidEvidenceError, UnreadableBodyError
+from rprime.problems.problem import MOST_VIOLATIONS, Problem, Violation, pointer
+from rprime.report.document import render
+from rprime.schemas import request_fields
+from rprime.schemas.gate import Gates
+from rprime.schemas.provenance import WAYS, Provenance
+from rprime.schemas.request import BaselineRest, RequestOptions
+from rprime.settings import Limits
+
+if TYPE_CHECKING:
+    from rprime.store import BaselineQuery
+
+MOST_MEMBERS = 100
+"""Of a request, far beyond those that there are."""
+_NO_PROVENANCE = Provenance()
+LONGEST_NAME = 64
+"""Of an unknown field that is still compared with the known ones."""
+
+
+@dataclass(frozen=True, eq=False)
+class EvaluationRequest:
+    """A request that can be answered.
+
+    Parameters
+    ----------
+    given
+        The names and addresses that came with it.
+    store_request
+        What is kept of them; None where nothing is to be kept.
+    """
+
+    evidence: Evidence
+    options: Options
+    assessment: Assessment | None = None
+    given: Provenance = _NO_PROVENANCE
+    store_request: StoreRequest | None = None
+
+    def evaluate(self) -> Evaluation:
+        """Evaluate it on its own."""
+        evidence = self.evidence
+        return evaluate(
+            evidence.table,
+            evidence.labels,
+            self.options,
+            evidence.items,
+            scores=evidence.ranked,
+        )
+
+    def report(
+        self,
+        evaluation: Evaluation,
+        *,
+        with_table: bool = False,
+        members: Mapping[str, bytes] | None = None,
+    ) -> bytes:
+        """Render its evaluation as JSON, with further members that are JSON already."""
+        assessment = self.assessment
+        return render(
+            evaluation,
+            engine_version=__version__,
+            input_digest=self.evidence.input_digest,
+            members={**(members or {}), **(assessment.members if assessment else {})},
+            warnings=assessment.warnings if assessment else (),
+            with_table=with_table,
+        )
+
+    @property
+    def verdict(self) -> str | None:
+        """The verdict of the gate, None where nothing is demanded."""
+        found = self.assessment and self.assessment.verdict
+        return found.verdict if found else None
+
+
+def read_request(body: bytes, limits: Limits, *, keeping: bool = False) -> EvaluationRequest:
+    """Read a request.
+
+    Parameters
+    ----------
+    body
+        JSON, UTF-8.
+    limits
+        What a request may cost.
+    keeping
+        Whether the caller keeps what is to be kept.
+
+    Raises
+    ------
+    Problem
+        400 if it cannot be read, 422 if it cannot be evaluated, 409 if it is to be kept and the
+        caller does not keep it.
+    """
+    evaluation_request = validate_request(parse_request(body, limits), limits)
+    if evaluation_request.store_request is not None and not keeping:
+        raise Problem("no_store")
+    return evaluation_request
+
+
+def parse_request(body: bytes, limits: Limits) -> Document:
+    """Parse a request.
+
+    Raises
+    ------
+    Problem
+        As `read_request` does.
+    """
+    with EvidenceErrorsAsProblems():
+        return evidence.parse(body, limits.json_depth)
+
+
+def parse_batch(body: bytes, limits: Limits) -> list[Document]:
+    """Parse the requests of a batch.
+
+    Raises
+    ------
+    Problem
+        If the batch as a whole is wrong.
+    """
+    with EvidenceErrorsAsProblems():
+        outer, requests = evidence.parse_batch(body, limits.batch_requests, limits.json_depth)
+    if len(outer.names) > 1:
+        detail = "A batch has `requests` and nothing else; options belong into each of them."
+        raise Problem("invalid_request", errors=[Violation("", "unknown_field", detail)])
+    return requests
+
+
+def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
+    """Read a parsed request.
+
+    Raises
+    ------
+    Problem
+        422, with what is wrong with the options and the evidence together.
+    """
+    _refuse_flood(document)
+    bounds = class_limits(limits)
+    faults = ViolationCollector(document)
+    wanted = faults.validated(RequestOptions)
+    read = faults.read(lambda: evidence.read(document, bounds))
+    baseline = None
+    if read is not None and "baseline" in document.inner:
+        inner = document.inner["baseline"]
+        if not is_reference(inner, faults):
+            baseline = faults.read(lambda: evidence.read_baseline(inner, document, read, bounds))
+    faults.refuse()
+    assert wanted is not None  # noqa: S101 (nothing was refused)
+    assert read is not None  # noqa: S101 (nothing was refused)
+    _refuse_lacking(wanted, read.matrices)
+    if wanted.thresholds:
+        _refuse_strangers(wanted.thresholds, read)
+    options = wanted.options(read.matrices, limits.top_confusions)
+    _refuse_large_page(options, read)
+    assessment = _assessment(wanted, options, read, baseline)
+    return EvaluationRequest(read, options, assessment, wanted, _store_request(wanted, options))
+
+
+def is_reference(inner: Document, faults: "ViolationCollector") -> bool:
+    """Tell whether a baseline is a stored one; a fault where it is evidence as well."""
+    named = any(way in inner.names for way in WAYS)
+    if named and inner.arrays:
+        detail = "A baseline is evidence or names a stored evaluation, not both."
+        faults.violations.append(Violation(inner.pointer, "several_kinds", detail))
+    return named
+
+
+def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | None:
+    named = reference_of(wanted.baseline)
+    if wanted.project is None:
+        if named is not None:
+            detail = "A stored baseline is looked up in a project: name it in `project`."
+            raise Problem(
+                "invalid_request", errors=[Violation("/baseline", "needs_project", detail)]
+            )
+        return None
+    return StoreRequest(
+        project=wanted.project,
+        given=wanted,
+        asked=write_options(options, wanted.gates),
+        reference=named,
+    )
+
+
+def reference_of(rest: BaselineRest | None) -> "BaselineQuery | None":
+    """Give the stored baseline that a request names."""
+    if rest is None or not rest.ways:
+        return None
+    from rprime.store import BaselineQuery  # noqa: PLC0415 - only the history needs a database
+
+    return BaselineQuery(*rest.ways[0])
+
+
+def _assessment(
+    wanted: RequestOptions, options: Options, read: Evidence, baseline: Evidence | None
+) -> Assessment | None:
+    if baseline is None and wanted.gates is None and wanted.baseline is None:
+        return None
+    return Assessment(
+        candidate=side_of(read, wanted.test_set),
+        baseline_side=None
+        if baseline is None or wanted.baseline is None
+        else baseline_from_evidence(baseline, wanted.baseline),
+        options=options,
+        gate=gate_of(wanted.gates, options),
+    )
+
+
+def baseline_from_evidence(read: Evidence, rest: BaselineRest) -> BaselineSide:
+    """Give a baseline that came as evidence in the request."""
+    return BaselineSide(
+        side=side_of(read, rest.test_set),
+        requested={"evidence": read.kind},
+        resolved=None,
+        why="It came with the request.",
+        identity=read.input_digest,
+    )
+
+
+def gate_of(
+    gates: Gates | None, options: Options, place: tuple[str, ...] = ("gates",)
+) -> Gate | None:
+    """Give a gate as the core takes it.
+
+    Raises
+    ------
+    Problem
+        422 if the catalog cannot answer it.
+    """
+    if gates is None:
+        return None
+    gate = gates.core()
+    errors = [
+        Violation(pointer(*place, *mistake.place), mistake.code, str(mistake))
+        for mistake in mistakes(gate, options)
+    ]
+    if errors:
+        raise Problem("invalid_request", errors=errors)
+    return gate
+
+
+def class_limits(limits: Limits) -> evidence.ClassLimits:
+    """Give how many classes evidence may have."""
+    return evidence.ClassLimits(dense=limits.dense_classes, sparse=limits.sparse_classes)
+
+
+ModelT = TypeVar("ModelT", bound=BaseModel)
+ReadT = TypeVar("ReadT")
+
+
+class ViolationCollector:
+    """Everything that is wrong with a document, gathered to be told at once.
+
+    Parameters
+    ----------
+    document
+        Parsed.
+    """
+
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.violations: list[Violation] = []
+
+    def validated(self, model: type[ModelT]) -> ModelT | None:
+        """Validate what is no array; None where it is wrong."""
+        try:
+            return model.model_validate(self.document.rest)
+        except ValidationError as error:
+            self.violations.extend(_violations(error, self.document))
+            return None
+
+    def read(self, reading: Callable[[], ReadT]) -> ReadT | None:
+        """Read arrays; None where they are wrong."""
+        try:
+            return reading()
+        except InvalidEvidenceError as error:
+            self.violations.extend(Violation(f.pointer, f.code, f.detail) for f in error.faults)
+            return None
+
+    def refuse(self) -> None:
+        """Refuse the document if anything is wrong with it.
+
+        Raises
+        ------
+        Problem
+            422.
+        """
+        if self.violations:
+            raise Problem("invalid_request", errors=self.violations)
+
+
+class EvidenceErrorsAsProblems:
+    """Turns what `rprime.evidence` raises into problems."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, UnreadableBodyError):
+            raise Problem("unreadable_body", str(error)) from None
+        if isinstance(error, InvalidEvidenceError):
+            errors = [Violation(f.pointer, f.code, f.detail) for f in error.faults]
+            raise Problem("invalid_request", errors=errors) from None
+
+
+def _refuse_flood(document: Document) -> None:
+    # Each unknown member costs some microseconds, and only the first ones are told.
+    if len(document.rest) > MOST_MEMBERS:
+        detail = f"The object has more than {MOST_MEMBERS} members; hardly any of them is known."
+        raise Problem("invalid_request", errors=[Violation("", "unknown_field", detail)])
+
+
+def _refuse_lacking(wanted: RequestOptions, matrices: Mapping[str, Any]) -> None:
+    errors = [
+        Violation(pointer("indices", i), "option_missing", f"It needs the option `{option}`.")
+        for i, option in wanted.lacking(matrices)
+    ]
+    if errors:
+        raise Problem("invalid_request", errors=errors)
+
+
+def _refuse_large_page(options: Options, read: Evidence) -> None:
+    if options.classes is None:
+        return
+    indices = select(options, scored=read.scores is not None).reported
+    if min(options.classes.limit, read.table.k) * indices > LARGEST_PAGE_VALUES:
+        detail = (
+            f"A report has at most {LARGEST_PAGE_VALUES:,} values of classes, and there are "
+            f"{indices} for each: ask for fewer classes at a time, or for fewer `indices`."
+        )
+        errors = [Violation("/classes/limit", "too_many_values", detail)]
+        raise Problem("invalid_request", errors=errors)
+
+
+def _refuse_strangers(thresholds: Mapping[str, float], read: Evidence) -> None:
+    unknown = sum(name not in read.labels for name in thresholds)
+    if unknown:
+        detail = f"{unknown} of the names are of no class; name classes as `labels` does."
+        raise Problem(
+            "invalid_request", errors=[Violation("/thresholds", "undeclared_label", detail)]
+        )
+
+
+def _violations(error: ValidationError, document: Document) -> Iterator[Violation]:
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    for found in errors[:MOST_VIOLATIONS]:
+        place = _trodden(found["loc"], document)
+        if found["type"] == "extra_forbidden":
+            detail = _unknown(place, document)
+            yield Violation(_place(place[:-1]), "unknown_field", detail)
+        else:
+            yield Violation(_place(place), found["type"], _sentence(found["msg"]))
+
+
+def _sentence(text: str) -> str:
+    return text if text.endswith(("?", ".")) else f"{text}."
+
+
+def _place(location: tuple[int | str, ...]) -> str:
+    """Give the pointer of a place, up to the first name that is the client's own."""
+    known = request_fields()
+    parts: list[int | str] = []
+    for part in location:
+        if isinstance(part, str) and part not in known:
+            break
+        parts.append(part)
+    return pointer(*parts)
+
+
+def _unknown(location: tuple[int | str, ...], document: Document) -> str:
+    """Say which member of an object is not known, without repeating its name."""
+    *outer, name = location
+    names = list(document.names) if not outer else list(_within(document.rest, outer))
+    detail = f"Member {names.index(str(name)) + 1} of the object has a name that is not known here."
+    near = get_close_matches(str(name)[:LONGEST_NAME], request_fields(), n=1)
+    return f"{detail} Did you mean `{near[0]}`?" if near else f"{detail} Leave it out."
+
+
+def _trodden(location: tuple[int | str, ...], document: Document) -> tuple[int | str, ...]:
+    """Leave out of a location what is no place: the names of the members of a union."""
+    content: Any = document.rest
+    parts = []
+    for i, part in enumerate(location):
+        if not isinstance(content, dict):
+            is_place = isinstance(part, int)
+        else:
+            # A member that is not there can only be the last part: one that is missing.
+            is_place = part in content or i == len(location) - 1
+        if is_place:
+            parts.append(part)
+            content = _member(content, part)
+    return tuple(parts)
+
+
+def _within(content: Any, location: list[int | str]) -> Any:  # noqa: ANN401 (any JSON value)
+    for part in location:
+        content = _member(content, part)
+    return content
+
+
+def _member(content: Any, part: int | str) -> Any:  # noqa: ANN401 (any JSON value)
+    if isinstance(content, dict):
+        return content.get(part)
+    return content[part] if isinstance(content, list) and isinstance(part, int) else None

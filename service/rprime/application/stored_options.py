@@ -1,0 +1,86 @@
+"""Origin: where an evaluation comes from, and how it was asked for, to be asked again later."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import orjson
+
+from rprime.core.options import SCORE_OPTIONS, Options
+from rprime.schemas.gate import Gates
+from rprime.schemas.provenance import Provenance
+
+if TYPE_CHECKING:
+    # Of the database, which whoever keeps nothing does without.
+    from rprime.store import BaselineQuery
+
+MATRICES = ("cost", "cell_weights", "kappa_weights")
+_DEFAULTS = Options()
+_NOT_KEPT = ("top_confusions", "classes", *SCORE_OPTIONS)
+"""How much is listed is a matter of each report; scores are not kept."""
+_KEPT = tuple(name for name in Options.__dataclass_fields__ if name not in _NOT_KEPT)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class StoreRequest:
+    """What is kept beside the evidence.
+
+    Parameters
+    ----------
+    project
+        Where.
+    given
+        The names and addresses of the request.
+    asked
+        The options and the gates, as `write_options` writes them.
+    reference
+        The stored baseline that is asked for.
+    """
+
+    project: str
+    given: Provenance
+    asked: bytes
+    reference: "BaselineQuery | None"
+
+
+def write_options(options: Options, gates: Gates | None) -> bytes:
+    """Write what shaped an evaluation and its verdict, the same bytes for the same request."""
+    document: dict[str, Any] = {"options": _changed(options)}
+    if gates is not None:
+        document["gates"] = gates.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
+
+
+def _changed(options: Options) -> dict[str, Any]:
+    given = ((name, getattr(options, name)) for name in _KEPT)
+    return {
+        name: value
+        for name, value in given
+        if isinstance(value, np.ndarray) or value != getattr(_DEFAULTS, name)
+    }
+
+
+def read_options(asked: bytes, top_confusions: int) -> Options:
+    """Give back the options that `write_options` wrote."""
+    found = _read(asked)
+    matrices = {name: np.array(found[name]) for name in MATRICES if _is_matrix(found.get(name))}
+    indices = found.get("indices")
+    return Options(
+        **found
+        | matrices
+        | {
+            "indices": None if indices is None else tuple(indices),
+            "top_confusions": top_confusions,
+        }
+    )
+
+
+@lru_cache(maxsize=256)
+def _read(asked: bytes) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(asked)["options"]
+    return found
+
+
+def _is_matrix(value: object) -> bool:
+    return isinstance(value, list)

@@ -1,0 +1,36 @@
+"""A process that answers large requests, so that neither their cost nor a crash hits the service.
+
+It talks through the socket that is its standard input, and ends when that is closed.
+"""
+
+import pickle
+
+from rprime.application.evaluate import Failure, evaluate_json
+
+# Now, since it takes time, and a worker is started before it is needed.
+from rprime.evidence import arrow_body as _arrow_body  # noqa: F401 (imported, that is all)
+from rprime.problems.problem import Problem
+from rprime.server.worker_channel import Channel, GoneError, serve
+
+
+def main() -> None:
+    """Answer until the service closes the socket."""
+    serve(_answer)
+
+
+def _answer(request: bytes, body: Channel) -> bytes:
+    try:
+        found: object = evaluate_json(body, pickle.loads(request))  # noqa: S301 (from the service itself)
+    except Problem as problem:
+        found = problem
+    except GoneError:
+        raise
+    except Exception as error:  # noqa: BLE001 (the service logs it, whatever it is)
+        from rprime.server.logs import traced  # noqa: PLC0415 (hardly ever needed)
+
+        found = Failure("".join(traced(error)))
+    return pickle.dumps(found, protocol=5)
+
+
+if __name__ == "__main__":
+    main()

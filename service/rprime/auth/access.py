@@ -1,0 +1,242 @@
+"""Who may do what: every route declares the scope it needs, and one guard asks for it."""
+
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from copy import copy
+from typing import Any, TypeVar
+
+import structlog
+from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rprime.auth import keys
+from rprime.auth.browser_sessions import CSRF_HEADER, SAFE_METHODS, prove, session_of, to_sign_in
+from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError
+from rprime.auth.services import auth_services
+from rprime.auth.sessions import Session
+from rprime.problems.handlers import request_id_of
+from rprime.problems.problem import Problem, responses
+
+SCHEME = {
+    "key": {
+        "type": "http",
+        "scheme": "bearer",
+        "description": "A key that `rprime keys create` made. Its scopes: `evaluate` sends "
+        "evidence and gets reports, `read` sees what is stored, `write` changes it and sees it, "
+        "`admin` may do everything in all projects. A key of one project finds nothing in others.",
+    }
+}
+"""The security scheme of the OpenAPI document, where the service asks for keys."""
+
+_ACCESS = "rprime.access"
+_NEEDS = "rprime_needs"
+_UNLESS = "rprime_unless"
+_REALM = 'Bearer realm="rprime"'
+_BEARER = b"bearer "
+
+NOTHING = Access(key=None, scopes=frozenset(), project=None)
+"""What a request without a key may do, where it needs none."""
+
+log = structlog.get_logger(__name__)
+Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
+
+
+def requires(
+    *scopes: keys.Scope, unless: Callable[[Request], Awaitable[bool]] | None = None
+) -> Callable[[Endpoint], Endpoint]:
+    """Declare the scopes of which a key needs one, at the endpoint of a route.
+
+    Where `unless` says so of a request without a key, it needs none.
+
+    A key of one project is admitted to a path with `{project}` for that project only. Where the
+    project is not in the path, the endpoint asks `access_of` or `check_project`.
+    """
+
+    def declare(endpoint: Endpoint) -> Endpoint:
+        setattr(endpoint, _NEEDS, scopes)
+        setattr(endpoint, _UNLESS, unless)
+        return endpoint
+
+    return declare
+
+
+def required_scopes(route: BaseRoute) -> tuple[keys.Scope, ...]:
+    """Give the scopes that a route declares; none if it declares nothing."""
+    needed: tuple[keys.Scope, ...] = getattr(getattr(route, "endpoint", None), _NEEDS, ())
+    return needed
+
+
+def access_of(request: Request) -> Access:
+    """Give what the request may do: everything where the service asks for no keys."""
+    if auth_services(request).keyring is None:
+        return EVERYTHING
+    access: Access = request.scope[_ACCESS]
+    return access
+
+
+def check_project(request: Request, project: str) -> None:
+    """Refuse a request that may not use a project.
+
+    Raises
+    ------
+    Problem
+        404, the same as if there were no such project.
+    """
+    if not access_of(request).may_use(project):
+        raise Problem("not_found")
+
+
+def check_scopes(request: Request, *scopes: keys.Scope) -> None:
+    """Refuse a request whose key has none of the scopes that only its content asks for.
+
+    Raises
+    ------
+    Problem
+        403.
+    """
+    if not access_of(request).may(*scopes):
+        raise _forbidden(scopes)
+
+
+def with_authentication(routes: Iterable[BaseRoute], keyring: Keyring | None) -> list[BaseRoute]:
+    """Put a guard before every route.
+
+    Parameters
+    ----------
+    routes
+        Each declares what it `requires`.
+    keyring
+        The keys; None leaves the routes as they are, so that nobody waits for a question that
+        is not asked.
+
+    Raises
+    ------
+    TypeError
+        If a route declares nothing.
+    """
+    return [_guarded(route, keyring, _Guard) for route in routes]
+
+
+def with_page_authentication(
+    routes: Iterable[BaseRoute], keyring: Keyring | None
+) -> list[BaseRoute]:
+    """Put a guard before every page: it sends whoever has not signed in to do so.
+
+    Parameters and errors are those of `with_authentication`.
+    """
+    return [_guarded(route, keyring, _PageGuard) for route in routes]
+
+
+def _guarded(route: BaseRoute, keyring: Keyring | None, guard: "type[_Guard]") -> BaseRoute:
+    needed = required_scopes(route)
+    if not (isinstance(route, APIRoute) and needed):
+        raise TypeError(f"{route!r} does not declare the scope that it needs")
+    if keyring is None:
+        return route
+    # A copy, since another application of this process may ask for no keys.
+    guarded_route = copy(route)
+    unless = getattr(route.endpoint, _UNLESS, None)
+    guarded_route.app = guard(route.app, needed, keyring, unless)
+    guarded_route.responses = {**route.responses, **responses("unauthorized", "forbidden")}
+    guarded_route.openapi_extra = {
+        **(route.openapi_extra or {}),
+        "security": [{name: [scope]} for name in SCHEME for scope in needed],
+    }
+    return guarded_route
+
+
+class _Guard:
+    """ASGI application before a route: it lets a request through or raises a problem."""
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        needed: Sequence[keys.Scope],
+        keyring: Keyring,
+        unless: Callable[[Request], Awaitable[bool]] | None,
+    ) -> None:
+        self.app = app
+        self.needed = needed
+        self.keyring = keyring
+        self.unless = unless
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.unless and _token(scope) is None and await self.unless(Request(scope)):
+            scope[_ACCESS] = NOTHING
+        else:
+            scope[_ACCESS] = self._admitted(Request(scope))
+        await self.app(scope, receive, send)
+
+    def _admitted(self, request: Request) -> Access:
+        access = self._authenticate(request)
+        if not access.may(*self.needed):
+            raise _forbidden(self.needed)
+        project = request.path_params.get("project")
+        if project is not None and not access.may_use(project):
+            raise Problem("not_found")
+        return access
+
+    def _authenticate(self, request: Request) -> Access:
+        try:
+            if "authorization" not in request.headers:
+                return self._of_session(request)
+            if (token := _token(request.scope)) is None:
+                raise _unauthorized("The request carries no key.", _REALM)
+            return self.keyring.verify(token)
+        except RefusedKeyError as exc:
+            log.info("key_refused", reason=str(exc), request_id=request_id_of(request))
+            raise _unauthorized(str(exc), f'{_REALM}, error="invalid_token"') from None
+
+    def _of_session(self, request: Request) -> Access:
+        session = session_of(request)
+        if session is None or session.key is None:
+            raise _unauthorized("The request carries no key.", _REALM)
+        self._prove(request, session)
+        return self.keyring.find(session.key).access
+
+    def _prove(self, request: Request, session: Session) -> None:
+        if request.method not in SAFE_METHODS:
+            prove(request, session, request.headers.get(CSRF_HEADER))
+
+
+class _PageGuard(_Guard):
+    """The same before a page, whose forms carry their proof themselves."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        try:
+            scope[_ACCESS] = self._admitted(request)
+        except Problem as problem:
+            if problem.kind.code != "unauthorized" or not _is_navigation(request):
+                raise
+            await to_sign_in(request)(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    def _prove(self, request: Request, session: Session) -> None:
+        """Leave it to `read_form`."""
+
+
+def _is_navigation(request: Request) -> bool:
+    """Whether it is somebody who looks at pages, not a script or a program with a key."""
+    headers = request.headers
+    return "authorization" not in headers and headers.get("sec-fetch-mode") in {None, "navigate"}
+
+
+def _token(scope: Scope) -> bytes | None:
+    given: list[bytes] = [value for name, value in scope["headers"] if name == b"authorization"]
+    # Two of them could mean one to a proxy and the other here.
+    if len(given) != 1 or not given[0].lower().startswith(_BEARER):
+        return None
+    return given[0][len(_BEARER) :].strip()
+
+
+def _unauthorized(detail: str, challenge: str) -> Problem:
+    return Problem("unauthorized", detail, headers={"WWW-Authenticate": challenge})
+
+
+def _forbidden(needed: Sequence[keys.Scope]) -> Problem:
+    challenge = f'{_REALM}, error="insufficient_scope", scope="{" ".join(needed)}"'
+    detail = f"The key needs the scope {' or '.join(needed)}."
+    return Problem("forbidden", detail, headers={"WWW-Authenticate": challenge})

@@ -1,0 +1,401 @@
+"""The key file: keys are made, listed and revoked by the command, and verified by the service."""
+
+import os
+import re
+import secrets
+import stat
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from hashlib import sha256
+from hmac import compare_digest
+from pathlib import Path
+from time import monotonic
+from typing import Annotated, Literal, Self, get_args
+
+import structlog
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+Scope = Literal["evaluate", "read", "write", "admin"]
+State = Literal["active", "expired", "revoked"]
+Name = Annotated[str, Field(max_length=128, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
+SCOPES: tuple[Scope, ...] = get_args(Scope)
+
+# Who may change an alias sees what it points at; who may evaluate sees no history.
+_IMPLIED: dict[Scope, tuple[Scope, ...]] = {"write": ("read",), "admin": SCOPES}
+_TOKEN = re.compile(rb"rp_([0-9a-f]{12})_[0-9a-f]{48}")
+_ID_BYTES, _SECRET_BYTES = 6, 24
+_RETRY_SECONDS = 1.0
+# Compared where no key has the id, so that this takes as long as a wrong secret.
+_NO_DIGEST = "0" * 64
+
+log = structlog.get_logger(__name__)
+
+
+class KeyFileError(Exception):
+    """The key file cannot be used; the message says why, without a word of its content."""
+
+
+class MissingKeyFileError(KeyFileError):
+    """There is no key file."""
+
+
+class UnknownKeyError(Exception):
+    """No key has this id."""
+
+
+class RefusedKeyError(Exception):
+    """A token opens nothing; the message may be shown to whoever sent it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a request may do."""
+
+    key: str | None
+    """The id of the key; None where the service asks for no keys."""
+    scopes: frozenset[Scope]
+    """With those that are implied."""
+    project: str | None
+    """The only project, or None for all."""
+
+    def may(self, *scopes: Scope) -> bool:
+        """Tell whether one of the scopes is there."""
+        return not self.scopes.isdisjoint(scopes)
+
+    def may_use(self, project: str) -> bool:
+        """Tell whether a project may be seen at all."""
+        return self.project is None or self.project == project
+
+
+EVERYTHING = Access(key=None, scopes=frozenset(SCOPES), project=None)
+"""What every request may do where the service asks for no keys."""
+
+
+class ApiKey(BaseModel):
+    """A key as the file has it.
+
+    No field has a default: one that was lost must not give a key more projects or more time.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    id: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    name: Name
+    scopes: Annotated[tuple[Scope, ...], Field(min_length=1)]
+    project: str | None
+    created: AwareDatetime
+    expires: AwareDatetime | None
+    revoked: AwareDatetime | None
+
+    @model_validator(mode="after")
+    def _admin_has_no_project(self) -> Self:
+        if "admin" in self.scopes and self.project is not None:
+            raise ValueError("the scope admin is for all projects, so its key has none")
+        return self
+
+    @property
+    def state(self) -> State:
+        """Whether the key opens anything now."""
+        if self.revoked is not None:
+            return "revoked"
+        return "active" if self.expires is None or datetime.now(UTC) < self.expires else "expired"
+
+    @cached_property
+    def access(self) -> Access:
+        """What a request with the key may do."""
+        implied = (scope for given in self.scopes for scope in _IMPLIED.get(given, ()))
+        return Access(self.id, frozenset((*self.scopes, *implied)), self.project)
+
+
+class _Content(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
+
+    version: Literal[1]
+    keys: tuple[ApiKey, ...]
+
+    @model_validator(mode="after")
+    def _ids_are_unique(self) -> Self:
+        if len({key.id for key in self.keys}) < len(self.keys):
+            raise ValueError("two keys have the same id")
+        return self
+
+
+def read(path: Path) -> tuple[ApiKey, ...]:
+    """Read every key, in the order in which they were made.
+
+    Raises
+    ------
+    KeyFileError
+        If there is no such file, it cannot be read, is damaged, or everybody may write it.
+    """
+    try:
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise KeyFileError(f"{path} is no regular file")
+        if mode & stat.S_IWOTH:
+            raise KeyFileError(f"everybody may write {path}; chmod 600 it")
+        content = path.read_bytes()
+    except FileNotFoundError:
+        raise MissingKeyFileError(f"{path} does not exist; rprime keys create makes it") from None
+    except OSError as exc:
+        raise KeyFileError(f"cannot read {path}: {exc.strerror}") from None
+    try:
+        return _Content.model_validate_json(content).keys
+    except ValidationError as exc:
+        raise KeyFileError(f"{path} is damaged: {_first(exc)}") from None
+
+
+def create(
+    path: Path,
+    scopes: Iterable[Scope],
+    *,
+    project: str | None = None,
+    lasts: timedelta | None = None,
+    name: str = "",
+) -> tuple[ApiKey, str]:
+    """Add a key to the file, which is made if there is none.
+
+    Parameters
+    ----------
+    path
+        The file.
+    scopes
+        What the key opens.
+    project
+        The only project it opens; default: all.
+    lasts
+        Until it expires; default: for ever.
+    name
+        What it is for, for people.
+
+    Returns
+    -------
+    The key, and the token, which is kept nowhere.
+
+    Raises
+    ------
+    KeyFileError
+        If the file cannot be read or written.
+    pydantic.ValidationError
+        If there can be no such key.
+    """
+    now = datetime.now(UTC).replace(microsecond=0)
+    with _locked(path):
+        keys = _present(path)
+        token = _fresh_token({key.id for key in keys})
+        key = ApiKey(
+            id=token.split("_")[1],
+            sha256=_digest(token.encode()),
+            name=name,
+            scopes=tuple(dict.fromkeys(scopes)),
+            project=project,
+            created=now,
+            expires=None if lasts is None else now + lasts,
+            revoked=None,
+        )
+        _write(path, [*keys, key])
+    return key, token
+
+
+def revoke(path: Path, key_id: str) -> ApiKey:
+    """Revoke a key for good; it stays in the file, so that the log can be understood.
+
+    Raises
+    ------
+    KeyFileError
+        If the file cannot be read or written.
+    UnknownKeyError
+        If no key has the id.
+    """
+    with _locked(path):
+        keys = {key.id: key for key in read(path)}
+        if key_id not in keys:
+            raise UnknownKeyError
+        if keys[key_id].revoked is None:
+            now = datetime.now(UTC).replace(microsecond=0)
+            keys[key_id] = keys[key_id].model_copy(update={"revoked": now})
+            _write(path, list(keys.values()))
+    return keys[key_id]
+
+
+class Keyring:
+    """The keys that are in force: those of the file as it is now.
+
+    While the file cannot be read, the last keys that could be stay in force; without a file
+    there are none. Nothing that happens to the file lets anybody in without a key.
+
+    Parameters
+    ----------
+    path
+        The file. It is first read when it is needed.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._keys: dict[str, ApiKey] = {}
+        self._stamp: object = None
+        self._failure: str | None = None
+        self._retry_at = 0.0
+
+    def verify(self, token: bytes) -> Access:
+        """Give what a token opens.
+
+        It takes the same time whether the id or the secret is wrong.
+
+        Raises
+        ------
+        RefusedKeyError
+            If it opens nothing.
+        """
+        self.refresh()
+        form = _TOKEN.fullmatch(token)
+        if form is None:
+            raise RefusedKeyError("The key is not valid.")
+        key = self._keys.get(form[1].decode())
+        same = compare_digest(_digest(token), _NO_DIGEST if key is None else key.sha256)
+        if key is None or not same:
+            raise RefusedKeyError("The key is not valid.")
+        # Only who has the secret learns this.
+        return _active(key).access
+
+    def find(self, key_id: str) -> ApiKey:
+        """Give a key by its id, for whoever showed its token before.
+
+        Raises
+        ------
+        RefusedKeyError
+            If it opens nothing any more.
+        """
+        self.refresh()
+        key = self._keys.get(key_id)
+        if key is None:
+            raise RefusedKeyError("The key is not there any more.")
+        return _active(key)
+
+    def refresh(self) -> None:
+        """Read the file again if it has changed."""
+        stamp = _stamp(self.path)
+        if stamp == self._stamp and not self._failed_a_while_ago():
+            return
+        # Taken before reading: a change in between makes the next stamp differ.
+        self._stamp = stamp
+        try:
+            keys = read(self.path)
+        except MissingKeyFileError as exc:
+            self._keys = {}
+            self._fail("keys_missing", f"{exc}. Until then every key is refused.")
+        except KeyFileError as exc:
+            self._fail("keys_unreadable", f"{exc}. The last keys that were read stay in force.")
+        else:
+            self._keys = {key.id: key for key in keys}
+            self._failure = None
+            _report(self.path, keys)
+
+    def _failed_a_while_ago(self) -> bool:
+        return self._failure is not None and monotonic() >= self._retry_at
+
+    def _fail(self, event: str, detail: str) -> None:
+        self._retry_at = monotonic() + _RETRY_SECONDS
+        if detail != self._failure:
+            log.error(event, detail=detail)
+        self._failure = detail
+
+
+def _active(key: ApiKey) -> ApiKey:
+    if (state := key.state) != "active":
+        raise RefusedKeyError(f"The key is {state}.")
+    return key
+
+
+def _stamp(path: Path) -> object:
+    try:
+        found = os.stat(path)  # noqa: PTH116 - with each request, and pathlib takes twice as long
+    except OSError as exc:
+        return exc.errno
+    # The time of the last change of the inode covers its content, its mode and its owner.
+    return found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
+
+
+def _report(path: Path, keys: Sequence[ApiKey]) -> None:
+    active = sum(key.state == "active" for key in keys)
+    log.info("keys_read", file=str(path), keys=len(keys), active=active)
+    # Read-only mounts of secrets are often readable by all, and what is in the file opens nothing.
+    # If the file is gone by now, the next request finds that out.
+    with suppress(OSError):
+        if (mode := stat.S_IMODE(path.stat().st_mode)) & (stat.S_IRWXG | stat.S_IRWXO):
+            log.warning("keys_exposed", detail=f"{path} has the mode {mode:03o}; chmod 600 it.")
+
+
+def _digest(token: bytes) -> str:
+    # A slow hash protects what people think up; 192 random bits cannot be tried out however
+    # fast the hash is, and a slow one would let anyone keep the service busy with wrong keys.
+    return sha256(token).hexdigest()
+
+
+def _fresh_token(taken: set[str]) -> str:
+    while (key_id := secrets.token_hex(_ID_BYTES)) in taken:
+        pass
+    return f"rp_{key_id}_{secrets.token_hex(_SECRET_BYTES)}"
+
+
+def _present(path: Path) -> tuple[ApiKey, ...]:
+    try:
+        return read(path)
+    except MissingKeyFileError:
+        return ()
+
+
+@contextmanager
+def _locked(path: Path) -> Iterator[None]:
+    """Keep other commands from changing the file; it gets replaced, so its folder is locked."""
+    import fcntl  # noqa: PLC0415 - Windows has none, and only changing the file needs it
+
+    try:
+        folder = os.open(path.resolve().parent, os.O_RDONLY)
+    except OSError as exc:
+        raise KeyFileError(f"cannot open the folder of {path}: {exc.strerror}") from None
+    try:
+        fcntl.flock(folder, fcntl.LOCK_EX)
+        yield
+        os.fsync(folder)
+    finally:
+        os.close(folder)
+
+
+def _write(path: Path, keys: Sequence[ApiKey]) -> None:
+    content = _Content(version=1, keys=tuple(keys)).model_dump_json(indent=2) + "\n"
+    # What a link points at is replaced, not the link.
+    target = path.resolve()
+    try:
+        # Made with the mode 0600.
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        try:
+            _fill(handle, content, target)
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink()
+            raise
+    except OSError as exc:
+        raise KeyFileError(f"cannot write {path}: {exc.strerror}") from None
+
+
+def _fill(handle: int, content: str, target: Path) -> None:
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(handle)
+        if os.geteuid() == 0 and target.exists():
+            # root made the change, but the service still has to read the file.
+            owner = target.stat()
+            os.fchown(handle, owner.st_uid, owner.st_gid)
+
+
+def _first(exc: ValidationError) -> str:
+    error = exc.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = "/".join(map(str, error["loc"]))
+    return f"{error['msg'].removeprefix('Value error, ')}{f' at {place}' if place else ''}"

@@ -1,0 +1,31 @@
+"""What authentication adds to the services of the server."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from starlette.requests import Request
+
+from rprime.auth.keys import Keyring
+from rprime.auth.sessions import Sessions
+from rprime.server.services import ServerServices
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuthServices(ServerServices):
+    """Keys and sessions.
+
+    Parameters
+    ----------
+    keyring
+        The API keys; None if the service needs none.
+    sessions
+        Signs and reads the cookies of browsers.
+    """
+
+    keyring: Keyring | None
+    sessions: Sessions
+
+
+def auth_services(request: Request) -> AuthServices:
+    """Return the services that authentication knows."""
+    return cast("AuthServices", request.app.state.services)

@@ -1,0 +1,290 @@
+"""What a command submits: evidence, a baseline and gates from files, as one request."""
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rprime.commands.column_files import ColumnFile, column_file
+from rprime.commands.evidence_files import Columns, read_file, settle_labels
+from rprime.commands.exit_status import refuse
+from rprime.commands.mappings import read_mapping
+from rprime.commands.tallies import COUNTED_BY, read_tables
+
+if TYPE_CHECKING:
+    from rprime.application import EvaluationRequest
+    from rprime.settings import Limits
+
+Json = dict[str, Any]
+
+_LONGEST_SOURCE = 2048
+"""Characters, of the contract."""
+_REFERENCE = re.compile(r"(alias|version|branch|evaluation)=(.+)")
+
+
+@dataclass(frozen=True)
+class JsonRequest:
+    """A request as the service takes it."""
+
+    body: bytes
+
+    def read(self, limits: "Limits") -> "EvaluationRequest":
+        """Read it; a `Problem` says what is wrong with it."""
+        from rprime.application import parse_request, validate_request
+
+        return validate_request(parse_request(self.body, limits), limits)
+
+    @property
+    def members(self) -> Json:
+        """The rest of the request, the baseline included."""
+        import orjson
+
+        content = orjson.loads(self.body)
+        return {name: value for name, value in content.items() if name not in evidence_members()}
+
+
+@dataclass(frozen=True)
+class ColumnFileRequest:
+    """A request whose items are columns of files.
+
+    Parameters
+    ----------
+    candidate
+        The evidence.
+    members
+        The rest of the request; `labels` may be there.
+    baseline
+        A file that it is compared with: other predictions for the same items, or evidence with
+        true labels of its own.
+    """
+
+    candidate: ColumnFile
+    members: Json
+    baseline: ColumnFile | None = None
+
+    def read(self, limits: "Limits") -> "EvaluationRequest":
+        """Read it; a `Problem` says what is wrong with it."""
+        from rprime.application.files_request import read_files_request
+
+        request = written(self.members)
+        with ExitStack() as files:
+            candidate, *others = (
+                files.enter_context(file.opened())
+                for file in (self.candidate, self.baseline)
+                if file is not None
+            )
+            return read_files_request(candidate, request, limits, *others)
+
+    def explain(self) -> None:
+        """Read a CSV that was refused once more, line by line, to say where it is wrong."""
+        for file in (self.candidate, self.baseline):
+            if file is not None and file.kind == "csv" and file.is_plain:
+                read_file(str(file.path))
+
+
+@dataclass(frozen=True, kw_only=True)
+class CiRequest:
+    """A request, and what only a service with a history can answer in it.
+
+    Parameters
+    ----------
+    request
+        What is asked.
+    kept_there
+        Members that are sent besides: a stored baseline, where the evaluation belongs.
+    baseline
+        What it is compared with, in words.
+    origin
+        Where it belongs, for renderings.
+    """
+
+    request: JsonRequest | ColumnFileRequest
+    kept_there: Mapping[str, Any] = field(default_factory=dict)
+    baseline: str | None = None
+    origin: Mapping[str, Any] = field(default_factory=dict)
+
+    def sent(self, body: bytes) -> bytes:
+        """Give what is sent to a service in place of a body."""
+        return splice(body, self.kept_there)
+
+
+def assemble(
+    file: str,
+    *more: str,
+    baseline: str | None = None,
+    gates: Path | None = None,
+    request: Path | None = None,
+    origin: Mapping[str, Any] | None = None,
+    engine: str | None = None,
+) -> CiRequest:
+    """Put a request together.
+
+    Parameters
+    ----------
+    file, *more
+        The evidence; several files where an engine opens them.
+    baseline
+        A file with evidence, or with other predictions alone; or a stored one, as `alias=main`.
+    gates, request
+        Files with rules, and with further members of the request.
+    origin
+        Where the evaluation belongs, by names of the contract.
+    engine
+        Counts the items where they lie, in files that it can open.
+    """
+    files = [file, *more]
+    if more and engine is None:
+        refuse("several files are counted by --engine; without one, give a single file")
+    members = read_mapping(request, "members of a request") if request else {}
+    if gates is not None:
+        _add(members, "gates", read_mapping(gates, "gates"), str(gates))
+    reference = _REFERENCE.fullmatch(baseline or "")
+    kept = {name: value for name, value in (origin or {}).items() if value or value is False}
+    if engine is not None:
+        kept.setdefault("source", ", ".join(files)[:_LONGEST_SOURCE])
+    given = dict(kept)
+    if reference:
+        _add(kept, "baseline", {reference[1]: reference[2]}, str(baseline))
+    other = None if reference else baseline
+    asked = (
+        _request(file, other, members)
+        if engine is None
+        else _counted(files, other, members, engine)
+    )
+    inline = isinstance(asked, ColumnFileRequest) and "y_pred_baseline" in asked.candidate.names
+    said = baseline or ("y_pred_baseline" if inline or "baseline" in members else None)
+    return CiRequest(request=asked, kept_there=kept, baseline=said, origin=given)
+
+
+def _request(file: str, baseline: str | None, members: Json) -> JsonRequest | ColumnFileRequest:
+    if baseline is not None and baseline != "-" and not Path(baseline).exists():
+        refuse(f"there is no file {baseline}; a stored evaluation is named as alias={baseline}")
+    columns = column_file(file)
+    other = None if baseline is None else column_file(baseline)
+    of_json = baseline is not None and other is None
+    if columns is None or (of_json and columns.is_plain):
+        if other is not None and not other.is_plain:
+            refuse(f"{baseline}: with {file} a baseline is JSON, CSV without item_id, or NPZ")
+        return _json_request(file, baseline, members)
+    if baseline is None:
+        return ColumnFileRequest(columns, members)
+    if "y_pred_baseline" in columns.names or "baseline" in members:
+        refuse(f"{baseline}: there is a `baseline` already")
+    if other is None:
+        members["baseline"] = _fragment(read_file(baseline), baseline)
+    elif "y_pred_baseline" in other.names:
+        refuse(_NO_SECOND.format(baseline))
+    return ColumnFileRequest(columns, members, other)
+
+
+def _counted(files: Sequence[str], baseline: str | None, members: Json, engine: str) -> JsonRequest:
+    """Let an engine count the items."""
+    candidate, *others = read_tables(files, engine, members)
+    for other in others:
+        _add(members, "baseline", _fragment(other, files[0]), f"{files[0]}, y_pred_baseline")
+    if baseline is not None:
+        other, *_ = read_tables([baseline], engine, members)
+        _add(members, "baseline", _fragment(other, baseline), baseline)
+    for name in COUNTED_BY:
+        members.pop(name, None)
+    return JsonRequest(splice(candidate, members))
+
+
+_NO_SECOND = "{}: a baseline has no y_pred_baseline of its own"
+
+
+def _json_request(file: str, baseline: str | None, members: Json) -> JsonRequest:
+    candidate = read_file(file)
+    other = None if baseline is None else read_file(baseline)
+    settle_labels(*(part for part in (candidate, other) if isinstance(part, dict)))
+    _take_inline_baseline(candidate, members, file)
+    if other is not None:
+        _add(members, "baseline", _fragment(other, str(baseline)), str(baseline))
+    return JsonRequest(splice(_json(candidate, file), members))
+
+
+def splice(body: bytes, members: Mapping[str, Any]) -> bytes:
+    """Add members to an object without touching what is there.
+
+    So the reader still sees, and refuses, a name that stands twice; and a body that is no object
+    stays as it is, for the reader to say so.
+    """
+    import orjson
+
+    if not members:
+        return body
+    try:
+        content = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return body
+    if not isinstance(content, dict):
+        return body
+    return body.rstrip()[:-1] + (b"," if content else b"") + written(members)[1:]
+
+
+def written(members: Mapping[str, Any]) -> bytes:
+    """Give members of a request as JSON."""
+    import orjson
+
+    try:
+        return orjson.dumps(dict(members))
+    except TypeError as error:
+        refuse(f"a value has no JSON: {error}")
+
+
+def evidence_members() -> frozenset[str]:
+    """Give the names of a request that are evidence."""
+    from rprime.evidence.reader import COMPANIONS, EVIDENCE_ARRAYS
+
+    parts = (*EVIDENCE_ARRAYS.values(), *COMPANIONS.values())
+    return frozenset(name for names in parts for name in names)
+
+
+def comparison_body(body: bytes) -> bytes:
+    """Turn a request to evaluate against a baseline into one to compare."""
+    import orjson
+
+    content = orjson.loads(body)
+    asked = {name: content.pop(name) for name in ("baseline", "gates") if name in content}
+    side = {*evidence_members(), "test_set"}
+    asked["candidate"] = {name: content.pop(name) for name in side if name in content}
+    return orjson.dumps(asked | ({"options": content} if content else {}))
+
+
+def _add(members: Json, name: str, value: object, source: str) -> None:
+    if name in members:
+        refuse(f"{source}: there is a `{name}` already")
+    members[name] = value
+
+
+def _take_inline_baseline(candidate: bytes | Columns, members: Json, file: str) -> None:
+    if isinstance(candidate, dict) and "y_pred_baseline" in candidate:
+        column = _json({"y_pred": candidate.pop("y_pred_baseline")}, file)
+        _add(members, "baseline", _fragment(column, file), f"{file}, y_pred_baseline")
+
+
+def _fragment(content: bytes | Columns, file: str) -> object:
+    """Give evidence as a part of a larger document."""
+    import orjson
+
+    if isinstance(content, dict) and "y_pred_baseline" in content:
+        refuse(_NO_SECOND.format(file))
+    part = _json(content, file)
+    try:
+        orjson.loads(part)
+    except orjson.JSONDecodeError as error:
+        refuse(f"{file} is not valid JSON: line {error.lineno}, column {error.colno}")
+    return orjson.Fragment(part)
+
+
+def _json(content: bytes | Columns, file: str) -> bytes:
+    from rprime.client.request import body
+
+    if isinstance(content, bytes):
+        return content
+    try:
+        return body(**content)
+    except (TypeError, ValueError) as error:
+        refuse(f"{file}: {error}")

@@ -1,0 +1,278 @@
+"""The answer to a submission, from a service or from the engine here."""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+
+import typer
+
+from rprime.commands.ci_request import (
+    CiRequest,
+    ColumnFileRequest,
+    JsonRequest,
+    comparison_body,
+)
+from rprime.commands.exit_status import Status, refuse, refuse_problem, say
+from rprime.commands.options import OnServiceError, ServiceOptions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from rprime.application import EvaluationRequest
+    from rprime.client.calls import Call
+    from rprime.client.report import Comparison, Report
+    from rprime.commands.payload import Payload
+    from rprime.core.evaluate import Evaluation
+    from rprime.problems.problem import Problem
+    from rprime.report.subject import ReportSubject
+    from rprime.settings import Limits
+
+Result = TypeVar("Result")
+
+
+class EvaluationOutcome(NamedTuple):
+    """What came out.
+
+    Parameters
+    ----------
+    content
+        The answer, JSON.
+    verdict
+        Of the gate; None without one.
+    subject
+        For renderings.
+    """
+
+    content: bytes
+    verdict: str | None
+    subject: "ReportSubject"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """What is asked about a submission: a report, or a comparison.
+
+    Parameters
+    ----------
+    here
+        Answers from what the request was read as, and its evaluation.
+    there
+        The call by which a service is asked.
+    columns
+        Whether a service answers it about columns, too.
+    """
+
+    here: "Callable[[EvaluationRequest, Evaluation], bytes]"
+    there: "Callable[[Payload], Call[Any]]"
+    columns: bool
+
+
+def evaluate_operation(*, table: bool) -> Operation:
+    """Ask for a report."""
+
+    def there(payload: "Payload") -> "Call[Report]":
+        from rprime.client import calls
+
+        if payload.request is None:
+            return calls.evaluation(payload.content, table=table)
+        columns = (payload.content, payload.media_type)
+        return calls.evaluation_of_columns(*columns, payload.request, table=table)
+
+    return Operation(
+        here=lambda evaluation_request, evaluation: evaluation_request.report(
+            evaluation, with_table=table
+        ),
+        there=there,
+        columns=True,
+    )
+
+
+def compare_operation() -> Operation:
+    """Ask for a comparison."""
+    from rprime.application.compare import render_assessment
+
+    def here(evaluation_request: "EvaluationRequest", _: "Evaluation") -> bytes:
+        assert evaluation_request.assessment is not None  # noqa: S101 (there is a baseline)
+        return render_assessment(evaluation_request.assessment)
+
+    def there(payload: "Payload") -> "Call[Comparison]":
+        from rprime.client import calls
+
+        return calls.comparison(comparison_body(payload.content))
+
+    return Operation(here=here, there=there, columns=False)
+
+
+def run_operation(
+    operation: Operation, ci_request: CiRequest, service: ServiceOptions | None, *, table_only: bool
+) -> EvaluationOutcome:
+    """Answer here, or by a service where there is one."""
+    if service is None:
+        return run_in_process(operation, ci_request)
+    return run_on_server(operation, ci_request, service, table_only=table_only)
+
+
+def run_in_process(operation: Operation, ci_request: CiRequest) -> EvaluationOutcome:
+    """Answer in this process."""
+    if "baseline" in ci_request.kept_there:
+        refuse("a stored baseline needs --server; give a file to compare here")
+    if not {"project", "keep_items"}.isdisjoint(ci_request.kept_there):
+        refuse("nothing is kept here: --project and --keep-items need --server")
+    evaluation_request = read(ci_request.request)
+    evaluation = evaluation_request.evaluate()
+    content = operation.here(evaluation_request, evaluation)
+    return EvaluationOutcome(
+        content, evaluation_request.verdict, subject_of(evaluation_request, evaluation, ci_request)
+    )
+
+
+def run_on_server(
+    operation: Operation, ci_request: CiRequest, service: ServiceOptions, *, table_only: bool
+) -> EvaluationOutcome:
+    """Ask a service; what the renderings show besides its verdict is computed here."""
+    from rprime.commands.payload import make_payload
+
+    evaluation_request = read(ci_request.request, kept_there=True)
+    sent = make_payload(
+        ci_request, evaluation_request, table_only=table_only, columns=operation.columns
+    )
+    if sent.tallied:
+        evaluation_request = read(JsonRequest(sent.content), kept_there=True)
+    answer: Report | Comparison = ask(operation.there(sent), service)
+    _say_version(answer.engine_version)
+    subject = subject_of(evaluation_request, evaluation_request.evaluate(), ci_request)
+    return EvaluationOutcome(answer.content, answer.verdict, answered(subject, answer, service.url))
+
+
+def read(
+    request: JsonRequest | ColumnFileRequest, *, kept_there: bool = False
+) -> "EvaluationRequest":
+    """Read a request, or end and say what is wrong with it.
+
+    Parameters
+    ----------
+    request
+        Of the contract, or of files of columns.
+    kept_there
+        Whether a service will keep what the request wants to be kept.
+    """
+    from rprime.problems.problem import Problem
+
+    known = limits()
+    try:
+        evaluation_request = request.read(known)
+    except Problem as problem:
+        if isinstance(request, ColumnFileRequest):
+            request.explain()
+        refuse_here(problem)
+    if evaluation_request.store_request is not None and not kept_there:
+        refuse_here(Problem("no_store"))
+    return evaluation_request
+
+
+def refuse_here(problem: "Problem") -> NoReturn:
+    """End because of a problem that was found here."""
+    from rprime.client.errors import ProblemError
+
+    refuse_problem(ProblemError(problem.document()))
+
+
+def limits() -> "Limits":
+    """Give what a request may cost here, from the environment."""
+    from pydantic import ValidationError
+
+    from rprime.settings import Settings
+
+    try:
+        return Settings().limits
+    except ValidationError as error:
+        names = ["_".join(map(str, found["loc"])).upper() for found in error.errors()]
+        refuse(f"a variable has no valid value: RPRIME_{names[0].removeprefix('RPRIME_')}")
+
+
+def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
+    """Ask a service, or end and say why there is no answer."""
+    from rprime.client.blocking import Client
+    from rprime.client.errors import (
+        ProblemError,
+        ServiceUnavailableError,
+    )
+
+    try:
+        client = Client(
+            service.url, key=service.key, timeout=service.timeout, retries=service.retries
+        )
+    except ValueError as error:
+        refuse(str(error))
+    try:
+        with client:
+            return client.ask(call)
+    except ProblemError as problem:
+        if problem.status < _SERVER_ERROR:
+            refuse_problem(problem)
+        _give_up(f"{problem} (request {problem.request_id})", service.on_error)
+    except ServiceUnavailableError as error:
+        _give_up(str(error), service.on_error)
+
+
+_SERVER_ERROR = 500
+
+
+_SHOWN = ("project", "model", "version", "branch", "commit", "source")
+
+
+def subject_of(
+    evaluation_request: "EvaluationRequest", evaluation: "Evaluation", ci_request: CiRequest
+) -> "ReportSubject":
+    """Give what the renderings are of."""
+    from rprime import __version__
+    from rprime.report.subject import ReportSubject
+
+    assessment = evaluation_request.assessment
+    return ReportSubject(
+        evaluation=evaluation,
+        engine_version=__version__,
+        comparison=None if assessment is None else assessment.comparison,
+        gate=None if assessment is None else assessment.verdict,
+        baseline=ci_request.baseline,
+        input_digest=evaluation_request.evidence.input_digest,
+        **{name: value for name, value in ci_request.origin.items() if name in _SHOWN},
+    )
+
+
+def answered(subject: "ReportSubject", answer: "Report | Comparison", url: str) -> "ReportSubject":
+    """Give what the renderings are of, where a service has the last word on the verdict."""
+    import orjson
+
+    from rprime.history.stored_documents import read_comparison, read_gate
+
+    found = answer.to_dict()
+    # What was computed here, too, has its warnings with it.
+    alone = subject.comparison is None and found.get("comparison") is not None
+    if alone:
+        subject = replace(subject, comparison=read_comparison(orjson.dumps(found["comparison"])))
+    gate = None if "gate" not in found else read_gate(orjson.dumps(found["gate"]))
+    if gate is not None and subject.gate is not None and not alone:
+        gate = replace(gate, warnings=subject.gate.warnings)
+    link = found.get("links", {}).get("self")
+    return replace(
+        subject,
+        gate=gate,
+        id=found.get("id"),
+        created_at=getattr(answer, "created_at", None),
+        link=link and f"{url.rstrip('/')}{link}",
+    )
+
+
+def _say_version(there: str) -> None:
+    from rprime import __version__
+
+    if there != __version__:
+        say(f"the service computes with version {there}, the renderings with {__version__}")
+
+
+def _give_up(why: str, on_error: OnServiceError) -> NoReturn:
+    say(f"NO VERDICT, the service gave no answer. {why}")
+    if on_error is OnServiceError.WARN:
+        say("this ends with 0 because of --on-service-error warn; nothing was evaluated")
+        raise typer.Exit(Status.DONE)
+    raise typer.Exit(Status.UNREACHABLE)

@@ -1,0 +1,68 @@
+"""How a command ends: the status says what happened, so that no outage reads as a bad model."""
+
+import os
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+if TYPE_CHECKING:
+    from rprime.client.errors import ProblemError
+
+
+class Status(IntEnum):
+    """What a CI job branches on."""
+
+    DONE = 0
+    FAILED = 1
+    USAGE = 2
+    INCONCLUSIVE = 3
+    UNREACHABLE = 4
+    DEFECT = 70
+    """Of sysexits.h; the 1 that Python gives would read as a failed gate."""
+
+
+def say(text: str) -> None:
+    """Speak to people, beside the output."""
+    typer.echo(f"rprime: {text}", err=True)
+
+
+def refuse(why: str) -> NoReturn:
+    """End because of what was asked or given."""
+    say(why)
+    raise typer.Exit(Status.USAGE)
+
+
+def refuse_problem(problem: "ProblemError") -> NoReturn:
+    """End because the request is wrong, and say where."""
+    say(f"{problem.title}. {problem.detail}")
+    for violation in problem.errors:
+        typer.echo(f"  {violation.pointer or '/'}: {violation.detail}", err=True)
+    raise typer.Exit(Status.USAGE)
+
+
+@contextmanager
+def defects() -> Iterator[None]:
+    """Give a defect a status of its own."""
+    try:
+        yield
+    except (typer.Exit, typer.Abort, typer.BadParameter):
+        raise
+    except Exception:  # noqa: BLE001 (whatever it is, 1 would read as a failed gate)
+        traceback.print_exc()
+        say("this is a defect of rprime and says nothing about the model; please report it")
+        raise typer.Exit(Status.DEFECT) from None
+
+
+def put(text: bytes) -> None:
+    """Write to standard output as UTF-8; a reader who has seen enough is no failure."""
+    try:
+        sys.stdout.buffer.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python flushes once more at its end, and would fail there.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,0 +1,264 @@
+"""What travels to a service: a request as it is, the codes of its items, or its table alone."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from io import BytesIO
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+from zipfile import ZIP_DEFLATED, ZipFile
+
+import numpy as np
+import orjson
+
+from rprime.application.assessment import side_of
+from rprime.commands.ci_request import CiRequest, JsonRequest, evidence_members, written
+from rprime.commands.exit_status import refuse, say
+from rprime.evidence.reader import OF_SCORES
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from rprime.application import EvaluationRequest
+    from rprime.core.comparison.alignment import Side
+    from rprime.core.items import Items
+
+Json = dict[str, Any]
+Arrays = dict[str, "NDArray[Any]"]
+
+JSON = "application/json"
+NPZ = "application/x-npz"
+ARROW = "application/vnd.apache.arrow.stream"
+MOST_ITEMS = 10_000_000
+"""Up to here the items go along, so that comparisons are paired."""
+SMALL = 1024 * 1024
+"""Bytes up to which JSON goes as it is."""
+MOST_JSON = 32 * 1024 * 1024
+"""Bytes of a JSON body that a service takes unless it was told otherwise."""
+MOST_QUERY = 6 * 1024
+"""Bytes of what stands in the address: proxies take 8 KiB of it."""
+
+
+@dataclass(frozen=True)
+class Payload:
+    """The body of a request, and what stands beside it.
+
+    Parameters
+    ----------
+    content
+        The body.
+    media_type
+        Of the body.
+    request
+        Of columns, the rest of the request, JSON; None: it is in the body.
+    tallied
+        Whether tables stand in place of items.
+    """
+
+    content: bytes
+    media_type: str = JSON
+    request: bytes | None = None
+    tallied: bool = False
+
+
+def make_payload(
+    ci_request: CiRequest,
+    evaluation_request: "EvaluationRequest",
+    *,
+    table_only: bool,
+    columns: bool,
+) -> Payload:
+    """Give what is sent, items as codes where they are many.
+
+    Parameters
+    ----------
+    ci_request, evaluation_request
+        The request, and what it was read as.
+    table_only
+        Send the table in place of the items.
+    columns
+        Whether the service takes columns for an answer to this.
+    """
+    asked, items = ci_request.request, evaluation_request.evidence.items
+    as_it_is = isinstance(asked, JsonRequest) and (items is None or len(asked.body) <= SMALL)
+    if isinstance(asked, JsonRequest) and as_it_is and not (table_only and items is not None):
+        return Payload(ci_request.sent(asked.body))
+    if not table_only and items is not None and items.true.size <= MOST_ITEMS:
+        packed = _packed(ci_request, evaluation_request) if columns else None
+        found = packed or _spelled(ci_request, evaluation_request, with_ids=columns)
+        if found:
+            return found
+    if not table_only:
+        say("too many items to send: the table goes alone, and a comparison is unpaired")
+    return Payload(ci_request.sent(_tabled(ci_request, evaluation_request)), tallied=True)
+
+
+def _tabled(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> bytes:
+    """Give a request with tables in place of its items."""
+    if evaluation_request.evidence.scores is not None:
+        refuse("a table has no scores; send the items, or evaluate here, without --server")
+    members = ci_request.request.members
+    assessment = evaluation_request.assessment
+    declared = members.get("test_set") or {}
+    candidate = assessment.candidate if assessment else side_of(evaluation_request.evidence, None)
+    content = _rest(members) | _table(candidate, declared)
+    if assessment is not None and assessment.baseline_side is not None:
+        declared = _declared(members)
+        content["baseline"] = _table(assessment.baseline_side.side, declared)
+    return orjson.dumps(content)
+
+
+def _packed(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> Payload | None:
+    """Give the codes of the items as columns; None where the rest is too long for an address."""
+    evidence, members = evaluation_request.evidence, ci_request.request.members
+    assert evidence.items is not None  # noqa: S101 (see `make_payload`)
+    arrays = _coded(evidence.items, len(evidence.labels))
+    content = _rest(members) | {"labels": evidence.labels, "codes": True}
+    if evidence.scores is not None:
+        arrays["y_score"] = evidence.scores
+    assessment = evaluation_request.assessment
+    baseline_side = (
+        None
+        if assessment is None or assessment.baseline_side is None
+        else assessment.baseline_side.side
+    )
+    if baseline_side is not None and baseline_side.items is None:
+        content["baseline"] = members["baseline"]
+    elif baseline_side is not None and baseline_side.items is not None:
+        if not _same_items(evaluation_request, baseline_side):
+            return None
+        arrays["y_pred_baseline"] = _positions(baseline_side.items.predicted, len(evidence.labels))
+    request = ci_request.sent(written(content))
+    if len(quote(request, safe="")) > MOST_QUERY:
+        return None
+    if evidence.identities is None:
+        return Payload(_archived(arrays), NPZ, request)
+    return Payload(_streamed(arrays, evidence.labels, evidence.identities), ARROW, request)
+
+
+def _coded(items: "Items", k: int) -> Arrays:
+    found = {"y_true": items.true, "y_pred": _positions(items.predicted, k)}
+    others = {"sample_weight": items.weights, "group": items.groups}
+    return found | {name: array for name, array in others.items() if array is not None}
+
+
+def _positions(predicted: "NDArray[Any]", k: int) -> "NDArray[Any]":
+    """Give predicted classes with -1 for what is unclassified."""
+    signed = predicted.astype(np.min_scalar_type(-k - 1), copy=False)
+    return np.where(predicted == k, signed.dtype.type(-1), signed)
+
+
+def _same_items(evaluation_request: "EvaluationRequest", baseline_side: "Side") -> bool:
+    """Whether a baseline is nothing but other predictions for the candidate's items."""
+    evidence = evaluation_request.evidence
+    mine, theirs = evidence.items, baseline_side.items
+    if mine is None or theirs is None or baseline_side.scores is not None or baseline_side.test_set:
+        return False
+    same = baseline_side.labels == evidence.labels and np.array_equal(mine.true, theirs.true)
+    alike = _alike(mine.weights, theirs.weights) and _alike(mine.groups, theirs.groups)
+    return same and alike and baseline_side.fingerprint == evidence.fingerprint
+
+
+def _alike(one: "NDArray[Any] | None", other: "NDArray[Any] | None") -> bool:
+    return one is other or (one is not None and other is not None and np.array_equal(one, other))
+
+
+def _archived(arrays: Arrays) -> bytes:
+    archive = BytesIO()
+    # The codes of items have little to compress; the lowest level is as good and faster.
+    with ZipFile(archive, "w", ZIP_DEFLATED, compresslevel=1) as members:
+        for name, array in arrays.items():
+            with members.open(f"{name}.npy", "w", force_zip64=True) as member:
+                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+    return archive.getvalue()
+
+
+def _streamed(arrays: Arrays, labels: tuple[str, ...], identities: Any) -> bytes:
+    """Give columns with the ids of their items, which have been read by pyarrow."""
+    import pyarrow as pa
+
+    scores = arrays.pop("y_score", None)
+    columns = {name: pa.array(array) for name, array in arrays.items()}
+    if scores is not None:
+        columns |= {f"score:{name}": pa.array(scores[:, i]) for i, name in enumerate(labels)}
+    columns["item_id"] = identities.column
+    batch = pa.table(columns)
+    stream = BytesIO()
+    with pa.ipc.new_stream(stream, batch.schema) as sink:
+        sink.write_table(batch)
+    return stream.getvalue()
+
+
+def _spelled(
+    ci_request: CiRequest, evaluation_request: "EvaluationRequest", *, with_ids: bool
+) -> Payload | None:
+    """Give the items as JSON; None where they are too many for that.
+
+    Their ids do not go along, which say no more once the same items stand in the same order.
+    """
+    asked, assessment = ci_request.request, evaluation_request.assessment
+    if isinstance(asked, JsonRequest):
+        body = asked.body
+    else:
+        baseline_side = assessment.baseline_side if assessment is not None else None
+        same = baseline_side is not None and _same_items(evaluation_request, baseline_side.side)
+        if evaluation_request.evidence.identities is not None and (with_ids or not same):
+            refuse(_IDS)
+        content = _rest(asked.members) | _side(side_of(evaluation_request.evidence, None))
+        if "test_set" in asked.members:
+            content["test_set"] = asked.members["test_set"]
+        if baseline_side is not None:
+            content["baseline"] = asked.members.get("baseline") or _side(baseline_side.side)
+        body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    return Payload(ci_request.sent(body)) if len(body) <= MOST_JSON else None
+
+
+_IDS = (
+    "the ids of the items cannot be sent with this baseline, or with so many names of classes; "
+    "evaluate here, without --server, or send the tables alone by --table-only"
+)
+
+
+def _side(side: "Side") -> Json:
+    """Give the items of a side by the names of their classes."""
+    items = side.items
+    assert items is not None  # noqa: S101 (columns have items)
+    names = np.array([*side.labels, None], dtype=object)
+    found: Json = {"labels": side.labels, "y_true": names[items.true].tolist()}
+    found["y_pred"] = names[items.predicted].tolist()
+    if side.scores is not None:
+        found["y_score"] = np.ascontiguousarray(side.scores.values)
+    others = {"sample_weight": items.weights, "groups": items.groups}
+    return found | {name: array.tolist() for name, array in others.items() if array is not None}
+
+
+def _rest(members: Mapping[str, Any]) -> Json:
+    """Give what is neither evidence nor a baseline that comes with the request."""
+    left_out = evidence_members().difference(OF_SCORES) | {"baseline"}
+    return {name: value for name, value in members.items() if name not in left_out}
+
+
+def _declared(members: Mapping[str, Any]) -> Mapping[str, Any]:
+    baseline = members.get("baseline")
+    return (baseline.get("test_set") or {}) if isinstance(baseline, dict) else {}
+
+
+def _table(side: "Side", declared: Mapping[str, Any]) -> Json:
+    table = side.table
+    if side.items is not None and side.items.groups is not None:
+        refuse(
+            "a table cannot carry groups, without which intervals and tests would be wrong; "
+            "send the items, or evaluate here, without --server"
+        )
+    rows, columns, counts = (part.tolist() for part in table.cells.coordinates())
+    found: Json = {
+        "labels": side.labels,
+        "cells": list(zip(rows, columns, counts, strict=True)),
+    }
+    if table.weighted:
+        found["weighted"] = True
+    for name, vector in (("unclassified", table.unclassified), ("spurious", table.spurious)):
+        if vector is not None:
+            found[name] = vector.tolist()
+    known = {"id": side.test_set, "fingerprint": side.fingerprint}
+    test_set = {**declared, **{name: value for name, value in known.items() if value}}
+    return found | ({"test_set": test_set} if test_set else {})

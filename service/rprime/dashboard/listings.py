@@ -1,0 +1,155 @@
+"""Overview: what the pages list, projects with their latest verdict and evaluations with values."""
+
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Literal
+
+from rprime.history.series import Measured, Point
+from rprime.store import EvaluationSummary, Filters, InvalidCursorError, Project, Store
+
+HEADLINES = ("r_prime", "macro_f1", "kappa")
+"""Overall indices that a list shows of every evaluation."""
+MOST_SORTED = 10_000
+"""Of the newest evaluations: the others are left out of a list that is not by time."""
+
+Direction = Literal["ascending", "descending"]
+
+
+@dataclass(frozen=True)
+class Latest:
+    """A project with its newest evaluation, as far as it has one."""
+
+    project: Project
+    newest: EvaluationSummary | None
+
+
+@dataclass(frozen=True)
+class ListingRow:
+    """An evaluation with a value for each of the `HEADLINES`."""
+
+    summary: EvaluationSummary
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A part of a list, and where the next part starts; None where there is none."""
+
+    rows: tuple[ListingRow, ...]
+    next_cursor: str | None
+
+
+@dataclass(frozen=True)
+class ListingOrder:
+    """By what a list is ordered.
+
+    Parameters
+    ----------
+    by
+        "date", "model", "version", "verdict" or the key of an overall index.
+    direction
+        Which end comes first; what has no value comes last in either.
+    """
+
+    by: str = "date"
+    direction: Direction = "descending"
+
+    @property
+    def is_newest_first(self) -> bool:
+        """Whether it is the order in which the store lists."""
+        return self == NEWEST_FIRST
+
+
+NEWEST_FIRST = ListingOrder()
+
+
+def latest_of(store: Store, projects: list[Project]) -> list[Latest]:
+    """Give projects with their newest evaluation. It reads."""
+    return [Latest(one, _newest(store, one.name)) for one in projects]
+
+
+def _newest(store: Store, project: str) -> EvaluationSummary | None:
+    return next(iter(store.page(project, limit=1).items), None)
+
+
+def listing(
+    store: Store,
+    project: str,
+    filters: Filters,
+    order: ListingOrder,
+    *,
+    limit: int,
+    cursor: str | None = None,
+) -> Listing:
+    """List evaluations with their headline indices. It reads.
+
+    Raises
+    ------
+    InvalidCursorError
+        If no part of the list gave the cursor.
+    """
+    if order.is_newest_first:
+        page = store.page(project, filters, limit=limit, cursor=cursor)
+        return Listing(_rows(store, project, page.items), page.next_cursor)
+    chosen, following = _chosen(store, project, filters, order, limit=limit, cursor=cursor)
+    found = store.page(project, Filters(ids=tuple(chosen)), limit=limit).items
+    by_id = {summary.id: summary for summary in found}
+    # One may have been deleted in between.
+    stored = tuple(by_id[identifier] for identifier in chosen if identifier in by_id)
+    return Listing(_rows(store, project, stored), following)
+
+
+def _rows(
+    store: Store, project: str, summaries: tuple[EvaluationSummary, ...]
+) -> tuple[ListingRow, ...]:
+    named = Filters(ids=tuple(summary.id for summary in summaries))
+    columns = [
+        {
+            point.evaluation: point
+            for point in Measured.of(key, None).points(store, project, named, len(summaries))
+        }
+        for key in HEADLINES
+    ]
+    return tuple(
+        ListingRow(summary, tuple(column[summary.id] for column in columns))
+        for summary in summaries
+        if summary.id in columns[0]
+    )
+
+
+def _chosen(
+    store: Store,
+    project: str,
+    filters: Filters,
+    order: ListingOrder,
+    *,
+    limit: int,
+    cursor: str | None,
+) -> tuple[list[str], str | None]:
+    """Give the ids of a part of a list: those that follow the id that is the cursor."""
+    by_index = order.by not in _NAMED
+    measured = Measured.of(order.by if by_index else HEADLINES[0], None)
+    points = measured.points(store, project, filters, MOST_SORTED)
+    ids = [point.evaluation for point in ordered(points, order)]
+    if cursor is not None and cursor not in ids:
+        raise InvalidCursorError
+    start = 0 if cursor is None else ids.index(cursor) + 1
+    part = ids[start : start + limit]
+    return part, part[-1] if start + limit < len(ids) else None
+
+
+_NAMED = {
+    "date": attrgetter("evaluation"),
+    "model": attrgetter("model"),
+    "version": attrgetter("version"),
+    "verdict": attrgetter("verdict"),
+}
+
+
+def ordered(points: list[Point], order: ListingOrder) -> list[Point]:
+    """Put points in order; of equal ones the newest comes first."""
+    of = _NAMED.get(order.by, attrgetter("value"))
+    newest_first = sorted(points, key=attrgetter("evaluation"), reverse=True)
+    known = [point for point in newest_first if of(point) is not None]
+    unknown = [point for point in newest_first if of(point) is None]
+    return sorted(known, key=of, reverse=order.direction == "descending") + unknown

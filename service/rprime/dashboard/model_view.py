@@ -1,0 +1,174 @@
+"""Model history: a model over its versions, as its page shows it in words and charts."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.index import Index
+from rprime.core.studies.correlation import Box, box
+from rprime.dashboard.tables import EvaluationEntry, TableCell, cell_of
+from rprime.history.series import Measured, Point
+from rprime.history.stored_values import values_of_classes
+from rprime.report.decimals import decimal
+from rprime.report.marks import axis_of
+from rprime.report.measures import Measure
+from rprime.report.names import isolated, shown
+from rprime.report.view import Term
+from rprime.store import Filters, Store
+
+MOST_LINES = 14
+"""Classes up to which each has a line; of more, the worst at last have one."""
+MOST_WORST = 8
+_DIGITS = 7
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelViewOptions:
+    """What is asked about a model.
+
+    Parameters
+    ----------
+    of_classes
+        Key of the index that is shown for each class.
+    overall
+        Key of the index whose trend is shown.
+    newest
+        At most so many evaluations.
+    """
+
+    project: str
+    filters: Filters
+    of_classes: str
+    overall: str
+    newest: int
+
+
+@dataclass(frozen=True, slots=True)
+class VersionStep:
+    """An evaluation of a model: its value, and its lowest class."""
+
+    entry: EvaluationEntry
+    cell: TableCell
+    lowest: str
+    lowest_value: str
+
+
+def model_history(store: Store, asked: ModelViewOptions) -> dict[str, Any]:
+    """Measure a model over its versions, for the template. It reads.
+
+    Raises
+    ------
+    Problem
+        422 if there is no such index, or there are too many values.
+    """
+    # A class is only named so that an overall index is refused.
+    index = Measured.of(asked.of_classes, "").index
+    trend = Measured.of(asked.overall, None)
+    points = trend.points(store, asked.project, asked.filters, asked.newest)
+    named = Filters(ids=tuple(point.evaluation for point in points))
+    series = values_of_classes(store, asked.project, named, newest=asked.newest, indices=[index])
+    summaries = store.page(asked.project, named, limit=asked.newest).items
+    entries = {summary.id: EvaluationEntry.of(summary) for summary in summaries}
+    # One may have been deleted in between.
+    ids = [i for i in series.ids if i in entries and any(p.evaluation == i for p in points)]
+    stored = [series.ids.index(identifier) for identifier in ids]
+    values = series.of_classes(index)[stored]
+    chosen = [point for point in points if point.evaluation in set(ids)]
+    steps = [entries[identifier] for identifier in ids]
+    measures = [_measure(trend.index, point) for point in chosen]
+    axis = axis_of(measures)
+    return {
+        "index": Term.of(index),
+        "overall": Term.of(trend.index),
+        "axis": axis.ends,
+        "steps": [
+            VersionStep(entry, cell_of(measure, axis), *_lowest(series.labels, row, index))
+            for entry, measure, row in zip(steps, measures, values, strict=True)
+        ][::-1],
+        "classes": len(series.labels),
+        "charts": {
+            "steps": [_step(entry) for entry in steps],
+            "trend": _trend(trend.index, measures),
+            **_of_classes(index, series.labels, values),
+        },
+    }
+
+
+def _measure(index: Index, point: Point) -> Measure:
+    low, high = point.interval or (None, None)
+    return Measure(index, point.value, low, high, point.reason)
+
+
+def _step(entry: EvaluationEntry) -> dict[str, str]:
+    return {
+        "id": entry.id,
+        "name": isolated(entry.version or entry.moment.words),
+        "time": entry.moment.words,
+        "verdict": entry.verdict.word,
+        "tone": entry.verdict.tone,
+    }
+
+
+def _trend(index: Index, measures: Sequence[Measure]) -> dict[str, Any]:
+    return {
+        "name": index.name,
+        "range": _range(index),
+        "values": [_short(m.value) for m in measures],
+        "low": [_short(m.low) for m in measures],
+        "high": [_short(m.high) for m in measures],
+    }
+
+
+def _of_classes(index: Index, labels: tuple[str, ...], values: Array) -> dict[str, Any]:
+    drawn = _drawn(index, values)
+    return {
+        "index": {"name": index.name, "range": _range(index)},
+        "classes": len(labels),
+        "lines": [
+            {
+                "label": isolated(shown(labels[column])),
+                "values": [_short(value) for value in values[:, column].tolist()],
+            }
+            for column in drawn
+        ],
+        "boxes": [_quartiles(box(row)) for row in values],
+    }
+
+
+def _drawn(index: Index, values: Array) -> list[int]:
+    """Choose the classes that have a line: all, or those that are worst at last."""
+    steps, classes = values.shape
+    if classes <= MOST_LINES or not steps:
+        return list(range(classes))
+    order = np.argsort(values[-1] * _sign(index), kind="stable")
+    return sorted(order[:MOST_WORST].tolist())
+
+
+def _lowest(labels: tuple[str, ...], row: Array, index: Index) -> tuple[str, str]:
+    """Name the worst class of an evaluation, with its value."""
+    if not np.isfinite(row).any():
+        return "", ""
+    worst = int(np.nanargmin(row * _sign(index)))
+    return shown(labels[worst]), decimal(float(row[worst]))
+
+
+def _sign(index: Index) -> int:
+    return -1 if index.higher_is_better is False else 1
+
+
+def _quartiles(found: Box | None) -> list[float | None] | None:
+    if found is None:
+        return None
+    parts = (found.minimum, found.lower, found.median, found.upper, found.maximum)
+    return [_short(part) for part in parts]
+
+
+def _range(index: Index) -> list[float | None]:
+    return [end if np.isfinite(end) else None for end in index.range]
+
+
+def _short(value: float | None) -> float | None:
+    return None if value is None or not np.isfinite(value) else round(value, _DIGITS)

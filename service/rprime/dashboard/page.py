@@ -1,0 +1,88 @@
+"""Page: what all pages have in common as responses: where they are, and what they may load."""
+
+from collections.abc import Callable, Coroutine
+from http import HTTPStatus
+from typing import Any
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rprime.auth.browser_sessions import session_of, visitor_of
+from rprime.dashboard.templates_environment import Account, PageContext, render
+from rprime.problems.kinds import KINDS
+from rprime.routes.services import get_services
+
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    # Without it forms would be sent as from nowhere, and their origin is checked.
+    "Referrer-Policy": "same-origin",
+    # What one may see another may not.
+    "Cache-Control": "private, no-cache",
+}
+Kind = int | type[Exception]
+
+
+def page_of(request: Request, title: str) -> PageContext:
+    """Give what surrounds the content of the page that is asked for."""
+    services = get_services(request)
+    return PageContext(
+        title,
+        request.url.path,
+        history=services.store.is_open,
+        keys=services.keyring is not None,
+        account=_account(request),
+    )
+
+
+def _account(request: Request) -> Account | None:
+    key, session = visitor_of(request), session_of(request)
+    if key is None or session is None:
+        return None
+    sessions = get_services(request).sessions
+    return Account(key.name or key.id, sessions.csrf_token(session))
+
+
+def shown(content: str | bytes, status: int = HTTPStatus.OK) -> Response:
+    """Answer with a page or a part of one."""
+    return Response(content, status, HEADERS, media_type="text/html; charset=utf-8")
+
+
+Handler = Callable[[Request, Any], Coroutine[Any, Any, Response]]
+
+
+def for_browsers(handlers: dict[Kind, Handler]) -> dict[Kind, Handler]:
+    """Have problems of pages shown as pages."""
+    return {kind: _for_browsers(handler) for kind, handler in handlers.items()}
+
+
+def _for_browsers(handler: Handler) -> Handler:
+    async def handle(request: Request, exc: Any) -> Response:  # noqa: ANN401 - as declared beside it
+        response = await handler(request, exc)
+        if not _is_page(request):
+            return response
+        problem = {"errors": [], **orjson.loads(response.body)}
+        page = page_of(request, problem["title"])
+        explained = render("pages/problem.html", page, problem=problem, mend=_mend(problem))
+        answer = shown(explained, response.status_code)
+        for name in set(response.headers) - {"content-type", "content-length"}:
+            answer.headers[name] = response.headers[name]
+        return answer
+
+    return handle
+
+
+def _mend(problem: dict[str, Any]) -> str:
+    kind = KINDS.get(problem["code"])
+    return "" if kind is None else kind.mend
+
+
+def _is_page(request: Request) -> bool:
+    path = request.url.path
+    wanted = "text/html" in request.headers.get("accept", "")
+    return wanted and (path == "/" or path.startswith("/ui/"))

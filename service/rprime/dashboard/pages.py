@@ -1,0 +1,123 @@
+"""The pages that need no history: evaluator, catalog, reproduction, and what all of them load."""
+
+from functools import cache
+
+from fastapi import APIRouter, Request, Response
+from starlette.concurrency import run_in_threadpool
+
+from rprime.application.evaluate import RenderedReport, ResponseOptions
+from rprime.application.reproduction import reproduce
+from rprime.auth.access import requires
+from rprime.dashboard.catalog_view import catalog, entries_of
+from rprime.dashboard.page import page_of, shown
+from rprime.dashboard.report_view import NOT_KEPT, VIEW, render_pasted, render_report_view, sample
+from rprime.dashboard.templates_environment import ASSETS, asset, render
+from rprime.evidence import MEDIA_TYPES
+from rprime.history.stored_report import stored_report
+from rprime.problems.problem import Problem
+from rprime.report.formats import FORMATS
+from rprime.routes.evaluations import find
+from rprime.routes.services import get_services, get_store
+from rprime.routes.workers import answer_columns
+from rprime.server.body import media_type, read_body
+
+public = APIRouter(include_in_schema=False)
+"""These show nothing of anybody."""
+router = APIRouter(include_in_schema=False)
+
+PASTED = "text/plain"
+MOST_PASTED = 8 * 1024 * 1024
+"""Bytes: a thousand classes; what is longer comes as a file of predictions."""
+_RENDERINGS = (
+    ("JSON", ""),
+    *((entry.name, f"/report.{entry.suffix}") for entry in FORMATS),
+)
+"""Of a stored evaluation: how they are called, and where they are."""
+_FOR_EVER = "public, max-age=31536000, immutable"
+_BRIEFLY = "no-cache"
+
+
+@public.get("/")
+async def evaluator(request: Request) -> Response:
+    """Show a report beside the matrix that it is about, to be replaced by the reader's own."""
+    matrix, report = await run_in_threadpool(sample)
+    page = page_of(request, "Evaluate a classifier")
+    return shown(render("pages/evaluator.html", page, matrix=matrix, report=report))
+
+
+@router.post("/ui/evaluate")
+@requires("evaluate")
+async def evaluate(request: Request) -> Response:
+    """Answer with the part of a page that shows an evaluation; keep nothing.
+
+    The body is what was pasted, or a file of predictions; `request` has the options.
+    """
+    media = media_type(request, (PASTED, *MEDIA_TYPES))
+    limits = get_services(request).limits
+    if media == PASTED:
+        text = await read_body(request, min(MOST_PASTED, limits.json_body_bytes))
+        options = request.query_params.get("request", "").encode()
+        return shown(await run_in_threadpool(render_pasted, text, options, limits))
+    question = ResponseOptions(limits, VIEW, with_table=False, kind=MEDIA_TYPES[media])
+    answer = await answer_columns(request, question)
+    if not isinstance(answer, RenderedReport):
+        raise NOT_KEPT
+    return shown(answer.content)
+
+
+@router.get("/ui/evaluations/{evaluation}")
+@requires("read")
+async def evaluation(request: Request, evaluation: str) -> Response:
+    """Show a stored evaluation."""
+    stored = await find(request, evaluation)
+    store, most = get_store(request), get_services(request).limits.top_confusions
+    page = page_of(request, "Evaluation")
+    report = await run_in_threadpool(
+        lambda: render_report_view(stored_report(stored, store, most).subject, page.root)
+    )
+    return shown(
+        render("pages/evaluation.html", page, report=report, stored=stored, renderings=_RENDERINGS)
+    )
+
+
+@public.get("/ui/indices")
+async def indices(request: Request) -> Response:
+    """Show the catalog."""
+    entries = await run_in_threadpool(catalog)
+    return shown(render("pages/indices.html", page_of(request, "Indices"), entries=entries))
+
+
+@public.get("/ui/indices/{key}")
+async def index(request: Request, key: str) -> Response:
+    """Show what an index is, overall and for a class."""
+    entries = await run_in_threadpool(entries_of, key)
+    if not entries:
+        raise Problem("not_found", "The catalog has no such index.")
+    page = page_of(request, entries[0].facts.name)
+    return shown(render("pages/index.html", page, entries=entries))
+
+
+@public.get("/ui/reproduced")
+async def reproduced(request: Request) -> Response:
+    """Show what the R' paper printed against what is computed here."""
+    found = await run_in_threadpool(_reproduction)
+    tables = [(title, [r for r in found.results if r.table == title]) for title in found.tables]
+    page = page_of(request, "Reproduced")
+    return shown(render("pages/reproduced.html", page, found=found, tables=tables))
+
+
+_reproduction = cache(reproduce)
+
+
+@public.get("/ui/static/{name}")
+async def static(request: Request, name: str) -> Response:
+    """Give a file that pages load, for ever where the address has its digest."""
+    if name not in ASSETS:
+        raise Problem("not_found")
+    found = asset(name)
+    current = request.query_params.get("v") == found.digest
+    headers = {"Cache-Control": _FOR_EVER if current else _BRIEFLY, "Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+        return Response(found.compressed, 200, headers, found.media_type)
+    return Response(found.content, 200, headers, found.media_type)

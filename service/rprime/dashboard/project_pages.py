@@ -1,0 +1,119 @@
+"""The pages of the projects: which there are, and the evaluations of one."""
+
+from typing import Annotated, Any
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Request, Response
+from pydantic import Field
+from starlette.concurrency import run_in_threadpool
+
+from rprime.auth.access import access_of, requires
+from rprime.dashboard.listings import ListingOrder, latest_of, listing
+from rprime.dashboard.page import page_of, shown
+from rprime.dashboard.tables import pointing, project_entries, table_of
+from rprime.dashboard.templates_environment import render
+from rprime.history.series import filters_of
+from rprime.report.names import shown as fit
+from rprime.routes.evaluations import require_project
+from rprime.routes.services import get_store
+from rprime.schemas.history import Narrowed
+from rprime.store import Store
+
+router = APIRouter(include_in_schema=False)
+
+PAGE_SIZE = 50
+ORDERS = {
+    "date-descending": "Newest first",
+    "date-ascending": "Oldest first",
+    "r_prime-descending": "Highest R'",
+    "r_prime-ascending": "Lowest R'",
+    "macro_f1-descending": "Highest macro F1",
+    "macro_f1-ascending": "Lowest macro F1",
+    "kappa-descending": "Highest kappa",
+    "kappa-ascending": "Lowest kappa",
+    "model-ascending": "Model",
+    "version-descending": "Version, descending",
+    "version-ascending": "Version, ascending",
+    "verdict-ascending": "Verdict",
+}
+"""As the form names them."""
+
+
+class ListingQuery(Narrowed):
+    """Which part of the evaluations of a project, and in which order."""
+
+    order: Annotated[str, Field(pattern=f"^({'|'.join(ORDERS)})$")] = "date-descending"
+    cursor: Annotated[str | None, Field(max_length=100)] = None
+
+    @property
+    def ordered(self) -> ListingOrder:
+        """The order itself."""
+        by, _, direction = self.order.rpartition("-")
+        return ListingOrder(by, "ascending" if direction == "ascending" else "descending")
+
+
+@router.get("/ui/projects")
+@requires("read")
+async def projects(request: Request) -> Response:
+    """List the projects that the caller may see, each with its latest verdict."""
+    store, may_use = get_store(request), access_of(request).may_use
+    found = await run_in_threadpool(
+        lambda: latest_of(store, [one for one in store.projects() if may_use(one.name)])
+    )
+    page = page_of(request, "Projects")
+    origin = str(request.base_url).rstrip("/")
+    content = {"projects": project_entries(found), "origin": origin}
+    return shown(render("pages/projects.html", page, **content))
+
+
+@router.get("/ui/projects/{project}")
+@requires("read")
+async def project(request: Request, project: str) -> Response:
+    """List the evaluations of a project."""
+    given = {name: value for name, value in request.query_params.items() if value}
+    query = ListingQuery.model_validate(given)
+    store = get_store(request)
+    content = await run_in_threadpool(_project, store, project, query)
+    if not content["models"]:
+        await require_project(request, project)
+    page = page_of(request, fit(project))
+    return shown(render("pages/project.html", page, project=project, **content))
+
+
+def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
+    filters = filters_of(query)
+    found = listing(store, project, filters, query.ordered, limit=PAGE_SIZE, cursor=query.cursor)
+    models = store.models(project)
+    return {
+        "table": table_of(found.rows),
+        "models": models,
+        "branches": store.branches(project),
+        "evaluations": sum(model.evaluations for model in models),
+        "fitting": store.count(project, filters),
+        "aliases": pointing(store.aliases(project)),
+        "order": query.ordered,
+        "order_name": query.order,
+        "orders": ORDERS,
+        "given": dict.fromkeys(ListingQuery.model_fields, "") | _given(query),
+        "narrowed": query != ListingQuery(),
+        "address": _Address(query),
+        "following": found.next_cursor,
+    }
+
+
+def _given(query: ListingQuery) -> dict[str, str]:
+    given = query.model_dump(exclude_defaults=True)
+    if query.since is not None:
+        given["since"] = query.since.date()
+    return {name: str(value) for name, value in given.items()}
+
+
+class _Address:
+    """The query of the same list, otherwise: in another order, or a later part of it."""
+
+    def __init__(self, query: ListingQuery) -> None:
+        self._given = _given(query)
+
+    def __call__(self, **changed: str | None) -> str:
+        given = {**self._given, **changed}
+        return "?" + urlencode({name: value for name, value in given.items() if value is not None})

@@ -1,0 +1,89 @@
+"""Exhibit: an evaluation as the pages show it."""
+
+from functools import cache
+
+import orjson
+from markupsafe import Markup
+
+from rprime import __version__, evidence
+from rprime.application.evaluate import report_subject
+from rprime.application.reproduction import printed_table
+from rprime.application.request import EvidenceErrorsAsProblems, read_request
+from rprime.core.evaluate import evaluate
+from rprime.core.options import Options
+from rprime.dashboard.templates_environment import fragment
+from rprime.problems.problem import Problem, Violation
+from rprime.report.charts import charts_of
+from rprime.report.formats import UTF8, Format
+from rprime.report.subject import ReportSubject
+from rprime.report.view import view_of
+from rprime.settings import Limits
+
+MNIST = "table4_mnist_lenet5"
+"""What a newcomer sees: the table of the R' paper."""
+
+
+def render_report_view(subject: ReportSubject, root: str = "./") -> Markup:
+    """Render the part of a page that shows an evaluation.
+
+    Parameters
+    ----------
+    subject
+        What it is about.
+    root
+        The way from the page to the root of the service.
+    """
+    content = {**view_of(subject), "charts": charts_of(subject)}
+    return Markup(fragment("pages/report.html", root, **content))  # noqa: S704 (a template)
+
+
+VIEW = Format("view", "text/html", UTF8, "view.html", render_report_view)
+"""The same as a rendering, for bodies that are answered elsewhere."""
+
+
+def render_pasted(text: bytes, options: bytes, limits: Limits) -> Markup:
+    """Evaluate what somebody pasted, and render the part of a page that shows it.
+
+    Parameters
+    ----------
+    text
+        UTF-8; a matrix or a whole request.
+    options
+        A JSON object, further members of the request; b"" for none.
+    limits
+        What a request may cost.
+
+    Raises
+    ------
+    Problem
+        400 or 422.
+    """
+    with EvidenceErrorsAsProblems():
+        given = evidence.read_pasted(text.decode("utf-8", "replace"))
+    more = orjson.loads(options) if options else {}
+    evaluation_request = read_request(orjson.dumps({**more, **given}), limits, keeping=True)
+    if evaluation_request.store_request is not None:
+        raise NOT_KEPT
+    return render_report_view(report_subject(evaluation_request, evaluation_request.evaluate()))
+
+
+NOT_KEPT = Problem(
+    "invalid_request",
+    errors=[
+        Violation(
+            "/project",
+            "not_kept",
+            "The evaluator keeps nothing: leave `project` out, or send this to POST /evaluate.",
+        )
+    ],
+)
+
+
+@cache
+def sample() -> tuple[str, Markup]:
+    """Give a matrix as text to change, and what the pages show of it."""
+    labels, table = printed_table(MNIST)
+    evaluation = evaluate(table, labels, Options())
+    subject = ReportSubject(evaluation=evaluation, engine_version=__version__)
+    rows = "\n".join("\t".join(str(int(n)) for n in row) for row in table.cells.counts)
+    return rows, render_report_view(subject)

@@ -1,0 +1,92 @@
+"""Sign-in: a browser shows a key once, and is known by a cookie from then on."""
+
+from http import HTTPStatus
+
+import structlog
+from fastapi import APIRouter, Request, Response
+from starlette.responses import RedirectResponse
+
+from rprime.auth.browser_sessions import (
+    destination,
+    forget,
+    form_session,
+    read_form,
+    remember,
+    visitor_of,
+)
+from rprime.auth.keys import RefusedKeyError
+from rprime.dashboard.page import page_of, shown
+from rprime.dashboard.templates_environment import render
+from rprime.problems.handlers import request_id_of
+from rprime.problems.problem import Problem
+from rprime.routes.services import get_services
+
+public = APIRouter(include_in_schema=False)
+"""Whoever comes here has not signed in yet."""
+
+TOO_OLD = "This form was open for too long, or in another browser. Send it once more."
+
+log = structlog.get_logger(__name__)
+
+
+@public.get("/ui/sign-in")
+async def sign_in_page(request: Request) -> Response:
+    """Ask for a key, unless there is nothing to ask for."""
+    if get_services(request).keyring is None or visitor_of(request) is not None:
+        return _onward(request)
+    return _ask(request)
+
+
+@public.post("/ui/sign-in")
+async def sign_in(request: Request) -> Response:
+    """Begin a session of the key, and go to where the browser came from."""
+    keyring = get_services(request).keyring
+    if keyring is None:
+        return _onward(request)
+    try:
+        fields = await read_form(request)
+        access = keyring.verify(fields.get("key", "").strip().encode())
+    except RefusedKeyError as exc:
+        log.info("key_refused", reason=str(exc), request_id=request_id_of(request))
+        return _ask(request, str(exc))
+    except Problem as problem:
+        if problem.kind.code != "unproven_origin":
+            raise
+        return _ask(request, TOO_OLD)
+    log.info("signed_in", key=access.key, request_id=request_id_of(request))
+    sessions = get_services(request).sessions
+    response = _onward(request)
+    remember(request, response, sessions.begin(access.key))
+    return response
+
+
+@public.post("/ui/sign-out")
+async def sign_out(request: Request) -> Response:
+    """Have the browser forget its session."""
+    await read_form(request)
+    # Else a browser shows the pages again that it left by its button Back.
+    headers = {"Clear-Site-Data": '"cache"', "Cache-Control": "no-store"}
+    response = RedirectResponse("../", HTTPStatus.SEE_OTHER, headers)
+    forget(request, response)
+    return response
+
+
+def _ask(request: Request, refused: str | None = None) -> Response:
+    sessions = get_services(request).sessions
+    session = form_session(request)
+    page = page_of(request, "Sign in")
+    content = render(
+        "pages/sign_in.html", page, token=sessions.csrf_token(session), refused=refused
+    )
+    status = HTTPStatus.OK if refused is None else HTTPStatus.FORBIDDEN
+    response = shown(content, status)
+    response.headers["Cache-Control"] = "no-store"
+    remember(request, response, session)
+    return response
+
+
+def _onward(request: Request) -> Response:
+    # Without a store there are no projects; the evaluator is always there.
+    first = "ui/projects" if get_services(request).store.is_kept else ""
+    where = destination(request.query_params.get("next"), first)
+    return RedirectResponse(f"../{where}", HTTPStatus.SEE_OTHER, {"Cache-Control": "no-store"})

@@ -1,0 +1,184 @@
+"""Rendering: the templates of the pages, where their links lead, and the files that they load."""
+
+import gzip
+import hashlib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import orjson
+from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
+from markupsafe import Markup
+
+# What stands in a script element must not end it, nor start a comment in it.
+_UNSAFE = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """An entry of the navigation.
+
+    Parameters
+    ----------
+    history
+        Whether it is of use only where evaluations are kept.
+    """
+
+    name: str
+    path: str
+    history: bool = False
+
+
+NAVIGATION = (
+    Place("Evaluate", ""),
+    Place("Projects", "ui/projects", history=True),
+    Place("Indices", "ui/indices"),
+    Place("Reproduced", "ui/reproduced"),
+)
+"""In the order in which it is shown."""
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Whoever has signed in.
+
+    Parameters
+    ----------
+    name
+        Of the key.
+    token
+        What forms and the script send, to prove that a page of this session asks.
+    """
+
+    name: str
+    token: str
+
+
+@dataclass(frozen=True, slots=True)
+class PageContext:
+    """What every page has around its content.
+
+    Parameters
+    ----------
+    title
+        Of the window.
+    path
+        Of the request, from which links are relative: the service may stand behind a prefix.
+    history
+        Whether evaluations are kept.
+    keys
+        Whether the service asks for keys.
+    account
+        None where nobody has signed in.
+    """
+
+    title: str
+    path: str
+    history: bool = False
+    keys: bool = False
+    account: Account | None = None
+
+    @property
+    def root(self) -> str:
+        """The way from the page to the root of the service."""
+        return "../" * (self.path.count("/") - 1) or "./"
+
+    @property
+    def navigation(self) -> list[tuple[Place, bool]]:
+        """What can be visited from here, and whether it is where the reader is."""
+        return [
+            (place, self._is_at(place)) for place in NAVIGATION if self.history or not place.history
+        ]
+
+    def _is_at(self, place: Place) -> bool:
+        here = self.path.removeprefix("/")
+        return here == place.path or (bool(place.path) and here.startswith(f"{place.path}/"))
+
+
+def render(template: str, page: PageContext, **content: Any) -> str:  # noqa: ANN401 (what it shows)
+    """Render a page; every foreign text is escaped by the template."""
+    return _environment().get_template(template).render(page=page, root=page.root, **content)
+
+
+def fragment(template: str, root: str, **content: Any) -> str:  # noqa: ANN401 (what it shows)
+    """Render a part of a page; root: the way from that page to the root of the service."""
+    return _environment().get_template(template).render(root=root, **content)
+
+
+def embedded(content: object) -> Markup:
+    """Write data as JSON that can stand in a script element; NaN becomes null."""
+    text = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
+    for sign, escape in _UNSAFE.items():
+        text = text.replace(sign, escape)
+    return Markup(text.decode())  # noqa: S704 (nothing in it can end the element)
+
+
+def prose(text: str) -> Markup:
+    """Write a text of ours, in which names of the catalog stand between backticks."""
+    return Markup("").join(
+        Markup("<code>{}</code>").format(part) if place % 2 else part
+        for place, part in enumerate(text.split("`"))
+    )
+
+
+@cache
+def _environment() -> Environment:
+    # The report's components and the pages' are the same.
+    loader = PrefixLoader(
+        {"pages": PackageLoader("rprime.dashboard"), "report": PackageLoader("rprime.report")}
+    )
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
+    )
+    environment.globals["asset"] = address
+    environment.filters |= {"embedded": embedded, "prose": prose}
+    return environment
+
+
+@dataclass(frozen=True, slots=True)
+class Asset:
+    """A file that pages load.
+
+    Parameters
+    ----------
+    digest
+        Of its content: an address with it never shows anything else.
+    """
+
+    content: bytes
+    compressed: bytes
+    media_type: str
+    digest: str
+
+
+STYLE = "style.css"
+_SHEETS = (
+    ("rprime.report", "templates/tokens.css"),
+    ("rprime.report", "templates/components.css"),
+    ("rprime.dashboard", "static/pages.css"),
+    ("rprime.dashboard", "static/history.css"),
+)
+ASSETS = {STYLE: "text/css", "theme.js": "text/javascript", "dashboard.js": "text/javascript"}
+"""By name, with the media type."""
+
+
+@cache
+def asset(name: str) -> Asset:
+    """Read an asset.
+
+    Raises
+    ------
+    KeyError
+        If there is none.
+    """
+    media_type = ASSETS[name]
+    parts = _SHEETS if name == STYLE else (("rprime.dashboard", f"static/{name}"),)
+    content = b"\n".join(files(room).joinpath(path).read_bytes() for room, path in parts)
+    digest = hashlib.sha256(content).hexdigest()[:16]
+    return Asset(content, gzip.compress(content, mtime=0), f"{media_type}; charset=utf-8", digest)
+
+
+def address(name: str) -> str:
+    """Give the address of an asset from the root of the service."""
+    return f"ui/static/{name}?v={asset(name).digest}"

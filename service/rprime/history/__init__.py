@@ -1,0 +1,1 @@
+"""Queries over stored evaluations: series, trends, leaderboards, stored reports."""

@@ -1,0 +1,158 @@
+"""From the bytes of a request for the agreement between indices to its answer."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import orjson
+
+from rprime.application.discrimination import opened, refuse, validated
+from rprime.core.arrays import Array
+from rprime.core.catalog import find
+from rprime.core.studies.correlation import (
+    Agreement,
+    Disagreement,
+    agreements,
+    box,
+    direction,
+    disagreements,
+)
+from rprime.evidence import Document
+from rprime.problems.problem import Problem, Violation
+from rprime.schemas.studies import AgreementRequest
+from rprime.settings import Limits
+
+MOST_VALUES = 40_000
+"""All indices together."""
+MOST_NAMED = 20
+"""Pairs of models that are named where two indices disagree."""
+WHOLE = "overall"
+"""Name of the boxes that are of no class."""
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Models:
+    """The values of several models.
+
+    Parameters
+    ----------
+    names
+        Of the indices.
+    values
+        Shape (index, model); NaN where a value does not exist.
+    per_class
+        By class, for the boxes alone: arrays of shape (model,) by index.
+    described
+        What there is to say about the models themselves.
+    """
+
+    names: list[str]
+    values: Array
+    per_class: Mapping[str, Mapping[str, Array]]
+    described: Json = field(default_factory=dict)
+
+
+def agreement_document(
+    body: bytes, limits: Limits, stored: Callable[[Document], Models] | None = None
+) -> bytes:
+    """Say how far indices agree over models, posted or stored ones.
+
+    Parameters
+    ----------
+    body
+        JSON, UTF-8.
+    limits
+        What a request may cost.
+    stored
+        Reads the models that a request names; None: there is no history.
+
+    Raises
+    ------
+    Problem
+        400 or 422; 409 where there is no history.
+    """
+    document = opened(body, limits)
+    models = _stored(document, stored) if "project" in document.rest else _posted(document)
+    names, values = models.names, models.values
+    directions = [direction(find("overall", name) or find("class", name)) for name in names]
+    boxes = {WHOLE: dict(zip(names, values, strict=True)), **models.per_class}
+    return orjson.dumps(
+        {
+            **models.described,
+            "pairs": [_pair(found, names) for found in agreements(values)],
+            "boxes": {label: _boxes(by_index) for label, by_index in boxes.items()},
+            "disagreements": [
+                _opposed(found, names) for found in disagreements(values, directions, MOST_NAMED)
+            ],
+        }
+    )
+
+
+def _posted(document: Document) -> Models:
+    asked = validated(AgreementRequest, document)
+    refuse(_uneven(asked))
+    per_class = {
+        label: {name: np.array(numbers, dtype=np.float64) for name, numbers in by_index.items()}
+        for label, by_index in asked.per_class.items()
+    }
+    return Models(list(asked.values), np.array(list(asked.values.values()), float), per_class)
+
+
+def _uneven(asked: AgreementRequest) -> Iterator[Violation]:
+    """Find lists that are not of the same models."""
+    models = len(next(iter(asked.values.values())))
+    if models * len(asked.values) > MOST_VALUES:
+        yield Violation("/values", "too_much", f"There are at most {MOST_VALUES:,} values in all.")
+    if WHOLE in asked.per_class:
+        detail = f"`{WHOLE}` is what the boxes of `values` are called; rename the class."
+        yield Violation("/per_class", "reserved_name", detail)
+    lists = [("/values", by_index) for by_index in (asked.values,)]
+    lists += [("/per_class", by_index) for by_index in asked.per_class.values()]
+    for place, by_index in lists:
+        if any(len(numbers) != models for numbers in by_index.values()):
+            detail = f"Every list has a value for each of the {models} models, or null."
+            yield Violation(place, "length", detail)
+
+
+def _stored(document: Document, stored: Callable[[Document], Models] | None) -> Models:
+    if not document.rest.keys().isdisjoint({"values", "per_class"}):
+        detail = "Values are posted, or taken from a project, not both."
+        refuse([Violation("", "several_kinds", detail)])
+    if stored is None:
+        raise Problem("no_store")
+    return stored(document)
+
+
+def _pair(found: Agreement, names: list[str]) -> Json:
+    return {
+        "a": names[found.a],
+        "b": names[found.b],
+        "n": found.n,
+        "pearson": _known(found.pearson),
+        "spearman": _known(found.spearman),
+        "kendall": _known(found.kendall),
+        "rmse": _known(found.rmse),
+    }
+
+
+def _opposed(found: Disagreement, names: list[str]) -> Json:
+    return {
+        "a": names[found.a],
+        "b": names[found.b],
+        "count": found.count,
+        "compared": found.compared,
+        "models": found.models,
+    }
+
+
+def _boxes(by_index: Mapping[str, Array]) -> Json:
+    found = {name: box(values) for name, values in by_index.items()}
+    return {name: asdict(summary) for name, summary in found.items() if summary is not None}
+
+
+def _known(value: float) -> float | None:
+    return value if math.isfinite(value) else None

@@ -1,0 +1,73 @@
+"""Figures of what is stored: from its tables to an image."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from rprime.core.catalog import find
+from rprime.core.index import Index
+from rprime.history.stored_report import NOTHING, stored_report
+from rprime.problems.problem import Problem, Violation
+from rprime.report.figures.evaluation import FIGURES, default_indices
+from rprime.report.figures.sheet import Canvas, NoFiguresError, TooMuchToDrawError
+from rprime.store import Store, StoredEvaluation
+
+
+def drawn(draw: Callable[[], bytes]) -> bytes:
+    """Draw, and turn what prevents it into a problem.
+
+    Raises
+    ------
+    Problem
+        501 without matplotlib, 422 for more than a figure can show.
+    """
+    try:
+        return draw()
+    except NoFiguresError as error:
+        raise Problem("not_installed", str(error)) from None
+    except TooMuchToDrawError as error:
+        raise refusal("", "too_much", str(error)) from None
+
+
+def figure_of(
+    name: str, stored: StoredEvaluation, store: Store, indices: tuple[str, ...], canvas: Canvas
+) -> bytes:
+    """Draw a figure of a stored evaluation; no indices: the usual ones. It blocks.
+
+    Raises
+    ------
+    Problem
+        422 or 501.
+    """
+    for key in indices:
+        class_index(key)
+    compared = stored.comparison not in {None, NOTHING}
+    shown = indices or default_indices(name, compared=compared)
+    # What a report shows besides does not matter here.
+    subject = replace(stored_report(stored, store, 0), indices=shown).subject
+    return drawn(lambda: FIGURES[name](subject, canvas))
+
+
+def class_index(key: str) -> Index:
+    """Look up an index that the table of a class has a value for.
+
+    Raises
+    ------
+    Problem
+        422 if there is none.
+    """
+    entry = find("class", key)
+    if entry is None:
+        detail = _OVERALL if find("overall", key) else _UNKNOWN
+        raise refusal("/query/index", "unknown_index", detail)
+    if entry.scored:
+        raise refusal("/query/index", "no_scores", "It reads scores, which are not stored.")
+    return entry
+
+
+_UNKNOWN = "The catalog has no such index; GET /v1/indices lists them."
+_OVERALL = "It is an overall index; this figure shows classes."
+
+
+def refusal(pointer: str, code: str, detail: str) -> Problem:
+    """Give the problem of a parameter."""
+    return Problem("invalid_request", errors=[Violation(pointer, code, detail)])

@@ -1,0 +1,210 @@
+"""The leaderboard: versions in tiers, where one tier is what the evidence cannot tell apart."""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import orjson
+
+from rprime.core.arrays import Array
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.gates.multiplicity import holm
+from rprime.core.options import Options
+from rprime.history.pending_evaluation import side_of_stored
+from rprime.history.series import Measured, Point
+from rprime.problems.problem import Problem, Violation
+from rprime.store import Filters, Store
+
+LEVEL = 0.05
+"""One-sided, Holm-adjusted over the versions that are held against the best of a tier."""
+MOST_MEASURED = 10_000
+
+Json = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class RankedComparisons:
+    """What versions are ordered by, and which ones.
+
+    Parameters
+    ----------
+    test_set
+        Its id or fingerprint; None: that of the newest evaluation.
+    limit
+        The best so many versions.
+    """
+
+    measured: Measured
+    test_set: str | None
+    model: str | None
+    branch: str | None
+    limit: int
+
+
+def leaderboard_document(store: Store, project: str, contest: RankedComparisons) -> bytes:
+    """Give the tiers as the JSON document of the contract. It reads.
+
+    Raises
+    ------
+    Problem
+        422 if no direction of the index is better, 404 if no evaluation has the class.
+    """
+    measured = contest.measured
+    if measured.index.higher_is_better is None:
+        detail = "Neither direction of it is better, so versions cannot be ordered by it."
+        violation = Violation("/query/index", "not_ordered", detail)
+        raise Problem("invalid_request", errors=[violation])
+    filters = _filters(store, project, contest)
+    points = measured.points(store, project, filters, MOST_MEASURED)
+    if not points:
+        measured.refuse_unknown_class(store, project, filters)
+    if contest.test_set is None and filters.test_set is None and filters.fingerprint is None:
+        points = [point for point in points if point.test_set is None]
+    newest = {_name(point): point for point in points}
+    ranking = TierRanking(store, measured, contest.limit, list(newest.values()))
+    tiers = ranking.tiers()
+    return orjson.dumps(
+        {
+            "index": measured.index.key,
+            "class": measured.label,
+            "test_set": filters.test_set or filters.fingerprint,
+            "tiers": [_tier(number, *tier) for number, tier in enumerate(tiers, start=1)],
+            "unranked": ranking.unranked,
+        }
+    )
+
+
+def _filters(store: Store, project: str, contest: RankedComparisons) -> Filters:
+    """Narrow to one test set: values on different ones say nothing about versions."""
+    names: Json = {"model": contest.model, "branch": contest.branch}
+    if contest.test_set is not None:
+        by_id = Filters(test_set=contest.test_set, **names)
+        if store.page(project, by_id, limit=1).items:
+            return by_id
+        return Filters(fingerprint=contest.test_set, **names)
+    newest = store.page(project, Filters(**names), limit=1).items
+    if newest and newest[0].test_set is not None:
+        return Filters(test_set=newest[0].test_set, **names)
+    return Filters(fingerprint=newest[0].fingerprint if newest else None, **names)
+
+
+def _name(point: Point) -> tuple[str | None, str]:
+    """Give what stands once in the list: a version of a model; what has none, for itself."""
+    return point.model, point.version or f"\n{point.evaluation}"
+
+
+def _tier(number: int, points: list[Point], why: str) -> Json:
+    return {"tier": number, "versions": [_version(point) for point in points], "why": why}
+
+
+def _version(point: Point) -> Json:
+    return {
+        "evaluation": point.evaluation,
+        "model": point.model,
+        "version": point.version,
+        "value": point.value,
+        "interval": point.interval,
+    }
+
+
+@dataclass(eq=False)
+class TierRanking:
+    """Versions, and the tests between the best of each tier and those that remain.
+
+    Parameters
+    ----------
+    points
+        The newest evaluation of each version.
+    unranked
+        Those without a place, with the reason.
+    """
+
+    store: Store
+    measured: Measured
+    limit: int
+    points: list[Point]
+    unranked: list[Json] = field(default_factory=list)
+    sides: dict[str, Side] = field(default_factory=dict)
+
+    def tiers(self) -> list[tuple[list[Point], str]]:
+        """Give the tiers, best first, each with the reason for it."""
+        found: list[tuple[list[Point], str]] = []
+        remaining = self.contenders
+        while remaining:
+            tier, remaining, why = self._next(remaining)
+            found.append((tier, why))
+        return found
+
+    @cached_property
+    def contenders(self) -> list[Point]:
+        """The best versions, best first."""
+        known: list[tuple[float, Point]] = []
+        sign = -1.0 if self.measured.index.higher_is_better else 1.0
+        for point in self.points:
+            if point.value is None:
+                self._leave_out(point, point.reason)
+            else:
+                known.append((sign * point.value, point))
+        return [point for _, point in sorted(known)[: self.limit]]
+
+    def _leave_out(self, point: Point, reason: str) -> None:
+        names = {"evaluation": point.evaluation, "model": point.model, "version": point.version}
+        self.unranked.append({**names, "reason": reason})
+
+    def _next(self, remaining: list[Point]) -> tuple[list[Point], list[Point], str]:
+        """Take the best of what remains and all that cannot be told apart from it."""
+        best, *others = remaining
+        held = [(other, self._held_against(best, other)) for other in others]
+        for other, comparison in held:
+            if comparison.comparability == "different":
+                self._leave_out(other, "different_test_sets")
+        held = [pair for pair in held if pair[1].comparability != "different"]
+        p = np.array([self._p(comparison) for _, comparison in held])
+        adjusted = holm(p) if held else p
+        apart = adjusted < LEVEL
+        together = [other for (other, _), worse in zip(held, apart, strict=True) if not worse]
+        worse = [other for (other, _), is_worse in zip(held, apart, strict=True) if is_worse]
+        return [best, *together], worse, _why(best, [c for _, c in held], adjusted, apart)
+
+    def _held_against(self, best: Point, other: Point) -> Comparison:
+        options = Options(indices=(self.measured.index.key,))
+        return compare(self._side(best), self._side(other), options, attributed=())
+
+    def _side(self, point: Point) -> Side:
+        if point.evaluation not in self.sides:
+            stored = self.store.get(point.evaluation)
+            self.sides[point.evaluation] = side_of_stored(stored, self.store)
+        return self.sides[point.evaluation]
+
+    def _p(self, comparison: Comparison) -> float:
+        """Smallest level at which the best is shown to be better; NaN without a test."""
+        key, label = self.measured.index.key, self.measured.label
+        if label is None:
+            found = comparison.of_overall(key)[np.newaxis]
+        elif label in comparison.classes:
+            found = comparison.of_classes(key, (label,))
+        else:
+            return float("nan")
+        with np.errstate(all="ignore"):
+            better = found.p_above if self.measured.index.higher_is_better else found.p_below
+            return float(better(0.0)[0])
+
+
+def _why(best: Point, held: list[Comparison], adjusted: Array, apart: Array) -> str:
+    """Say what the tier rests on."""
+    if not held:
+        return "Nothing remains to be told apart."
+    name = best.version or best.evaluation
+    how = " and ".join(sorted({comparison.pairing or "untested" for comparison in held}))
+    tests = f"{how} tests, one-sided at {LEVEL:g}, Holm-adjusted"
+    tied, worse = adjusted[~apart], adjusted[apart]
+    said = []
+    if tied.size:
+        closest = np.nanmin(tied) if np.isfinite(tied).any() else None
+        number = "no test exists" if closest is None else f"smallest p {closest:.3g}"
+        said.append(f"{tied.size} not told apart from {name} ({number})")
+    if worse.size:
+        said.append(f"{worse.size} shown to be worse than {name} (largest p {worse.max():.3g})")
+    return f"{'; '.join(said)}: {tests}."

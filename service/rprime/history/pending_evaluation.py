@@ -1,0 +1,245 @@
+"""What a request to keep an evaluation takes from the history, and what it adds to it."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from rprime import __version__
+from rprime.application.assessment import Assessment, BaselineSide
+from rprime.application.request import EvaluationRequest
+from rprime.application.stored_options import StoreRequest
+from rprime.core.comparison.alignment import Side
+from rprime.core.evaluate import Evaluation
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
+from rprime.store import BaselineQuery, KeptItems, NewEvaluation, Store, StoredEvaluation, ids
+
+SCORES_NOT_KEPT = Warning(
+    "scores_not_kept",
+    "",
+    "Scores are not kept, only the table is. What reads them stands in the first answer and in "
+    "its verdict, but in no later report, trend, leaderboard or comparison.",
+    "docs/operations.md#what-the-store-keeps",
+)
+
+
+def needs_store(evaluation_request: EvaluationRequest) -> bool:
+    """Whether `with_stored_baseline` has to read anything."""
+    assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
+    if assessment is None or store_request is None:
+        return False
+    return store_request.reference is not None or _counts(assessment)
+
+
+def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) -> EvaluationRequest:
+    """Look up the baseline and count the looks, as far as they are asked for. It blocks."""
+    assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
+    if assessment is None or store_request is None:
+        return evaluation_request
+    if store_request.reference is not None:
+        assessment = with_baseline(
+            assessment, store, store_request.project, store_request.reference
+        )
+    if _counts(assessment):
+        fingerprint = assessment.candidate.fingerprint or ""
+        assessment = replace(assessment, look=store.looks(store_request.project, fingerprint) + 1)
+    return replace(evaluation_request, assessment=assessment)
+
+
+def at_look(evaluation_request: EvaluationRequest, look: int) -> EvaluationRequest:
+    """Give the same request as another look at its test set."""
+    assessment = evaluation_request.assessment
+    return (
+        evaluation_request
+        if assessment is None
+        else replace(evaluation_request, assessment=replace(assessment, look=look))
+    )
+
+
+def _counts(assessment: Assessment) -> bool:
+    return assessment.spends and assessment.candidate.fingerprint is not None
+
+
+def with_baseline(
+    assessment: Assessment, store: Store, project: str, query: BaselineQuery
+) -> Assessment:
+    """Give a candidate the stored baseline that a request names, or say why there is none."""
+    found = store.baseline(project, query)
+    if found.evaluation is None:
+        return replace(assessment, missing=found.why)
+    stored = found.evaluation
+    baseline_side = BaselineSide(
+        side=side_of_stored(stored, store, with_items=assessment.candidate.items is not None),
+        requested={query.by: query.name},
+        resolved=stored.id,
+        why=found.why,
+        identity=stored.id,
+    )
+    return replace(assessment, baseline_side=baseline_side)
+
+
+def side_of_stored(stored: StoredEvaluation, store: Store, *, with_items: bool = True) -> Side:
+    """Give a stored evaluation as a side of a comparison.
+
+    Parameters
+    ----------
+    stored, store
+        The evaluation and where it is.
+    with_items
+        Whether its items are of use.
+    """
+    items = store.items(stored.id) if with_items and stored.keeps_items else None
+    return Side(
+        labels=stored.labels,
+        table=stored.table,
+        items=None if items is None else items.items,
+        fingerprint=stored.fingerprint,
+        test_set=stored.test_set,
+    )
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PendingEvaluation:
+    """An evaluation that is about to be stored.
+
+    Parameters
+    ----------
+    evaluation_request
+        Its baseline and its look are `with_stored_baseline`.
+    store_request
+        Of the inquiry.
+    evaluation
+        Of its evidence.
+    id
+        Under which it will be found.
+    """
+
+    evaluation_request: EvaluationRequest
+    store_request: StoreRequest
+    evaluation: Evaluation
+    id: str
+
+    @cached_property
+    def record(self) -> NewEvaluation:
+        """What is stored of it."""
+        evaluation_request, given, assessment = (
+            self.evaluation_request,
+            self.store_request.given,
+            self.evaluation_request.assessment,
+        )
+        declared, members = given.test_set, assessment.members if assessment else {}
+        verdict = assessment.verdict if assessment else None
+        return NewEvaluation(
+            id=self.id,
+            project=self.store_request.project,
+            model=given.model,
+            version=given.version,
+            branch=given.branch,
+            commit=given.commit,
+            tags=tuple(given.tags or ()),
+            test_set=declared.id if declared else None,
+            fingerprint=evaluation_request.evidence.fingerprint
+            or (declared.fingerprint if declared else None),
+            labels=evaluation_request.evidence.labels,
+            table=evaluation_request.evidence.table,
+            items=self._items,
+            input_digest=evaluation_request.evidence.input_digest,
+            engine_version=__version__,
+            options=self.store_request.asked,
+            source=None if given.source is None else orjson.dumps(given.source),
+            gate=members.get("gate"),
+            comparison=members.get("comparison"),
+            extras=self._extras,
+            verdict=evaluation_request.verdict,
+            waived=verdict is not None and any(r.verdict == "waived" for r in verdict.results),
+            submission=self._submission,
+            look=assessment.look if assessment else None,
+        )
+
+    def report(self, *, with_table: bool = False) -> bytes:
+        """Render it as it will be found."""
+        return self.evaluation_request.report(
+            self.evaluation, with_table=with_table, members=metadata_members(self.record)
+        )
+
+    @property
+    def _items(self) -> KeptItems | None:
+        items = self.evaluation_request.evidence.items
+        wanted = self.store_request.given.keep_items in {None, True}
+        return KeptItems(items) if items is not None and wanted else None
+
+    @property
+    def _extras(self) -> bytes | None:
+        """What a report is made from, beside the evidence."""
+        assessment, items = (
+            self.evaluation_request.assessment,
+            self.evaluation_request.evidence.items,
+        )
+        extras: dict[str, Any] = {}
+        if assessment is not None and assessment.warnings:
+            extras["warnings"] = assessment.warnings
+        if items is not None and items.groups is not None:
+            extras["grouped"] = True
+        if self.evaluation_request.evidence.scores is not None:
+            extras["scored"] = True
+        return orjson.dumps(extras) if extras else None
+
+    @property
+    def _submission(self) -> bytes:
+        """The digest by which a repetition is known: who, on what, held against what."""
+        given, assessment = self.store_request.given, self.evaluation_request.assessment
+        baseline_side = assessment.baseline_side if assessment else None
+        declared = given.test_set
+        identity = (
+            given.model,
+            given.version,
+            declared and (declared.id, declared.fingerprint),
+            self.evaluation_request.evidence.input_digest,
+            None if baseline_side is None else baseline_side.identity,
+        )
+        digest = hashlib.blake2b(orjson.dumps(identity), digest_size=32)
+        digest.update(self.store_request.asked)
+        return digest.digest()
+
+
+def metadata_members(found: NewEvaluation | StoredEvaluation) -> dict[str, bytes]:
+    """Give what the report on a stored evaluation has beside its values, as JSON by name."""
+    members: dict[str, Any] = {
+        "id": found.id,
+        "created_at": ids.created_at(found.id),
+        "links": links_of(found.id, judged=found.verdict is not None),
+        "project": found.project,
+        "model": found.model,
+        "version": found.version,
+        "branch": found.branch,
+        "commit": found.commit,
+        "tags": found.tags or None,
+        "test_set": _test_set(found),
+    }
+    known = {name: orjson.dumps(value) for name, value in members.items() if value is not None}
+    return known if found.source is None else {**known, "source": found.source}
+
+
+def links_of(identifier: str, *, judged: bool) -> Mapping[str, str]:
+    """Give the paths of what there is of an evaluation."""
+    place = f"/v1/evaluations/{identifier}"
+    reports = {name: f"{place}/report.{suffix}" for name, suffix in _REPORTS.items()}
+    verdict = {"verdict": f"{place}/verdict"} if judged else {}
+    return {"self": place, **verdict, **reports}
+
+
+_REPORTS = {
+    "markdown": "md",
+    "html": "html",
+    "csv": "csv",
+    "junit": "junit.xml",
+    "openmetrics": "openmetrics.txt",
+}
+
+
+def _test_set(found: NewEvaluation | StoredEvaluation) -> dict[str, str] | None:
+    given = {"id": found.test_set, "fingerprint": found.fingerprint}
+    return {name: value for name, value in given.items() if value is not None} or None

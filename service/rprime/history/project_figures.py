@@ -1,0 +1,150 @@
+"""Figures of a history: one or a few indices over the evaluations of a project."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from rprime.core.index import Index
+from rprime.history.evaluation_figures import class_index, drawn, refusal
+from rprime.history.series import Measured, Point
+from rprime.history.stored_values import values_of_classes
+from rprime.report.decimals import plural
+from rprime.report.figures.history import OF_CLASSES, TREND
+from rprime.report.figures.sheet import Canvas
+from rprime.report.figures.steps import MOST_PANELS, ClassHistory, FigureStep
+from rprime.report.figures.trend import Course, TrendLines, draw_trend
+from rprime.store import Filters, Stack, Store, ids
+
+_NO_MODEL = "\N{EN DASH}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class HistoryFigure:
+    """A figure of a history.
+
+    Parameters
+    ----------
+    name
+        `trend`, `lines` or `boxes`.
+    indices
+        Their keys.
+    label
+        Of the class whose trend it is; None: overall indices.
+    newest
+        At most so many evaluations.
+    """
+
+    name: str
+    project: str
+    indices: tuple[str, ...]
+    label: str | None
+    filters: Filters
+    newest: int
+
+    def draw(self, store: Store, canvas: Canvas) -> bytes:
+        """Draw it. It blocks.
+
+        Raises
+        ------
+        Problem
+            404, 422 or 501.
+        """
+        if self.name == TREND:
+            trend = self._trend(store)
+            return drawn(lambda: draw_trend(trend, canvas))
+        histories, about = self._of_classes(store)
+        return drawn(lambda: OF_CLASSES[self.name](histories, about, canvas))
+
+    def _trend(self, store: Store) -> TrendLines:
+        measured = [Measured.of(key, self.label) for key in self.indices]
+        series = [one.points(store, self.project, self.filters, self.newest) for one in measured]
+        if not any(series):
+            measured[0].refuse_unknown_class(store, self.project, self.filters)
+        steps = _Steps(_of_point(point) for found in series for point in found)
+        names = " and ".join(one.index.name for one in measured)
+        return TrendLines(
+            title=names if self.label is None else f"{names} of {self.label}",
+            about=self._about(store, steps),
+            steps=steps.named,
+            courses=tuple(
+                _course(one.index, model, found, steps)
+                for one, found in zip(measured, series, strict=True)
+                for model in steps.models
+            ),
+        )
+
+    def _of_classes(self, store: Store) -> tuple[list[ClassHistory], str]:
+        if self.label is not None:
+            raise refusal("/query/class", "misplaced", "This figure shows all classes.")
+        if len(self.indices) > MOST_PANELS:
+            detail = f"This figure has at most {MOST_PANELS} panels, one for each index."
+            raise refusal("/query/index", "too_much", detail)
+        indices = [class_index(key) for key in self.indices]
+        series = values_of_classes(
+            store, self.project, self.filters, newest=self.newest, indices=indices
+        )
+        steps = _Steps(found for stack in series.stacks for found in _of_stack(stack))
+        histories = [
+            ClassHistory(index, steps.named, series.labels, series.of_classes(index))
+            for index in indices
+        ]
+        return histories, self._about(store, steps)
+
+    def _about(self, store: Store, steps: "_Steps") -> str:
+        """Say which evaluations these are."""
+        given = (self.project, self.filters.model, self.filters.branch)
+        shown = len(steps.found)
+        number = plural(shown, "evaluation")
+        if shown == self.newest and (total := store.count(self.project, self.filters)) > shown:
+            number = f"the newest {shown:,} of {plural(total, 'evaluation')}"
+        return f"{', '.join(filter(None, given))}: {number}"
+
+
+class _Found(NamedTuple):
+    """What is known of a stored evaluation, beside its values."""
+
+    id: str
+    model: str | None
+    version: str | None
+    verdict: str | None
+
+
+class _Steps:
+    """Stored evaluations, oldest first."""
+
+    def __init__(self, found: Iterable[_Found]) -> None:
+        self.found = sorted(set(found))
+        self.place = {one.id: place for place, one in enumerate(self.found)}
+        self.models = tuple(dict.fromkeys(one.model for one in self.found))
+
+    @property
+    def named(self) -> tuple[FigureStep, ...]:
+        """How they are called: by version or else by time, with the model where it varies."""
+        return tuple(FigureStep(self._name(one), one.verdict) for one in self.found)
+
+    def _name(self, one: _Found) -> str:
+        version = one.version or f"{ids.created_at(one.id):%Y-%m-%d %H:%M}"
+        return f"{one.model or _NO_MODEL} {version}" if len(self.models) > 1 else version
+
+
+def _of_point(point: Point) -> _Found:
+    return _Found(point.evaluation, point.model, point.version, point.verdict)
+
+
+def _of_stack(stack: Stack) -> Iterable[_Found]:
+    return map(_Found, stack.ids, stack.models, stack.versions, stack.verdicts)
+
+
+def _course(index: Index, model: str | None, found: Sequence[Point], steps: _Steps) -> Course:
+    """Give the course of an index for one model."""
+    own = [point for point in found if point.model == model]
+    ends = [point.interval or (None, None) for point in own]
+    numbers = [[point.value for point in own], *([pair[i] for pair in ends] for i in (0, 1))]
+    several = len(steps.models) > 1
+    return Course(
+        f"{model or 'no model'} {index.name}" if several else index.name,
+        np.array([steps.place[point.evaluation] for point in own], dtype=np.intp),
+        *(np.array(column, dtype=np.float64) for column in numbers),
+    )

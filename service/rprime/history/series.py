@@ -1,0 +1,205 @@
+"""Series: one index over a history, computed from its tables as one stack."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from itertools import chain
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+import orjson
+
+from rprime.core.arrays import Array
+from rprime.core.catalog import find
+from rprime.core.cells import Cells, DenseCells, SparseCells
+from rprime.core.index import REASONS, Index
+from rprime.core.intervals.intervals import intervals
+from rprime.core.options import Options
+from rprime.core.selection import Selection, select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
+from rprime.problems.problem import Problem, Violation
+from rprime.schemas.history import Narrowed
+from rprime.store import Filters, Stack, Store
+
+TOGETHER = 1000
+"""Tables at once: with more, the numbers leave the cache of the processor."""
+
+
+GROUPED = "items_in_groups"
+"""Reason why there is no interval."""
+
+
+class Point(NamedTuple):
+    """The value of an index for one stored evaluation.
+
+    Parameters
+    ----------
+    value, interval
+        None where there is none.
+    reason
+        Why there is no value, or no interval; empty where there are both.
+    """
+
+    evaluation: str
+    model: str | None
+    version: str | None
+    test_set: str | None
+    verdict: str | None
+    value: float | None
+    interval: tuple[float, float] | None
+    reason: str
+
+
+Columns = tuple[Sequence[Any], ...]
+"""The fields of `Point`, each for a whole series: many small objects cost more than numbers."""
+NOTHING: Columns = ((),) * len(Point._fields)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An index, of a class or overall."""
+
+    index: Index
+    label: str | None
+
+    @classmethod
+    def of(cls, key: str, label: str | None) -> "Measured":
+        """Look an index up.
+
+        Raises
+        ------
+        Problem
+            422 if there is no such index, or it needs an option.
+        """
+        entry = find("overall" if label is None else "class", key)
+        if entry is None:
+            other = find("class" if label is None else "overall", key)
+            raise _refusal(_SCOPED[label is None] if other else _UNKNOWN)
+        if entry.scored:
+            raise _refusal("It reads scores, which are not kept, so it has no series.")
+        if entry.needs is not None:
+            raise _refusal("It needs an option of its own, so it has no series.")
+        return cls(entry, label)
+
+    def points(self, store: Store, project: str, filters: Filters, newest: int) -> list[Point]:
+        """Measure a history, oldest first; evaluations without the class are left out. It reads."""
+        return list(map(Point, *self.columns(store, project, filters, newest)))
+
+    def columns(self, store: Store, project: str, filters: Filters, newest: int) -> Columns:
+        """Measure a history as `points` does, each field of the points as a column. It reads."""
+        stacks = store.tables(project, filters, newest=newest)
+        known = self.label
+        parts = [self._of_stack(s) for s in stacks if known is None or known in s.labels]
+        if len(parts) == 1:
+            return parts[0]
+        columns = tuple([*chain(*column)] for column in zip(*parts, strict=True))
+        # Each stack is in order, but they lie among one another.
+        rows = sorted(zip(*columns, strict=True), key=itemgetter(0))
+        return tuple(map(list, zip(*rows, strict=True))) or NOTHING
+
+    def refuse_unknown_class(self, store: Store, project: str, filters: Filters) -> None:
+        """Refuse a class that none of the evaluations has, where some fit. It reads.
+
+        Raises
+        ------
+        Problem
+            404.
+        """
+        if self.label is not None and store.page(project, filters, limit=1).items:
+            raise Problem("not_found", "No evaluation that fits has the class in `class`.")
+
+    def _of_stack(self, stack: Stack) -> Columns:
+        column = None if self.label is None else stack.labels.index(self.label)
+        columns = [self._measure(table, column) for table in parts_of(stack.table)]
+        values, low, high, codes = map(np.concatenate, zip(*columns, strict=True))
+        numbers = _without(values.tolist(), ~np.isfinite(values))
+        ends = list(zip(low.tolist(), high.tolist(), strict=True))
+        pairs = _without(ends, ~(np.isfinite(low) & np.isfinite(high)))
+        reasons = [""] * len(numbers)
+        for place in np.flatnonzero(codes).tolist():
+            reasons[place] = REASONS[codes[place]]
+        for place in _grouped(stack):
+            pairs[place], reasons[place] = None, reasons[place] or GROUPED
+        names = (stack.ids, stack.models, stack.versions, stack.test_sets, stack.verdicts)
+        return (*names, numbers, pairs, reasons)
+
+    def _measure(self, table: ConfusionTable, column: int | None) -> tuple[Array, ...]:
+        """Give values, both ends of the intervals and codes of reasons, shape (n,) each."""
+        options = Options(indices=(self.index.key,))
+        selection = lean_selection(self.index.key)
+        values = compute(table, options, selection)
+        known = intervals(values)
+        if column is None:
+            place: Any = selection.overall_place[self.index.key]
+            found, reasons = values.overall, values.overall_reasons
+            ends = (known.overall_low, known.overall_high)
+        else:
+            place = (selection.place[self.index.key], ..., column)
+            found, reasons = values.per_class, values.class_reasons
+            ends = (known.per_class_low, known.per_class_high)
+        codes = np.zeros(table.stack_shape, np.uint8) if reasons is None else reasons[place]
+        return found[place], ends[0][place], ends[1][place], codes
+
+
+def _without(found: list[Any], missing: Array) -> list[Any]:
+    """Put None where something is missing."""
+    for place in np.flatnonzero(missing).tolist():
+        found[place] = None
+    return found
+
+
+def _grouped(stack: Stack) -> list[int]:
+    """Find items that came in groups: a table does not tell how wide their intervals are."""
+    given = enumerate(stack.extras)
+    return [i for i, extras in given if extras is not None and "grouped" in orjson.loads(extras)]
+
+
+def filters_of(query: Narrowed) -> Filters:
+    """Give filters as the store takes them."""
+    return Filters(**query.model_dump(include=set(Narrowed.model_fields)))
+
+
+def parts_of(table: ConfusionTable) -> Iterator[ConfusionTable]:
+    """Cut a stack into parts whose gradients stay in the cache of the processor."""
+    cells = table.cells
+    count = table.stack_shape[0]
+    for start in range(0, count, TOGETHER):
+        part = slice(start, start + TOGETHER)
+        unclassified, spurious = (
+            None if v is None else v[part] for v in (table.unclassified, table.spurious)
+        )
+        if isinstance(cells, SparseCells):
+            of_part: Cells = SparseCells(cells.rows, cells.columns, cells.counts[part], cells.k)
+        else:
+            of_part = DenseCells(cells.counts[part])
+        yield ConfusionTable(of_part, unclassified, spurious, table.weighted)
+
+
+@lru_cache(maxsize=256)
+def lean_selection(key: str) -> Selection:
+    """Select one index without what only the warnings of a report read."""
+    selection = select(Options(indices=(key,)))
+    last = len(selection.computed) - 1
+    needed = {other for entry in selection.overall for other in entry.of}
+    extra = selection.computed[last].key
+    if last < selection.reported or extra in needed or extra != "informedness":
+        return selection
+    return replace(
+        selection,
+        computed=selection.computed[:last],
+        functions=tuple(place for place in selection.functions if place != last),
+        place={name: place for name, place in selection.place.items() if place != last},
+    )
+
+
+_UNKNOWN = "The catalog has no such index; GET /v1/indices lists them."
+_SCOPED = {
+    True: "It is an index of classes: name a `class`, or take its macro average.",
+    False: "It is an overall index: leave `class` out.",
+}
+
+
+def _refusal(detail: str) -> Problem:
+    return Problem("invalid_request", errors=[Violation("/query/index", "unknown_index", detail)])

@@ -1,0 +1,100 @@
+"""Stored models: what a study takes from a history, computed from its tables."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from rprime.application.discrimination import refuse, validated
+from rprime.core.catalog import find
+from rprime.core.options import Options
+from rprime.core.selection import Selection, select
+from rprime.evidence import Document
+from rprime.history.agreement import MOST_VALUES, WHOLE, Models
+from rprime.history.series import filters_of
+from rprime.history.stored_values import StoredValues
+from rprime.history.visible_history import VisibleHistory
+from rprime.problems.problem import Problem, Violation, pointer
+from rprime.schemas.studies import StoredAgreementRequest
+from rprime.store import Stack, ids
+
+MOST_BOXED = 2_000_000
+"""Values of classes, all indices together."""
+
+Json = dict[str, Any]
+
+
+def stored_models(document: Document, visible_history: VisibleHistory) -> Models:
+    """Compute the values of the evaluations that a request for their agreement names. It reads.
+
+    Raises
+    ------
+    Problem
+        422; 404 if the project is not the caller's; 409 where there is no history.
+    """
+    asked = validated(StoredAgreementRequest, document)
+    refuse(_unstored(asked))
+    store = visible_history.open()
+    if not visible_history.may_use(asked.project):
+        raise Problem("not_found")
+    stacks = list(store.tables(asked.project, filters_of(asked), newest=asked.limit))
+    if sum(len(stack.ids) for stack in stacks) < 2:  # noqa: PLR2004 (a pair)
+        if not store.page(asked.project, limit=1).items:
+            raise Problem("not_found")
+        detail = "Fewer than two evaluations fit, and agreement takes two: widen the filters."
+        refuse([Violation("", "too_few", detail)])
+    selection = select(Options(indices=tuple(asked.indices)))
+    refuse(_unfit(selection, stacks))
+    return _models(StoredValues(stacks, selection))
+
+
+def _unstored(asked: StoredAgreementRequest) -> Iterator[Violation]:
+    """Find indices that cannot be computed from a stored table alone."""
+    for i, key in enumerate(asked.indices):
+        entry = find("overall", key) or find("class", key)
+        if entry is not None and entry.scored:
+            detail = "It reads scores, which are not stored; post its numbers as `values`."
+            yield Violation(pointer("indices", i), "needs_scores", detail)
+        elif entry is not None and entry.needs is not None:
+            detail = f"It needs the option `{entry.needs}`, which a study does not take."
+            yield Violation(pointer("indices", i), "option_missing", detail)
+
+
+def _unfit(selection: Selection, stacks: list[Stack]) -> Iterator[Violation]:
+    """Find what the evaluations that fit leave no room for."""
+    models = sum(len(stack.ids) for stack in stacks)
+    classes = len({label for stack in stacks for label in stack.labels})
+    whole, boxed = len(selection.overall) * models, selection.reported * models * classes
+    if selection.reported and any(WHOLE in stack.labels for stack in stacks):
+        detail = (
+            f"A class is called `{WHOLE}`, as the boxes of the whole are: ask only for indices "
+            "that classes do not have."
+        )
+        yield Violation("/indices", "reserved_name", detail)
+    if whole > MOST_VALUES or boxed > MOST_BOXED:
+        detail = "It would take too long: ask for fewer `indices`, or lower `limit`."
+        yield Violation("", "too_much", detail)
+
+
+def _models(found: StoredValues) -> Models:
+    """Give stored evaluations as a study takes them, oldest first."""
+    named = {
+        identifier: (model, version)
+        for stack in found.stacks
+        for identifier, model, version in zip(stack.ids, stack.models, stack.versions, strict=True)
+    }
+    keys = [entry.key for entry in found.selection.per_class]
+    column = {label: i for i, label in enumerate(found.labels)}
+    return Models(
+        [entry.key for entry in found.selection.overall],
+        found.overall,
+        {
+            label: dict(zip(keys, found.per_class[..., column[label]], strict=True))
+            for label in sorted(column)
+            if keys
+        },
+        {"evaluations": [_described(one, *named[one]) for one in found.ids]},
+    )
+
+
+def _described(identifier: str, model: str | None, version: str | None) -> Json:
+    created = ids.created_at(identifier)
+    return {"evaluation": identifier, "model": model, "version": version, "created_at": created}

@@ -1,0 +1,125 @@
+"""A stored evaluation as it was, computed again from its table."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import orjson
+
+from rprime import __version__
+from rprime.application.stored_options import read_options
+from rprime.core.evaluate import Evaluation, evaluate
+from rprime.core.options import Options
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
+from rprime.history.pending_evaluation import SCORES_NOT_KEPT, metadata_members
+from rprime.history.stored_documents import baseline_name, read_comparison, read_gate
+from rprime.report.document import render
+from rprime.report.subject import ReportSubject
+from rprime.store import KeptItems, Store, StoredEvaluation
+
+NOTHING = b"null"
+ITEMS_GONE = Warning(
+    "items_not_kept",
+    "",
+    "The items came in groups but were not kept, so that intervals cannot be computed again.",
+    "docs/statistics.md#groups",
+)
+
+
+@dataclass(frozen=True, eq=False)
+class StoredReport:
+    """A stored evaluation.
+
+    Parameters
+    ----------
+    stored
+        What is stored of it.
+    items
+        Only where items came in groups: intervals take them into account.
+    top_confusions
+        How many confusions a report lists.
+    indices
+        Keys of what is computed; None: what it was asked for.
+    """
+
+    stored: StoredEvaluation
+    items: KeptItems | None
+    top_confusions: int
+    indices: tuple[str, ...] | None = None
+
+    @cached_property
+    def evaluation(self) -> Evaluation:
+        """Its values, with what is known of its comparison and its gate."""
+        stored = self.stored
+        items = None if self.items is None else self.items.items
+        found = evaluate(stored.table, stored.labels, self.options, items)
+        return replace(found, warnings=found.warnings + self.warnings)
+
+    @property
+    def options(self) -> Options:
+        """How it was asked for."""
+        options = read_options(self.stored.options, self.top_confusions)
+        if self.indices is not None:
+            options = replace(options, indices=self.indices)
+        return replace(options, intervals=False) if self._lacks_groups else options
+
+    @property
+    def warnings(self) -> tuple[Warning, ...]:
+        """What weakened its comparison or its verdict."""
+        given = tuple(Warning(**one) for one in self._extras.get("warnings", ()))
+        scored = (SCORES_NOT_KEPT,) if "scored" in self._extras else ()
+        return (*scored, *given, *((ITEMS_GONE,) if self._lacks_groups else ()))
+
+    def report(self, *, with_table: bool = False) -> bytes:
+        """Render it as the JSON document of the contract."""
+        stored = self.stored
+        given = {"comparison": stored.comparison, "gate": stored.gate}
+        judged = {name: content for name, content in given.items() if content is not None}
+        return render(
+            self.evaluation,
+            engine_version=__version__,
+            input_digest=stored.input_digest,
+            members=metadata_members(stored) | judged,
+            with_table=with_table,
+        )
+
+    @property
+    def subject(self) -> ReportSubject:
+        """What a rendering shows of it."""
+        stored = self.stored
+        compared = stored.comparison if stored.comparison not in {None, NOTHING} else None
+        return ReportSubject(
+            evaluation=self.evaluation,
+            engine_version=__version__,
+            comparison=None if compared is None else read_comparison(compared),
+            gate=None if stored.gate is None else read_gate(stored.gate),
+            baseline=None if compared is None else baseline_name(compared),
+            project=stored.project,
+            model=stored.model,
+            version=stored.version,
+            branch=stored.branch,
+            commit=stored.commit,
+            id=stored.id,
+            created_at=stored.created_at,
+            source=None if stored.source is None else orjson.loads(stored.source),
+            input_digest=stored.input_digest,
+        )
+
+    @property
+    def _lacks_groups(self) -> bool:
+        return "grouped" in self._extras and self.items is None
+
+    @cached_property
+    def _extras(self) -> dict[str, Any]:
+        return extras_of(self.stored)
+
+
+def extras_of(stored: StoredEvaluation) -> dict[str, Any]:
+    """Give what was kept beside the evidence, the verdict and the comparison."""
+    return {} if stored.extras is None else orjson.loads(stored.extras)
+
+
+def stored_report(stored: StoredEvaluation, store: Store, top_confusions: int) -> StoredReport:
+    """Gather what it takes to compute a stored evaluation again. It blocks."""
+    grouped = stored.keeps_items and "grouped" in extras_of(stored)
+    return StoredReport(stored, store.items(stored.id) if grouped else None, top_confusions)

@@ -1,0 +1,97 @@
+"""Stored values: indices over a history, overall and of its classes, computed from its tables."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.index import Index
+from rprime.core.options import Options
+from rprime.core.selection import Selection, select
+from rprime.core.values import Values, compute
+from rprime.history.series import parts_of
+from rprime.problems.problem import Problem, Violation
+from rprime.store import Filters, Stack, Store
+
+MOST_VALUES = 2_000_000
+"""Of all classes and evaluations together, for each index."""
+
+
+class StoredValues:
+    """Indices over stored evaluations, oldest first.
+
+    Parameters
+    ----------
+    stacks
+        The evaluations, without order.
+    selection
+        What is computed of them.
+
+    Attributes
+    ----------
+    labels
+        Every class that occurs, those of the newest evaluation first.
+    overall
+        Shape (overall, evaluation) by `ids`; NaN where there is nothing.
+    per_class
+        Shape (reported, evaluation, class); NaN where there is nothing.
+    """
+
+    def __init__(self, stacks: Sequence[Stack], selection: Selection) -> None:
+        self.stacks = stacks
+        self.selection = selection
+        self.ids = sorted(identifier for stack in stacks for identifier in stack.ids)
+        self.labels = _labels(stacks)
+        count = len(self.ids)
+        self.overall = np.full((len(selection.overall), count), np.nan)
+        self.per_class = np.full((selection.reported, count, len(self.labels)), np.nan)
+        row = {identifier: i for i, identifier in enumerate(self.ids)}
+        column = {label: i for i, label in enumerate(self.labels)}
+        for stack in stacks:
+            rows = np.array([row[identifier] for identifier in stack.ids])
+            columns = np.array([column[label] for label in stack.labels])
+            self._place(stack, rows, columns)
+
+    def of_classes(self, index: Index) -> Array:
+        """Give one index of the classes, shape (evaluation, class)."""
+        found: Array = self.per_class[self.selection.place[index.key]]
+        return found
+
+    def _place(self, stack: Stack, rows: Array, columns: Array) -> None:
+        start = 0
+        for table in parts_of(stack.table):
+            part = rows[start : start + table.stack_shape[0]]
+            values = compute(table, Options(), self.selection)
+            self.overall[:, part] = _finite(values.overall)
+            self.per_class[:, part[:, None], columns] = _finite(_reported(values))
+            start += part.size
+
+
+def values_of_classes(
+    store: Store, project: str, filters: Filters, *, newest: int, indices: Sequence[Index]
+) -> StoredValues:
+    """Compute per-class indices over the newest evaluations of a project. It reads.
+
+    Raises
+    ------
+    Problem
+        422 if there are too many values.
+    """
+    stacks = list(store.tables(project, filters, newest=newest))
+    if sum(len(stack.ids) for stack in stacks) * len(_labels(stacks)) > MOST_VALUES:
+        detail = "There are too many classes for so many evaluations: give a smaller `limit`."
+        raise Problem("invalid_request", errors=[Violation("/query/limit", "too_much", detail)])
+    return StoredValues(stacks, select(Options(indices=tuple(index.key for index in indices))))
+
+
+def _labels(stacks: Iterable[Stack]) -> tuple[str, ...]:
+    newest_first = sorted(stacks, key=lambda stack: max(stack.ids), reverse=True)
+    return tuple(dict.fromkeys(label for stack in newest_first for label in stack.labels))
+
+
+def _reported(values: Values) -> Array:
+    return values.per_class[: values.selection.reported]
+
+
+def _finite(values: Array) -> Array:
+    return np.where(np.isfinite(values), values, np.nan)

@@ -1,0 +1,1 @@
+"""Errors as problem details (RFC 9457)."""

@@ -1,0 +1,205 @@
+"""Problems of RFC 9457: an error that is raised anywhere, and the document that tells it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from http import HTTPStatus
+from itertools import groupby, islice
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from rprime.problems.kinds import KINDS, Kind
+
+MEDIA_TYPE = "application/problem+json"
+MOST_VIOLATIONS = 20
+LONGEST_SEGMENT = 64
+
+# In place of messages of Pydantic that would repeat what the client sent, or mend nothing.
+_SILENT = {
+    "union_tag_invalid": "The tag is none of the expected ones",
+    "extra_forbidden": "It is not known here: mend its name or leave it out; /docs has the names",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One place of a request that breaks a rule; ``detail`` never repeats the input."""
+
+    pointer: Annotated[
+        str,
+        Field(
+            description="JSON pointer into the body; of a parameter: `/query/NAME`, `/path/NAME` "
+            "or `/header/NAME`. Empty for the body as a whole."
+        ),
+    ]
+    code: Annotated[str, Field(description="The rule that is broken, for programs.")]
+    detail: Annotated[str, Field(description="The rule that is broken, for people.")]
+
+
+class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
+    """An answer that is an error, to be raised anywhere above the core.
+
+    Parameters
+    ----------
+    code
+        A key of `KINDS`; it gives the status, the title and the type.
+    detail
+        What is wrong this time, for people, without a word of what the client sent; default:
+        how many errors there are, or else the meaning of the kind.
+    errors
+        The places that are wrong. Only the first 20 are sent.
+    headers
+        Further headers of the response, such as ``Retry-After``.
+    """
+
+    def __init__(
+        self,
+        code: str,
+        detail: str | None = None,
+        *,
+        errors: Sequence[Violation] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        self.kind = KINDS[code]
+        self.detail = detail or (_count(len(errors)) if errors else self.kind.meaning)
+        self.errors = tuple(errors[:MOST_VIOLATIONS])
+        self.headers = dict(headers or {})
+        super().__init__(f"{self.kind.status} {code}: {self.detail}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Let it be sent from a process that found it."""
+        return _again, (self.kind.code, self.detail, self.errors, self.headers)
+
+    @property
+    def status(self) -> int:
+        """The status of the response."""
+        return self.kind.status
+
+    def document(self, request_id: str | None = None) -> dict[str, Any]:
+        """Give the members of the problem document, without those that are empty."""
+        return _document(
+            type=self.kind.type,
+            title=self.kind.title,
+            status=self.kind.status,
+            detail=self.detail,
+            code=self.kind.code,
+            request_id=request_id,
+            errors=[asdict(violation) for violation in self.errors],
+        )
+
+
+def _again(
+    code: str, detail: str, errors: Sequence[Violation], headers: Mapping[str, str]
+) -> Problem:
+    return Problem(code, detail, errors=errors, headers=headers)
+
+
+def pointer(*parts: str | int) -> str:
+    """Give the JSON pointer (RFC 6901) of a place, safe to send and of bounded length."""
+    return "".join(f"/{_segment(part)}" for part in parts)
+
+
+def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:
+    """Turn what Pydantic found wrong into a problem, without a word of the input.
+
+    Parameters
+    ----------
+    found
+        As `errors` of its exception gives it.
+    """
+    if any(error["type"] == "json_invalid" for error in found):
+        return Problem("unreadable_body", "The body is not valid JSON.")
+    first = islice(found, MOST_VIOLATIONS)
+    return Problem(
+        "invalid_request", _count(len(found)), errors=[_violation(error) for error in first]
+    )
+
+
+def blank(status: int, request_id: str | None) -> dict[str, Any]:
+    """Give the problem document of a status that says all there is to say (RFC 9457, 4.2.1)."""
+    phrase = HTTPStatus(status).phrase
+    return _document(
+        type="about:blank",
+        title=phrase,
+        status=status,
+        detail=phrase,
+        code=HTTPStatus(status).name.lower(),
+        request_id=request_id,
+    )
+
+
+class ProblemDocument(BaseModel):
+    """An error, as RFC 9457 describes it."""
+
+    model_config = ConfigDict(title="Problem")
+
+    type: str = Field(description="Reference to the explanation of this kind of problem.")
+    title: str = Field(description="The kind of problem in a few words.")
+    status: int = Field(description="The status of the response.")
+    detail: str = Field(description="What is wrong this time. It never repeats the input.")
+    code: str = Field(description="The kind of problem, for programs.")
+    request_id: str = Field(description="The X-Request-Id of the response.")
+    errors: list[Violation] = Field(
+        default=[],
+        description="The places that are wrong, the first 20 of them; left out if there are none.",
+        max_length=MOST_VIOLATIONS,
+    )
+
+
+def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
+    """Describe kinds of problems for OpenAPI: the argument ``responses`` of a route."""
+    kinds = sorted((KINDS[code] for code in codes), key=lambda kind: kind.status)
+    return {status: _published(list(same)) for status, same in groupby(kinds, lambda k: k.status)}
+
+
+def components() -> dict[str, Any]:
+    """Give the JSON schemas that `responses` refers to, for the OpenAPI document."""
+    schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+    return {**schema.pop("$defs"), "Problem": schema}
+
+
+def _published(kinds: list[Kind]) -> dict[str, Any]:
+    return {
+        "description": "; ".join(kind.title for kind in kinds),
+        "content": {
+            MEDIA_TYPE: {
+                "schema": {"$ref": "#/components/schemas/Problem"},
+                "examples": {
+                    kind.code: {"summary": kind.meaning, "value": _example(kind)} for kind in kinds
+                },
+            }
+        },
+    }
+
+
+def _example(kind: Kind) -> dict[str, Any]:
+    errors = []
+    if kind.code == "invalid_request":
+        errors = [Violation("/confusion_matrix/2/0", "negative", "A count is 0 or more.")]
+    return Problem(kind.code, kind.example, errors=errors).document(
+        "0b9f6a1c4d2e4f0f8a7c5e3b1d9f7a5c"
+    )
+
+
+def _document(**members: Any) -> dict[str, Any]:  # noqa: ANN401 - the members of a JSON object
+    return {name: value for name, value in members.items() if value not in (None, [])}
+
+
+def _count(found: int) -> str:
+    told = f"; the first {MOST_VIOLATIONS} are listed" if found > MOST_VIOLATIONS else ""
+    return f"{found} error{'s' if found > 1 else ''} in the request{told}."
+
+
+def _violation(error: Mapping[str, Any]) -> Violation:
+    place, *rest = error["loc"] or ("body",)
+    parts = rest if place == "body" else error["loc"]
+    return Violation(pointer(*parts), error["type"], _SILENT.get(error["type"], error["msg"]) + ".")
+
+
+def _segment(part: str | int) -> str:
+    text = str(part)
+    if len(text) > LONGEST_SEGMENT:
+        text = text[: LONGEST_SEGMENT - 1] + "…"
+    # A lone surrogate has no UTF-8, so it could not be sent.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    return text.replace("~", "~0").replace("/", "~1")

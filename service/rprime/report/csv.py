@@ -1,0 +1,130 @@
+"""CSV in long format: one line a value, safe to open in a spreadsheet."""
+
+import re
+from collections.abc import Iterable, Iterator
+from itertools import chain
+from math import isfinite
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.comparison.difference import REASONS as NO_DIFFERENCE
+from rprime.core.comparison.difference import Difference
+from rprime.core.index import REASONS
+from rprime.report.measures import Measure, MeasureColumns, Measures
+from rprime.report.names import shown
+from rprime.report.subject import ReportSubject
+
+HEAD = (
+    "scope",
+    "class",
+    "index",
+    "value",
+    "low",
+    "high",
+    "reason",
+    "baseline",
+    "change",
+    "change_low",
+    "change_high",
+    "change_reason",
+)
+_FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
+_NOTHING = ("", "", "", "", "")
+
+
+def render_csv(subject: ReportSubject) -> str:
+    """Render every value as CSV (RFC 4180), decimals with a point, nothing where undefined.
+
+    Notes
+    -----
+    A class name that a spreadsheet would take for a formula gets an apostrophe before it, as
+    OWASP advises. Numbers are written by us and stay numbers, negative ones too.
+    """
+    measures = Measures(subject)
+    rows = chain([",".join(HEAD)], _overall(measures), _classes(measures))
+    return "\r\n".join(rows) + "\r\n"
+
+
+def field(text: str) -> str:
+    """Write foreign text as one field: no formula, no quote that ends it."""
+    text = shown(text)
+    if _FORMULA.match(text):
+        text = f"'{text}"
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if re.search(r'[,"\r\n;]', text) else text
+
+
+def number(value: float | None) -> str:
+    """Write a number with four decimals; nothing where it is not finite."""
+    return "" if value is None or not isfinite(value) else f"{value:.4f}"
+
+
+def numbers(values: Array) -> list[str]:
+    """Write many numbers at once: a report may have a hundred thousand."""
+    finite = np.where(np.isfinite(values), values, np.nan).tolist()
+    return ["" if value != value else f"{value:.4f}" for value in finite]  # noqa: PLR0124 (NaN)
+
+
+def _overall(measures: Measures) -> Iterator[str]:
+    for measure in measures.overall.values():
+        yield ",".join(("overall", "", measure.index.key, *_cells(measure), *_change(measure)))
+
+
+def _cells(measure: Measure) -> tuple[str, ...]:
+    return (number(measure.value), number(measure.low), number(measure.high), measure.reason)
+
+
+def _change(measure: Measure) -> tuple[str, ...]:
+    change = measure.change
+    if change is None:
+        return _NOTHING
+    parts = (change.baseline, change.value, change.low, change.high)
+    return (*map(number, parts), change.reason)
+
+
+def _classes(measures: Measures) -> Iterator[str]:
+    """Write the classes one after the other, each with its counts and every index."""
+    columns = measures.columns(measures.subject.evaluation.per_class_indices)
+    counts = [
+        [f"{name},{value:.4f},,,,,,,," for value in margin.tolist()]
+        for name, margin in zip(("support", "predicted", "correct"), measures.margins, strict=True)
+    ]
+    indices = _written(columns, _changes(measures.subject))
+    for label, *rows in zip(columns.labels, *counts, *indices, strict=True):
+        opening = f"class,{field(label)},"
+        yield from (opening + row for row in rows)
+
+
+def _written(columns: MeasureColumns, changes: dict[str, dict[str, str]]) -> Iterator[list[str]]:
+    """Write, for each index, what follows the class in the line of every class."""
+    reasons = np.array(REASONS, dtype=object)[columns.reasons]
+    parts = (columns.values, columns.low, columns.high)
+    for row, entry in enumerate(columns.indices):
+        cells = zip(*(numbers(part[row]) for part in parts), reasons[row].tolist(), strict=True)
+        of_label = changes.get(entry.key, {})
+        yield [
+            f"{entry.key},{value},{low},{high},{reason},{of_label.get(label, ',,,,')}"
+            for label, (value, low, high, reason) in zip(columns.labels, cells, strict=True)
+        ]
+
+
+def _changes(subject: ReportSubject) -> dict[str, dict[str, str]]:
+    """Write the changes of every per-class index by key and label."""
+    comparison = subject.comparison
+    if comparison is None:
+        return {}
+    level = (1 - comparison.confidence) / 2
+    return {
+        key: dict(
+            zip(comparison.classes, _difference(comparison.per_class[row], level), strict=True)
+        )
+        for row, key in enumerate(comparison.per_class_keys)
+    }
+
+
+def _difference(difference: Difference, level: float) -> Iterable[str]:
+    with np.errstate(all="ignore"):
+        low, high = difference.limits(level)
+    parts = (difference.baseline, difference.value, low, high)
+    reasons = [NO_DIFFERENCE[code] for code in difference.reasons.tolist()]
+    return map(",".join, zip(*(numbers(part) for part in parts), reasons, strict=True))

@@ -1,0 +1,81 @@
+"""Cautions: the warnings of a report, those of one kind said once for all their classes."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import groupby
+
+from rprime.core.warnings import CHECKS, Warning  # noqa: A004 (its name)
+from rprime.report.subject import ReportSubject
+
+TEXTS = {check.code: check.text for check in CHECKS}
+PLACE = "{label}"
+MOST_NAMED = 12
+"""Classes named for one caution; the others are counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupedWarning:
+    """One thing to know before a value is believed.
+
+    Parameters
+    ----------
+    before, after
+        Its sentence, around the class that it is said of.
+    label
+        That class; None for a sentence about everything, which stands in `before`.
+    others
+        Further classes that the same holds for, as far as they are named.
+    unnamed
+        How many more there are.
+    """
+
+    code: str
+    before: str
+    label: str | None
+    after: str
+    others: tuple[str, ...]
+    unnamed: int
+    source: str
+
+    @property
+    def classes(self) -> int:
+        """How many classes it is about, 0 where it is about none in particular."""
+        return 0 if self.label is None else 1 + len(self.others) + self.unnamed
+
+
+def grouped_warnings(subject: ReportSubject) -> list[GroupedWarning]:
+    """Give the warnings about values, comparison and gate, each code once where it can be."""
+    found = list(subject.evaluation.warnings)
+    found += subject.comparison.warnings if subject.comparison else ()
+    found += subject.gate.warnings if subject.gate else ()
+    grouped = groupby(found, key=lambda warning: warning.code)
+    return [
+        grouped_warning for code, group in grouped for grouped_warning in _group(code, list(group))
+    ]
+
+
+def _group(code: str, warnings: list[Warning]) -> Iterable[GroupedWarning]:
+    template = TEXTS.get(code, "")
+    if PLACE not in template:
+        return [GroupedWarning(code, w.detail, None, "", (), 0, w.source) for w in warnings]
+    before, after = template.split(PLACE, 1)
+    labels = [label for w in warnings if (label := _named(w.detail, before, after)) is not None]
+    # A last warning without a name says how many more there are.
+    more = sum(int(_digits(w.detail)) for w in warnings[len(labels) :])
+    named, rest = labels[: MOST_NAMED + 1], labels[MOST_NAMED + 1 :]
+    if not named:
+        return []
+    unnamed = len(rest) + more
+    source = warnings[0].source
+    return [GroupedWarning(code, before, named[0], after, tuple(named[1:]), unnamed, source)]
+
+
+def _named(detail: str, before: str, after: str) -> str | None:
+    """Take the class out of a sentence; None where it is not the sentence about one class."""
+    if not (detail.startswith(before) and detail.endswith(after)):
+        return None
+    return detail[len(before) : len(detail) - len(after)]
+
+
+def _digits(text: str) -> str:
+    return "".join(c for c in text if c.isdecimal()) or "0"

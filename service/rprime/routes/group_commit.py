@@ -1,0 +1,91 @@
+"""Putting: evaluations of one turn of the event loop go to the store, and come back, together."""
+
+import asyncio
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rprime.store import Outcome, Packed, Store, Stored
+
+Waiting = tuple[Packed, "asyncio.Future[Stored]"]
+Known = tuple["asyncio.Future[Stored]", Outcome]
+
+LONGEST_WAIT = 0.004
+"""Seconds that an answer waits for those that are nearly there: about one commit."""
+
+
+class GroupCommit:
+    """Gives the store what one turn of the loop has made, and gives its answers back together.
+
+    The store commits what comes together as one group, and the engine evaluates as one stack what
+    arrives together: sixteen tables in a stack cost a quarter of what they cost alone. Without
+    this, the first of a group would be committed while the next ones are being made, come back
+    earlier, and after a while everybody would come, be evaluated and be committed alone. A client
+    that is alone waits for nobody.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: list[Waiting] = []
+        self._known: list[Known] = []
+        self._entered = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    @contextmanager
+    def entered(self) -> Iterator[None]:
+        """Count a request that will put something."""
+        self._entered += 1
+        try:
+            yield
+        finally:
+            self._entered -= 1
+            self._answer_if_complete()
+
+    def put(self, store: Store, packed: Packed) -> "asyncio.Future[Stored]":
+        """Store an evaluation in the one store of the service, in the next turn of the loop."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Stored] = loop.create_future()
+        self._waiting.append((packed, future))
+        if len(self._waiting) == 1:
+            loop.call_soon(self._flush, store, loop)
+        return future
+
+    def _flush(self, store: Store, loop: asyncio.AbstractEventLoop) -> None:
+        waiting, self._waiting = self._waiting, []
+        futures = [future for _, future in waiting]
+        try:
+            outcomes = store.put_many([packed for packed, _ in waiting])
+        except Exception as error:  # noqa: BLE001 (whatever it is, it is the answer to all)
+            for future in futures:
+                _tell(future, error)
+            return
+        outcomes.add_done_callback(
+            lambda known: loop.call_soon_threadsafe(
+                self._arrive, list(zip(futures, known.result(), strict=True))
+            )
+        )
+
+    def _arrive(self, known: list[Known]) -> None:
+        self._known += known
+        self._answer_if_complete()
+        if self._known and self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(LONGEST_WAIT, self._answer)
+
+    def _answer_if_complete(self) -> None:
+        if self._known and len(self._known) >= self._entered:
+            self._answer()
+
+    def _answer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        known, self._known = self._known, []
+        for future, outcome in known:
+            _tell(future, outcome)
+
+
+def _tell(future: "asyncio.Future[Stored]", outcome: Outcome) -> None:
+    if future.done():
+        return
+    if isinstance(outcome, Stored):
+        future.set_result(outcome)
+    else:
+        future.set_exception(outcome)

@@ -1,0 +1,62 @@
+"""Parameters of the query: of one that is given twice nobody knows which value counts."""
+
+from collections.abc import Iterable, Iterator
+from copy import copy
+from http import HTTPStatus
+from typing import get_origin
+
+from fastapi.routing import APIRoute
+from pydantic import BaseModel
+from starlette.datastructures import QueryParams
+from starlette.routing import BaseRoute
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from rprime.problems.problem import Problem, Violation
+
+
+def refuse_repeated(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
+    """Refuse repeated parameters before every route that can refuse any, and before pages."""
+    return [_guarded(route) if isinstance(route, APIRoute) else route for route in routes]
+
+
+def _guarded(route: APIRoute) -> APIRoute:
+    refuses = HTTPStatus.UNPROCESSABLE_ENTITY in route.responses or not route.include_in_schema
+    if not refuses:
+        return route
+    # A copy, since the route belongs to every application of this process.
+    guarded = copy(route)
+    guarded.app = _Guard(route.app, frozenset(_lists(route)))
+    return guarded
+
+
+def _lists(route: APIRoute) -> Iterator[str]:
+    """Name the parameters that are lists: they are repeated for every element."""
+    for query in route.dependant.query_params:
+        model = query.field_info.annotation
+        assert isinstance(model, type)  # noqa: S101 (every query is a model)
+        assert issubclass(model, BaseModel)  # noqa: S101 (as above)
+        for name, field in model.model_fields.items():
+            if get_origin(field.annotation) is tuple:
+                yield field.alias or name
+
+
+class _Guard:
+    """ASGI application before a route."""
+
+    def __init__(self, app: ASGIApp, lists: frozenset[str]) -> None:
+        self.app = app
+        self.lists = lists
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["query_string"]:
+            self._refuse_repeated(QueryParams(scope["query_string"]))
+        await self.app(scope, receive, send)
+
+    def _refuse_repeated(self, given: QueryParams) -> None:
+        known: set[str] = set()
+        for place, (name, _) in enumerate(given.multi_items(), start=1):
+            if name in known and name not in self.lists:
+                detail = f"Parameter {place} has the name of an earlier one: give it once."
+                violation = Violation("/query", "repeated_parameter", detail)
+                raise Problem("invalid_request", errors=[violation])
+            known.add(name)

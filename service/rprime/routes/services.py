@@ -1,0 +1,43 @@
+"""Everything that the routes share: one object, built by `rprime.app`."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from starlette.requests import Request
+
+from rprime.auth.services import AuthServices
+from rprime.routes.batching import RequestBatcher
+from rprime.routes.store_lifespan import StoreHandle
+from rprime.store import Store
+
+
+@dataclass(frozen=True, kw_only=True)
+class Services(AuthServices):
+    """All services of the application.
+
+    Parameters
+    ----------
+    store
+        The store, if there is one.
+    batcher
+        Evaluates small requests that arrive together as one stack.
+    """
+
+    store: StoreHandle
+    batcher: RequestBatcher
+
+
+def get_services(request: Request) -> Services:
+    """Return the services of the application."""
+    return cast("Services", request.app.state.services)
+
+
+def get_store(request: Request) -> Store:
+    """Return the open store.
+
+    Raises
+    ------
+    Problem
+        409 if the service has no store, 503 while it cannot be reached.
+    """
+    return get_services(request).store.store

@@ -1,0 +1,240 @@
+"""The history of the service: its store, opened at the start and closed at the end."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from typing import Any, TypeVar
+
+import structlog
+from anyio import CapacityLimiter, to_thread
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+
+from rprime.problems.handlers import request_id_of, respond
+from rprime.problems.problem import Problem, Violation
+from rprime.routes.group_commit import GroupCommit
+from rprime.store import (
+    AliasChangedError,
+    AliasMissingError,
+    EvaluationAliasedError,
+    EvaluationMissingError,
+    InvalidCursorError,
+    InvalidExportError,
+    InvalidRecordError,
+    KeyReusedError,
+    KeyRunningError,
+    ProjectMissingError,
+    Store,
+    StoreError,
+    StoreFullError,
+    StoreMovedError,
+    StoreTimeoutError,
+    StoreUnavailableError,
+    open_store,
+)
+
+T = TypeVar("T")
+
+NONE = "none"
+"""The setting of a service that keeps nothing."""
+RETRY_SECONDS = 5
+# The log has the path, which is nobody else's business.
+_MOVED = (
+    "A file of the store was removed or replaced under the running service. Stop the service, "
+    "restore the file that its log names, start the service again."
+)
+CHECK_SECONDS = 1.5
+"""How long a probe of the readiness waits for the store."""
+
+log = structlog.get_logger(__name__)
+
+
+class StoreHandle:
+    """The store, where there is one.
+
+    Parameters
+    ----------
+    url
+        Of the store, or "none".
+    lock_seconds
+        How long to wait for locks of others.
+    statement_seconds
+        How long PostgreSQL may take to answer a statement.
+    """
+
+    def __init__(
+        self, url: str, *, lock_seconds: float = 5.0, statement_seconds: float = 10.0
+    ) -> None:
+        self.url = url
+        self._lock_seconds = lock_seconds
+        self._statement_seconds = statement_seconds
+        self.group_commit = GroupCommit()
+        self._store: Store | None = None
+        self._opening: asyncio.Task[None] | None = None
+        # A thread of their own: requests that wait for the store may have all others.
+        self._checks = CapacityLimiter(1)
+        self._check: asyncio.Task[None] | None = None
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether there is to be a store at all."""
+        return self.url != NONE
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is a store that can be asked."""
+        return self._store is not None
+
+    @property
+    def store(self) -> Store:
+        """The store.
+
+        Raises
+        ------
+        Problem
+            409 if the service keeps nothing, 503 while its store cannot be reached.
+        """
+        if self._store is not None:
+            return self._store
+        if self.url == NONE:
+            raise Problem("no_store")
+        raise _unavailable(RETRY_SECONDS)
+
+    async def open(self) -> None:
+        """Open the store. One that may come later is waited for while requests are answered.
+
+        Raises
+        ------
+        StoreError
+            If it cannot be used as it is.
+        """
+        if self.url == NONE:
+            return
+        try:
+            await self._open()
+        except StoreUnavailableError as exc:
+            log.warning("store_unavailable", detail=str(exc))
+            self._opening = asyncio.create_task(self._keep_opening())
+
+    async def _open(self) -> None:
+        self._store = await run_in_threadpool(
+            open_store,
+            self.url,
+            lock_seconds=self._lock_seconds,
+            statement_seconds=self._statement_seconds,
+        )
+
+    async def _keep_opening(self) -> None:
+        while self._store is None:
+            await asyncio.sleep(RETRY_SECONDS)
+            try:
+                await self._open()
+            except StoreError as exc:
+                log.warning("store_unavailable", detail=str(exc))
+        log.info("store_opened")
+
+    async def close(self) -> None:
+        """Write what waits, then close the store."""
+        if self._opening is not None:
+            self._opening.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._opening
+        if self._store is not None:
+            await run_in_threadpool(self._store.close)
+            self._store = None
+
+    async def check(self) -> str:
+        """Tell the state of the store: `ok`, or `none` where the service keeps nothing.
+
+        Raises
+        ------
+        Problem
+            503 if it cannot be used.
+        StoreError
+            The same.
+        """
+        if self.url == NONE:
+            return NONE
+        store = self.store
+        if self._check is None or self._check.done():
+            self._check = asyncio.create_task(to_thread.run_sync(store.check, limiter=self._checks))
+            # Its error is known to asyncio, even if all have left who waited for it.
+            self._check.add_done_callback(lambda task: task.cancelled() or task.exception())
+        # One check at a time: where a disk hangs for ever, so do the threads that read from it.
+        done, _ = await asyncio.wait({self._check}, timeout=CHECK_SECONDS)
+        if not done:
+            raise StoreTimeoutError("The store does not answer.")
+        self._check.result()
+        return "ok"
+
+
+def _unavailable(seconds: int, detail: str | None = None) -> Problem:
+    return Problem("store_unavailable", detail, headers={"Retry-After": str(seconds)})
+
+
+def _on_store_error(exc: StoreError) -> Problem:
+    if isinstance(exc, StoreFullError):
+        return Problem("store_full")
+    if isinstance(exc, StoreMovedError):
+        return _unavailable(exc.retry_after, _MOVED)
+    return _unavailable(getattr(exc, "retry_after", RETRY_SECONDS))
+
+
+def _on_changed(exc: AliasChangedError) -> Problem:
+    current = exc.current
+    return Problem(
+        "precondition_failed", headers={} if current is None else {"ETag": f'"{current.etag}"'}
+    )
+
+
+def _on_export(exc: InvalidExportError) -> Problem:
+    detail = f"Line {exc.line} cannot be imported; what stands before it may have been."
+    return _invalid("", "invalid_export", detail)
+
+
+def _invalid(pointer: str, code: str, detail: str) -> Problem:
+    return Problem("invalid_request", errors=[Violation(pointer, code, detail)])
+
+
+_KINDS: dict[type[Exception], Callable[[Any], Problem]] = {
+    StoreError: _on_store_error,
+    EvaluationMissingError: lambda _: Problem("not_found"),
+    AliasMissingError: lambda _: Problem("not_found"),
+    ProjectMissingError: lambda _: Problem("not_found"),
+    EvaluationAliasedError: lambda _: Problem("evaluation_aliased"),
+    AliasChangedError: _on_changed,
+    KeyReusedError: lambda _: Problem("idempotency_key_reused"),
+    KeyRunningError: lambda _: Problem("idempotency_key_running", headers={"Retry-After": "1"}),
+    InvalidCursorError: lambda _: _invalid(
+        "/query/cursor", "invalid_cursor", "It is no `next_cursor` of this list."
+    ),
+    InvalidRecordError: lambda exc: _invalid("", "invalid_name", str(exc)),
+    InvalidExportError: _on_export,
+}
+
+
+def problem_of(exc: Exception) -> Problem | None:
+    """Give the problem that an exception of the store is; None for any other exception."""
+    turns = (_KINDS[kind] for kind in type(exc).__mro__ if kind in _KINDS)
+    turn = next(turns, None)
+    return None if turn is None else turn(exc)
+
+
+def _handler(
+    turn: Callable[[Any], Problem],
+) -> Callable[[Request, Any], Coroutine[Any, Any, Response]]:
+    async def handle(request: Request, exc: Any) -> Response:  # noqa: ANN401 - as declared beside it
+        problem, request_id = turn(exc), request_id_of(request)
+        # The store itself has logged once that it was moved.
+        if isinstance(exc, StoreError) and not isinstance(exc, StoreMovedError):
+            log.warning("store_failed", detail=str(exc), request_id=request_id)
+        return respond(problem, request_id)
+
+    return handle
+
+
+HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
+    kind: _handler(turn) for kind, turn in _KINDS.items()
+}
+"""What the store raises, as problems."""

@@ -1,0 +1,213 @@
+"""Large requests, which are answered by worker processes: large JSON bodies, and all columns."""
+
+import asyncio
+import pickle
+import signal
+import sys
+from collections.abc import AsyncIterator, Coroutine
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import structlog
+from starlette.requests import ClientDisconnect, Request
+
+from rprime.application.evaluate import Failure, RenderedReport, ResponseOptions, UnstoredEvaluation
+from rprime.problems.problem import Problem
+from rprime.routes.services import get_services
+from rprime.server.body import check_length, content_encoding, received_chunks
+from rprime.server.inflating import too_large
+from rprime.server.pools import overloaded
+from rprime.server.worker_limits import CPU_SECONDS
+from rprime.server.worker_pool import WorkerEndedError, WorkerPool, cancelled, first_of
+from rprime.settings import Limits
+
+LARGE = 1024 * 1024
+"""Bytes. A larger JSON body is decoded by a worker, since that holds the interpreter."""
+STALLED_SECONDS = 30.0
+"""Without a byte for so long, a client counts as gone: others wait for its place."""
+_BEGIN = 1 << 20
+"""Bytes that have to be there, if not all, before a place is taken: a slow client has none."""
+_ENVIRONMENT = {
+    # Pools that keep what is freed would count against the limit of memory.
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    # Of glibc: arrays that grow are mapped, so that they need not be copied.
+    "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
+    "MALLOC_TRIM_THRESHOLD_": str(32 << 20),
+}
+
+log = structlog.get_logger(__name__)
+
+
+def worker_pool(limits: Limits) -> WorkerPool:
+    """Make the pool for large requests."""
+    # -P: what lies in the working directory is not imported.
+    command = [sys.executable, "-P", "-m", "rprime.application.worker"]
+    most, waiting = limits.large_requests, limits.large_waiting
+    return WorkerPool(command, most=most, waiting=waiting, environment=_ENVIRONMENT)
+
+
+async def evaluate_json_in_worker(
+    request: Request, body: list[bytes], options: ResponseOptions
+) -> RenderedReport | UnstoredEvaluation:
+    """Answer a request with a large JSON body.
+
+    Parameters
+    ----------
+    request
+        Its body is read.
+    body
+        In pieces.
+    options
+        What is asked.
+
+    Raises
+    ------
+    Problem
+        400, 413, 422; 503 if too many others are worked on.
+    """
+    complete = asyncio.Event()
+    complete.set()
+    return await _answer(request, _handed_over(body), options, complete)
+
+
+async def answer_columns(
+    request: Request, options: ResponseOptions
+) -> RenderedReport | UnstoredEvaluation:
+    """Answer a request whose body is columns.
+
+    Parameters
+    ----------
+    request
+        Its body is read as far as it is of use.
+    options
+        What is asked, with the kind of the body.
+
+    Raises
+    ------
+    Problem
+        400, 413, 415, 422; 503 if too many others are worked on.
+    """
+    limit = options.limits.other_body_bytes
+    options = replace(
+        options,
+        encoding=content_encoding(request),
+        request=request.query_params.get("request", "").encode(),
+    )
+    check_length(request, limit)
+    sent = _Sent(request, limit)
+    begin = await sent.begin()
+    return await _answer(request, sent.pieces(begin), options, sent.complete)
+
+
+async def _answer(
+    request: Request, body: AsyncIterator[bytes], options: ResponseOptions, complete: asyncio.Event
+) -> RenderedReport | UnstoredEvaluation:
+    workers = get_services(request).workers
+    admission = get_services(request).admission
+    keep = partial(admission.hold, request.scope)
+    work = workers.ask(pickle.dumps(options, protocol=5), body, keep=keep)
+    try:
+        content = await _unless_gone(request, complete, work)
+    except WorkerEndedError as ended:
+        metrics = get_services(request).metrics
+        metrics.worker_ended(ended.reason)
+        log.warning("worker_ended", reason=ended.reason, body=options.kind or "json")
+        raise _problem_of(ended.status) from None
+    answer = pickle.loads(content)  # noqa: S301 (from our own process)
+    if isinstance(answer, Failure):
+        log.error("worker_failed", exception=answer.trace)
+        raise Problem("internal_error")
+    if isinstance(answer, Problem):
+        raise answer
+    found: RenderedReport | UnstoredEvaluation = answer
+    return found
+
+
+async def _unless_gone(
+    request: Request, complete: asyncio.Event, work: Coroutine[Any, Any, bytearray]
+) -> bytearray:
+    """Wait for an answer; give it up when the client goes away after a complete body."""
+
+    async def gone() -> None:
+        await complete.wait()
+        await request.receive()
+
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(gone())
+    try:
+        await first_of(working, leaving)
+        if not working.done():
+            raise ClientDisconnect
+        return working.result()
+    finally:
+        await cancelled(leaving)
+        await cancelled(working)
+
+
+_CRASHES = {-number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)}
+_CRASHED = (
+    "The body ended the process that read it, so it is damaged or needs too much memory. Write it "
+    "anew, with fewer rows in each record batch or row group; the service goes on."
+)
+_OUT_OF_TIME = (
+    f"The request took more than {CPU_SECONDS} s of processor time. Send fewer items or scores, or "
+    "a confusion matrix or `cells` in place of them."
+)
+
+
+def _problem_of(status: int) -> Problem:
+    """Return the problem of a request whose worker has ended."""
+    if status == -signal.SIGXCPU:
+        return Problem("body_too_large", _OUT_OF_TIME)
+    if status in _CRASHES:
+        return Problem("unreadable_body", _CRASHED)
+    return overloaded("The process that worked on the request has ended.")
+
+
+async def _handed_over(pieces: list[bytes]) -> AsyncIterator[bytes]:
+    """Yield pieces that stay in memory no longer than that."""
+    pieces.reverse()
+    while pieces:
+        yield pieces.pop()
+
+
+class _Sent:
+    """The pieces of a body, within its limit and as long as they keep coming."""
+
+    def __init__(self, request: Request, limit: int) -> None:
+        self._in_flight = get_services(request).admission
+        self._scope = request.scope
+        self._pieces = received_chunks(request)
+        self._limit = limit
+        self._size = 0
+        self.complete = asyncio.Event()
+
+    async def piece(self) -> bytes | None:
+        """Wait for the next one; None at the end."""
+        try:
+            async with asyncio.timeout(STALLED_SECONDS):
+                piece = await anext(self._pieces, None)
+        except TimeoutError:
+            raise ClientDisconnect from None
+        if piece is None:
+            self.complete.set()
+            return None
+        self._size += len(piece)
+        if self._size > self._limit:
+            raise too_large(self._limit)
+        return piece
+
+    async def begin(self) -> list[bytes]:
+        """Wait for the first ones."""
+        begin: list[bytes] = []
+        while self._size < _BEGIN and (piece := await self.piece()) is not None:
+            self._in_flight.hold(self._scope, len(piece))
+            begin.append(piece)
+        return begin
+
+    async def pieces(self, begin: list[bytes]) -> AsyncIterator[bytes]:
+        """Yield the first ones, and then the others as they come."""
+        async for piece in _handed_over(begin):
+            yield piece
+        while (further := await self.piece()) is not None:
+            yield further

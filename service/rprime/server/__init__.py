@@ -1,0 +1,1 @@
+"""The HTTP server: connections, admission, bodies, worker pools, logs and metrics."""

@@ -1,0 +1,125 @@
+"""Reading the body of a request, within its limits."""
+
+from collections.abc import AsyncIterator, Collection, Iterator
+from io import BytesIO
+
+from anyio import CapacityLimiter, to_thread
+from starlette.requests import ClientDisconnect, Request
+
+from rprime.problems.problem import Problem
+from rprime.server.inflating import BROKEN, INFLATERS, broken, inflated_bound, too_large
+from rprime.server.services import server_services
+
+
+def media_type(request: Request, accepted: Collection[str]) -> str:
+    """Give the media type of the body, without parameters.
+
+    Raises
+    ------
+    Problem
+        415 if it is missing or not accepted.
+    """
+    found = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if found not in accepted:
+        raise Problem(
+            "unsupported_media_type", f"Content-Type must be one of: {', '.join(accepted)}."
+        )
+    return found
+
+
+async def read_body(request: Request, limit: int) -> bytes:
+    """Read the whole body, inflated; see `read_chunks`."""
+    return join_chunks(await read_chunks(request, limit))
+
+
+def join_chunks(pieces: list[bytes]) -> bytes:
+    """Give the body in one piece."""
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+
+async def read_chunks(request: Request, limit: int) -> list[bytes]:
+    """Read the whole body, inflated, in the pieces in which it came.
+
+    Parameters
+    ----------
+    request
+        The request; the state of its application has the bodies `AdmissionControl`.
+    limit
+        In bytes, for the body as it is sent and inflated.
+
+    Raises
+    ------
+    Problem
+        413 over the limit, as early as it shows; 415 for an unknown content encoding; 400 if
+        it cannot be inflated; 503 if other requests leave no memory or no time for it.
+    """
+    encoding = content_encoding(request)
+    check_length(request, limit)
+    pieces = await _collect(received_chunks(request), request, limit)
+    server_services(request).admission.admit(request.scope)
+    if encoding == "identity":
+        return pieces
+    body = join_chunks(pieces)
+    bound = inflated_bound(limit, len(body))
+    parts = _inflated(INFLATERS[encoding](BytesIO(body)), server_services(request).inflating)
+    try:
+        return await _collect(parts, request, bound)
+    except BROKEN:
+        raise broken(encoding) from None
+
+
+def content_encoding(request: Request) -> str:
+    """Give how the body is encoded; "identity" for not at all.
+
+    Raises
+    ------
+    Problem
+        415 if it is not known.
+    """
+    encoding = request.headers.get("content-encoding", "identity").strip().lower()
+    if encoding != "identity" and encoding not in INFLATERS:
+        raise Problem("unsupported_encoding")
+    return encoding
+
+
+def check_length(request: Request, limit: int) -> None:
+    """Refuse a body whose announced length is over a limit."""
+    if int(request.headers.get("content-length", 0)) > limit:
+        raise too_large(limit)
+
+
+async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) -> list[bytes]:
+    admission = server_services(request).admission
+    stored: list[bytes] = []
+    size = 0
+    async for part in parts:
+        size += len(part)
+        if size > limit:
+            raise too_large(limit)
+        admission.hold(request.scope, len(part))
+        stored.append(part)
+    return stored
+
+
+async def received_chunks(request: Request) -> AsyncIterator[bytes]:
+    """Give the pieces of a body as they come in.
+
+    Raises
+    ------
+    ClientDisconnect
+        If the client goes away.
+    """
+    more = True
+    while more:
+        message = await request.receive()
+        if message["type"] == "http.disconnect":
+            raise ClientDisconnect
+        more = message.get("more_body", False)
+        yield message.get("body", b"")
+
+
+async def _inflated(pieces: Iterator[bytes], limiter: CapacityLimiter) -> AsyncIterator[bytes]:
+    # In a thread, so that a large body does not hold up the small requests; and a piece of one
+    # body after a piece of another, since many threads would take all the cores from them.
+    while piece := await to_thread.run_sync(next, pieces, b"", limiter=limiter):
+        yield piece

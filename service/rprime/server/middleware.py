@@ -1,0 +1,155 @@
+"""What surrounds every request: its id, headers and metrics, and the last word on failures."""
+
+import asyncio
+import secrets
+from time import perf_counter
+
+import structlog
+from starlette.requests import ClientDisconnect
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rprime.problems.handlers import respond, stopping
+from rprime.problems.problem import Problem
+from rprime.server.admission import AdmissionControl
+from rprime.server.draining import Draining
+from rprime.server.headers import NO_CONTENT_AT_ALL, REQUEST_ID, SAFE_ID, SECURITY
+from rprime.server.hosts import TrustedHosts
+from rprime.server.logs import log_request
+from rprime.server.metrics import METHODS, OTHER, Metrics
+
+_ALWAYS = frozenset({"/livez", "/readyz", "/metrics", "/version"})
+"""Who asks for these wants to know how it goes when it goes badly."""
+_CLOSE = (b"connection", b"close")
+
+DEFAULT_HEADERS = (NO_CONTENT_AT_ALL, *SECURITY)
+"""What a response has unless it says otherwise."""
+
+log = structlog.get_logger(__name__)
+
+
+class RequestMiddleware:
+    """ASGI middleware around the whole application.
+
+    It is no ``BaseHTTPMiddleware``, which costs more than the answer to a small request.
+
+    Parameters
+    ----------
+    admission
+        Admits what is complete; what is held for a request is let go of at its end.
+    hosts
+        Whom it may be sent to.
+    metrics
+        Where it is counted.
+    draining
+        Whether connections are to end.
+    log_requests
+        Whether each has a line in the log.
+    """
+
+    def __init__(
+        self,
+        app: ASGIApp,
+        *,
+        admission: AdmissionControl,
+        hosts: TrustedHosts,
+        metrics: Metrics,
+        draining: Draining,
+        log_requests: bool = False,
+    ) -> None:
+        self.app = app
+        self.hosts = hosts
+        self.admission = admission
+        self.metrics = metrics
+        self.draining = draining
+        self.log_requests = log_requests
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve one request."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        begun = perf_counter()
+        request_id, hosts = _identified(scope)
+        scope.setdefault("state", {})["request_id"] = request_id
+        if scope["method"] == "HEAD":
+            # RFC 9110, 9.3.2: as GET; the server leaves the content out.
+            scope = {**scope, "method": "GET"}
+        sender = _Sender(send, self.draining, request_id)
+        try:
+            await self._answer(scope, receive, sender, hosts)
+        finally:
+            self.admission.release(scope)
+            self._count(scope, sender.status, request_id, perf_counter() - begun)
+
+    async def _answer(
+        self, scope: Scope, receive: Receive, sender: "_Sender", hosts: list[bytes]
+    ) -> None:
+        request_id = sender.request_id
+        try:
+            self.hosts.check(scope, hosts)
+            if scope["path"] not in _ALWAYS:
+                # The earlier, the less it costs; a body that is not complete is admitted later.
+                self.admission.admit(scope)
+            await self.app(scope, receive, sender)
+        except ClientDisconnect:
+            log.info("client_disconnected", request_id=request_id)
+        except Problem as problem:
+            await respond(problem, request_id)(scope, receive, sender)
+        except asyncio.CancelledError:
+            # The service stops, and this has taken longer than it waits.
+            if not sender.started:
+                await respond(stopping(), request_id)(scope, receive, sender)
+        except Exception:
+            log.exception("internal_error", request_id=request_id, route=_route(scope))
+            if sender.started:
+                raise
+            await respond(Problem("internal_error"), request_id)(scope, receive, sender)
+
+    def _count(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
+        method = scope["method"] if scope["method"] in METHODS else OTHER
+        route = _route(scope)
+        self.metrics.answered(method, route, status, seconds)
+        if self.log_requests:
+            log_request(method, route, status, seconds, request_id)
+
+
+class _Sender:
+    """Adds the headers that every response has."""
+
+    def __init__(self, send: Send, draining: Draining, request_id: str) -> None:
+        self.send = send
+        self.draining = draining
+        self.request_id = request_id
+        self.status = 0
+
+    @property
+    def started(self) -> bool:
+        return self.status > 0
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = message["headers"]
+            given = {name for name, _ in headers}
+            headers.extend(header for header in DEFAULT_HEADERS if header[0] not in given)
+            headers.append((REQUEST_ID, self.request_id.encode()))
+            if self.draining.begun:
+                headers.append(_CLOSE)
+        await self.send(message)
+
+
+def _identified(scope: Scope) -> tuple[str, list[bytes]]:
+    """Give the id of a request and the hosts that it names."""
+    request_id, hosts = None, []
+    for name, value in scope["headers"]:
+        if name == b"host":
+            hosts.append(value)
+        elif name == REQUEST_ID and SAFE_ID.fullmatch(value):
+            request_id = str(value, "ascii")
+    return request_id or secrets.token_hex(16), hosts
+
+
+def _route(scope: Scope) -> str:
+    """Give the route as it was declared: a path has names in it."""
+    found: str = getattr(scope.get("route"), "path", OTHER)
+    return found

@@ -1,0 +1,77 @@
+"""Pools for heavy work: a bounded number of places, and of threads."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TypeVar
+
+from rprime.problems.problem import Problem
+
+RETRY_SECONDS = 2
+Result = TypeVar("Result")
+
+
+class Slots:
+    """A bounded number of places to work, and a bounded queue before them.
+
+    Parameters
+    ----------
+    most
+        How many may work at the same time.
+    waiting
+        How many more may wait.
+    """
+
+    def __init__(self, most: int, waiting: int) -> None:
+        self.most = most
+        self._waiting = waiting
+        self._taken = 0
+        self._queue = asyncio.Semaphore(most)
+
+    @property
+    def taken(self) -> int:
+        """How many work or wait."""
+        return self._taken
+
+    @asynccontextmanager
+    async def place(self) -> AsyncIterator[None]:
+        """Wait for a place and hold it.
+
+        Raises
+        ------
+        Problem
+            503 if too many wait already.
+        """
+        if self._taken >= self.most + self._waiting:
+            raise overloaded("Other large requests take all the places, and more are waiting.")
+        self._taken += 1
+        try:
+            async with self._queue:
+                yield
+        finally:
+            self._taken -= 1
+
+
+def overloaded(why: str) -> Problem:
+    """Return the problem of a request that comes at a bad time."""
+    return Problem("overloaded", why, headers={"Retry-After": str(RETRY_SECONDS)})
+
+
+class ThreadPool:
+    """Places for work that leaves the interpreter to others most of the time."""
+
+    def __init__(self, most: int, waiting: int) -> None:
+        self.slots = Slots(most, waiting)
+        self._executor: ThreadPoolExecutor | None = None
+
+    def start(self, work: Callable[[], Result]) -> "asyncio.Future[Result]":
+        """Start work in a thread; the caller holds a place."""
+        if self._executor is None:
+            self._executor = ThreadPoolExecutor(self.slots.most, "rprime-heavy")
+        return asyncio.get_running_loop().run_in_executor(self._executor, work)
+
+    def close(self) -> None:
+        """Let go of the threads once they have nothing to do."""
+        if self._executor is not None:
+            self._executor.shutdown(wait=False, cancel_futures=True)

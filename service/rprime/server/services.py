@@ -1,0 +1,56 @@
+"""What the server shares between all requests: limits, admission, pools and metrics."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from anyio import CapacityLimiter
+from starlette.requests import Request
+
+from rprime.server.admission import AdmissionControl
+from rprime.server.draining import Draining
+from rprime.server.metrics import Metrics
+from rprime.server.pools import ThreadPool
+from rprime.server.worker_pool import WorkerPool
+from rprime.settings import Limits
+
+
+@dataclass(frozen=True, kw_only=True)
+class ServerServices:
+    """The objects that one process has once.
+
+    Parameters
+    ----------
+    limits
+        What a request may cost.
+    log_requests
+        Whether each request has a line in the log.
+    admission
+        Admits requests and counts the bytes that they hold.
+    metrics, draining
+        The metrics, and whether the process is stopping.
+    inflating
+        Lets one compressed JSON body be inflated at a time.
+    workers
+        Processes that answer requests with large bodies.
+    drawing
+        Threads that draw figures.
+    """
+
+    limits: Limits
+    log_requests: bool
+    admission: AdmissionControl
+    metrics: Metrics
+    draining: Draining
+    inflating: CapacityLimiter
+    workers: WorkerPool
+    drawing: ThreadPool
+
+    def close(self) -> None:
+        """Close the pools."""
+        self.workers.close()
+        self.drawing.close()
+
+
+def server_services(request: Request) -> ServerServices:
+    """Return the services that the server knows."""
+    return cast("ServerServices", request.app.state.services)

@@ -1,0 +1,309 @@
+"""A pool of worker processes: each reads and answers one request at a time.
+
+What ends a worker, a crash of a library or a limit of its memory, ends nothing else.
+"""
+
+import asyncio
+import os
+import socket
+import subprocess
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from signal import Signals
+from threading import Thread
+from typing import Any
+
+from rprime.problems.problem import Problem
+from rprime.server.pools import Slots, overloaded
+from rprime.server.worker_channel import ANSWER, END, GONE, KEPT, MESSAGE, READY, SIZE
+
+_GRACE_SECONDS = 3
+_ABORT_SECONDS = 1
+"""How long a worker may take to notice that its request was given up."""
+
+
+class WorkerEndedError(Exception):
+    """The worker has ended instead of answering.
+
+    Parameters
+    ----------
+    status
+        As `subprocess.Popen.returncode`.
+    """
+
+    def __init__(self, status: int) -> None:
+        super().__init__()
+        self.status = status
+
+    @property
+    def reason(self) -> str:
+        """The name of the signal that ended it, or "exit"."""
+        return Signals(-self.status).name if self.status < 0 else "exit"
+
+
+class WorkerPool:
+    """Workers that are started before they are needed, and replaced when they end.
+
+    Parameters
+    ----------
+    command
+        Starts a worker, whose standard input is a socket; see `rprime.server.worker_channel`.
+    most, waiting
+        As `Slots` takes them.
+    environment
+        Variables of the workers beside those of the service.
+
+    Attributes
+    ----------
+    slots
+        One for each request that is worked on or waits for it.
+    """
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        *,
+        most: int,
+        waiting: int,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
+        self.slots = Slots(most, waiting)
+        self._command = command
+        self._environment = {**os.environ, **(environment or {})}
+        self._idle: list[_Worker] = []
+        self._starting: asyncio.Task[None] | None = None
+        self._is_closed = False
+
+    def prepare(self) -> None:
+        """Start a worker in the background if none is idle."""
+        if not self._idle and self._starting is None and not self._is_closed:
+            self._starting = asyncio.create_task(self._prepare())
+
+    async def _prepare(self) -> None:
+        try:
+            self._idle.append(await self._started())
+        except OSError:
+            # The request that needs a worker tries again, and is told.
+            pass
+        finally:
+            self._starting = None
+
+    async def ask(
+        self,
+        request: bytes,
+        body: AsyncIterator[bytes],
+        *,
+        keep: Callable[[int], None],
+    ) -> bytearray:
+        """Ask a worker; cancelled, this ends the worker.
+
+        Parameters
+        ----------
+        request
+            What is asked.
+        body
+            Is forwarded as fast as the worker reads it.
+        keep
+            Called with the bytes that the worker keeps; what it raises ends the request.
+
+        Raises
+        ------
+        Problem
+            503 if there is no place or no worker.
+        WorkerEndedError
+            If the worker has ended.
+        """
+        async with self.slots.place():
+            worker = await self._taken()
+            try:
+                answer = await worker.ask(request, body, keep=keep)
+            except _LostError:
+                raise WorkerEndedError(await worker.status()) from None
+            finally:
+                if worker.is_free:
+                    self._idle.append(worker)
+                else:
+                    worker.kill()
+                    self.prepare()
+            return answer
+
+    async def _taken(self) -> "_Worker":
+        if self._starting is not None and not self._idle:
+            await asyncio.shield(self._starting)
+        try:
+            return self._idle.pop() if self._idle else await self._started()
+        except OSError:
+            raise overloaded("No process could be started for the request.") from None
+
+    async def _started(self) -> "_Worker":
+        loop = asyncio.get_running_loop()
+        worker = await loop.run_in_executor(None, _Worker, self._command, self._environment)
+        try:
+            await worker.started()
+        except BaseException:
+            worker.kill()
+            raise
+        return worker
+
+    def close(self) -> None:
+        """End the workers."""
+        self._is_closed = True
+        if self._starting is not None:
+            self._starting.cancel()
+        for worker in self._idle:
+            worker.end()
+        self._idle.clear()
+
+
+class _LostError(OSError):
+    """The worker does not read or write any more."""
+
+
+class _Worker:
+    """A process and the socket to it.
+
+    Attributes
+    ----------
+    is_free
+        Whether it can take a request.
+    """
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.is_free = False
+        self._refusal: Problem | None = None
+        self._socket, theirs = socket.socketpair()
+        with theirs:
+            self._process = subprocess.Popen(command, stdin=theirs.fileno(), env=environment)  # noqa: S603 (ours)
+        self._socket.settimeout(0)
+
+    async def started(self) -> None:
+        """Wait until it can be asked."""
+        await self._received(len(READY))
+        self.is_free = True
+
+    async def ask(
+        self,
+        request: bytes,
+        body: AsyncIterator[bytes],
+        *,
+        keep: Callable[[int], None],
+    ) -> bytearray:
+        """Ask; afterwards the worker is free, or has to be killed."""
+        self.is_free, self._refusal = False, None
+        await self._send(SIZE.pack(len(request)), request)
+        answering = asyncio.ensure_future(self._answer(keep))
+        try:
+            try:
+                await self._feed(body, answering)
+            except _LostError:
+                raise
+            except Exception:
+                await self._abort(answering)
+                raise
+            if self._refusal is not None:
+                await self._abort(answering)
+                raise self._refusal
+            await self._send(SIZE.pack(END))
+            answer = await answering
+            self.is_free = True
+            return answer
+        finally:
+            await cancelled(answering)
+
+    async def _feed(
+        self, body: AsyncIterator[bytes], answering: "asyncio.Future[bytearray]"
+    ) -> None:
+        """Forward the body, up to its end or to an answer that comes before."""
+        while self._refusal is None:
+            reading = asyncio.ensure_future(anext(body, None))
+            try:
+                await first_of(reading, answering)
+                if answering.done():
+                    return
+                piece = reading.result()
+            finally:
+                await cancelled(reading)
+            if piece is None:
+                return
+            if piece:
+                await self._send(SIZE.pack(len(piece)), piece)
+
+    async def _abort(self, answering: "asyncio.Future[bytearray]") -> None:
+        """Tell the worker that the body ends here, and wait until it is free."""
+        with suppress(OSError):  # a timeout is one, too
+            async with asyncio.timeout(_ABORT_SECONDS):
+                await self._send(SIZE.pack(GONE))
+                await answering
+            self.is_free = True
+
+    async def _answer(self, keep: Callable[[int], None]) -> bytearray:
+        """Wait for the answer."""
+        while True:
+            kind, size = MESSAGE.unpack(await self._received(MESSAGE.size))
+            if kind == ANSWER:
+                return await self._received(size)
+            assert kind == KEPT  # noqa: S101 (there is no other)
+            try:
+                keep(size)
+            except Problem as problem:
+                self._refusal = problem
+
+    async def _send(self, *parts: bytes) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            for part in parts:
+                await loop.sock_sendall(self._socket, part)
+        except OSError:
+            raise _LostError from None
+
+    async def _received(self, size: int) -> bytearray:
+        loop = asyncio.get_running_loop()
+        found = bytearray(size)
+        view, place = memoryview(found), 0
+        while place < size:
+            try:
+                count = await loop.sock_recv_into(self._socket, view[place:])
+            except OSError:
+                raise _LostError from None
+            if not count:
+                raise _LostError
+            place += count
+        return found
+
+    async def status(self) -> int:
+        """Return the exit status of a process that closed its socket."""
+        try:
+            return await asyncio.to_thread(self._process.wait, _GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            return await asyncio.to_thread(self._process.wait)
+
+    def kill(self) -> None:
+        """End it whatever it does."""
+        self._socket.close()
+        self._process.kill()
+        # In a thread, since the kernel takes its time to give much memory back.
+        Thread(target=self._process.wait).start()
+
+    def end(self) -> None:
+        """Let it end by itself."""
+        self._socket.close()
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(_GRACE_SECONDS)
+            return
+        self._process.kill()
+        self._process.wait()
+
+
+async def cancelled(task: "asyncio.Future[Any]") -> None:
+    """Cancel a task that may be done, and wait until it is."""
+    if not task.done():
+        task.cancel()
+        await asyncio.wait([task])
+    if not task.cancelled():
+        task.exception()
+
+
+async def first_of(*tasks: "asyncio.Future[Any]") -> None:
+    """Wait until one of the tasks is done."""
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
