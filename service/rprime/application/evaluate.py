@@ -1,4 +1,4 @@
-"""Answers to large requests, complete wherever nothing is to be kept."""
+"""One evaluation, from the bytes of a request to its report, wherever it runs."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -26,22 +26,22 @@ _TIMES_JSON = 24
 
 @dataclass(frozen=True, eq=False)
 class ResponseOptions:
-    """What is asked of a large body.
+    """How a request wants to be answered, and how its body is encoded.
 
     Parameters
     ----------
     limits
         What a request may cost.
     form
-        Of the answer; None: JSON.
+        The rendering; None: JSON.
     with_table
         Whether the report has the table itself.
     kind
-        Of columns; None: the body is JSON.
+        The kind of columns; None: the body is JSON.
     encoding
-        In which columns are sent.
+        The content encoding of columns.
     request
-        The members of the request that stand beside columns, JSON.
+        The members of the request that are sent beside columns, JSON.
     """
 
     limits: Limits
@@ -66,7 +66,7 @@ class Received(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class RenderedReport:
-    """A report that is not kept, its kind of evidence, and the verdict of its gate, if any."""
+    """A report that is not stored, its kind of evidence, and the verdict of its gate, if any."""
 
     content: bytes
     evidence: EvidenceKind
@@ -82,40 +82,49 @@ class Failure:
 
 @dataclass(frozen=True, eq=False)
 class UnstoredEvaluation:
-    """A request that is to be kept, and the digest of its body."""
+    """A request that has to be stored before it is answered.
+
+    Parameters
+    ----------
+    evaluation_request
+        The request.
+    payload
+        What identifies its body: the body itself or a digest of it.
+    large
+        Whether it takes so long that it needs a thread.
+    """
 
     evaluation_request: EvaluationRequest
     payload: bytes
+    large: bool = True
 
 
 def render_report(
-    evaluation_request: EvaluationRequest,
-    evaluation: Evaluation,
-    form: Format | None,
-    *,
-    with_table: bool,
-) -> bytes:
-    """Render a report that is not kept; form None: JSON."""
-    if form is None:
-        return evaluation_request.report(evaluation, with_table=with_table)
-    return form.render(report_subject(evaluation_request, evaluation))
-
-
-def evaluate_and_render(
-    evaluation_request: EvaluationRequest, options: ResponseOptions
+    evaluation_request: EvaluationRequest, evaluation: Evaluation, options: ResponseOptions
 ) -> RenderedReport:
-    """Evaluate what is not to be kept."""
-    content = render_report(
-        evaluation_request,
-        evaluation_request.evaluate(),
-        options.form,
-        with_table=options.with_table,
-    )
+    """Render a report that is not stored."""
+    if options.form is None:
+        content = evaluation_request.report(evaluation, with_table=options.with_table)
+    else:
+        content = options.form.render(report_subject(evaluation_request, evaluation))
     return RenderedReport(content, evaluation_request.evidence.kind, evaluation_request.verdict)
 
 
-def evaluate_json(body: Received, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
-    """Answer a large request as far as that is possible without a store.
+def evaluate_body(body: bytes, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
+    """Answer a request with a JSON body, as far as that is possible without a store.
+
+    Raises
+    ------
+    Problem
+        400 or 422.
+    """
+    return _answered(read_request(body, options.limits, keeping=True), body, options)
+
+
+def evaluate_stream(
+    body: Received, options: ResponseOptions
+) -> RenderedReport | UnstoredEvaluation:
+    """Answer a large request in a worker, as far as that is possible without a store.
 
     Raises
     ------
@@ -123,7 +132,8 @@ def evaluate_json(body: Received, options: ResponseOptions) -> RenderedReport | 
         400, 413 or 422; 503 if there is no room to put the body aside.
     """
     try:
-        return _answered(body, options)
+        evaluation_request, payload = (_columns if options.kind else _json)(body, options)
+        return _answered(evaluation_request, payload or _digests(evaluation_request), options)
     except MemoryError:
         pass
     # Only here what was read has been given back, so that there is memory for an answer.
@@ -136,11 +146,12 @@ _NO_MEMORY = (
 )
 
 
-def _answered(body: Received, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
-    evaluation_request, payload = (_columns if options.kind else _json)(body, options)
-    if evaluation_request.store_request is None:
-        return evaluate_and_render(evaluation_request, options)
-    return UnstoredEvaluation(evaluation_request, payload or _digests(evaluation_request))
+def _answered(
+    evaluation_request: EvaluationRequest, payload: bytes, options: ResponseOptions
+) -> RenderedReport | UnstoredEvaluation:
+    if evaluation_request.store_request is not None:
+        return UnstoredEvaluation(evaluation_request, payload)
+    return render_report(evaluation_request, evaluation_request.evaluate(), options)
 
 
 def _json(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:

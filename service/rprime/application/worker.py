@@ -5,7 +5,7 @@ It talks through the socket that is its standard input, and ends when that is cl
 
 import pickle
 
-from rprime.application.evaluate import Failure, evaluate_json
+from rprime.application.evaluate import Failure, evaluate_stream
 
 # Now, since it takes time, and a worker is started before it is needed.
 from rprime.evidence import arrow_body as _arrow_body  # noqa: F401 (imported, that is all)
@@ -20,7 +20,7 @@ def main() -> None:
 
 def _answer(request: bytes, body: Channel) -> bytes:
     try:
-        found: object = evaluate_json(body, pickle.loads(request))  # noqa: S301 (from the service itself)
+        found: object = evaluate_stream(body, pickle.loads(request))  # noqa: S301 (from the service itself)
     except Problem as problem:
         found = problem
     except GoneError:

@@ -12,6 +12,7 @@ from rprime.application.evaluate import (
     RenderedReport,
     ResponseOptions,
     UnstoredEvaluation,
+    evaluate_body,
     render_report,
 )
 from rprime.auth.access import check_project, requires
@@ -32,7 +33,7 @@ from rprime.routes.store_evaluation import (
 )
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
-from rprime.schemas import evaluate_body
+from rprime.schemas import evaluate_schema
 from rprime.server.body import join_chunks, media_type, read_body, read_chunks
 
 SMALL = 256 * 1024
@@ -123,7 +124,7 @@ _EVALUATE: dict[str, Any] = {
     "openapi_extra": {
         "requestBody": {
             "required": True,
-            "content": {**json_content(evaluate_body(), examples=EXAMPLES), **CONTENT},
+            "content": {**json_content(evaluate_schema(), examples=EXAMPLES), **CONTENT},
         },
         "parameters": [_INCLUDE, PARAMETER, _KEY],
     },
@@ -137,59 +138,37 @@ async def evaluate(request: Request) -> Response:
     """Answer with a report."""
     media = media_type(request, _ACCEPTED)
     columns = MEDIA_TYPES.get(media)
-    with_table = _wants_table(request, columnar=columns is not None)
-    form = wanted_format(request)
-    limits = get_services(request).limits
-    if columns is not None:
-        options = ResponseOptions(limits, form, with_table, columns)
-        return await _answered(request, await answer_columns(request, options), options)
-    pieces = await read_chunks(request, limits.json_body_bytes)
-    if sum(map(len, pieces)) > LARGE:
-        options = ResponseOptions(limits, form, with_table)
-        return await _answered(
-            request, await evaluate_json_in_worker(request, pieces, options), options
-        )
-    body = join_chunks(pieces)
-    if large := len(body) > SMALL:
-        evaluation_request = await run_in_threadpool(read_request, body, limits, keeping=True)
-    else:
-        evaluation_request = read_request(body, limits, keeping=True)
-    kind = evaluation_request.evidence.kind
-    if evaluation_request.store_request is not None:
-        response = await store_and_respond(
-            request, evaluation_request, body, form=form, with_table=with_table, large=large
-        )
-        return _counted(request, kind, response)
-    if large:
-        report = await run_in_threadpool(
-            lambda: render_report(
-                evaluation_request, evaluation_request.evaluate(), form, with_table=with_table
-            )
-        )
-    else:
-        evaluation = await get_services(request).batcher.evaluate(evaluation_request)
-        report = render_report(evaluation_request, evaluation, form, with_table=with_table)
-    return _counted(
-        request, kind, rendered(report, form, headers=verdict_header(evaluation_request.verdict))
+    options = ResponseOptions(
+        limits=get_services(request).limits,
+        form=wanted_format(request),
+        with_table=_wants_table(request, columnar=columns is not None),
+        kind=columns,
     )
-
-
-async def _answered(
-    request: Request, answer: RenderedReport | UnstoredEvaluation, options: ResponseOptions
-) -> Response:
-    """Send the answer to a large request, after it was kept where it is to be."""
+    answer = await _evaluated(request, options)
     if isinstance(answer, RenderedReport):
         response = rendered(answer.content, options.form, headers=verdict_header(answer.verdict))
         return _counted(request, answer.evidence, response)
-    response = await store_and_respond(
-        request,
-        answer.evaluation_request,
-        answer.payload,
-        form=options.form,
-        with_table=options.with_table,
-        large=True,
-    )
-    return _counted(request, answer.evaluation_request.evidence.kind, response)
+    kind = answer.evaluation_request.evidence.kind
+    return _counted(request, kind, await store_and_respond(request, answer, options))
+
+
+async def _evaluated(
+    request: Request, options: ResponseOptions
+) -> RenderedReport | UnstoredEvaluation:
+    """Evaluate where it disturbs others least: here, in a thread, or in a worker process."""
+    if options.kind is not None:
+        return await answer_columns(request, options)
+    chunks = await read_chunks(request, options.limits.json_body_bytes)
+    if sum(map(len, chunks)) > LARGE:
+        return await evaluate_json_in_worker(request, chunks, options)
+    body = join_chunks(chunks)
+    if len(body) > SMALL:
+        return await run_in_threadpool(evaluate_body, body, options)
+    evaluation_request = read_request(body, options.limits, keeping=True)
+    if evaluation_request.store_request is not None:
+        return UnstoredEvaluation(evaluation_request, body, large=False)
+    evaluation = await get_services(request).batcher.evaluate(evaluation_request)
+    return render_report(evaluation_request, evaluation, options)
 
 
 def _counted(request: Request, evidence: str, response: Response) -> Response:
@@ -234,7 +213,7 @@ def verdict_header(verdict: str | None) -> dict[str, str] | None:
                             "type": "array",
                             "minItems": 1,
                             "maxItems": 100,
-                            "items": evaluate_body(),
+                            "items": evaluate_schema(),
                         }
                     },
                 },
@@ -264,7 +243,7 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     answers: dict[int, tuple[int, bytes] | Problem] = {
         i: found for i, found in understood.items() if isinstance(found, Problem)
     }
-    for i, evaluation in _evaluated(evaluation_requests).items():
+    for i, evaluation in _evaluated_together(evaluation_requests).items():
         answers[i] = _reported(request, evaluation_requests[i], evaluation, with_table=with_table)
     failed = any(isinstance(answer, Problem) for answer in answers.values())
     request_id = request_id_of(request)
@@ -304,14 +283,13 @@ def _reported(
         metrics.evaluated(kind, evaluation_request.verdict)
         return HTTPStatus.OK, evaluation_request.report(evaluation, with_table=with_table)
     try:
-        way = StoreOptions(
+        options = StoreOptions(
             store=get_store(request),
             form=None,
             with_table=with_table,
-            large=True,
             limits=get_services(request).limits,
         )
-        answer = store_in_thread(evaluation_request, evaluation, way)
+        answer = store_in_thread(evaluation_request, evaluation, options)
     except Problem as problem:
         return problem
     except Exception as error:
@@ -323,7 +301,7 @@ def _reported(
     return answer.status, answer.content
 
 
-def _evaluated(evaluation_requests: dict[int, EvaluationRequest]) -> dict[int, Evaluation]:
+def _evaluated_together(evaluation_requests: dict[int, EvaluationRequest]) -> dict[int, Evaluation]:
     """Evaluate inquiries, those that can be stacked as one stack."""
     groups: dict[object, list[int]] = {}
     for i, evaluation_request in evaluation_requests.items():

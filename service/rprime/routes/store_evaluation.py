@@ -1,13 +1,12 @@
-"""Keeping: an evaluation with a project goes into the store before it is answered."""
+"""An evaluation with a project is stored before it is answered."""
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field, replace
+from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
-from typing import Any
 
 import orjson
 from starlette.concurrency import run_in_threadpool
@@ -15,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rprime.application import EvaluationRequest
-from rprime.application.evaluate import report_subject
+from rprime.application.evaluate import ResponseOptions, UnstoredEvaluation, report_subject
 from rprime.auth.access import access_of, check_project
 from rprime.core.evaluate import Evaluation
 from rprime.history.pending_evaluation import (
@@ -30,7 +29,7 @@ from rprime.problems.problem import Problem
 from rprime.report.formats import Format
 from rprime.routes.group_commit import GroupCommit
 from rprime.routes.negotiation import rendered
-from rprime.routes.services import get_services, get_store
+from rprime.routes.services import Services, get_services, get_store
 from rprime.settings import Limits
 from rprime.store import (
     Idempotency,
@@ -45,37 +44,29 @@ LONGEST_KEY = 255
 MOST_LOOKS = 50
 """How often a gate is judged again because others looked at its test set meanwhile."""
 
-Evaluate = Callable[[EvaluationRequest], Coroutine[Any, Any, Evaluation]]
-
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoreOptions:
-    """How a request to keep an evaluation wants to be answered.
+    """How a request that is stored wants to be answered.
 
     Parameters
     ----------
     store
-        Where to.
+        The store.
     form
-        Of the answer; None: JSON.
+        The rendering; None: JSON.
     with_table
         Whether the report has the table itself.
-    large
-        Whether it takes so long that it goes to a thread.
     limits
         What a request may cost.
-    group_commit
-        Gathers what is not large.
     key
-        The idempotency key, as far as there is one.
+        The idempotency key, if the request has one.
     """
 
     store: Store
     form: Format | None
     with_table: bool
-    large: bool
     limits: Limits
-    group_commit: GroupCommit = field(default_factory=GroupCommit)
     key: "IdempotencyKey | None" = None
 
 
@@ -89,38 +80,32 @@ class IdempotencyKey:
 
 
 async def store_and_respond(
-    request: Request,
-    evaluation_request: EvaluationRequest,
-    body: bytes,
-    *,
-    form: Format | None,
-    with_table: bool,
-    large: bool,
+    request: Request, unstored: UnstoredEvaluation, asked: ResponseOptions
 ) -> Response:
-    """Answer a request that is to be kept, after it was.
+    """Store an evaluation, then answer the request.
 
     Raises
     ------
     Problem
-        404 if the project is not the caller's, 409 and 422 as the contract says.
+        404 if the key may not use the project, 409 and 422 as the contract says.
     """
+    evaluation_request = unstored.evaluation_request
     assert evaluation_request.store_request is not None  # noqa: S101 (nothing else comes here)
     check_project(request, evaluation_request.store_request.project)
     options = StoreOptions(
         store=get_store(request),
-        form=form,
-        with_table=with_table,
-        limits=get_services(request).limits,
-        large=large,
-        group_commit=get_services(request).store.group_commit,
-        key=_key(request, body, form),
+        form=asked.form,
+        with_table=asked.with_table,
+        limits=asked.limits,
+        key=_key(request, unstored.payload, asked.form),
     )
-    batcher = get_services(request).batcher
-    evaluate: Evaluate = _in_thread if large else batcher.evaluate
-    with nullcontext() if large else options.group_commit.entered():
-        if options.key is None:
-            return _response(await store_evaluation(evaluation_request, options, evaluate), options)
-        return await _once(evaluation_request, options, options.key, evaluate)
+    services = get_services(request)
+    if unstored.large:
+        in_thread = partial(run_in_threadpool, store_in_thread, evaluation_request, None, options)
+        return _response(await _once(options, in_thread), options)
+    with services.store.group_commit.entered():
+        here = partial(store_evaluation, evaluation_request, options, services)
+        return _response(await _once(options, here), options)
 
 
 @dataclass(frozen=True)
@@ -135,60 +120,60 @@ class StoredResponse:
 
 
 async def store_evaluation(
-    evaluation_request: EvaluationRequest, options: StoreOptions, evaluate: Evaluate
+    evaluation_request: EvaluationRequest, options: StoreOptions, services: Services
 ) -> StoredResponse:
-    """Store an evaluation and give its report, or that of the same one stored earlier."""
+    """Store a small evaluation together with others; return its report, or the earlier one."""
     if needs_store(evaluation_request):
         evaluation_request = await run_in_threadpool(
             with_stored_baseline, evaluation_request, options.store
         )
-    pending = pending_evaluation(evaluation_request, await evaluate(evaluation_request))
+    evaluation = await services.batcher.evaluate(evaluation_request)
+    pending = pending_evaluation(evaluation_request, evaluation)
     for _ in range(MOST_LOOKS):
         try:
-            answer, stored = await _put(pending, options)
+            answer, stored = await _put(pending, options, services.store.group_commit)
         except LookMovedError as moved:
-            pending = replace(
-                pending, evaluation_request=at_look(pending.evaluation_request, moved.look)
-            )
+            pending = _at_look(pending, moved.look)
             continue
-        if stored.replay is not None:
-            return _replayed(stored.replay, options)
-        return answer if stored.created else await run_in_threadpool(_existing, stored.id, options)
+        if stored.created:
+            return answer
+        return await run_in_threadpool(_earlier, stored, options)
     raise Problem("overloaded", headers={"Retry-After": "1"})
 
 
-async def _put(pending: PendingEvaluation, options: StoreOptions) -> tuple[StoredResponse, Stored]:
-    if options.large:
-        answer, future = await run_in_threadpool(_submit, pending, options)
-        return answer, await asyncio.wrap_future(future)
+async def _put(
+    pending: PendingEvaluation, options: StoreOptions, group_commit: GroupCommit
+) -> tuple[StoredResponse, Stored]:
     if options.key is not None:
         answer = _answer(pending, options)
         packed = options.store.pack(pending.record, idempotency=_idempotency(answer, options.key))
-        return answer, await options.group_commit.put(options.store, packed)
-    put = options.group_commit.put(options.store, options.store.pack(pending.record))
+        return answer, await group_commit.put(options.store, packed)
+    put = group_commit.put(options.store, options.store.pack(pending.record))
     # Rendered while it is on its way to the disk: the one takes the processor, the other waits.
     await asyncio.sleep(0)
     return _answer(pending, options), await put
 
 
 def store_in_thread(
-    evaluation_request: EvaluationRequest, evaluation: Evaluation, options: StoreOptions
+    evaluation_request: EvaluationRequest, evaluation: Evaluation | None, options: StoreOptions
 ) -> StoredResponse:
-    """Do as `store_evaluation`, in a thread that may block, for an evaluation that exists."""
-    pending = pending_evaluation(
-        with_stored_baseline(evaluation_request, options.store), evaluation
-    )
+    """Store an evaluation in a thread that may block; None: it is evaluated here first."""
+    evaluation_request = with_stored_baseline(evaluation_request, options.store)
+    pending = pending_evaluation(evaluation_request, evaluation or evaluation_request.evaluate())
     for _ in range(MOST_LOOKS):
-        answer, future = _submit(pending, options)
+        answer = _answer(pending, options)
+        idempotency = _idempotency(answer, options.key)
         try:
-            stored = future.result()
+            stored = options.store.put(pending.record, idempotency=idempotency).result()
         except LookMovedError as moved:
-            pending = replace(
-                pending, evaluation_request=at_look(pending.evaluation_request, moved.look)
-            )
+            pending = _at_look(pending, moved.look)
             continue
-        return answer if stored.created else _existing(stored.id, options)
+        return answer if stored.created else _earlier(stored, options)
     raise Problem("overloaded", headers={"Retry-After": "1"})
+
+
+def _at_look(pending: PendingEvaluation, look: int) -> PendingEvaluation:
+    return replace(pending, evaluation_request=at_look(pending.evaluation_request, look))
 
 
 def pending_evaluation(
@@ -204,13 +189,6 @@ def pending_evaluation(
         evaluation=evaluation,
         id=new_id(),
     )
-
-
-def _submit(
-    pending: PendingEvaluation, options: StoreOptions
-) -> tuple[StoredResponse, Future[Stored]]:
-    answer = _answer(pending, options)
-    return answer, options.store.put(pending.record, idempotency=_idempotency(answer, options.key))
 
 
 def _answer(pending: PendingEvaluation, options: StoreOptions) -> StoredResponse:
@@ -238,15 +216,17 @@ def _idempotency(answer: StoredResponse, key: IdempotencyKey | None) -> Idempote
     )
 
 
-def _existing(identifier: str, options: StoreOptions) -> StoredResponse:
-    """Render the report on the same evaluation, which is there already."""
-    stored = options.store.get(identifier)
-    found = stored_report(stored, options.store, options.limits.top_confusions)
+def _earlier(stored: Stored, options: StoreOptions) -> StoredResponse:
+    """Return the answer to the same request: the replay of its key, or the stored report."""
+    if stored.replay is not None:
+        return _replayed(stored.replay, options)
+    evaluation = options.store.get(stored.id)
+    found = stored_report(evaluation, options.store, options.limits.top_confusions)
     if options.form is None:
         content = found.report(with_table=options.with_table)
     else:
         content = options.form.render(found.subject)
-    return StoredResponse(HTTPStatus.OK, content, identifier, stored.verdict)
+    return StoredResponse(HTTPStatus.OK, content, stored.id, evaluation.verdict)
 
 
 def _replayed(replay: Replay, options: StoreOptions) -> StoredResponse:
@@ -257,18 +237,16 @@ def _replayed(replay: Replay, options: StoreOptions) -> StoredResponse:
 
 
 async def _once(
-    evaluation_request: EvaluationRequest,
-    options: StoreOptions,
-    key: IdempotencyKey,
-    evaluate: Evaluate,
-) -> Response:
-    """Answer a request with a key: the first one is kept, the others get its answer."""
+    options: StoreOptions, work: Callable[[], Awaitable[StoredResponse]]
+) -> StoredResponse:
+    """Do the work once for each idempotency key; later requests get the first answer."""
+    key = options.key
+    if key is None:
+        return await work()
     running = options.store.running(key.owner, key.name)
     replay = await run_in_threadpool(_begin, running, options.store, key)
     try:
-        if replay is not None:
-            return _response(_replayed(replay, options), options)
-        return _response(await store_evaluation(evaluation_request, options, evaluate), options)
+        return _replayed(replay, options) if replay is not None else await work()
     finally:
         await run_in_threadpool(running.__exit__, None, None, None)
 
@@ -309,7 +287,3 @@ def _response(answer: StoredResponse, options: StoreOptions) -> Response:
     if answer.replayed:
         headers["Idempotency-Replayed"] = "true"
     return rendered(answer.content, options.form, answer.status, headers)
-
-
-async def _in_thread(evaluation_request: EvaluationRequest) -> Evaluation:
-    return await run_in_threadpool(evaluation_request.evaluate)

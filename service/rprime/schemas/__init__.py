@@ -33,7 +33,7 @@ __all__ = [
     "catalog",
     "components",
     "entry_of",
-    "evaluate_body",
+    "evaluate_schema",
     "request_fields",
 ]
 
@@ -69,7 +69,7 @@ def components() -> dict[str, Any]:
     return found
 
 
-def evaluate_body() -> dict[str, Any]:
+def evaluate_schema() -> dict[str, Any]:
     """Give the JSON schema of the body of POST /evaluate: one of the kinds of evidence."""
     return {"oneOf": [{"$ref": _REFERENCE.format(model=m.__name__)} for m in EVALUATE_REQUESTS]}
 
