@@ -45,7 +45,7 @@ from rprime.server.draining import Draining
 from rprime.server.hosts import TrustedHosts
 from rprime.server.metrics import Metrics
 from rprime.server.middleware import RequestMiddleware
-from rprime.server.read_scheduler import ReadScheduler
+from rprime.server.shared_state import SharedState
 from rprime.settings import Settings
 
 DESCRIPTION = """\
@@ -166,13 +166,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         await services.store.open()
         services.workers.prepare()
         try:
-            # The state of the protocol, which knows no application.
-            yield {
-                "metrics": services.metrics,
-                "line": services.admission.requests,
-                "turns": ReadScheduler(),
-                "log_requests": services.log_requests,
-            }
+            # The protocol knows no application.
+            yield SharedState(
+                limits=services.limits,
+                admission=services.admission,
+                metrics=services.metrics,
+                log_requests=services.log_requests,
+            ).lifespan_state()
         finally:
             await services.store.close()
             services.close()

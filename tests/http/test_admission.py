@@ -19,8 +19,7 @@ import numpy as np
 import pytest
 
 from rprime.problems.problem import Problem
-from rprime.server.admission import AdmissionControl
-from rprime.server.protocol import COMPLETED_AT
+from rprime.server.admission import COMPLETED_AT, AdmissionControl
 from rprime.settings import Limits
 from tests.services import RPRIME, environment
 from tests.waiting import gauge, wait_until

@@ -42,7 +42,7 @@ async def resumed(count: int, *, closing: int = -1, seconds: float = 0) -> list[
     transports = [Transport(turn) for _ in range(count)]
     flows = [ScheduledFlowControl(transport, turns) for transport in transports]
     for flow in flows:
-        flow.let_others()
+        flow.yield_turn()
         # Once more is not sooner, and not twice.
         flow.resume_reading()
     if closing >= 0:
@@ -76,7 +76,7 @@ def test_who_closes_is_not_paused() -> None:
         transport = Transport([0])
         transport.closing = True
         flow = ScheduledFlowControl(transport, ReadScheduler())
-        flow.let_others()
+        flow.yield_turn()
         return flow.read_paused
 
     assert not asyncio.run(paused())

@@ -10,6 +10,7 @@ from pathlib import Path
 import uvicorn
 
 import rprime.server
+from rprime.server.protocol import HttpProtocol
 
 SOURCES = Path(rprime.server.__file__).parent
 EXPECTED = Path(__file__).parents[1] / "reference" / "uvicorn.json"
@@ -19,6 +20,7 @@ EXPECTED = Path(__file__).parents[1] / "reference" / "uvicorn.json"
 def used() -> tuple[set[tuple[str, str]], set[str]]:
     """Return what the server imports from uvicorn, and each name of a member in those modules."""
     imports, members = set[tuple[str, str]](), set[str]()
+    classes = {Path(inspect.getfile(one)) for one in HttpProtocol.__mro__[:-1]}
     for path in SOURCES.glob("*.py"):
         nodes = list(ast.walk(ast.parse(path.read_text())))
         found = {
@@ -27,7 +29,7 @@ def used() -> tuple[set[tuple[str, str]], set[str]]:
             if isinstance(node, ast.ImportFrom) and node.module and "uvicorn" in node.module
             for alias in node.names
         }
-        if found:
+        if found or path in classes:
             imports |= found
             members |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
             members |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}

@@ -63,9 +63,9 @@ def gauges(services: Services) -> Iterator[Gauge]:
     )
     yield Gauge(
         "rprime_in_flight_requests",
-        "Requests that are there and not answered yet.",
+        "Requests that are complete and not answered yet.",
         "",
-        lambda: {"": len(admission.requests)},
+        lambda: {"": admission.queued},
     )
     yield Gauge(
         "rprime_pool_requests",
