@@ -125,7 +125,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.services = services
-    services.metrics.watch(*metrics.gauges(services))
+    services.metrics.add_gauges(*metrics.gauges(services))
     # Not include_router: FastAPI would match every request twice.
     for module in ROUTERS:
         app.router.routes.extend(
@@ -162,7 +162,7 @@ def _services(settings: Settings) -> Services:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     services: Services = app.state.services
-    with services.draining.watching():
+    with services.draining.handle_signals():
         await services.store.open()
         services.workers.prepare()
         try:

@@ -8,7 +8,7 @@ machine counts for both alike. The figures are medians, printed as JSON.
 deadlines        300 clients that stop within a head, beside 8 good ones; a head has 1 s.
 early_rejection  Good answers for each second of CPU while 4 times too much is asked.
 accept_loop      Seconds until /livez answers on a new connection, beside 300 new connections.
-read_turns       p99 of 10 x 10 requests beside 8 large bodies at a time.
+read_turns       p99 of 10 x 10 requests beside 32 bodies at a time: `faults.py bombs`.
 """
 
 import argparse
@@ -23,29 +23,14 @@ import time
 from collections.abc import Callable
 from contextlib import ExitStack
 
-import numpy as np
+from faults import throw_bombs
 from overload import CLIENTS, OK, Crowd
-from scale import labels, written
 from serving import Figures, Server, request, serve
 from speed import body
 
-ARROW = "application/vnd.apache.arrow.stream"
-ITEMS = 3_000_000
 CONNECTIONS = 300
-LARGE_CLIENTS = 8
 
 Measure = Callable[[Server], dict[str, float]]
-
-
-def post_arrow(server: Server, content: bytes) -> None:
-    """Send a body and read the response."""
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-    connection.request("POST", "/evaluate", content, {"Content-Type": ARROW})
-    response = connection.getresponse()
-    response.read()
-    connection.close()
-    if response.status != http.HTTPStatus.OK:
-        raise SystemExit(f"the service answered {response.status}")
 
 
 def deadlines() -> Measure:
@@ -120,39 +105,9 @@ def accept_loop() -> Measure:
 
 
 def read_turns() -> Measure:
-    """Measure small requests beside large bodies."""
-    content, small = written(labels(ITEMS))["Arrow int64"][1], body(10)
-
-    def measure(server: Server) -> dict[str, float]:
-        stop, sent = threading.Event(), list[float]()
-
-        def send() -> None:
-            while not stop.is_set():
-                post_arrow(server, content)
-                sent.append(time.perf_counter())
-
-        threads = [threading.Thread(target=send) for _ in range(LARGE_CLIENTS)]
-        for thread in threads:
-            thread.start()
-        times, end = list[float](), time.perf_counter() + 3
-        connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
-        while time.perf_counter() < end:
-            begun = time.perf_counter()
-            connection.request("POST", "/evaluate", small, {"Content-Type": "application/json"})
-            connection.getresponse().read()
-            times.append(time.perf_counter() - begun)
-            time.sleep(0.002)
-        connection.close()
-        stop.set()
-        for thread in threads:
-            thread.join()
-        return {
-            "p50 milliseconds of small requests": 1000 * statistics.median(times),
-            "p99 milliseconds of small requests": 1000 * float(np.quantile(times, 0.99)),
-            "large bodies": len(sent),
-        }
-
-    return measure
+    """Measure the p99 of small requests beside large bodies that cost more than they weigh."""
+    name = "p99 of the good client beside them, milliseconds"
+    return lambda server: {name: float(str(throw_bombs(server, 1)[name]))}
 
 
 CASES: dict[str, Callable[[], Measure]] = {

@@ -116,12 +116,12 @@ class BoundedConnection(Connection):
     # The end
 
     def _abort(self, reason: str) -> None:
-        self.shared.metrics.closed(reason)
+        self.shared.metrics.count_closed_connection(reason)
         self.transport.abort()
 
     def _reject(self, problem: Problem, reason: str) -> None:
         """Respond without the application, if no response has begun, and close the connection."""
-        self.shared.metrics.closed(reason)
+        self.shared.metrics.count_closed_connection(reason)
         rejected = self.cycle if self.phase == "body" else None
         self._enter("rejected")
         if earlier := self.request_before(rejected):

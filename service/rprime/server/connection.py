@@ -50,7 +50,7 @@ class Connection(HttpToolsProtocol):
     def write_last_response(self, problem: Problem) -> None:
         """Write a response without the application, and nothing after it."""
         headers = self.server_state.default_headers
-        self.transport.write(RawResponse(problem).written(request_id_of(()), headers, closing=True))
+        self.transport.write(RawResponse(problem).encode(request_id_of(()), headers, closing=True))
         # The rest of the request is read and dropped: closing at once would reset the connection,
         # and the response would be lost.
         self.flow.resume_reading()

@@ -43,14 +43,14 @@ def reject_early(
     if not data.startswith(b"POST "):
         return None
     peeked = PeekedRequest(data)
-    if not peeked.is_whole:
+    if not peeked.is_complete:
         return None
     keep_alive = peeked.keep_alive and not closing
     request_id = request_id_of(peeked.headers)
-    shared.metrics.answered("POST", OTHER, _OVERLOADED.status, 0.0)
+    shared.metrics.observe_request("POST", OTHER, _OVERLOADED.status, 0.0)
     if shared.log_requests:
         log_request("POST", OTHER, _OVERLOADED.status, 0.0, request_id.decode())
-    content = _OVERLOADED.written(request_id, headers, closing=not keep_alive)
+    content = _OVERLOADED.encode(request_id, headers, closing=not keep_alive)
     return EarlyRejection(content, keep_alive)
 
 
