@@ -45,7 +45,7 @@ from rprime.server.draining import Draining
 from rprime.server.hosts import TrustedHosts
 from rprime.server.metrics import Metrics
 from rprime.server.middleware import RequestMiddleware
-from rprime.server.read_scheduler import ReadScheduler
+from rprime.server.shared_state import SharedState
 from rprime.settings import Settings
 
 DESCRIPTION = """\
@@ -125,7 +125,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.services = services
-    services.metrics.watch(*metrics.gauges(services))
+    services.metrics.add_gauges(*metrics.gauges(services))
     # Not include_router: FastAPI would match every request twice.
     for module in ROUTERS:
         app.router.routes.extend(
@@ -162,17 +162,17 @@ def _services(settings: Settings) -> Services:
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     services: Services = app.state.services
-    with services.draining.watching():
+    with services.draining.handle_signals():
         await services.store.open()
         services.workers.prepare()
         try:
-            # The state of the protocol, which knows no application.
-            yield {
-                "metrics": services.metrics,
-                "line": services.admission.requests,
-                "turns": ReadScheduler(),
-                "log_requests": services.log_requests,
-            }
+            # The protocol knows no application.
+            yield SharedState(
+                limits=services.limits,
+                admission=services.admission,
+                metrics=services.metrics,
+                log_requests=services.log_requests,
+            ).lifespan_state()
         finally:
             await services.store.close()
             services.close()

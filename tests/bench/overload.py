@@ -1,6 +1,6 @@
 """Measure what becomes of good answers when ten times as much is asked as can be answered.
 
-    sh .ci/venv python tests/bench/overload.py [--seconds 10] [--classes 10] [--line 256]
+    sh .ci/venv python tests/bench/overload.py [--seconds 10] [--classes 10] [--queue 256]
 
 The service has a core of its own, and so has the load: bytes that were made before, sent over plain
 sockets by one process that waits for nobody. The loads, one after the other:
@@ -188,10 +188,10 @@ class Crowd:
         caller.socket.close()
 
 
-def measure(seconds: float, classes: int, line: int) -> Figures:
+def measure(seconds: float, classes: int, queue: int) -> Figures:
     """Send ten times what can be answered, in each of the ways."""
     cores = sorted(os.sched_getaffinity(0))
-    with serve(RPRIME_LIMITS_IN_FLIGHT_REQUESTS=str(line)) as server:
+    with serve(RPRIME_LIMITS_IN_FLIGHT_REQUESTS=str(queue)) as server:
         os.sched_setaffinity(server.process.pid, cores[:1])
         os.sched_setaffinity(0, cores[1:] or cores)
         try:
@@ -242,10 +242,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seconds", type=float, default=10, help="of each load")
     parser.add_argument("--classes", type=int, default=100, help="of the table that is evaluated")
-    line = Limits().in_flight_requests
-    parser.add_argument("--line", type=int, default=line, help="requests that may wait at a time")
+    queue = Limits().in_flight_requests
+    parser.add_argument("--queue", type=int, default=queue, help="requests that may wait at a time")
     chosen = parser.parse_args()
-    figures = measure(chosen.seconds, chosen.classes, chosen.line)
+    figures = measure(chosen.seconds, chosen.classes, chosen.queue)
     print(json.dumps(figures, indent=2))
     sys.exit(not figures["holds"])
 

@@ -15,6 +15,7 @@ from speed import cpu_seconds
 
 Figures = dict[str, object]
 RPRIME = Path(sys.executable).with_name("rprime")
+WITHOUT = Path(__file__).with_name("without.py")
 
 
 @dataclass(frozen=True)
@@ -30,12 +31,13 @@ class Server:
 
 
 @contextmanager
-def serve(store: str = "none", **variables: str) -> Iterator[Server]:
-    """Start a service on a free port; leaving it asks it to stop."""
+def serve(store: str = "none", *, without: str = "", **variables: str) -> Iterator[Server]:
+    """Start a service on a free port, if asked without a protection; leaving it stops it."""
+    command = [sys.executable, str(WITHOUT), without] if without else [str(RPRIME)]
     environment = {k: v for k, v in os.environ.items() if not k.startswith("RPRIME_")}
     settings = {"RPRIME_STORE": store, "RPRIME_DRAIN_SECONDS": "0", "OPENBLAS_NUM_THREADS": "1"}
     process = subprocess.Popen(
-        [RPRIME, "serve", "--port", "0"],
+        [*command, "serve", "--port", "0"],
         env=environment | settings | variables,
         stdout=subprocess.PIPE,
         text=True,

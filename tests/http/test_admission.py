@@ -1,4 +1,4 @@
-"""Who is let in, and what those are told who are not."""
+"""Requests that are admitted, and the responses to rejected ones."""
 
 import asyncio
 import json
@@ -19,8 +19,7 @@ import numpy as np
 import pytest
 
 from rprime.problems.problem import Problem
-from rprime.server.admission import AdmissionControl
-from rprime.server.protocol import COMPLETED_AT
+from rprime.server.admission import COMPLETED_AT, AdmissionControl
 from rprime.settings import Limits
 from tests.services import RPRIME, environment
 from tests.waiting import gauge, wait_until
@@ -33,7 +32,7 @@ def request(k: int) -> dict[str, Any]:
     return {"confusion_matrix": table.tolist()}
 
 
-def test_who_waited_too_long_is_told_to_come_again() -> None:
+def test_a_request_that_waited_too_long_is_rejected() -> None:
     admission = AdmissionControl(Limits(wait_seconds=1))
     admission.admit({})
     admission.admit({COMPLETED_AT: monotonic() - 0.5})
@@ -42,7 +41,7 @@ def test_who_waited_too_long_is_told_to_come_again() -> None:
     assert (caught.value.status, caught.value.headers) == (503, {"Retry-After": "1"})
 
 
-def test_under_more_than_can_be_answered_some_are_answered_in_time(serve: Serve) -> None:
+def test_under_overload_some_requests_are_answered_in_time(serve: Serve) -> None:
     with serve(RPRIME_STORE="none", RPRIME_LIMITS_WAIT_SECONDS="0.05") as client:
         url = str(client.base_url)
 
@@ -61,7 +60,7 @@ def test_under_more_than_can_be_answered_some_are_answered_in_time(serve: Serve)
         assert client.post("/evaluate", json=request(3)).status_code == 200
 
 
-def test_all_who_come_at_once_are_let_in_at_once(client: httpx.Client) -> None:
+def test_connections_that_arrive_together_are_all_accepted(client: httpx.Client) -> None:
     with ExitStack() as stack:
         address = client.base_url.host, client.base_url.port or 0
         connections = [stack.enter_context(socket.create_connection(address)) for _ in range(300)]
@@ -72,7 +71,7 @@ def test_all_who_come_at_once_are_let_in_at_once(client: httpx.Client) -> None:
             assert connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_it_says_that_it_stops_before_it_does() -> None:
+def test_readiness_ends_before_the_shutdown() -> None:
     process = subprocess.Popen(
         [RPRIME, "serve", "--port", "0"],
         env=environment(RPRIME_STORE="none", RPRIME_DRAIN_SECONDS="30"),
@@ -91,15 +90,15 @@ def test_it_says_that_it_stops_before_it_does() -> None:
         response = client.get("/readyz")
         assert (response.status_code, response.json()["code"]) == (503, "stopping")
         assert response.headers["connection"] == "close"
-        # What comes all the same is answered as ever.
+        # New requests are answered as before.
         assert client.get("/livez").status_code == 200
         assert client.post("/evaluate", json=request(3)).status_code == 200
-    # A second signal is not held back.
+    # A second signal is not delayed.
     os.kill(process.pid, signal.SIGTERM)
     assert process.wait(25) == 0
 
 
-def test_what_takes_too_long_to_wait_for_is_told(serve: Serve) -> None:
+def test_a_request_that_outlasts_the_shutdown_gets_a_503(serve: Serve) -> None:
     head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     with ExitStack() as stack:
         with serve(RPRIME_STORE="none", RPRIME_STOP_SECONDS="1") as client:
@@ -116,7 +115,7 @@ def test_what_takes_too_long_to_wait_for_is_told(serve: Serve) -> None:
 def narrow(
     serve: Serve, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[httpx.Client, Path]]:
-    """Give a service with room for one request, and its log."""
+    """Yield a service with a queue of one request, and its log."""
     log = tmp_path_factory.mktemp("narrow") / "log"
     settings = {"RPRIME_LIMITS_IN_FLIGHT_REQUESTS": "1", "RPRIME_LOG_REQUESTS": "1"}
     with serve(RPRIME_STORE="none", log=log, **settings) as client:
@@ -129,7 +128,7 @@ WHOLE = b"Content-Length: %d\r\n\r\n" % len(BODY) + BODY
 
 
 def await_accepted(client: httpx.Client) -> None:
-    """Come last: who is answered has been accepted after all who came before."""
+    """Wait until all earlier connections are accepted: this one is the last."""
     address = client.base_url.host, client.base_url.port or 0
     with socket.create_connection(address, timeout=30) as last:
         last.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -139,7 +138,7 @@ def await_accepted(client: httpx.Client) -> None:
 def at_once(
     client: httpx.Client, process: int, contents: list[bytes], *, known: bool
 ) -> list[tuple[socket.socket, HTTPResponse]]:
-    """Have the service find all requests at the same time, on connections that it knows or not."""
+    """Send requests that the service finds together, on accepted or on new connections."""
     address = client.base_url.host, client.base_url.port or 0
 
     def connected() -> list[socket.socket]:
@@ -160,7 +159,7 @@ def at_once(
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_who_finds_the_line_full_is_told_to_come_again(
+def test_requests_are_rejected_while_the_queue_is_full(
     narrow: tuple[httpx.Client, Path], processes: dict[int, int], *, known: bool
 ) -> None:
     client, log = narrow
@@ -189,7 +188,7 @@ def test_who_finds_the_line_full_is_told_to_come_again(
     assert all(logged[f"mine-{i}"] == answer.status for i, (_, answer) in enumerate(found))
 
 
-def test_where_the_line_is_full_others_than_short_posts_are_told_too(
+def test_a_full_queue_rejects_other_requests_than_short_posts_too(
     narrow: tuple[httpx.Client, Path], processes: dict[int, int]
 ) -> None:
     client, _ = narrow
@@ -213,20 +212,20 @@ def test_where_the_line_is_full_others_than_short_posts_are_told_too(
         connection.close()
 
 
-def test_a_line_is_empty_when_all_are_answered(
+def test_the_queue_is_empty_when_all_requests_are_answered(
     narrow: tuple[httpx.Client, Path], processes: dict[int, int]
 ) -> None:
     client, _ = narrow
     process = processes[client.base_url.port or 0]
     for content in (POST + WHOLE, POST + b"Content-Length: 9\r\n\r\n{", b"GET /v1/indices"):
-        # Some go away before they are answered, or before they have said all.
+        # Some clients disconnect before the response, or within the request.
         os.kill(process, signal.SIGSTOP)
         for _ in range(5):
             with socket.create_connection((client.base_url.host, client.base_url.port or 0)) as one:
                 one.sendall(content)
         os.kill(process, signal.SIGCONT)
     await_accepted(client)
-    # One who stayed in a line of one would have all others refused.
+    # A request left in a queue of one would have all others rejected.
     wait_until(lambda: client.post("/evaluate", json=request(3)).status_code == 200)
-    # The request that asks stands there, too.
+    # The request for the metrics is in the queue, too.
     wait_until(lambda: gauge(client, "rprime_in_flight_requests") == 1)

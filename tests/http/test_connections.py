@@ -1,4 +1,4 @@
-"""Clients that keep the service waiting are let go, and others do not notice them."""
+"""Slow clients are disconnected, and other clients do not notice them."""
 
 import socket
 import time
@@ -40,7 +40,7 @@ def hasty(serve: Serve, log: Path) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def slow(hasty: httpx.Client) -> Iterator[dict[str, socket.socket]]:
-    """Give slow clients of every kind, who try the patience of the service at the same time."""
+    """Yield slow clients of every kind, connected at the same time."""
     sent = {
         "nothing": b"",
         "a letter": HEAD[:1],
@@ -63,7 +63,7 @@ def slow(hasty: httpx.Client) -> Iterator[dict[str, socket.socket]]:
 
 @pytest.fixture(scope="module")
 def patient(serve: Serve) -> Iterator[httpx.Client]:
-    """Give a service that waits a second longer for every byte of a body."""
+    """Yield a service that waits a second longer for every byte of a body."""
     limits = {"RPRIME_LIMITS_BODY_SECONDS": "0.6", "RPRIME_LIMITS_BODY_BYTES_PER_SECOND": "1"}
     with serve(RPRIME_STORE="none", **limits) as client:
         yield client
@@ -77,7 +77,7 @@ def connect(client: httpx.Client, content: bytes = b"") -> socket.socket:
 
 
 def answer(connection: socket.socket) -> tuple[int, str]:
-    """Read the answer and the end of the connection."""
+    """Read the response and the end of the connection."""
     with connection:
         response = HTTPResponse(connection)
         response.begin()
@@ -94,7 +94,7 @@ def closed(client: httpx.Client, reason: str) -> float:
     return gauge(client, f'rprime_connections_closed_total{{reason="{reason}"}}')
 
 
-def test_who_sends_a_byte_now_and_then_is_let_go_all_the_same(
+def test_a_client_that_sends_a_byte_now_and_then_is_disconnected(
     slow: dict[str, socket.socket],
 ) -> None:
     alive = {"letters of a head": b" ", "letters of a body": b" ", "empty lines": b"\r\n"}
@@ -109,25 +109,23 @@ def test_who_sends_a_byte_now_and_then_is_let_go_all_the_same(
                 del alive[kind]
 
 
-def test_who_sends_nothing_is_let_go_without_a_word(slow: dict[str, socket.socket]) -> None:
+def test_a_client_that_sends_nothing_gets_no_response(slow: dict[str, socket.socket]) -> None:
     assert slow["nothing"].recv(1) == b""
 
 
 @pytest.mark.parametrize("kind", ["a letter", "half a head"])
-def test_who_does_not_send_a_head_is_told(slow: dict[str, socket.socket], kind: str) -> None:
+def test_an_incomplete_head_gets_a_408(slow: dict[str, socket.socket], kind: str) -> None:
     status, content = answer(slow[kind])
     assert (status, '"request_timeout"' in content) == (408, True)
 
 
-def test_who_does_not_send_a_body_is_told(
-    hasty: httpx.Client, slow: dict[str, socket.socket]
-) -> None:
+def test_an_incomplete_body_gets_a_408(hasty: httpx.Client, slow: dict[str, socket.socket]) -> None:
     status, content = answer(slow["half a body"])
     assert (status, '"request_timeout"' in content) == (408, True)
     assert closed(hasty, "body") > 0
 
 
-def test_who_does_not_take_its_answer_is_let_go(
+def test_a_client_that_does_not_read_its_response_is_disconnected(
     hasty: httpx.Client, slow: dict[str, socket.socket]
 ) -> None:
     assert slow["takes nothing"].fileno() > 0
@@ -140,7 +138,7 @@ def test_a_second_request_on_a_connection_has_its_own_deadline(
     assert answer(slow["half a second head"])[0] == 408
 
 
-def test_a_body_that_keeps_coming_has_all_the_time_it_needs(patient: httpx.Client) -> None:
+def test_a_slow_body_that_keeps_coming_is_read(patient: httpx.Client) -> None:
     with connect(patient, REQUEST[: -len(BODY)]) as connection:
         for start in range(0, len(BODY), 16):
             time.sleep(0.3)
@@ -148,7 +146,7 @@ def test_a_body_that_keeps_coming_has_all_the_time_it_needs(patient: httpx.Clien
         assert connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_the_clock_stands_still_for_who_waits_for_its_turn(serve: Serve) -> None:
+def test_no_deadline_runs_while_a_body_waits_for_a_worker(serve: Serve) -> None:
     limits = {"BODY_SECONDS": "0.6", "BODY_BYTES_PER_SECOND": str(4 * MIB), "LARGE_REQUESTS": "1"}
     named = {f"RPRIME_LIMITS_{name}": value for name, value in limits.items()}
     head = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/csv\r\n"
@@ -172,7 +170,7 @@ def test_a_head_has_a_limit(hasty: httpx.Client) -> None:
     assert (status, '"head_too_large"' in content) == (431, True)
 
 
-def test_what_is_no_http_is_told_as_a_problem_and_not_reset(hasty: httpx.Client) -> None:
+def test_a_request_that_is_not_http_gets_a_problem_and_no_reset(hasty: httpx.Client) -> None:
     connection = connect(hasty, b"\x16\x03\x01 not HTTP\r\n\r\n")
     # More of it is on the way already.
     connection.sendall(bytes(100_000))

@@ -187,9 +187,9 @@ def test_a_second_head_is_counted_anew(client: httpx.Client) -> None:
 
 
 def test_a_request_with_trailers_is_not_refused_by_its_look_alone() -> None:
-    assert PeekedRequest(CHUNKED + b"\r\n").is_whole
+    assert PeekedRequest(CHUNKED + b"\r\n").is_complete
     looked_at = PeekedRequest(CHUNKED + b"X-Request-Id: fromtrailer\r\n\r\n")
-    assert not looked_at.is_whole
+    assert not looked_at.is_complete
     assert b"fromtrailer" not in dict(looked_at.headers).values()
 
 

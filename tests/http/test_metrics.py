@@ -53,7 +53,7 @@ def value(client: httpx.Client, name: str, **labels: str) -> float:
 
 def requests(client: httpx.Client, method: str, route: str, status: str) -> float:
     labels = {"method": method, "route": route, "status": status}
-    return value(client, "rprime_request_seconds_count", **labels)
+    return value(client, "rprime_http_request_duration_seconds_count", **labels)
 
 
 def test_a_request_is_counted_by_the_template_of_its_route(counting: httpx.Client) -> None:
@@ -107,12 +107,12 @@ def test_a_verdict_is_counted_wherever_it_is_given(counting: httpx.Client) -> No
 def test_the_state_of_pools_store_and_memory_is_shown(counting: httpx.Client) -> None:
     assert value(counting, "rprime_info", version=__version__) == 1
     assert value(counting, "rprime_in_flight_limit_bytes") == 1_000_000
-    assert value(counting, "rprime_pool_places", pool="workers") == 2
+    assert value(counting, "rprime_pool_size", pool="workers") == 2
     found = samples(counting)
-    for name in ("rprime_in_flight_bytes", "rprime_store_waiting"):
+    for name in ("rprime_in_flight_bytes", "rprime_store_pending_writes"):
         assert found[name, frozenset()] == 0
     assert found["rprime_pool_requests", frozenset({("pool", "workers")})] == 0
-    assert found["rprime_store_open", frozenset()] == 1
+    assert found["rprime_store_up", frozenset()] == 1
     assert found["process_resident_memory_bytes", frozenset()] > 0
 
 
@@ -141,7 +141,7 @@ def test_metrics_take_a_key_that_reads_all_projects(serve_app: ServeApp, tmp_pat
         "one": 403,
         "evaluate": 403,
     }
-    assert "\nrprime_store_open " not in found["all"].text
+    assert "\nrprime_store_up " not in found["all"].text
 
 
 @pytest.mark.slow

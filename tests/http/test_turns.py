@@ -1,4 +1,4 @@
-"""Large bodies are read in turn, and arrive whole."""
+"""Large bodies are read in turns and arrive complete."""
 
 import asyncio
 import json
@@ -18,7 +18,7 @@ HEAD = b"POST /evaluate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application
 
 
 class Transport(asyncio.Transport):
-    """Notes in which turn of the loop its reading is resumed."""
+    """Records the iterations of the loop in which its reading is resumed."""
 
     def __init__(self, turn: list[int]) -> None:
         super().__init__()
@@ -37,13 +37,13 @@ class Transport(asyncio.Transport):
 
 
 async def resumed(count: int, *, closing: int = -1, seconds: float = 0) -> list[list[int]]:
-    """Give the turns in which each of some is resumed, if each turn lasts so long."""
-    turns, turn = ReadScheduler(), [0]
+    """Return the iterations in which each connection is resumed, if each lasts so long."""
+    scheduler, turn = ReadScheduler(), [0]
     transports = [Transport(turn) for _ in range(count)]
-    flows = [ScheduledFlowControl(transport, turns) for transport in transports]
+    flows = [ScheduledFlowControl(transport, scheduler) for transport in transports]
     for flow in flows:
-        flow.let_others()
-        # Once more is not sooner, and not twice.
+        flow.yield_turn()
+        # A second call changes nothing.
         flow.resume_reading()
     if closing >= 0:
         transports[closing].closing = True
@@ -55,11 +55,11 @@ async def resumed(count: int, *, closing: int = -1, seconds: float = 0) -> list[
     return [transport.resumed for transport in transports]
 
 
-def test_one_is_resumed_in_each_turn_in_the_order_of_their_coming() -> None:
+def test_one_connection_is_resumed_per_iteration_first_in_first_out() -> None:
     assert asyncio.run(resumed(4)) == [[0], [1], [2], [3]]
 
 
-def test_more_are_resumed_where_turns_are_long() -> None:
+def test_more_connections_are_resumed_in_long_iterations() -> None:
     found = asyncio.run(resumed(7, seconds=2.5 * SECONDS_PER_READ))
     flat = [turn for [turn] in found]
     assert flat == sorted(flat)
@@ -67,16 +67,16 @@ def test_more_are_resumed_where_turns_are_long() -> None:
     assert flat[-1] <= 2
 
 
-def test_who_has_gone_is_not_resumed_and_holds_nobody_up() -> None:
+def test_a_closed_connection_is_not_resumed_and_delays_no_other() -> None:
     assert asyncio.run(resumed(3, closing=1)) == [[0], [], [2]]
 
 
-def test_who_closes_is_not_paused() -> None:
+def test_a_closing_connection_is_not_paused() -> None:
     async def paused() -> bool:
         transport = Transport([0])
         transport.closing = True
         flow = ScheduledFlowControl(transport, ReadScheduler())
-        flow.let_others()
+        flow.yield_turn()
         return flow.read_paused
 
     assert not asyncio.run(paused())
@@ -98,7 +98,7 @@ def chunks(body: bytes, sizes: list[int]) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize("sizes", [[1], [70_000, 1, 1, 1], [1, 70_000], [200_000], [10_000, 7]])
-def test_a_body_arrives_whole_in_chunks_of_all_sizes(
+def test_a_body_arrives_complete_in_chunks_of_all_sizes(
     client: httpx.Client, sizes: list[int]
 ) -> None:
     body = json.dumps(labels(20_000 if sizes == [1] else 100_000, 1)).encode()
@@ -148,7 +148,7 @@ def test_a_refused_body_is_read_to_its_end(client: httpx.Client) -> None:
         answer = HTTPResponse(connection)
         answer.begin()
         assert (answer.status, json.loads(answer.read())["code"]) == (413, "body_too_large")
-        # The connection is as good as before.
+        # The connection can be used again.
         connection.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
         again = HTTPResponse(connection)
         again.begin()

@@ -29,7 +29,7 @@ def figures(*command: str) -> dict[str, Any]:
 
 def test_who_cannot_be_answered_is_told_so_and_others_are_answered() -> None:
     # With a short line, so that also a slow machine asks for more than can be answered.
-    short = ("--line", "10", "--seconds", "0.2", "--classes", "10")
+    short = ("--queue", "10", "--seconds", "0.2", "--classes", "10")
     found = figures("overload.py", *short)
     # How many there are of each is measured by the long version.
     for load in ("rate", "fresh"):

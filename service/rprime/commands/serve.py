@@ -152,9 +152,7 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
     from rprime.server.protocol import HttpProtocol
 
     # uvicorn calls it as it would call the class itself.
-    protocol = cast(
-        "type[asyncio.Protocol]", partial(HttpProtocol, limits=settings.limits, listener=listener)
-    )
+    protocol = cast("type[asyncio.Protocol]", partial(HttpProtocol, listener=listener))
     config = uvicorn.Config(
         partial(_application, settings),
         factory=True,

@@ -173,7 +173,7 @@ async def _evaluated(
 
 def _counted(request: Request, evidence: str, response: Response) -> Response:
     metrics = get_services(request).metrics
-    metrics.evaluated(evidence, response.headers.get("Evaluation-Verdict"))
+    metrics.count_evaluation(evidence, response.headers.get("Evaluation-Verdict"))
     return response
 
 
@@ -280,7 +280,7 @@ def _reported(
     metrics = get_services(request).metrics
     kind = evaluation_request.evidence.kind
     if evaluation_request.store_request is None:
-        metrics.evaluated(kind, evaluation_request.verdict)
+        metrics.count_evaluation(kind, evaluation_request.verdict)
         return HTTPStatus.OK, evaluation_request.report(evaluation, with_table=with_table)
     try:
         options = StoreOptions(
@@ -297,7 +297,7 @@ def _reported(
         if known is None:
             raise
         return known
-    metrics.evaluated(kind, answer.verdict)
+    metrics.count_evaluation(kind, answer.verdict)
     return answer.status, answer.content
 
 

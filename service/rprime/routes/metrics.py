@@ -1,4 +1,4 @@
-"""Metrics: the route, and what is looked up when it is asked."""
+"""The route of the metrics, and its gauges."""
 
 from collections.abc import Iterator
 
@@ -37,12 +37,12 @@ async def metrics(request: Request) -> Response:
 
 
 def gauges(services: Services) -> Iterator[Gauge]:
-    """Give what is so at the time of asking.
+    """Yield the gauges of a service.
 
     Parameters
     ----------
     services
-        Of the application.
+        The services of the application.
     """
     admission, store = services.admission, services.store
     pools = {
@@ -51,43 +51,43 @@ def gauges(services: Services) -> Iterator[Gauge]:
     }
     yield Gauge(
         "rprime_in_flight_bytes",
-        "Bytes of bodies that are held.",
+        "Bytes of request bodies in memory.",
         "",
         lambda: {"": admission.held},
     )
     yield Gauge(
         "rprime_in_flight_limit_bytes",
-        "Bytes of bodies that may be held.",
+        "Limit of the bytes of request bodies in memory.",
         "",
         lambda: {"": admission.limit},
     )
     yield Gauge(
         "rprime_in_flight_requests",
-        "Requests that are there and not answered yet.",
+        "Requests that are complete and not answered yet.",
         "",
-        lambda: {"": len(admission.requests)},
+        lambda: {"": admission.queued},
     )
     yield Gauge(
         "rprime_pool_requests",
-        "Large requests that are worked on or wait for it.",
+        "Large requests that run or wait.",
         "pool",
         lambda: {name: slots.taken for name, slots in pools.items()},
     )
     yield Gauge(
-        "rprime_pool_places",
-        "Large requests that are worked on at a time; more of them wait.",
+        "rprime_pool_size",
+        "Large requests that run at a time; others wait.",
         "pool",
         lambda: {name: slots.most for name, slots in pools.items()},
     )
     yield Gauge(
-        "rprime_store_open",
-        "1 if the store is open, 0 if it is waited for; nothing without a store.",
+        "rprime_store_up",
+        "1 if the store is open, 0 if it is unavailable; absent without a store.",
         "",
         lambda: {"": store.is_open} if store.is_kept else {},
     )
     yield Gauge(
-        "rprime_store_waiting",
-        "Changes that wait to be written; evaluations that came together count once.",
+        "rprime_store_pending_writes",
+        "Transactions that wait; evaluations that are committed together count once.",
         "",
         lambda: {"": store.store.waiting} if store.is_open else {},
     )

@@ -52,7 +52,7 @@ async def livez() -> Health:
 )
 async def readyz(request: Request) -> Readiness:
     """Answer when requests can be served. A failure means: send them elsewhere for now."""
-    if get_services(request).draining.begun:
+    if get_services(request).draining.has_started:
         raise stopping()
     return Readiness(store=await get_services(request).store.check())
 

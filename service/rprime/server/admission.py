@@ -1,44 +1,71 @@
-"""In flight: what the requests of a process may take together, of its memory and of its time."""
+"""Admission control: the memory and the time that the requests of a process may take together."""
 
+from math import inf
 from threading import Lock
 from time import monotonic
+from typing import Any
 
 from starlette.types import Scope
 
 from rprime.problems.problem import Problem
-from rprime.server.protocol import COMPLETED_AT, overloaded_problem
 from rprime.settings import Limits
 
+COMPLETED_AT = "rprime.complete"
+"""Key in the scope of a request: when all of it was received, by the monotonic clock; -inf if the
+queue was full."""
 _BYTES = "rprime.bytes"
 
 
-class AdmissionControl:
-    """Where requests are admitted: a body for its bytes, a request once all of it is there.
+def overloaded_problem() -> Problem:
+    """Return the problem of a request that is rejected because of too many others."""
+    detail = "More requests came than could be answered in time."
+    return Problem("overloaded", detail, headers={"Retry-After": "1"})
 
-    What one request takes of the event loop, all others wait for, in the order in which they came.
-    So the line is no list of ours, and what shows its length is how long a request has stood in it
-    when its turn comes. Who has waited too long is told to come again, which costs less
-    than an answer, so that under many times the load that can be answered the line does not grow
-    for ever. What still lies in the sockets is not seen here: to be read takes another turn or
-    two of the loop. Large requests have pools of their own.
+
+class AdmissionControl:
+    """Admits bodies while memory is left for them, and requests that have not waited too long.
+
+    The event loop answers complete requests in the order in which they arrived. So the queue is
+    that of the loop, and its length shows in the time that a request has waited when the loop gets
+    to it. A request that has waited too long is rejected, which costs less than an answer, so that
+    the queue stays bounded under many times the load that can be answered. Requests that still lie
+    in the sockets are not counted: to read them takes another iteration or two. Large requests
+    have pools of their own.
 
     Parameters
     ----------
     limits
-        Bytes that are held, and seconds that may be waited.
-
-    Attributes
-    ----------
-    requests
-        Those that are there and not answered yet; the connections keep it.
+        Bounds on the bytes, the requests and the seconds.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.limit = limits.in_flight_bytes
         self.held = 0
-        self.requests: set[object] = set()
-        self._wait = limits.wait_seconds
+        self._limits = limits
+        self._queue: set[object] = set()
         self._lock = Lock()
+
+    @property
+    def queued(self) -> int:
+        """How many requests are complete and not answered yet."""
+        return len(self._queue)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether the queue has as many requests as it may have."""
+        return self.queued >= self._limits.in_flight_requests
+
+    def enqueue(self, request: object, scope: Any) -> None:  # noqa: ANN401 - uvicorn's is a TypedDict
+        """Add a complete request to the queue, or have `admit` reject it if that is full."""
+        if self.is_full:
+            scope[COMPLETED_AT] = -inf
+        else:
+            scope[COMPLETED_AT] = monotonic()
+            self._queue.add(request)
+
+    def dequeue(self, request: object) -> None:
+        """Remove a request that was answered, or whose client has disconnected."""
+        self._queue.discard(request)
 
     def hold(self, scope: Scope, size: int) -> None:
         """Count bytes that were read for a request, until the request ends.
@@ -46,7 +73,7 @@ class AdmissionControl:
         Raises
         ------
         Problem
-            503 if they do not fit any more.
+            503 if they exceed the limit.
         """
         with self._lock:
             if self.held + size > self.limit:
@@ -55,18 +82,18 @@ class AdmissionControl:
             scope[_BYTES] = scope.get(_BYTES, 0) + size
 
     def admit(self, scope: Scope) -> None:
-        """Let a request in whose turn has come.
+        """Check how long a request has waited.
 
         Raises
         ------
         Problem
-            503 if it has waited too long.
+            503 if that is too long.
         """
         complete = scope.get(COMPLETED_AT)
-        if complete is not None and monotonic() - complete > self._wait:
+        if complete is not None and monotonic() - complete > self._limits.wait_seconds:
             raise overloaded_problem()
 
     def release(self, scope: Scope) -> None:
-        """Forget the bytes of a request that has ended."""
+        """Subtract the bytes of a request that has ended."""
         with self._lock:
             self.held -= scope.pop(_BYTES, 0)

@@ -1,4 +1,4 @@
-"""Draining: the time between being asked to stop and stopping, in which others learn of it."""
+"""Draining: the time between SIGTERM and the shutdown, for load balancers to notice."""
 
 import asyncio
 import os
@@ -19,41 +19,45 @@ _log = structlog.get_logger(__name__)
 
 
 class Draining:
-    """Holds SIGTERM back for a while, from whoever ends the process by it.
+    """Delays SIGTERM, and ends a process that does not end in time.
 
-    Meanwhile requests are answered as ever, but the service says that it is not ready, and
-    connections end with their answers. A second signal is not held back. However the process ends
-    by itself, it has ended when the time is over.
+    Meanwhile requests are answered as before, but the service reports that it is not ready, and
+    each connection closes after its next response. A second signal is not delayed.
 
     Parameters
     ----------
     seconds
-        How long.
+        The delay.
     stop_seconds
-        How long requests may take then.
+        How long requests may take after that.
+
+    Attributes
+    ----------
+    has_started
+        Whether the signal has come.
     """
 
     def __init__(self, seconds: float, stop_seconds: float) -> None:
-        self.begun = False
+        self.has_started = False
         self._seconds = seconds
         self._stop_seconds = stop_seconds
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
-        """Wait for the signals; in a running event loop."""
+    def handle_signals(self) -> Iterator[None]:
+        """Handle the signals, in a running event loop."""
         stopping, interrupting = map(signal.getsignal, (signal.SIGTERM, signal.SIGINT))
         in_main = current_thread() is main_thread()
         if not (in_main and callable(stopping) and callable(interrupting)):
-            # Signals are none of the business of a thread.
+            # Only the main thread can handle signals.
             yield
             return
         loop = asyncio.get_running_loop()
 
         def begin(number: int, frame: FrameType | None) -> None:
-            if self.begun:
+            if self.has_started:
                 stopping(number, frame)
                 return
-            self.begun = True
+            self.has_started = True
             _end_after(self._seconds + self._stop_seconds)
             loop.call_soon_threadsafe(loop.call_later, self._seconds, stopping, number, frame)
 

@@ -1,17 +1,17 @@
-"""Headers: what every answer carries, whichever part of the service gives it."""
+"""Headers that every response has."""
 
 import re
 
 CSP = b"content-security-policy"
-NO_CONTENT_AT_ALL = (
+CSP_NONE = (
     CSP,
     b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 )
-"""For whatever is no page: should a browser show it, it can do nothing."""
+"""The policy of every response but pages: a browser that shows it loads and runs nothing."""
 SECURITY = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
 REQUEST_ID = b"x-request-id"
 SAFE_ID = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
-"""What a client may call its request, so that it is repeated."""
+"""The ids of clients that responses and logs repeat."""

@@ -1,4 +1,4 @@
-"""The log of the process: one event a line, on standard error."""
+"""Logging: one event per line on standard error."""
 
 import logging
 import sys
@@ -14,7 +14,7 @@ _log = structlog.get_logger(__name__)
 def configure() -> None:
     """Send the log of the service and of its libraries to standard error.
 
-    For a person at a terminal the lines are laid out; for a machine each is a JSON object.
+    A terminal gets formatted lines; anything else gets JSON objects.
     """
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -33,14 +33,14 @@ def configure() -> None:
         )
     )
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
-    # httpx reports each request at INFO, uvicorn what the command has said already, alembic
+    # At INFO httpx logs each request, uvicorn what the command has printed already, and alembic
     # its plugins.
-    for talkative in ("alembic", "httpx", "uvicorn"):
-        logging.getLogger(talkative).setLevel(logging.WARNING)
+    for verbose in ("alembic", "httpx", "uvicorn"):
+        logging.getLogger(verbose).setLevel(logging.WARNING)
 
 
 def log_request(method: str, route: str, status: int, seconds: float, request_id: str) -> None:
-    """Write a line about a request that was answered."""
+    """Log a request that was answered."""
     _log.info(
         "request",
         method=method,

@@ -1,4 +1,4 @@
-"""Metrics: what the process has done so far and what it does now, as Prometheus reads it."""
+"""Metrics of the process in the format of Prometheus."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -20,16 +20,16 @@ from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
-"""Seconds: upper limits."""
+"""Upper limits in seconds."""
 METHODS = frozenset({"DELETE", "GET", "OPTIONS", "POST", "PUT"})
 OTHER = "other"
-"""A method or a path that the service does not know: nobody makes series by asking for them."""
+"""The label of an unknown method or path, so that clients cannot create series."""
 _BOUNDS = (*map(str, BUCKETS), "+Inf")
 
 
 @dataclass(slots=True)
 class _Durations:
-    """How long the requests of one kind took."""
+    """Histogram of the durations of one series."""
 
     seconds: float = 0.0
     buckets: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS))
@@ -40,16 +40,16 @@ class _Durations:
 
 @dataclass(frozen=True)
 class Gauge:
-    """What is so at the time of asking.
+    """A value that is read at each scrape.
 
     Parameters
     ----------
     name, documentation
-        Of the metric.
+        The name and the help text of the metric.
     label
-        By which `read` tells its values apart; empty for one value without a label.
+        The name of the label; empty for one value without a label.
     read
-        Gives the values. It does not block.
+        Returns the values by label. It does not block.
     """
 
     name: str
@@ -58,7 +58,7 @@ class Gauge:
     read: Callable[[], Mapping[str, float]]
 
     def family(self) -> GaugeMetricFamily:
-        """Ask now."""
+        """Read the values."""
         names = [self.label] if self.label else []
         family = GaugeMetricFamily(self.name, self.documentation, labels=names)
         for label, value in self.read().items():
@@ -69,13 +69,13 @@ class Gauge:
 class Metrics(Collector):
     """The metrics of one process.
 
-    Every request is counted here, so it is counted in plain numbers: an observation of
-    prometheus_client costs several times as much.
+    Requests are counted in plain numbers: an observation of prometheus_client costs several times
+    as much.
 
     Parameters
     ----------
     version
-        Of the service.
+        The version of the service.
     """
 
     def __init__(self, version: str) -> None:
@@ -87,11 +87,11 @@ class Metrics(Collector):
         self._gauges: list[Gauge] = []
         self._process = ProcessCollector(registry=None)
         self._lock = Lock()
-        # Of several workers each answers for itself, and says which one it is.
+        # Each of several workers has its own metrics, labeled with its process id.
         self._worker = {} if parent_process() is None else {"worker": str(getpid())}
 
-    def answered(self, method: str, route: str, status: int, seconds: float) -> None:
-        """Count a request that was answered; in the event loop only."""
+    def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
+        """Count a request and its duration; only in the event loop."""
         key = (method, route, status // 100)
         durations = self._requests.get(key)
         if durations is None:
@@ -99,32 +99,32 @@ class Metrics(Collector):
         durations.seconds += seconds
         durations.buckets[bisect_left(BUCKETS, seconds)] += 1
 
-    def evaluated(self, evidence: str, verdict: str | None) -> None:
-        """Count an evaluation, by its kind of evidence and its verdict; in any thread."""
+    def count_evaluation(self, evidence: str, verdict: str | None) -> None:
+        """Count an evaluation by its kind of evidence and its verdict; in any thread."""
         with self._lock:
             self._evaluations[evidence, verdict or "none"] += 1
 
-    def closed(self, reason: str) -> None:
-        """Count a connection that was given up; in the event loop only."""
+    def count_closed_connection(self, reason: str) -> None:
+        """Count a connection that the server closed; only in the event loop."""
         self._closed[reason] += 1
 
     def worker_ended(self, reason: str) -> None:
         """Count a worker process that ended instead of answering; in the event loop only."""
         self._workers_ended[reason] += 1
 
-    def watch(self, *gauges: Gauge) -> None:
-        """Ask for these, too, whenever the metrics are asked for."""
+    def add_gauges(self, *gauges: Gauge) -> None:
+        """Add gauges to each scrape."""
         self._gauges += gauges
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
-        """Give the metrics as text, and its media type, in the format that was asked for."""
+        """Return the metrics and their media type, in the format that Accept prefers."""
         registry = CollectorRegistry()
         registry.register(self)
         encode, media = choose_encoder(accept)
         return encode(registry), media
 
     def collect(self) -> Iterator[Metric]:
-        """Give every metric."""
+        """Yield every metric."""
         for family in self._families():
             if self._worker:
                 family.samples = [
@@ -134,7 +134,7 @@ class Metrics(Collector):
             yield family
 
     def _families(self) -> Iterator[Metric]:
-        yield InfoMetricFamily("rprime", "What runs here.", {"version": self._version})
+        yield InfoMetricFamily("rprime", "Version of the service.", {"version": self._version})
         yield self._request_seconds()
         yield self._counted_evaluations()
         yield self._counted_closures()
@@ -144,8 +144,8 @@ class Metrics(Collector):
 
     def _request_seconds(self) -> HistogramMetricFamily:
         family = HistogramMetricFamily(
-            "rprime_request_seconds",
-            "Requests, from their head to the end of their answer; status none: the client left.",
+            "rprime_http_request_duration_seconds",
+            "Duration of requests; status none: the client disconnected.",
             labels=["method", "route", "status"],
         )
         for (method, route, status), durations in self._requests.items():
@@ -159,7 +159,7 @@ class Metrics(Collector):
     def _counted_evaluations(self) -> CounterMetricFamily:
         family = CounterMetricFamily(
             "rprime_evaluations",
-            "Evaluations, by kind of evidence and verdict of the gate.",
+            "Evaluations by kind of evidence and verdict of the gate.",
             labels=["evidence", "verdict"],
         )
         with self._lock:
@@ -170,7 +170,7 @@ class Metrics(Collector):
     def _counted_closures(self) -> CounterMetricFamily:
         family = CounterMetricFamily(
             "rprime_connections_closed",
-            "Connections that were given up, by what their client did not do.",
+            "Connections that the server closed, by reason.",
             labels=["reason"],
         )
         for reason, count in self._closed.items():

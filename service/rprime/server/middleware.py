@@ -1,4 +1,4 @@
-"""What surrounds every request: its id, headers and metrics, and the last word on failures."""
+"""Middleware: request ids, default headers, metrics, and responses to failures."""
 
 import asyncio
 import secrets
@@ -12,17 +12,17 @@ from rprime.problems.handlers import respond, stopping
 from rprime.problems.problem import Problem
 from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
-from rprime.server.headers import NO_CONTENT_AT_ALL, REQUEST_ID, SAFE_ID, SECURITY
+from rprime.server.headers import CSP_NONE, REQUEST_ID, SAFE_ID, SECURITY
 from rprime.server.hosts import TrustedHosts
 from rprime.server.logs import log_request
 from rprime.server.metrics import METHODS, OTHER, Metrics
 
-_ALWAYS = frozenset({"/livez", "/readyz", "/metrics", "/version"})
-"""Who asks for these wants to know how it goes when it goes badly."""
+_MONITORING = frozenset({"/livez", "/readyz", "/metrics", "/version"})
+"""Answered even under overload: monitoring needs them most then."""
 _CLOSE = (b"connection", b"close")
 
-DEFAULT_HEADERS = (NO_CONTENT_AT_ALL, *SECURITY)
-"""What a response has unless it says otherwise."""
+DEFAULT_HEADERS = (CSP_NONE, *SECURITY)
+"""Headers of a response that does not set them."""
 
 log = structlog.get_logger(__name__)
 
@@ -30,20 +30,20 @@ log = structlog.get_logger(__name__)
 class RequestMiddleware:
     """ASGI middleware around the whole application.
 
-    It is no ``BaseHTTPMiddleware``, which costs more than the answer to a small request.
+    Starlette's ``BaseHTTPMiddleware`` would cost more than the answer to a small request.
 
     Parameters
     ----------
     admission
-        Admits what is complete; what is held for a request is let go of at its end.
+        Admits complete requests; the bytes of a request are released at its end.
     hosts
-        Whom it may be sent to.
+        The names that requests may use.
     metrics
-        Where it is counted.
+        Count each request.
     draining
-        Whether connections are to end.
+        Whether connections are to close.
     log_requests
-        Whether each has a line in the log.
+        Whether the log has an event for each request.
     """
 
     def __init__(
@@ -64,22 +64,22 @@ class RequestMiddleware:
         self.log_requests = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one request."""
+        """Answer one request."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        begun = perf_counter()
-        request_id, hosts = _identified(scope)
+        started = perf_counter()
+        request_id, hosts = _id_and_hosts(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         if scope["method"] == "HEAD":
-            # RFC 9110, 9.3.2: as GET; the server leaves the content out.
+            # RFC 9110, 9.3.2: as GET; the server omits the content.
             scope = {**scope, "method": "GET"}
         sender = _Sender(send, self.draining, request_id)
         try:
             await self._answer(scope, receive, sender, hosts)
         finally:
             self.admission.release(scope)
-            self._count(scope, sender.status, request_id, perf_counter() - begun)
+            self._count(scope, sender.status, request_id, perf_counter() - started)
 
     async def _answer(
         self, scope: Scope, receive: Receive, sender: "_Sender", hosts: list[bytes]
@@ -87,8 +87,8 @@ class RequestMiddleware:
         request_id = sender.request_id
         try:
             self.hosts.check(scope, hosts)
-            if scope["path"] not in _ALWAYS:
-                # The earlier, the less it costs; a body that is not complete is admitted later.
+            if scope["path"] not in _MONITORING:
+                # Here a rejection costs least; an incomplete body is checked again when complete.
                 self.admission.admit(scope)
             await self.app(scope, receive, sender)
         except ClientDisconnect:
@@ -96,7 +96,7 @@ class RequestMiddleware:
         except Problem as problem:
             await respond(problem, request_id)(scope, receive, sender)
         except asyncio.CancelledError:
-            # The service stops, and this has taken longer than it waits.
+            # The service stops, and the request took longer than `stop_seconds`.
             if not sender.started:
                 await respond(stopping(), request_id)(scope, receive, sender)
         except Exception:
@@ -108,13 +108,13 @@ class RequestMiddleware:
     def _count(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
         method = scope["method"] if scope["method"] in METHODS else OTHER
         route = _route(scope)
-        self.metrics.answered(method, route, status, seconds)
+        self.metrics.observe_request(method, route, status, seconds)
         if self.log_requests:
             log_request(method, route, status, seconds, request_id)
 
 
 class _Sender:
-    """Adds the headers that every response has."""
+    """Adds the default headers to a response."""
 
     def __init__(self, send: Send, draining: Draining, request_id: str) -> None:
         self.send = send
@@ -130,16 +130,16 @@ class _Sender:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = message["headers"]
-            given = {name for name, _ in headers}
-            headers.extend(header for header in DEFAULT_HEADERS if header[0] not in given)
+            present = {name for name, _ in headers}
+            headers.extend(header for header in DEFAULT_HEADERS if header[0] not in present)
             headers.append((REQUEST_ID, self.request_id.encode()))
-            if self.draining.begun:
+            if self.draining.has_started:
                 headers.append(_CLOSE)
         await self.send(message)
 
 
-def _identified(scope: Scope) -> tuple[str, list[bytes]]:
-    """Give the id of a request and the hosts that it names."""
+def _id_and_hosts(scope: Scope) -> tuple[str, list[bytes]]:
+    """Return the id of a request and its headers Host."""
     request_id, hosts = None, []
     for name, value in scope["headers"]:
         if name == b"host":
@@ -150,6 +150,6 @@ def _identified(scope: Scope) -> tuple[str, list[bytes]]:
 
 
 def _route(scope: Scope) -> str:
-    """Give the route as it was declared: a path has names in it."""
+    """Return the template of the route; a path would reveal names."""
     found: str = getattr(scope.get("route"), "path", OTHER)
     return found

@@ -1,4 +1,4 @@
-"""Turns: whose bytes are read next, where several send much at the same time."""
+"""Read scheduler: which connection is read next where several send large bodies."""
 
 import asyncio
 from collections import deque
@@ -7,64 +7,64 @@ from time import monotonic
 from uvicorn.protocols.http.flow_control import FlowControl
 
 SECONDS_PER_READ = 0.008
-"""Seconds that a turn of the event loop may last for each part that is read in it."""
+"""Seconds of an iteration of the event loop for each part that is read in it."""
 
 
 class ReadScheduler:
-    """Those whose next part may be read, in the order in which they became ready for it.
+    """Resumes the reading of paused connections, first in, first out.
 
     A part takes the loop up to a millisecond: it is received, parsed, counted and handed on. With
-    a part of everyone in each turn, ten large bodies made a turn of ten milliseconds, and a small
-    request needs five of them. One part a turn keeps turns short, and as a turn without other work
-    is the shorter, large bodies lose nothing but what others use. Where the others make turns
-    long, more parts are read in them, so that large bodies are not starved: 256 KiB in 8 ms.
+    a part of every connection in each iteration, ten large bodies made an iteration of ten
+    milliseconds, and a small request needs five of them. One part per iteration keeps iterations
+    short. Where other work makes them long, more parts are read in each, so that large bodies do
+    not starve: 256 KiB in 8 ms.
     """
 
     def __init__(self) -> None:
-        self._ready: deque[ScheduledFlowControl] = deque()
+        self._queue: deque[ScheduledFlowControl] = deque()
         self._begun = 0.0
 
-    def stand_in(self, flow: "ScheduledFlowControl") -> None:
-        """Have a flow resumed when its turn comes."""
-        self._ready.append(flow)
-        if len(self._ready) == 1:
-            self._next(asyncio.get_running_loop())
+    def schedule(self, flow: "ScheduledFlowControl") -> None:
+        """Resume a connection when it is the first of the queue."""
+        self._queue.append(flow)
+        if len(self._queue) == 1:
+            self._call_soon(asyncio.get_running_loop())
 
-    def _next(self, loop: asyncio.AbstractEventLoop) -> None:
+    def _call_soon(self, loop: asyncio.AbstractEventLoop) -> None:
         self._begun = monotonic()
         loop.call_soon(self._resume, loop)
 
     def _resume(self, loop: asyncio.AbstractEventLoop) -> None:
         parts = 1 + int((monotonic() - self._begun) / SECONDS_PER_READ)
-        turns = [self._ready.popleft() for _ in range(min(parts, len(self._ready)))]
-        if self._ready:
-            self._next(loop)
-        for flow in turns:
-            flow.go_on()
+        flows = [self._queue.popleft() for _ in range(min(parts, len(self._queue)))]
+        if self._queue:
+            self._call_soon(loop)
+        for flow in flows:
+            flow.resume_now()
 
 
 class ScheduledFlowControl(FlowControl):
-    """Control of a connection whose reading, once paused, goes on when its turn comes."""
+    """Flow control of a connection that a scheduler resumes."""
 
-    def __init__(self, transport: asyncio.Transport, turns: ReadScheduler) -> None:
+    def __init__(self, transport: asyncio.Transport, scheduler: ReadScheduler) -> None:
         super().__init__(transport)
-        self._turns = turns
-        self._stands_in = False
+        self._scheduler = scheduler
+        self._is_scheduled = False
 
     def resume_reading(self) -> None:
-        """Stand in for a turn."""
-        if self.read_paused and not self._stands_in:
-            self._stands_in = True
-            self._turns.stand_in(self)
+        """Schedule the next read."""
+        if self.read_paused and not self._is_scheduled:
+            self._is_scheduled = True
+            self._scheduler.schedule(self)
 
-    def let_others(self) -> None:
-        """Read no more until others had their turn."""
+    def yield_turn(self) -> None:
+        """Pause until the scheduler has resumed the connections before this one."""
         if not self._transport.is_closing():
             self.pause_reading()
             self.resume_reading()
 
-    def go_on(self) -> None:
-        """Read on, unless the client has gone."""
-        self._stands_in = False
+    def resume_now(self) -> None:
+        """Read on, unless the client has disconnected."""
+        self._is_scheduled = False
         if not self._transport.is_closing():
             super().resume_reading()

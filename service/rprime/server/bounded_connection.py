@@ -1,0 +1,135 @@
+"""A connection with deadlines and bounds for its client."""
+
+import asyncio
+from typing import Any
+
+from rprime.problems.problem import Problem
+from rprime.server.connection import Connection
+from rprime.server.deadlines import INTERVAL, Deadlines, Phase
+from rprime.server.framing import FramingLimits
+from rprime.server.shared_state import SharedState
+
+
+class BoundedConnection(Connection):
+    """A connection whose client has to send its requests and to read its responses.
+
+    uvicorn waits without end for a head, for a body and for a response to be read. Here deadlines
+    run while the server waits for the client, and only then: not while a request is answered, and
+    not while its body is not read because other connections are read first.
+    """
+
+    def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401 - uvicorn's
+        super().__init__(*args, **more)
+        self.shared = SharedState.of(self.app_state)
+        self._deadlines = Deadlines(self.shared.limits)
+        self._framing = FramingLimits(self.shared.limits.head_bytes)
+        self._timer: asyncio.TimerHandle | None = None
+
+    @property
+    def phase(self) -> Phase:
+        """What is read next."""
+        return self._deadlines.phase
+
+    # Callbacks of the transport
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # by TCP
+        super().connection_made(transport)
+        self._timer = self.loop.call_later(INTERVAL, self._check_deadlines)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        received = self._deadlines.received
+        super().data_received(data)
+        has_content = self._deadlines.received != received
+        rejection = self._framing.check_read(self.phase, len(data), has_content=has_content)
+        if rejection is not None:
+            self._reject(*rejection)
+
+    def resume_writing(self) -> None:
+        self._deadlines.record_write()
+        super().resume_writing()
+
+    # Callbacks of the parser
+
+    def on_message_begin(self) -> None:
+        self._enter("head")
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        self._framing.count_target(len(url))
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._framing.count_field(self.phase, len(name) + len(value))
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._framing.complete_head(len(self.parser.get_method()), len(self.url))
+        self._enter("body")
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._deadlines.received += len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._enter("idle")
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it is a problem like others
+        self._reject(*self._framing.rejection)
+
+    def _enter(self, phase: Phase) -> None:
+        self._deadlines.enter(phase)
+        self._framing.reset()
+
+    # Deadlines
+
+    def _check_deadlines(self) -> None:
+        self._timer = self.loop.call_later(INTERVAL, self._check_deadlines)
+        if self._deadlines.is_write_overdue(self.transport.get_write_buffer_size()):
+            self._abort("answer")
+        elif self._is_client_awaited() and self._deadlines.is_read_overdue():
+            self._time_out()
+
+    def _is_client_awaited(self) -> bool:
+        if self.phase == "rejected":
+            return self.request_before(None) is None
+        if self.phase == "body":
+            return self.is_body_awaited
+        return self.is_next_request_awaited
+
+    def _time_out(self) -> None:
+        phase = self.phase
+        if phase == "rejected":
+            self.transport.abort()
+        elif phase == "idle" or (phase == "body" and self.cycle.response_started):
+            # There is no request to answer, or its response has begun.
+            self._abort(phase)
+        else:
+            self._reject(Problem("request_timeout"), phase)
+
+    # The end
+
+    def _abort(self, reason: str) -> None:
+        self.shared.metrics.count_closed_connection(reason)
+        self.transport.abort()
+
+    def _reject(self, problem: Problem, reason: str) -> None:
+        """Respond without the application, if no response has begun, and close the connection."""
+        self.shared.metrics.count_closed_connection(reason)
+        rejected = self.cycle if self.phase == "body" else None
+        self._enter("rejected")
+        if earlier := self.request_before(rejected):
+            self.close_after(earlier)
+            return
+        if rejected is not None:
+            self.disconnect(rejected)
+            if rejected.response_started:
+                self.transport.close()
+                return
+        self.write_last_response(problem)

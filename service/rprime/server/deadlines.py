@@ -1,0 +1,72 @@
+"""Deadlines: how long a client may keep its connection waiting."""
+
+from typing import Literal
+
+from rprime.settings import Limits
+
+INTERVAL = 0.5
+"""Seconds between two checks of a connection. One timer per connection costs less than one per
+request."""
+_LINGER_SECONDS = 2.0
+"""How long bytes that follow a rejected request are read and dropped."""
+
+Phase = Literal["idle", "head", "body", "rejected"]
+"""What the server reads next. After a rejection it reads no more requests."""
+
+
+class Deadlines:
+    """Measure how long the client of one connection has sent or read nothing.
+
+    Parameters
+    ----------
+    limits
+        Seconds for a head, a body and a response, and the least rate of a body.
+
+    Attributes
+    ----------
+    received
+        Bytes of the body of the current request.
+    """
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._waited = 0.0
+        self._unsent = 0
+        self._stalled = 0.0
+        self.phase: Phase = "idle"
+        self.received = 0
+
+    def enter(self, phase: Phase) -> None:
+        """Begin a phase, with all of its time left."""
+        self.phase = phase
+        self._waited = 0.0
+        self.received = 0
+
+    def is_read_overdue(self) -> bool:
+        """Count one interval of waiting for the client; return whether that is too long."""
+        self._waited += INTERVAL
+        return self._waited >= self._allowed()
+
+    def _allowed(self) -> float:
+        if self.phase == "rejected":
+            return _LINGER_SECONDS
+        if self.phase == "body":
+            return self._limits.body_seconds + self.received / self._limits.body_bytes_per_second
+        return self._limits.head_seconds
+
+    def is_write_overdue(self, unsent: int) -> bool:
+        """Return whether the client has read nothing of a response for too long.
+
+        Parameters
+        ----------
+        unsent
+            Bytes in the write buffer at the end of an interval.
+        """
+        is_unchanged = unsent == self._unsent and unsent > 0
+        self._unsent = unsent
+        self._stalled = self._stalled + INTERVAL if is_unchanged else 0.0
+        return self._stalled >= self._limits.answer_seconds
+
+    def record_write(self) -> None:
+        """Note that the client has read something, even if the next response fills the buffer."""
+        self._unsent = 0

@@ -1,0 +1,161 @@
+"""Measure what each protection of the server gains: the service with it and without it.
+
+    sh .ci/venv python tests/bench/protections.py deadlines|early_rejection|accept_loop|read_turns
+
+Two services run at the same time, and the rounds alternate between them, so that other work on the
+machine counts for both alike. The figures are medians, printed as JSON.
+
+deadlines        300 clients that stop within a head, beside 8 good ones; a head has 1 s.
+early_rejection  Good answers for each second of CPU while 4 times too much is asked.
+accept_loop      Seconds until /livez answers on a new connection, beside 300 new connections.
+read_turns       p99 of 10 x 10 requests beside 32 bodies at a time: `faults.py bombs`.
+"""
+
+import argparse
+import http.client
+import json
+import select
+import socket
+import statistics
+import sys
+import threading
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+
+from faults import throw_bombs
+from overload import CLIENTS, OK, Crowd
+from serving import Figures, Server, request, serve
+from speed import body
+
+CONNECTIONS = 300
+
+Measure = Callable[[Server], dict[str, float]]
+
+
+def deadlines() -> Measure:
+    """Count the connections that clients hold with half a head; measure what a request costs."""
+    content = request(body(10))
+
+    def measure(server: Server) -> dict[str, float]:
+        with ExitStack() as stack:
+            address = "127.0.0.1", server.port
+            slow = [
+                stack.enter_context(socket.create_connection(address)) for _ in range(CONNECTIONS)
+            ]
+            for one in slow:
+                one.sendall(content[:40])
+            load = Crowd(server, content).closed(4, CLIENTS)
+            ended, _, _ = select.select(slow, [], [], 0)
+        return {
+            "slow connections open after 4 s": CONNECTIONS - len(ended),
+            "good answers a CPU second": load.by_cpu,
+        }
+
+    return measure
+
+
+def early_rejection() -> Measure:
+    """Measure the good answers of a second of CPU under overload."""
+    content = request(body(10))
+
+    def measure(server: Server) -> dict[str, float]:
+        calm = Crowd(server, content).closed(1, CLIENTS)
+        found = {}
+        for fresh in (False, True):
+            load = Crowd(server, content, fresh=fresh).opened(2, 4 * calm.by_clock)
+            name = "new connections" if fresh else "kept connections"
+            found[f"good answers a CPU second, {name}"] = load.by_cpu
+            found[f"p50 seconds, {name}"] = statistics.median(load.latencies)
+            found[f"share rejected, {name}"] = 1 - load.statuses[OK] / load.statuses.total()
+        return found
+
+    return measure
+
+
+def accept_loop() -> Measure:
+    """Measure how long a probe on a new connection takes beside many new connections."""
+    content = request(body(100))
+
+    def measure(server: Server) -> dict[str, float]:
+        probes, stop = list[float](), threading.Event()
+
+        def probe() -> None:
+            while not stop.is_set():
+                begun = time.perf_counter()
+                connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+                connection.request("GET", "/livez")
+                connection.getresponse().read()
+                connection.close()
+                probes.append(time.perf_counter() - begun)
+                stop.wait(0.05)
+
+        thread = threading.Thread(target=probe)
+        thread.start()
+        load = Crowd(server, content, fresh=True).closed(3, CONNECTIONS)
+        stop.set()
+        thread.join()
+        return {
+            "p50 seconds of /livez": statistics.median(probes),
+            "longest seconds of /livez": max(probes),
+            "good answers a CPU second": load.by_cpu,
+        }
+
+    return measure
+
+
+def read_turns() -> Measure:
+    """Measure the p99 of small requests beside large bodies that cost more than they weigh."""
+    name = "p99 of the good client beside them, milliseconds"
+    return lambda server: {name: float(str(throw_bombs(server, 1)[name]))}
+
+
+CASES: dict[str, Callable[[], Measure]] = {
+    "deadlines": deadlines,
+    "early_rejection": early_rejection,
+    "accept_loop": accept_loop,
+    "read_turns": read_turns,
+}
+
+
+def compare(case: str, rounds: int) -> Figures:
+    """Alternate between a service with a protection and one without it."""
+    measure = CASES[case]()
+    settings = {"RPRIME_LIMITS_HEAD_SECONDS": "1"} if case == "deadlines" else {}
+    found: dict[str, list[dict[str, float]]] = {"with": [], "without": []}
+    with ExitStack() as stack:
+        servers = {
+            "with": stack.enter_context(serve(**settings)),
+            "without": stack.enter_context(serve(without=case, **settings)),
+        }
+        for i in range(2 * rounds + 2):
+            # One round of each first, which is not counted; then each is the first in turn.
+            side = "with" if i // 2 % 2 == i % 2 else "without"
+            figures = measure(servers[side])
+            if i >= 2:
+                found[side].append(figures)
+    return {name: _compared(found, name) for name in found["with"][0]}
+
+
+def _compared(found: dict[str, list[dict[str, float]]], name: str) -> dict[str, float]:
+    """Return the medians of a figure with and without, and their ratio."""
+    with_, without = (statistics.median(one[name] for one in found[s]) for s in found)
+    return {
+        "with": float(f"{with_:.3g}"),
+        "without": float(f"{without:.3g}"),
+        "with / without": round(with_ / without, 2) if without else float("nan"),
+    }
+
+
+def main() -> None:
+    """Run a case."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("case", choices=CASES)
+    parser.add_argument("--rounds", type=int, default=3)
+    chosen = parser.parse_args()
+    json.dump(compare(chosen.case, chosen.rounds), sys.stdout, indent=2)
+    print()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""Run the command of rprime without one protection of the server, for `protections.py`.
+
+python tests/bench/without.py PROTECTION serve --port 0
+"""
+
+import sys
+from collections.abc import Callable
+
+from uvicorn.protocols.http.flow_control import FlowControl
+
+from rprime.cli import app
+from rprime.server import protocol
+from rprime.server.bounded_connection import BoundedConnection
+from rprime.server.read_scheduler import ScheduledFlowControl
+
+
+def deadlines() -> None:
+    """Wait for clients without end."""
+    BoundedConnection._check_deadlines = lambda self: None  # type: ignore[method-assign] # noqa: ARG005, SLF001 - the point
+
+
+def early_rejection() -> None:
+    """Have the application reject requests."""
+    vars(protocol).update(
+        reject_early=lambda *args, **more: None,  # noqa: ARG005 - called as the real one
+        reject_socket=lambda *args: False,  # noqa: ARG005
+    )
+
+
+def accept_loop() -> None:
+    """Accept one connection in each iteration of the event loop."""
+    vars(protocol).update(pending_sockets=lambda listener: iter(()))  # noqa: ARG005
+
+
+def read_turns() -> None:
+    """Read each connection as soon as it has bytes."""
+    ScheduledFlowControl.resume_reading = FlowControl.resume_reading  # type: ignore[method-assign]
+    ScheduledFlowControl.yield_turn = lambda self: None  # type: ignore[method-assign] # noqa: ARG005
+
+
+PROTECTIONS: dict[str, Callable[[], None]] = {
+    one.__name__: one for one in (deadlines, early_rejection, accept_loop, read_turns)
+}
+
+if __name__ == "__main__":
+    PROTECTIONS[sys.argv.pop(1)]()
+    app(prog_name="rprime")

@@ -1,0 +1,84 @@
+"""The private names of uvicorn that the server uses are those of the pinned version."""
+
+import ast
+import inspect
+import json
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import uvicorn
+
+import rprime.server
+from rprime.server.protocol import HttpProtocol
+
+SOURCES = Path(rprime.server.__file__).parent
+EXPECTED = Path(__file__).parents[1] / "reference" / "uvicorn.json"
+"""Declarations of the pinned version. Where one changes, look at what uses it before this file."""
+
+
+def used() -> tuple[set[tuple[str, str]], set[str]]:
+    """Return what the server imports from uvicorn, and each name of a member in those modules."""
+    imports, members = set[tuple[str, str]](), set[str]()
+    classes = {Path(inspect.getfile(one)) for one in HttpProtocol.__mro__[:-1]}
+    for path in SOURCES.glob("*.py"):
+        nodes = list(ast.walk(ast.parse(path.read_text())))
+        found = {
+            (node.module, alias.name)
+            for node in nodes
+            if isinstance(node, ast.ImportFrom) and node.module and "uvicorn" in node.module
+            for alias in node.names
+        }
+        if found or path in classes:
+            imports |= found
+            members |= {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+            members |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return imports, members
+
+
+def declarations(module: str) -> Iterator[tuple[str, str, str]]:
+    """Yield the class, if any, the name and the declaration of all that a module declares."""
+    for node in ast.parse(inspect.getsource(import_module(module))).body:
+        if isinstance(node, ast.ClassDef):
+            yield "", node.name, f"class({', '.join(map(ast.unparse, node.bases))})"
+            for member in node.body:
+                if isinstance(member, ast.FunctionDef | ast.AsyncFunctionDef):
+                    kind = "async def" if isinstance(member, ast.AsyncFunctionDef) else "def"
+                    returns = ast.unparse(member.returns) if member.returns else "None"
+                    yield node.name, member.name, f"{kind}({ast.unparse(member.args)}) -> {returns}"
+                if isinstance(member, ast.FunctionDef) and member.name == "__init__":
+                    yield from ((node.name, *attribute) for attribute in attributes(member))
+        elif isinstance(node, ast.Assign):
+            yield "", ast.unparse(node.targets[0]), ast.unparse(node.value)
+
+
+def attributes(constructor: ast.FunctionDef) -> Iterator[tuple[str, str]]:
+    """Yield the attributes that a constructor sets: the type, or else the value."""
+    for node in ast.walk(constructor):
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Attribute):
+            yield node.target.attr, ast.unparse(node.annotation)
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Attribute):
+            yield node.targets[0].attr, f"= {ast.unparse(node.value)}"
+
+
+def surface() -> dict[str, str]:
+    """Return the declaration of every name of uvicorn that the server uses."""
+    imports, members = used()
+    classes = {name for _, name in imports}
+    found = {f"{module}.{name}": "missing" for module, name in imports}
+    for module in {module for module, _ in imports}:
+        for owner, name, declaration in declarations(module):
+            if (module, name) in imports or (owner in classes and name in members):
+                found[".".join(filter(None, (module, owner, name)))] = declaration
+    return dict(sorted(found.items()))
+
+
+def test_uvicorn_declares_the_private_names_as_the_server_expects_them() -> None:
+    expected, found = json.loads(EXPECTED.read_text()), surface()
+    changes = [
+        f"{name}\n  expected: {expected.get(name)}\n  found:    {found.get(name)}"
+        for name in sorted(expected | found)
+        if expected.get(name) != found.get(name)
+    ]
+    told = f"uvicorn {uvicorn.__version__}: update server/*.py first, then {EXPECTED}"
+    assert not changes, "\n".join([told, *changes])
