@@ -224,39 +224,21 @@ def subject_of(
     evaluation_request: "EvaluationRequest", evaluation: "Evaluation", ci_request: CiRequest
 ) -> "ReportSubject":
     """Give what the renderings are of."""
-    from rprime import __version__
-    from rprime.report.subject import ReportSubject
+    from rprime.application.report_subject import report_subject
 
-    assessment = evaluation_request.assessment
-    return ReportSubject(
-        evaluation=evaluation,
-        engine_version=__version__,
-        comparison=None if assessment is None else assessment.comparison,
-        gate=None if assessment is None else assessment.verdict,
-        baseline=ci_request.baseline,
-        input_digest=evaluation_request.evidence.input_digest,
-        **{name: value for name, value in ci_request.origin.items() if name in _SHOWN},
-    )
+    shown = {name: value for name, value in ci_request.origin.items() if name in _SHOWN}
+    found = report_subject(evaluation_request, evaluation)
+    return replace(found, baseline=ci_request.baseline, **shown)
 
 
 def answered(subject: "ReportSubject", answer: "Report | Comparison", url: str) -> "ReportSubject":
     """Give what the renderings are of, where a service has the last word on the verdict."""
-    import orjson
-
-    from rprime.history.stored_documents import read_comparison, read_gate
-
     found = answer.to_dict()
-    # What was computed here, too, has its warnings with it.
-    alone = subject.comparison is None and found.get("comparison") is not None
-    if alone:
-        subject = replace(subject, comparison=read_comparison(orjson.dumps(found["comparison"])))
-    gate = None if "gate" not in found else read_gate(orjson.dumps(found["gate"]))
-    if gate is not None and subject.gate is not None and not alone:
-        gate = replace(gate, warnings=subject.gate.warnings)
     link = found.get("links", {}).get("self")
     return replace(
         subject,
-        gate=gate,
+        comparison=answer.comparison,
+        gate=answer.gate,
         id=found.get("id"),
         created_at=getattr(answer, "created_at", None),
         link=link and f"{url.rstrip('/')}{link}",
