@@ -13,7 +13,9 @@ from rprime.core.gates.gate import run_gate
 from rprime.core.gates.rules import Gate, Rule, Waiver
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
-from rprime.report.subject import ReportSubject
+from rprime.report.comparison import render_comparison
+from rprime.report.gate import render_gate
+from rprime.report.subject import ReportSubject, read_comparison, read_gate
 from tests.core.comparison_sides import paper_side, side_of
 
 TODAY = date(2026, 1, 1)
@@ -73,9 +75,11 @@ HOSTILE = (
     "\x1b[31mred\x1b[0m",
     "nul\x00\x7f",
     "\u202eoverride\u2066\u200b",
-    "\ud800",
+    "\ufdd0",
     "\ufffe",
 )
+SURROGATE = "\ud800"
+"""No JSON has it, so no class of a comparison is called so."""
 
 
 def of_paper(name: str = "table4_mnist_lenet5", options: Options | None = None) -> ReportSubject:
@@ -94,10 +98,14 @@ def judged(
 ) -> ReportSubject:
     options = options or Options()
     comparison = compare(candidate, baseline, options)
+    verdict = run_gate(gate, candidate, comparison, options, today=TODAY)
+    evaluation = evaluate(candidate.table, candidate.labels, options)
+    warnings = evaluation.warnings + comparison.warnings + verdict.warnings
+    source = {"requested": {"version": "1.9.3"}, "resolved": "ev_122", "why": "As named."}
     return ReportSubject(
-        evaluation=evaluate(candidate.table, candidate.labels, options),
-        comparison=comparison,
-        gate=run_gate(gate, candidate, comparison, options, today=TODAY),
+        evaluation=replace(evaluation, warnings=warnings),
+        comparison=read_comparison(render_comparison(comparison, source)),
+        gate=read_gate(render_gate(verdict)),
         engine_version="0.1.0",
         baseline="main (1.9.3)",
         project="cifar10",
@@ -143,7 +151,7 @@ def hostile() -> ReportSubject:
         branch=HOSTILE[15],
         commit=HOSTILE[25],
         baseline=HOSTILE[11],
-        id=HOSTILE[44],
+        id=SURROGATE,
         link="javascript:alert(1)",
         source="https://ci.example/'\"><script>",
     )
@@ -169,8 +177,11 @@ def undecided() -> ReportSubject:
         Rule(index="recall", kind="min_value", limit=0.97, classes="all"),
         Rule(index="accuracy", kind="max_value", limit=0.5, severity="warn"),
     )
-    gate = run_gate(Gate(rules=rules), side, None, options, today=TODAY)
-    return replace(of_paper(), gate=gate)
+    verdict = run_gate(Gate(rules=rules), side, None, options, today=TODAY)
+    subject = of_paper()
+    warnings = subject.evaluation.warnings + verdict.warnings
+    evaluation = replace(subject.evaluation, warnings=warnings)
+    return replace(subject, evaluation=evaluation, gate=read_gate(render_gate(verdict)))
 
 
 def different() -> ReportSubject:

@@ -16,7 +16,7 @@ from rprime.report.badge import (
     verdict_badge,
 )
 from rprime.report.verdicts import HEADLINES
-from tests.report.report_subjects import HOSTILE
+from tests.report.report_subjects import HOSTILE, SURROGATE
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -42,7 +42,7 @@ def test_a_value_has_four_decimals_and_no_colour_of_judgement() -> None:
     assert value_badge(CLASS_INDICES["recall"], 1.0, "cat").label == "Recall of cat"
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", [*HOSTILE, SURROGATE])
 def test_hostile_names_are_text(name: str) -> None:
     badge = value_badge(CLASS_INDICES["recall"], 0.5, name)
     assert {e.tag for e in read(badge).iter()} == {

@@ -15,7 +15,7 @@ from rprime.report.marks import Axis
 from rprime.report.page import render_html
 from rprime.report.subject import ReportSubject
 from rprime.report.terminal import render_terminal
-from tests.report.report_subjects import HOSTILE
+from tests.report.report_subjects import HOSTILE, SURROGATE
 
 
 def with_absent_classes(labels: tuple[str, ...]) -> ReportSubject:
@@ -45,11 +45,11 @@ def test_a_rendering_names_some_and_counts_the_others(render: object) -> None:
 
 
 def test_names_are_taken_out_of_their_sentences_whatever_they_are() -> None:
-    labels = ("first", "s", *HOSTILE)
+    labels = ("first", "s", *HOSTILE, SURROGATE)
     found = {c.code: c for c in grouped_warnings(with_absent_classes(labels))}
     assert found["class_never_predicted"].label == "s"
     assert found["class_absent"].label == HOSTILE[0]
-    assert set(found["class_absent"].others) <= set(HOSTILE)
+    assert set(found["class_absent"].others) <= {*HOSTILE, SURROGATE}
 
 
 def test_numbers_are_written_for_people() -> None:

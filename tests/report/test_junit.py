@@ -7,9 +7,9 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from rprime.core.gates.result import GateResult
 from rprime.report.junit import render_junit
 from rprime.report.subject import ReportSubject
+from rprime.schemas.gate import Gate
 from tests.report.report_subjects import (
     HOSTILE,
     SUBJECTS,
@@ -95,7 +95,7 @@ def test_what_only_warns_is_seen_as_a_warning() -> None:
 
 
 def test_without_rules_nothing_passes() -> None:
-    gate = GateResult(verdict="no_rules", alpha=0.05, look=1, results=(), warnings=())
+    gate = Gate(verdict="no_rules", alpha=0.05, look=1, results=[])
     for subject in (of_paper(), replace(of_paper(), gate=gate)):
         (outcome,) = outcomes(subject)
         assert outcome[0] == "skipped"
@@ -105,12 +105,14 @@ def test_twins_by_name_are_numbered() -> None:
     subject = cifar()
     assert subject.gate is not None
     first = subject.gate.results[0]
-    twins = (
+    named = f"{first.rule} [{first.class_}]"
+    twins = [
         first,
-        replace(first, rule=f"{first.rule} [{first.class_}]", class_=None),
-        replace(first, rule=f"{first.rule} [{first.class_}] (2)", class_=None),
-    )
-    root = parsed(replace(subject, gate=replace(subject.gate, results=twins)))
+        first.model_copy(update={"rule": named, "class_": None}),
+        first.model_copy(update={"rule": f"{named} (2)", "class_": None}),
+    ]
+    gate = subject.gate.model_copy(update={"results": twins})
+    root = parsed(replace(subject, gate=gate))
     names = [case.attrib["name"] for case in root.iter("testcase")]
     assert len(set(names)) == 3
 

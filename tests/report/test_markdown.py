@@ -8,11 +8,12 @@ import pytest
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from rprime.core.gates.result import GateResult
 from rprime.report.markdown import MOST_CHARACTERS, code, marker, prose, render_markdown
+from rprime.schemas.gate import Gate
 from tests.report.report_subjects import (
     HOSTILE,
     SUBJECTS,
+    SURROGATE,
     cifar,
     different,
     hostile,
@@ -88,7 +89,7 @@ def test_no_name_breaks_out_of_its_cell() -> None:
         assert len(values) == 5
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", [*HOSTILE, SURROGATE])
 def test_a_name_is_one_piece_of_code_in_whatever_row(name: str) -> None:
     for text in (f"x {code(name)} y", f"| a | b |\n|--|--|\n| {code(name)} | 1 |"):
         html = PARSER.render(text)
@@ -96,7 +97,7 @@ def test_a_name_is_one_piece_of_code_in_whatever_row(name: str) -> None:
         assert not re.search(r"<(?!/?(code|p|table|thead|tbody|tr|th|td)\b)", html)
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", [*HOSTILE, SURROGATE])
 def test_a_sentence_stays_a_sentence(name: str) -> None:
     html = PARSER.render(f"Said: {prose(name)}")
     assert re.fullmatch(r"<p>[^<]*</p>\n", html)
@@ -152,7 +153,7 @@ def test_the_marker_is_that_of_the_model_whatever_the_version() -> None:
 
 
 def test_a_gate_without_rules_does_not_read_as_a_pass() -> None:
-    gate = GateResult(verdict="no_rules", alpha=0.05, look=1, results=(), warnings=())
+    gate = Gate(verdict="no_rules", alpha=0.05, look=1, results=[])
     text = render_markdown(replace(of_paper(), gate=gate))
     assert "Gate without rules: nothing was judged" in text
     assert "passed" not in text

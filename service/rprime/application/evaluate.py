@@ -1,22 +1,20 @@
 """One evaluation, from the bytes of a request to its report, wherever it runs."""
 
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import IO, Protocol, cast
 
-from rprime import __version__
 from rprime.application.columns_request import parse_columns_request, read_columns_request
+from rprime.application.report_subject import report_subject
 from rprime.application.request import EvaluationRequest, read_request
 from rprime.core.evaluate import Evaluation
 from rprime.evidence import Kind
 from rprime.evidence.reader import Kind as EvidenceKind
 from rprime.problems.problem import Problem
 from rprime.report.formats import Format
-from rprime.report.subject import ReportSubject
 from rprime.server.inflating import Inflated, inflated_bound, too_large
 from rprime.server.worker_limits import WorkerLimits
 from rprime.settings import Limits
-from rprime.store import ids
 
 _SLACK = 64 << 20
 """Bytes of memory for what has nothing to do with the size of a body."""
@@ -196,37 +194,3 @@ def _digests(evaluation_request: EvaluationRequest) -> bytes:
     )
     identity = baseline_side.identity if baseline_side is not None else ""
     return f"{evaluation_request.evidence.input_digest} {identity}".encode()
-
-
-def report_subject(
-    evaluation_request: EvaluationRequest, evaluation: Evaluation, identifier: str | None = None
-) -> ReportSubject:
-    """Return what a rendering shows of an evaluation.
-
-    Parameters
-    ----------
-    evaluation_request, evaluation
-        The request and its evaluation.
-    identifier
-        The id of the stored evaluation; None if it is not stored.
-    """
-    given, assessment = evaluation_request.given, evaluation_request.assessment
-    notices = assessment.notices if assessment else ()
-    baseline_side = assessment.baseline_side if assessment else None
-    stored = baseline_side is not None and baseline_side.resolved is not None
-    return ReportSubject(
-        evaluation=replace(evaluation, warnings=evaluation.warnings + notices),
-        engine_version=__version__,
-        comparison=assessment.comparison if assessment else None,
-        gate=assessment.verdict if assessment else None,
-        baseline=next(iter(baseline_side.requested.values())) if baseline_side and stored else None,
-        project=given.project,
-        model=given.model,
-        version=given.version,
-        branch=given.branch,
-        commit=given.commit,
-        id=identifier,
-        created_at=None if identifier is None else ids.created_at(identifier),
-        source=given.source,
-        input_digest=evaluation_request.evidence.input_digest,
-    )

@@ -88,29 +88,25 @@ def _of_report(report: Json) -> Drawn:
 
     from rprime.commands.ci_request import JsonRequest
     from rprime.commands.evaluation import read
-    from rprime.history.stored_documents import (
-        baseline_name,
-        read_comparison,
-    )
-    from rprime.report.subject import ReportSubject
+    from rprime.report.subject import ReportSubject, baseline_name, read_comparison
 
     body: Json = {"labels": report["labels"], **report["table"]}
     body |= {name: report["options"][name] for name in _KEPT}
     # Of counts that carry weights there were none.
     body |= {"intervals": False} if report["counts"]["weighted"] else {}
     evaluation_request = read(JsonRequest(orjson.dumps(body)))
-    compared = orjson.dumps(report["comparison"]) if report.get("comparison") else None
+    comparison = read_comparison(orjson.dumps(report.get("comparison")))
 
     def subject(indices: tuple[str, ...]) -> "ReportSubject":
         return ReportSubject(
             evaluation=_narrowed(evaluation_request, indices).evaluate(),
             engine_version=report["engine_version"],
-            comparison=None if compared is None else read_comparison(compared),
-            baseline=None if compared is None else baseline_name(compared),
+            comparison=comparison,
+            baseline=baseline_name(comparison),
             **{name: report.get(name) for name in ("project", "model", "version", "id")},
         )
 
-    return Drawn(compared is not None, subject)
+    return Drawn(comparison is not None, subject)
 
 
 def _narrowed(

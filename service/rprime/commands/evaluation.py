@@ -1,7 +1,8 @@
 """The answer to a submission, from a service or from the engine here."""
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeVar
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
 
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 
-class EvaluationOutcome(NamedTuple):
+@dataclass(frozen=True)
+class EvaluationOutcome:
     """What came out.
 
     Parameters
@@ -38,13 +40,18 @@ class EvaluationOutcome(NamedTuple):
         The answer, JSON.
     verdict
         Of the gate; None without one.
-    subject
-        For renderings.
+    make_subject
+        Returns what the renderings are of, which takes an evaluation.
     """
 
     content: bytes
     verdict: str | None
-    subject: "ReportSubject"
+    make_subject: "Callable[[], ReportSubject]"
+
+    @cached_property
+    def subject(self) -> "ReportSubject":
+        """What the renderings are of."""
+        return self.make_subject()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -121,26 +128,32 @@ def run_in_process(operation: Operation, ci_request: CiRequest) -> EvaluationOut
     evaluation = evaluation_request.evaluate()
     content = operation.here(evaluation_request, evaluation)
     return EvaluationOutcome(
-        content, evaluation_request.verdict, subject_of(evaluation_request, evaluation, ci_request)
+        content,
+        evaluation_request.verdict,
+        lambda: subject_of(evaluation_request, evaluation, ci_request),
     )
 
 
 def run_on_server(
     operation: Operation, ci_request: CiRequest, service: ServiceOptions, *, table_only: bool
 ) -> EvaluationOutcome:
-    """Ask a service; what the renderings show besides its verdict is computed here."""
+    """Ask a service; the values that renderings show are computed here, where one is asked for."""
     from rprime.commands.payload import make_payload
 
     evaluation_request = read(ci_request.request, kept_there=True)
     sent = make_payload(
         ci_request, evaluation_request, table_only=table_only, columns=operation.columns
     )
-    if sent.tallied:
-        evaluation_request = read(JsonRequest(sent.content), kept_there=True)
     answer: Report | Comparison = ask(operation.there(sent), service)
     _say_version(answer.engine_version)
-    subject = subject_of(evaluation_request, evaluation_request.evaluate(), ci_request)
-    return EvaluationOutcome(answer.content, answer.verdict, answered(subject, answer, service.url))
+
+    def subject() -> "ReportSubject":
+        asked = evaluation_request
+        if sent.tallied:
+            asked = read(JsonRequest(sent.content), kept_there=True)
+        return answered(asked, ci_request, answer, service.url)
+
+    return EvaluationOutcome(answer.content, answer.verdict, subject)
 
 
 def read(
@@ -223,41 +236,36 @@ _SHOWN = ("project", "model", "version", "branch", "commit", "source")
 def subject_of(
     evaluation_request: "EvaluationRequest", evaluation: "Evaluation", ci_request: CiRequest
 ) -> "ReportSubject":
-    """Give what the renderings are of."""
-    from rprime import __version__
-    from rprime.report.subject import ReportSubject
+    """Return what the renderings are of."""
+    from rprime.application.report_subject import report_subject
 
-    assessment = evaluation_request.assessment
-    return ReportSubject(
-        evaluation=evaluation,
-        engine_version=__version__,
-        comparison=None if assessment is None else assessment.comparison,
-        gate=None if assessment is None else assessment.verdict,
-        baseline=ci_request.baseline,
-        input_digest=evaluation_request.evidence.input_digest,
-        **{name: value for name, value in ci_request.origin.items() if name in _SHOWN},
-    )
+    shown = {name: value for name, value in ci_request.origin.items() if name in _SHOWN}
+    found = report_subject(evaluation_request, evaluation)
+    return replace(found, baseline=ci_request.baseline, **shown)
 
 
-def answered(subject: "ReportSubject", answer: "Report | Comparison", url: str) -> "ReportSubject":
-    """Give what the renderings are of, where a service has the last word on the verdict."""
-    import orjson
+def answered(
+    evaluation_request: "EvaluationRequest",
+    ci_request: CiRequest,
+    answer: "Report | Comparison",
+    url: str,
+) -> "ReportSubject":
+    """Return what the renderings are of, with the comparison and the verdict of a service."""
+    from rprime.client.report import Report
+    from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
-    from rprime.history.stored_documents import read_comparison, read_gate
-
-    found = answer.to_dict()
-    # What was computed here, too, has its warnings with it.
-    alone = subject.comparison is None and found.get("comparison") is not None
-    if alone:
-        subject = replace(subject, comparison=read_comparison(orjson.dumps(found["comparison"])))
-    gate = None if "gate" not in found else read_gate(orjson.dumps(found["gate"]))
-    if gate is not None and subject.gate is not None and not alone:
-        gate = replace(gate, warnings=subject.gate.warnings)
-    link = found.get("links", {}).get("self")
+    evaluation = evaluation_request.evaluate()
+    warnings = tuple(Warning(**warning.model_dump()) for warning in answer.warnings)
+    if not isinstance(answer, Report):
+        # The answer to a comparison has none about the values.
+        warnings = evaluation.warnings + warnings
+    alone = replace(evaluation_request, assessment=None)
+    link = (getattr(answer, "links", None) or {}).get("self")
     return replace(
-        subject,
-        gate=gate,
-        id=found.get("id"),
+        subject_of(alone, replace(evaluation, warnings=warnings), ci_request),
+        comparison=answer.comparison,
+        gate=answer.gate,
+        id=getattr(answer, "id", None),
         created_at=getattr(answer, "created_at", None),
         link=link and f"{url.rstrip('/')}{link}",
     )

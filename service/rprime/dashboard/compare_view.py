@@ -1,18 +1,15 @@
-"""Juxtaposition: two stored evaluations, one against the other, as their page shows them."""
+"""Two stored evaluations, compared for their page."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import orjson
 
-from rprime.application.compare import compare_request
+from rprime.application.assessment import Assessment
+from rprime.application.request import gate_of
 from rprime.core.catalog import find
-from rprime.core.comparison.compare import Comparison
-from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.dashboard.tables import EvaluationEntry
-from rprime.history.stored_documents import read_comparison, read_gate
 from rprime.history.stored_report import stored_report
 from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem
@@ -22,9 +19,13 @@ from rprime.report.marks import Axis, Mark
 from rprime.report.measures import CLASS_HEADLINES
 from rprime.report.names import shown
 from rprime.report.reasons import explained
+from rprime.report.subject import read_comparison, read_gate
 from rprime.report.view import Term, view_of
+from rprime.schemas.comparison import Comparison
+from rprime.schemas.gate import Gates
+from rprime.schemas.request import MatrixOptions
 from rprime.settings import Limits
-from rprime.store import StoredEvaluation
+from rprime.store import BaselineQuery, StoredEvaluation
 
 MOST_CLASSES = 200
 
@@ -44,18 +45,15 @@ def comparison_view(
     sides = [visible_history.find(identifier) for identifier in (candidate, baseline)]
     if sides[0] is None or sides[1] is None:
         raise Problem("not_found", "One of the two evaluations is not there.")
-    document, _ = compare_request(_question(sides[0], sides[1]), limits, visible_history)
-    answer = orjson.loads(document)
-    comparison = read_comparison(orjson.dumps(answer["comparison"]))
-    gate = answer.get("gate")
+    assessment = _compared(sides[0], sides[1], limits, visible_history)
+    comparison = read_comparison(assessment.members["comparison"])
+    assert comparison is not None  # noqa: S101 (the baseline was found)
     found = stored_report(sides[0], visible_history.open(), limits.top_confusions).subject
     subject = replace(
         found,
-        evaluation=replace(
-            found.evaluation, warnings=tuple(Warning(**one) for one in answer["warnings"])
-        ),
+        evaluation=replace(found.evaluation, warnings=assessment.warnings),
         comparison=comparison,
-        gate=None if gate is None else read_gate(orjson.dumps(gate)),
+        gate=read_gate(assessment.members.get("gate")),
         baseline=sides[1].version or sides[1].id,
     )
     return {
@@ -68,14 +66,23 @@ def comparison_view(
     }
 
 
-def _question(candidate: StoredEvaluation, baseline: StoredEvaluation) -> bytes:
+def _compared(
+    candidate: StoredEvaluation,
+    baseline: StoredEvaluation,
+    limits: Limits,
+    visible_history: VisibleHistory,
+) -> Assessment:
+    """Compare with the options that a comparison has by default."""
     rules = orjson.loads(candidate.options).get("gates")
-    question = {
-        "candidate": {"evaluation": candidate.id},
-        "baseline": {"evaluation": baseline.id},
-        **({} if rules is None else {"gates": rules}),
-    }
-    return orjson.dumps(question)
+    options = MatrixOptions().options({}, limits.top_confusions)
+    assessment = Assessment(
+        candidate=visible_history.side(candidate),
+        baseline_side=None,
+        options=options,
+        gate=gate_of(None if rules is None else Gates.model_validate(rules), options),
+    )
+    query = BaselineQuery(by="evaluation", name=baseline.id)
+    return visible_history.with_baseline(assessment, baseline.project, query)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,9 +117,10 @@ class ChangeTable:
 
 def changes_of(comparison: Comparison) -> ChangeTable:
     """Put the changes of the classes into words and marks."""
-    keys = tuple(key for key in CLASS_HEADLINES if key in comparison.per_class_keys)
+    compared = next(iter(comparison.per_class.values()), {})
+    keys = tuple(key for key in CLASS_HEADLINES if key in compared)
     found = Changes.of(comparison, keys).per_class
-    order = _worst_first([found[key] for key in keys], comparison.classes)
+    order = _worst_first([found[key] for key in keys], tuple(comparison.per_class))
     stored = order[:MOST_CLASSES]
     columns = [(key, _around_zero(found[key][label] for label in stored)) for key in keys]
     return ChangeTable(
@@ -155,25 +163,16 @@ def _flips(comparison: Comparison) -> list[tuple[str, str]]:
     flips = comparison.flips
     if flips is None:
         return []
-    lost, won = flips.right_to_wrong[-1], flips.wrong_to_right[-1]
     facts = [
         ("Items predicted otherwise", count(flips.moved)),
-        ("From right to wrong", count(lost)),
-        ("From wrong to right", count(won)),
+        ("From right to wrong", count(flips.right_to_wrong)),
+        ("From wrong to right", count(flips.wrong_to_right)),
     ]
-    if np.isfinite(flips.mid_p[-1]):
-        facts.append(("Mid-p of McNemar, candidate worse", _p(float(flips.mid_p[-1]))))
-    shift = comparison.shift
-    if shift is not None:
-        facts += [
-            (name, _p(float(test.p_value)))
-            for name, test in (
-                ("Bowker, p", shift.bowker),
-                ("Stuart and Maxwell, p", shift.stuart_maxwell),
-            )
-            if np.isfinite(test.p_value)
-        ]
-    return facts
+    tests = [("Mid-p of McNemar, candidate worse", flips.mid_p)]
+    if comparison.shift is not None:
+        tests.append(("Bowker, p", comparison.shift.bowker.p_value))
+        tests.append(("Stuart and Maxwell, p", comparison.shift.stuart_maxwell.p_value))
+    return facts + [(name, _p(p)) for name, p in tests if p is not None]
 
 
 def _p(value: float) -> str:

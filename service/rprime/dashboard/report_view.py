@@ -6,7 +6,7 @@ import orjson
 from markupsafe import Markup
 
 from rprime import __version__, evidence
-from rprime.application.evaluate import report_subject
+from rprime.application.report_subject import report_subject
 from rprime.application.reproduction import printed_table
 from rprime.application.request import EvidenceErrorsAsProblems, read_request
 from rprime.core.evaluate import evaluate

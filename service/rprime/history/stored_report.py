@@ -12,9 +12,8 @@ from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.options import Options
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.pending_evaluation import SCORES_NOT_KEPT, metadata_members
-from rprime.history.stored_documents import baseline_name, read_comparison, read_gate
 from rprime.report.document import render
-from rprime.report.subject import ReportSubject
+from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
 from rprime.store import KeptItems, Store, StoredEvaluation
 
 NOTHING = b"null"
@@ -87,13 +86,13 @@ class StoredReport:
     def subject(self) -> ReportSubject:
         """What a rendering shows of it."""
         stored = self.stored
-        compared = stored.comparison if stored.comparison not in {None, NOTHING} else None
+        comparison = read_comparison(stored.comparison)
         return ReportSubject(
             evaluation=self.evaluation,
             engine_version=__version__,
-            comparison=None if compared is None else read_comparison(compared),
-            gate=None if stored.gate is None else read_gate(stored.gate),
-            baseline=None if compared is None else baseline_name(compared),
+            comparison=comparison,
+            gate=read_gate(stored.gate),
+            baseline=baseline_name(comparison),
             project=stored.project,
             model=stored.model,
             version=stored.version,

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from rprime.core.gates.result import Result
 from rprime.report.decimals import plural
 from rprime.report.names import clipped, isolated, shown
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import finding, headline, said, tally
+from rprime.schemas.gate import Result
 
 MOST_OF_A_KIND = 10
 """GitHub shows so many errors and so many warnings of one step; the last one counts the rest."""

@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass
 
-from rprime.core.comparison.attribution import CellChanges
-from rprime.core.comparison.compare import Comparison
-from rprime.core.comparison.flips import Flips
 from rprime.report.decimals import count, plural
 from rprime.report.names import shown
+from rprime.schemas.comparison import CellChange, Comparison, Flips, Move
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,12 +23,12 @@ def changed_predictions(comparison: Comparison | None) -> list[ChangedPrediction
     if comparison is None:
         return []
     if comparison.flips is not None:
-        return [_moves(comparison.flips)] if comparison.flips.moves else []
-    return [_cells(comparison.changes)] if comparison.changes is not None else []
+        return [_moves(comparison.flips, comparison.moves)] if comparison.moves else []
+    return [_cells(comparison.cells)] if comparison.cells is not None else []
 
 
-def _moves(flips: Flips) -> ChangedPrediction:
-    lost, won = (count(side[-1]) for side in (flips.right_to_wrong, flips.wrong_to_right))
+def _moves(flips: Flips, moves: list[Move]) -> ChangedPrediction:
+    lost, won = count(flips.right_to_wrong), count(flips.wrong_to_right)
     return ChangedPrediction(
         "Changed predictions",
         f"{plural(flips.moved, 'item')} changed: {lost} from right to wrong, "
@@ -38,22 +36,25 @@ def _moves(flips: Flips) -> ChangedPrediction:
         ("True class", "Was predicted", "Is predicted"),
         ("Items",),
         tuple(
-            ((shown(move.true), _name(move.before), _name(move.after)), (count(move.items),))
-            for move in flips.moves
+            ((shown(move.true), _name(move.from_), _name(move.to)), (count(move.items),))
+            for move in moves
         ),
     )
 
 
-def _cells(changes: CellChanges) -> ChangedPrediction:
-    names = (*(shown(label) for label in changes.labels), None)
-    columns = (changes.true, changes.predicted, changes.baseline, changes.candidate)
-    rows = zip(*(column.tolist() for column in columns), strict=True)
+def _cells(cells: list[CellChange]) -> ChangedPrediction:
     return ChangedPrediction(
         "Cells that changed most",
         "",
         ("True class", "Predicted as"),
         ("Was", "Is"),
-        tuple(((names[i], names[j]), (count(old), count(new))) for i, j, old, new in rows),
+        tuple(
+            (
+                (_name(cell.true), _name(cell.predicted)),
+                (count(cell.baseline), count(cell.candidate)),
+            )
+            for cell in cells
+        ),
     )
 
 

@@ -1,19 +1,18 @@
 """CSV in long format: one line a value, safe to open in a spreadsheet."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from itertools import chain
 from math import isfinite
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.difference import REASONS as NO_DIFFERENCE
-from rprime.core.comparison.difference import Difference
 from rprime.core.index import REASONS
 from rprime.report.measures import Measure, MeasureColumns, Measures
 from rprime.report.names import shown
 from rprime.report.subject import ReportSubject
+from rprime.schemas.gate import Delta
 
 HEAD = (
     "scope",
@@ -95,36 +94,26 @@ def _classes(measures: Measures) -> Iterator[str]:
         yield from (opening + row for row in rows)
 
 
-def _written(columns: MeasureColumns, changes: dict[str, dict[str, str]]) -> Iterator[list[str]]:
+def _written(columns: MeasureColumns, changes: dict[str, dict[str, Delta]]) -> Iterator[list[str]]:
     """Write, for each index, what follows the class in the line of every class."""
     reasons = np.array(REASONS, dtype=object)[columns.reasons]
     parts = (columns.values, columns.low, columns.high)
     for row, entry in enumerate(columns.indices):
         cells = zip(*(numbers(part[row]) for part in parts), reasons[row].tolist(), strict=True)
-        of_label = changes.get(entry.key, {})
+        deltas = (_delta(changes.get(label, {}).get(entry.key)) for label in columns.labels)
         yield [
-            f"{entry.key},{value},{low},{high},{reason},{of_label.get(label, ',,,,')}"
-            for label, (value, low, high, reason) in zip(columns.labels, cells, strict=True)
+            f"{entry.key},{value},{low},{high},{reason},{delta}"
+            for delta, (value, low, high, reason) in zip(deltas, cells, strict=True)
         ]
 
 
-def _changes(subject: ReportSubject) -> dict[str, dict[str, str]]:
-    """Write the changes of every per-class index by key and label."""
-    comparison = subject.comparison
-    if comparison is None:
-        return {}
-    level = (1 - comparison.confidence) / 2
-    return {
-        key: dict(
-            zip(comparison.classes, _difference(comparison.per_class[row], level), strict=True)
-        )
-        for row, key in enumerate(comparison.per_class_keys)
-    }
+def _changes(subject: ReportSubject) -> dict[str, dict[str, Delta]]:
+    """Return the changes of the classes, by label and by index."""
+    return {} if subject.comparison is None else subject.comparison.per_class
 
 
-def _difference(difference: Difference, level: float) -> Iterable[str]:
-    with np.errstate(all="ignore"):
-        low, high = difference.limits(level)
-    parts = (difference.baseline, difference.value, low, high)
-    reasons = [NO_DIFFERENCE[code] for code in difference.reasons.tolist()]
-    return map(",".join, zip(*(numbers(part) for part in parts), reasons, strict=True))
+def _delta(delta: Delta | None) -> str:
+    if delta is None:
+        return ",".join(_NOTHING)
+    parts = (delta.baseline, delta.value, *(delta.interval or (None, None)))
+    return ",".join((*map(number, parts), delta.reason or ""))

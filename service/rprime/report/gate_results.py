@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from rprime.core.gates.result import GateResult, Result
 from rprime.report.decimals import decimal, plural, signed
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import shown
 from rprime.report.verdicts import Tone, finding
+from rprime.schemas.gate import Gate, Result
 
 MOST_RESULTS = 100
 """Of a group."""
@@ -50,12 +50,12 @@ class GateGroup:
     more: str
 
 
-def gate_groups(gate: GateResult | None) -> list[GateGroup]:
+def gate_groups(gate: Gate | None) -> list[GateGroup]:
     """Group the results of a gate: failures open, warnings and passes folded."""
     return [] if gate is None else list(_groups(gate.results))
 
 
-def _groups(results: tuple[Result, ...]) -> Iterator[GateGroup]:
+def _groups(results: list[Result]) -> Iterator[GateGroup]:
     axes = {rule: _axis(rule, results) for rule in {result.rule for result in results}}
     titles = {"fail": "", "warn": "check{} with a warning", "pass": "check{} passed"}
     for effect, title in titles.items():
@@ -69,7 +69,7 @@ def _groups(results: tuple[Result, ...]) -> Iterator[GateGroup]:
         yield GateGroup(f"{len(found):,} {heading}" if heading else "", kept, more)
 
 
-def _axis(rule: str, results: tuple[Result, ...]) -> Axis:
+def _axis(rule: str, results: list[Result]) -> Axis:
     """Choose one axis for all classes of a rule."""
     own = [result for result in results if result.rule == rule]
     numbers = [n for r in own for n in (_point(r), *(r.interval or ()))]

@@ -45,10 +45,7 @@ class GroupedWarning:
 
 def grouped_warnings(subject: ReportSubject) -> list[GroupedWarning]:
     """Give the warnings about values, comparison and gate, each code once where it can be."""
-    found = list(subject.evaluation.warnings)
-    found += subject.comparison.warnings if subject.comparison else ()
-    found += subject.gate.warnings if subject.gate else ()
-    grouped = groupby(found, key=lambda warning: warning.code)
+    grouped = groupby(subject.evaluation.warnings, key=lambda warning: warning.code)
     return [
         grouped_warning for code, group in grouped for grouped_warning in _group(code, list(group))
     ]

@@ -3,10 +3,10 @@
 from collections import Counter
 from xml.etree import ElementTree as ET
 
-from rprime.core.gates.result import Result
 from rprime.report.names import shown
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import finding, headline, said, tally
+from rprime.schemas.gate import Result
 
 SUITE = "rprime.gate"
 

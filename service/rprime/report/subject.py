@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import datetime
 
-from rprime.core.comparison.compare import Comparison
 from rprime.core.evaluate import Evaluation
-from rprime.core.gates.result import GateResult
+from rprime.schemas.comparison import Comparison
+from rprime.schemas.gate import Gate
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -15,7 +15,7 @@ class ReportSubject:
     Parameters
     ----------
     evaluation
-        Of one table.
+        Of one table; its warnings are those of the comparison and the gate, too.
     engine_version
         What computed it.
     comparison, gate
@@ -35,7 +35,7 @@ class ReportSubject:
     evaluation: Evaluation
     engine_version: str
     comparison: Comparison | None = None
-    gate: GateResult | None = None
+    gate: Gate | None = None
     baseline: str | None = None
     project: str | None = None
     model: str | None = None
@@ -68,3 +68,21 @@ class ReportSubject:
         """What it is called: model, else project, else nothing but its kind; and the version."""
         name = self.model or self.project or "Evaluation"
         return f"{name} {self.version}" if self.version else name
+
+
+def read_comparison(document: bytes | None) -> Comparison | None:
+    """Read the comparison of a report; None if there is none, or no baseline was found."""
+    return None if document in {None, b"null"} else Comparison.model_validate_json(document or b"")
+
+
+def read_gate(document: bytes | None) -> Gate | None:
+    """Read the verdict of a report; None if there is none."""
+    return None if document is None else Gate.model_validate_json(document)
+
+
+def baseline_name(comparison: Comparison | None) -> str | None:
+    """Return the name of a stored baseline; None for evidence in the request."""
+    if comparison is None or comparison.baseline.resolved is None:
+        return None
+    name: str = next(iter(comparison.baseline.requested.values()))
+    return name

@@ -1,14 +1,16 @@
 """Verdicts in words: what a gate concluded, and on how many checks that rests."""
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from rprime.core.comparison.compare import Comparison
-from rprime.core.gates.result import GateResult, GateVerdict, Result
+from rprime.core.gates.result import GateVerdict
 from rprime.core.gates.rules import Effect
 from rprime.report.decimals import percent, plural
 from rprime.report.names import isolated, shown
+from rprime.schemas.comparison import Comparison
+from rprime.schemas.gate import Gate, Result
 
 Tone = Literal["good", "bad", "open", "none"]
 
@@ -44,12 +46,12 @@ FOUND = {
 LEADS_TO = {"fail": "fails the gate", "warn": "warns only", "pass": ""}
 
 
-def headline(gate: GateResult | None) -> Headline:
+def headline(gate: Gate | None) -> Headline:
     """Give the words for the verdict of a gate, or for there being none."""
     return HEADLINES[None if gate is None else gate.verdict]
 
 
-def tally(gate: GateResult) -> str:
+def tally(gate: Gate) -> str:
     """Say how many checks led to what."""
     if not gate.results:
         return "The gate has no rules."
@@ -73,7 +75,7 @@ def compared(comparison: Comparison | None) -> tuple[str, str]:
     return "Compared with", f", {how}"
 
 
-def ranked(results: tuple[Result, ...]) -> list[Result]:
+def ranked(results: Iterable[Result]) -> list[Result]:
     """Order results: what fails the gate first, then warnings, otherwise as they are."""
     return sorted(results, key=lambda result: EFFECT_ORDER.index(result.effect))
 

@@ -6,7 +6,6 @@ from typing import Any
 
 from markupsafe import Markup
 
-from rprime.core.comparison.attribution import Attribution
 from rprime.core.index import Index
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.changes import Change
@@ -21,6 +20,7 @@ from rprime.report.names import address, shown
 from rprime.report.reasons import explained
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, headline, tally
+from rprime.schemas.comparison import Attribution
 
 MOST_CLASSES = 200
 MOST_CELLS = 6
@@ -202,28 +202,23 @@ def _confusion(measures: Measures) -> dict[str, Any]:
 def _attributions(subject: ReportSubject) -> list[dict[str, Any]]:
     if subject.comparison is None:
         return []
-    return [_attribution(a) for a in subject.comparison.attributions]
+    return [_attribution(name, found) for name, found in subject.comparison.attribution.items()]
 
 
-def _attribution(attribution: Attribution) -> dict[str, Any]:
-    names = (*(shown(label) for label in attribution.labels), None)
-    cells = list(
-        zip(
-            attribution.true.tolist(),
-            attribution.predicted.tolist(),
-            attribution.contributions.tolist(),
-            strict=True,
-        )
-    )
-    kept, others = cells[:MOST_CELLS], cells[MOST_CELLS:]
-    title = (
-        attribution.key if attribution.label is None else f"{attribution.key}, {attribution.label}"
-    )
+def _attribution(name: str, found: Attribution) -> dict[str, Any]:
+    kept, others = found.cells[:MOST_CELLS], found.cells[MOST_CELLS:]
+    rest = None if found.rest is None else found.rest + sum(cell.contribution for cell in others)
     return {
-        "title": shown(title),
-        "rows": [(names[true], names[predicted], signed(share)) for true, predicted, share in kept],
-        "rest": signed(attribution.rest + sum(share for *_, share in others)),
+        "title": shown(name.replace("/", ", ", 1)),
+        "rows": [
+            (_name(cell.true), _name(cell.predicted), signed(cell.contribution)) for cell in kept
+        ],
+        "rest": signed(rest),
     }
+
+
+def _name(label: str | None) -> str | None:
+    return None if label is None else shown(label)
 
 
 def _caution(grouped_warning: GroupedWarning) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rprime.application import EvaluationRequest
-from rprime.application.evaluate import ResponseOptions, UnstoredEvaluation, report_subject
+from rprime.application.evaluate import ResponseOptions, UnstoredEvaluation
+from rprime.application.report_subject import report_subject
 from rprime.auth.access import access_of, check_project
 from rprime.core.evaluate import Evaluation
 from rprime.history.pending_evaluation import (
@@ -37,6 +38,7 @@ from rprime.store import (
     Replay,
     Store,
     Stored,
+    ids,
     new_id,
 )
 
@@ -196,9 +198,12 @@ def _answer(pending: PendingEvaluation, options: StoreOptions) -> StoredResponse
     if options.form is None:
         content = pending.report(with_table=options.with_table)
     else:
-        content = options.form.render(
-            report_subject(pending.evaluation_request, pending.evaluation, pending.id)
+        subject = replace(
+            report_subject(pending.evaluation_request, pending.evaluation),
+            id=pending.id,
+            created_at=ids.created_at(pending.id),
         )
+        content = options.form.render(subject)
     return StoredResponse(
         HTTPStatus.CREATED, content, pending.id, pending.evaluation_request.verdict
     )

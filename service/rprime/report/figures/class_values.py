@@ -94,9 +94,6 @@ def _in_order(evaluation: Evaluation) -> tuple[Index, ...]:
 
 def _baseline(subject: ReportSubject, entry: Index, labels: tuple[str, ...]) -> list[float]:
     """Give what the classes had before; NaN for those that nothing is known of."""
-    comparison = subject.comparison
-    if comparison is None or entry.key not in comparison.per_class_keys:
-        return [np.nan] * len(labels)
-    before = comparison.of_classes(entry.key).baseline.tolist()
-    known = dict(zip(comparison.classes, before, strict=True))
-    return [known.get(label, np.nan) for label in labels]
+    changes = {} if subject.comparison is None else subject.comparison.per_class
+    deltas = [changes.get(label, {}).get(entry.key) for label in labels]
+    return [np.nan if d is None or d.baseline is None else d.baseline for d in deltas]
