@@ -29,7 +29,7 @@ def run_here(*arguments: str, stdin: bytes = b"", **variables: str) -> Completed
     if done.exception is not None and not isinstance(done.exception, SystemExit):
         # A process would print the traceback and end with 1, as for a failed gate.
         raise done.exception
-    return Completed(arguments, done.exit_code, done.stdout, done.stderr)
+    return Completed(arguments, int(done.exit_code), done.stdout, done.stderr)
 
 
 def run_process(*arguments: str, stdin: bytes = b"", **variables: str) -> Completed:

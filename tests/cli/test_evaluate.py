@@ -521,7 +521,7 @@ class TestLint:
     def test_what_cannot_be_rehearsed_ends_with_2(self, rprime: Run, file: str, gates: str) -> None:
         done = rprime("lint", file, "--gates", gates)
         assert done.returncode == 2
-        assert "classified items" in done.stderr
+        assert "without unclassified and spurious items" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ def test_a_job_promotes_by_the_service(
         wrong = rprime("promote", "nothing", "champion", "--project", "pets", **there)
         assert (wrong.returncode, "no such evaluation" in wrong.stderr) == (2, True)
         held = rprime("promote", ids[0], "champion", "--project", "pets", RPRIME_STORE=url)
-        assert (held.returncode, "Another process uses" in held.stderr) == (2, True)
+        assert (held.returncode, f"uses {tmp_path}/rprime.db" in held.stderr) == (2, True)
     away = rprime("promote", ids[0], "champion", "--project", "pets", "--retries", "0", **there)
     assert away.returncode == 4
 
@@ -72,7 +72,7 @@ def test_a_history_is_saved_and_brought_back(
         assert copied.returncode == 0, copied.stderr
         assert rprime("backup", str(tmp_path / "copy.db"), RPRIME_STORE=url).returncode == 2
         in_use = rprime("import", str(tmp_path / "all.ndjson"), RPRIME_STORE=url)
-        assert (in_use.returncode, "Another process uses" in in_use.stderr) == (2, True)
+        assert (in_use.returncode, f"uses {tmp_path}/rprime.db" in in_use.stderr) == (2, True)
     other = f"sqlite:///{tmp_path}/other.db"
     brought = rprime("import", str(tmp_path / "all.ndjson"), RPRIME_STORE=other)
     assert (brought.returncode, "1 evaluations" in brought.stderr) == (0, True)

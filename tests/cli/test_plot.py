@@ -6,7 +6,7 @@ import pytest
 
 from tests.command import Run
 from tests.history_service import keep, matrix
-from tests.report.test_figures import size, texts
+from tests.report.drawings import size, texts
 from tests.services import Serve
 
 GATE = str(Path(__file__).parents[2] / "examples" / "gate.json")

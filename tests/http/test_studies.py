@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from tests.command import Run
-from tests.report.test_figures import drawing, texts
+from tests.report.drawings import drawing, texts
 
 Json = Any
 DISCRIMINATION = "/v1/studies/discrimination"

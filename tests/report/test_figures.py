@@ -1,8 +1,6 @@
 """Figures over HTTP: real images, of what is stored, always the same, with every name as text."""
 
 import re
-import struct
-import xml.etree.ElementTree as ET
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,10 +10,10 @@ import pytest
 
 from rprime.auth import keys
 from tests.history_service import LABELS, Json, ServeApp, keep, keeping, matrix
+from tests.report.drawings import SVG, drawing, size, texts
 from tests.report.report_subjects import HOSTILE
 from tests.services import Serve
 
-SVG = "{http://www.w3.org/2000/svg}"
 ODD = ["<b>x</b>", "$a_1$", "_hidden"]
 
 
@@ -50,16 +48,6 @@ def image(client: httpx.Client, path: str, **query: Any) -> bytes:
     return response.content
 
 
-def drawing(content: bytes) -> ET.Element:
-    return ET.fromstring(content)  # noqa: S314 (our own)
-
-
-def texts(content: bytes) -> list[str]:
-    """Give every text as it reads; matplotlib puts what it drew as text into text elements."""
-    found = drawing(content).iter(f"{SVG}text")
-    return ["".join(element.itertext()).strip() for element in found]
-
-
 def marks(content: bytes, identifier: str, tag: str = "use") -> int:
     """Count the marks of a group."""
     (group,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == identifier)
@@ -70,12 +58,6 @@ def cells(content: bytes, identifier: str) -> int:
     """Count the cells of a heat map that have a shade."""
     (group,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == identifier)
     return sum("fill: #" in path.get("style", "") for path in group)
-
-
-def size(content: bytes) -> tuple[int, int]:
-    assert content.startswith(b"\x89PNG\r\n\x1a\n")
-    width, height = struct.unpack(">II", content[16:24])
-    return width, height
 
 
 EVALUATION = ("confusion", "radar", "per_class")
