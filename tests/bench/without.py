@@ -23,19 +23,19 @@ def early_rejection() -> None:
     """Have the application reject requests."""
     vars(protocol).update(
         reject_early=lambda *args, **more: None,  # noqa: ARG005 - called as the real one
-        reject_socket=lambda *args: False,  # noqa: ARG005
+        reject_socket=lambda *args: False,  # noqa: ARG005 - called as the real one
     )
 
 
 def accept_loop() -> None:
     """Accept one connection in each iteration of the event loop."""
-    vars(protocol).update(pending_sockets=lambda listener: iter(()))  # noqa: ARG005
+    vars(protocol).update(pending_sockets=lambda listener: iter(()))  # noqa: ARG005 - called as the real one
 
 
 def read_turns() -> None:
     """Read each connection as soon as it has bytes."""
-    ScheduledFlowControl.resume_reading = FlowControl.resume_reading  # type: ignore[method-assign]
-    ScheduledFlowControl.yield_turn = lambda self: None  # type: ignore[method-assign] # noqa: ARG005
+    ScheduledFlowControl.resume_reading = FlowControl.resume_reading  # type: ignore[method-assign] # that is the comparison
+    ScheduledFlowControl.yield_turn = lambda self: None  # type: ignore[method-assign] # noqa: ARG005 - as above
 
 
 PROTECTIONS: dict[str, Callable[[], None]] = {

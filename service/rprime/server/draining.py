@@ -12,7 +12,7 @@ import structlog
 
 ENDED_STATUS = 75
 """Of sysexits.h, a temporary failure: the process ended before all of its work had."""
-_CLOSING_SECONDS = 0.5
+_CLOSING_SECONDS = 0.9
 _LOGGING_SECONDS = 0.2
 
 _log = structlog.get_logger(__name__)
