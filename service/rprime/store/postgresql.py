@@ -161,12 +161,12 @@ def _engine(
         raise StoreMissingError(
             "The driver of PostgreSQL is missing: pip install 'rprime[postgres]'."
         ) from exc
-    from rprime.store.bounded_connection import (  # noqa: PLC0415 - needs the driver
-        BoundedConnection,
+    from rprime.store.deadline_connection import (  # noqa: PLC0415 - needs the driver
+        DeadlineConnection,
     )
 
     connect = partial(
-        BoundedConnection.bounded, breaker=breaker, seconds=statement_seconds + _NETWORK_SECONDS
+        DeadlineConnection.bounded, breaker=breaker, seconds=statement_seconds + _NETWORK_SECONDS
     )
     event.listen(engine, "do_connect", lambda _, __, ___, given: connect(given))
     return engine

@@ -18,7 +18,7 @@ class AnswerTimeoutError(psycopg.OperationalError, TimeoutError):
     """The server did not answer in time. It may have done what it was asked for all the same."""
 
 
-class BoundedConnection(psycopg.Connection[Any]):
+class DeadlineConnection(psycopg.Connection[Any]):
     """A connection that is closed when the server is silent for too long.
 
     The server ends a slow statement, and the kernel a connection whose packets are not
