@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -16,6 +17,7 @@ from jsonschema import Draft202012Validator
 import rprime as library
 from rprime.commands.payload import MOST_ITEMS
 from rprime.core.catalog import INDICES
+from rprime.report.formats import BY_NAME
 from tests.command import Run
 from tests.failing_service import Step, flaky
 
@@ -431,6 +433,7 @@ class TestOutput:
             "junit": "<?xml",
             "openmetrics": "#",
         }
+        assert starts.keys() == BY_NAME.keys()
         options = [part for name in starts for part in (f"--{name}", str(tmp_path / name))]
         model = ("--model", "lenet", "--version", "7")
         done = rprime("evaluate", labels, "--gates", gates, *options, *model)
@@ -504,6 +507,18 @@ class TestCompare:
         assert here.returncode == there.returncode == 1, there.stderr
         assert here.stdout == there.stdout == expected.content.decode() + "\n"
         assert "Gate failed" in rprime(*arguments).stdout
+
+    def test_every_rendering_is_written(
+        self, rprime: Run, write: Write, gates: str, tmp_path: Path
+    ) -> None:
+        candidate = write("candidate.csv", csv_of(y_true=TRUE, y_pred=BAD))
+        baseline = write("baseline.csv", csv_of(y_pred=GOOD))
+        files = {f"--{name}": str(tmp_path / name) for name in BY_NAME}
+        options = chain.from_iterable(files.items())
+        done = rprime("compare", candidate, baseline, "--gates", gates, *options)
+        assert done.returncode == 1, done.stderr
+        for path in files.values():
+            assert "cat" in Path(path).read_text(encoding="utf-8")
 
 
 class TestLint:

@@ -3,10 +3,14 @@
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import pytest
+import typer
 
+from rprime.cli import app
 from rprime.core.options import Options
+from rprime.history.pending_evaluation import links_of
 from rprime.report.annotations import render_annotations
 from rprime.report.formats import BY_MEDIA_TYPE, BY_NAME, BY_SUFFIX, FORMATS
 from rprime.report.subject import ReportSubject
@@ -24,6 +28,19 @@ THOUSAND = many()
 def test_names_media_types_and_suffixes_are_unique() -> None:
     assert len(BY_NAME) == len(BY_MEDIA_TYPE) == len(BY_SUFFIX) == len(FORMATS)
     assert {"md", "html", "csv", "junit.xml", "openmetrics.txt"} == set(BY_SUFFIX)
+
+
+@pytest.mark.parametrize("name", ["evaluate", "compare"])
+def test_every_format_is_an_option(name: str) -> None:
+    group: Any = typer.main.get_command(app)
+    options = {option for parameter in group.commands[name].params for option in parameter.opts}
+    assert {f"--{entry.name}" for entry in FORMATS} <= options
+
+
+def test_every_format_is_linked_in_a_stored_report() -> None:
+    links = links_of("0", judged=False)
+    for entry in FORMATS:
+        assert links[entry.name] == f"/v1/evaluations/0/report.{entry.suffix}"
 
 
 @pytest.mark.parametrize("subject", SUBJECTS)

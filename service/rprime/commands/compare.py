@@ -1,5 +1,7 @@
 """A comparison of two classifiers, here or by a service."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +11,7 @@ from rprime.commands.exit_status import defects
 from rprime.commands.options import OnServiceError, ServiceOptions
 
 
+@options.with_report_files
 def compare(
     candidate: Annotated[
         str, typer.Argument(help="The new one: a file as `rprime evaluate` takes it.")
@@ -32,10 +35,8 @@ def compare(
     table_only: options.TableOnly = False,
     as_json: options.AsJson = False,
     json_file: options.JsonFile = None,
-    markdown: options.Markdown = None,
-    html: options.Html = None,
-    junit: options.Junit = None,
     annotations: options.Annotations = False,
+    files: Mapping[str, Path | None],
 ) -> None:
     """Compare a candidate with a baseline; every difference is candidate minus baseline.
 
@@ -54,7 +55,6 @@ def compare(
         outcome = run_operation(
             compare_operation(), ci_request, service or None, table_only=table_only
         )
-        files = {"markdown": markdown, "html": html, "junit": junit}
         publish(
             outcome,
             as_json=as_json,

@@ -1,5 +1,7 @@
 """An evaluation, here or by a service, as a CI job needs it."""
 
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +18,7 @@ def _origin(what: str) -> typer.models.OptionInfo:
     return found
 
 
+@options.with_report_files
 def evaluate(
     file: Annotated[
         list[str],
@@ -70,12 +73,8 @@ def evaluate(
         typer.Option("--table", help="Add the table to the JSON.", rich_help_panel="Output"),
     ] = False,
     json_file: options.JsonFile = None,
-    markdown: options.Markdown = None,
-    html: options.Html = None,
-    csv: options.Csv = None,
-    junit: options.Junit = None,
-    openmetrics: options.Openmetrics = None,
     annotations: options.Annotations = False,
+    files: Mapping[str, Path | None],
 ) -> None:
     """Evaluate a classifier: print the report, and end with the verdict of the gate.
 
@@ -116,13 +115,6 @@ def evaluate(
         outcome = run_operation(
             evaluate_operation(table=table), ci_request, service or None, table_only=table_only
         )
-        files = {
-            "markdown": markdown,
-            "html": html,
-            "csv": csv,
-            "junit": junit,
-            "openmetrics": openmetrics,
-        }
         publish(
             outcome,
             as_json=as_json,

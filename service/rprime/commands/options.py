@@ -1,10 +1,15 @@
 """Options that several commands share."""
 
+import inspect
+from collections.abc import Callable
 from enum import StrEnum
+from functools import wraps
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import typer
+
+from rprime.report.formats import FORMATS
 
 
 class OnServiceError(StrEnum):
@@ -122,19 +127,6 @@ JsonFile = Annotated[
 ]
 
 
-def rendering(name: str, what: str) -> typer.models.OptionInfo:
-    """Declare an option that names a file to write."""
-    found: typer.models.OptionInfo = typer.Option(
-        name, metavar="FILE", help=f"Write {what} to this file.", rich_help_panel=_OUTPUT
-    )
-    return found
-
-
-Markdown = Annotated[Path | None, rendering("--markdown", "Markdown")]
-Html = Annotated[Path | None, rendering("--html", "one page of HTML")]
-Csv = Annotated[Path | None, rendering("--csv", "a table")]
-Junit = Annotated[Path | None, rendering("--junit", "JUnit XML, a case for each rule and class,")]
-Openmetrics = Annotated[Path | None, rendering("--openmetrics", "OpenMetrics")]
 Annotations = Annotated[
     bool,
     typer.Option(
@@ -143,3 +135,37 @@ Annotations = Annotated[
         rich_help_panel=_OUTPUT,
     ),
 ]
+
+
+def with_report_files(command: Callable[..., None]) -> Callable[..., None]:
+    """Add an option for each rendering; the command takes their paths by name as `files`."""
+    signature = inspect.signature(command)
+    options = [
+        inspect.Parameter(
+            entry.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                Path | None,
+                typer.Option(
+                    f"--{entry.name}",
+                    metavar="FILE",
+                    help=f"Write {entry.words} to this file.",
+                    rich_help_panel=_OUTPUT,
+                ),
+            ],
+        )
+        for entry in FORMATS
+    ]
+
+    @wraps(command)
+    def wrapped(**given: Any) -> None:  # noqa: ANN401 (the options of any command)
+        files = {option.name: given.pop(option.name) for option in options}
+        command(**given, files=files)
+
+    others = [each for each in signature.parameters.values() if each.name != "files"]
+    # Typer reads the options from the signature.
+    wrapped.__signature__ = signature.replace(  # type: ignore[attr-defined] # inspect reads it
+        parameters=[*others, *options]
+    )
+    return wrapped

@@ -37,7 +37,7 @@ def render_report_view(subject: ReportSubject, root: str = "./") -> Markup:
     return Markup(fragment("pages/report.html", root, **content))  # noqa: S704 (a template)
 
 
-VIEW = Format("view", "text/html", UTF8, "view.html", render_report_view)
+VIEW = Format("view", "the page", "text/html", UTF8, "view.html", render_report_view)
 """The same as a rendering, for bodies that are answered elsewhere."""
 
 

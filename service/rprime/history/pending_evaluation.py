@@ -15,6 +15,7 @@ from rprime.application.stored_options import StoreRequest
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
+from rprime.report.formats import FORMATS
 from rprime.store import BaselineQuery, KeptItems, NewEvaluation, Store, StoredEvaluation, ids
 
 SCORES_NOT_KEPT = Warning(
@@ -226,18 +227,9 @@ def metadata_members(found: NewEvaluation | StoredEvaluation) -> dict[str, bytes
 def links_of(identifier: str, *, judged: bool) -> Mapping[str, str]:
     """Give the paths of what there is of an evaluation."""
     place = f"/v1/evaluations/{identifier}"
-    reports = {name: f"{place}/report.{suffix}" for name, suffix in _REPORTS.items()}
+    reports = {entry.name: f"{place}/report.{entry.suffix}" for entry in FORMATS}
     verdict = {"verdict": f"{place}/verdict"} if judged else {}
     return {"self": place, **verdict, **reports}
-
-
-_REPORTS = {
-    "markdown": "md",
-    "html": "html",
-    "csv": "csv",
-    "junit": "junit.xml",
-    "openmetrics": "openmetrics.txt",
-}
 
 
 def _test_set(found: NewEvaluation | StoredEvaluation) -> dict[str, str] | None:

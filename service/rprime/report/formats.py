@@ -1,14 +1,12 @@
-"""Formats: the renderings by media type and file suffix, declared once for routes and command."""
+"""Formats: the renderings of a report, each declared once for routes, pages and commands."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING, Any
 
-from rprime.report.csv import render_csv
-from rprime.report.junit import render_junit
-from rprime.report.markdown import render_markdown
-from rprime.report.openmetrics import render_openmetrics
-from rprime.report.page import render_html
-from rprime.report.subject import ReportSubject
+if TYPE_CHECKING:
+    from rprime.report.subject import ReportSubject
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +16,9 @@ class Format:
     Parameters
     ----------
     name
-        As an option of the command.
+        The option `--<name>` of the commands, and the link in a stored report.
+    words
+        What the option writes, for its help.
     media_type
         For negotiation, without parameters.
     parameters
@@ -30,34 +30,63 @@ class Format:
     """
 
     name: str
+    words: str
     media_type: str
     parameters: str
     suffix: str
-    text: Callable[[ReportSubject], str | bytes]
+    text: Callable[["ReportSubject"], str | bytes]
 
     @property
     def content_type(self) -> str:
         """The whole header."""
         return f"{self.media_type}; {self.parameters}"
 
-    def render(self, subject: ReportSubject) -> bytes:
+    def render(self, subject: "ReportSubject") -> bytes:
         """Render as UTF-8."""
         rendered = self.text(subject)
         return rendered.encode() if isinstance(rendered, str) else rendered
 
 
+def _renderer(name: str) -> Callable[["ReportSubject"], str | bytes]:
+    """Import a renderer at its first use, since the commands read the formats when they start."""
+
+    def render(subject: "ReportSubject") -> str | bytes:
+        renderer: Any = resolve_name(f"rprime.report.{name}")
+        rendered: str | bytes = renderer(subject)
+        return rendered
+
+    return render
+
+
 UTF8 = "charset=utf-8"
 FORMATS = (
-    Format("markdown", "text/markdown", UTF8, "md", render_markdown),
-    Format("html", "text/html", UTF8, "html", render_html),
-    Format("csv", "text/csv", f"header=present; {UTF8}", "csv", render_csv),
-    Format("junit", "application/xml", UTF8, "junit.xml", render_junit),
+    Format(
+        "markdown", "Markdown", "text/markdown", UTF8, "md", _renderer("markdown:render_markdown")
+    ),
+    Format("html", "one page of HTML", "text/html", UTF8, "html", _renderer("page:render_html")),
+    Format(
+        "csv",
+        "a table",
+        "text/csv",
+        f"header=present; {UTF8}",
+        "csv",
+        _renderer("csv:render_csv"),
+    ),
+    Format(
+        "junit",
+        "JUnit XML with a case for each rule and class",
+        "application/xml",
+        UTF8,
+        "junit.xml",
+        _renderer("junit:render_junit"),
+    ),
     Format(
         "openmetrics",
+        "OpenMetrics",
         "application/openmetrics-text",
         f"version=1.0.0; {UTF8}",
         "openmetrics.txt",
-        render_openmetrics,
+        _renderer("openmetrics:render_openmetrics"),
     ),
 )
 BY_NAME = {entry.name: entry for entry in FORMATS}
