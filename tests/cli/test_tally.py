@@ -112,7 +112,7 @@ class TestFrames:
     @frames
     def test_a_score_that_is_no_number_is_refused(self, frame: Frame) -> None:
         table = pa.table({"y_true": ["a"] * 3, "score:a": [0.1, None, float("nan")]})
-        with pytest.raises(TallyError, match="2 items have a score that is no number"):
+        with pytest.raises(TallyError, match="2 items have a score that is not a number"):
             tally(frame(table))
 
     def test_declared_labels_keep_their_order(self) -> None:
@@ -143,7 +143,7 @@ class TestFrames:
     ) -> None:
         monkeypatch.setattr("rprime.tally.counting.MOST_GROUPS", 3)
         table = pa.table({"y_true": range(4), "y_pred": range(4)})
-        assert "something else than classes" in refusal(table)
+        assert "do not hold classes" in refusal(table)
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Types of arrays."""
+"""Array types."""
 
 from typing import Any
 
@@ -6,5 +6,5 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-"""float64, or complex128 where the delta method perturbs the margins."""
+"""float64, or complex128 when the delta method perturbs the margins."""
 FloatArray = NDArray[np.float64]

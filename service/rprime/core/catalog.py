@@ -1,4 +1,4 @@
-"""The catalog: every index of the service, collected from the families."""
+"""The catalog of all indices, collected from the families."""
 
 from types import ModuleType
 
@@ -11,7 +11,7 @@ FAMILIES = (one_vs_rest, ground_truth, accuracy, agreement, association, errors,
 
 
 def declared(family: ModuleType) -> list[Index]:
-    """Collect the indices that a family module declares, in their order."""
+    """Collect the indices that a family module declares, in the order of the module."""
     return [entry for entry in vars(family).values() if isinstance(entry, Index)]
 
 
@@ -39,9 +39,9 @@ CLASS_INDICES = {entry.key: entry for entry in INDICES if entry.scope == "class"
 OVERALL_INDICES = {entry.key: entry for entry in INDICES if entry.scope == "overall"}
 KEYS = tuple(dict.fromkeys(entry.key for entry in INDICES))
 SCORE_KEYS = frozenset(entry.key for entry in INDICES if entry.scored)
-"""Of the indices that exist only where the request has scores."""
+"""Keys of the indices that exist only if the request has scores."""
 
 
 def find(scope: IndexScope, key: str) -> Index | None:
-    """Look up an entry; None where the catalog has no such key in the scope."""
+    """Return an entry; None if the catalog has no such key in the scope."""
     return (CLASS_INDICES if scope == "class" else OVERALL_INDICES).get(key)

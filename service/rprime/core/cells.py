@@ -10,7 +10,7 @@ from rprime.core.arrays import Array
 
 @dataclass(frozen=True)
 class DenseCells:
-    """Cells held as full k x k matrices, rows = true classes.
+    """Cells stored as full k x k matrices, rows = true classes.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class DenseCells:
         return values[..., None, :]
 
     def select(self, matrix: Array) -> Array:
-        """Return for every cell its entry of a k x k matrix."""
+        """Return the entry of a k x k matrix for every cell."""
         return matrix
 
     def positions(self) -> tuple[Array, Array]:
@@ -74,7 +74,7 @@ class DenseCells:
 
     def total(self, values: Array) -> Array:
         """Sum values over the cells of each table, shape (...)."""
-        # Along one last axis: the sum of a table must not depend on the stack it stands in.
+        # Along one last axis, so that the sum of a table does not depend on the rest of the stack.
         return np.add.reduce(values.reshape(*values.shape[:-2], -1), axis=-1)
 
     def row_totals(self, values: Array) -> Array:
@@ -86,7 +86,7 @@ class DenseCells:
         return np.add.reduce(values, axis=-2)
 
     def outside(self, whole: Array, values: Array) -> Array | float:  # noqa: ARG002 (as sparse)
-        """Part of a whole that belongs to cells not held here: none."""
+        """Return the part of a whole that belongs to cells not stored here: none."""
         return 0.0
 
     def scaled(self, factors: Array) -> "DenseCells":
@@ -97,7 +97,7 @@ class DenseCells:
         """Row, column and count of the largest off-diagonal cells of one table, largest first."""
         errors = self.counts.flatten()
         errors[:: self.k + 1] = 0.0
-        # As many rows have a cell of at least their largest ones: a bound without a full sort.
+        # The largest cells of the rows bound the result, which avoids a full sort.
         order = _largest(errors, limit, errors.reshape(self.k, self.k).max(-1))
         return order // self.k, order % self.k, errors[order]
 
@@ -109,13 +109,13 @@ class DenseCells:
 
 @dataclass(frozen=True)
 class SparseCells:
-    """Cells held as coordinates shared by the whole stack, sorted by row, then column.
+    """Cells stored as coordinates shared by the whole stack, sorted by row, then column.
 
     Parameters
     ----------
     rows, columns
         Shape (c,), integer class numbers; no pair twice. A stack of tables with different
-        non-empty cells holds the union of their coordinates.
+        non-empty cells stores the union of their coordinates.
     counts
         Shape (..., c), float64, non-negative.
     k
@@ -169,7 +169,7 @@ class SparseCells:
         return values[..., self.columns]
 
     def select(self, matrix: Array) -> Array:
-        """Return for every cell its entry of a k x k matrix, shape (c,)."""
+        """Return the entry of a k x k matrix for every cell, shape (c,)."""
         return matrix[self.rows, self.columns]
 
     def positions(self) -> tuple[Array, Array]:
@@ -189,7 +189,7 @@ class SparseCells:
         return self._gather(self.columns, values, np.add)
 
     def outside(self, whole: Array, values: Array) -> Array | float:
-        """Part of a whole that belongs to cells not held here, the empty ones."""
+        """Return the part of a whole that belongs to cells not stored here, the empty ones."""
         return whole - self.total(values)
 
     def scaled(self, factors: Array) -> "SparseCells":
@@ -217,13 +217,13 @@ Cells = DenseCells | SparseCells
 
 
 def _largest(counts: Array, limit: int, bounding: Array) -> Array:
-    """Positions of the largest positive counts, largest first, ties in table order.
+    """Return positions of the largest positive counts, largest first, ties in table order.
 
     Parameters
     ----------
     bounding
-        Some of the counts: the smallest of their largest ones bounds what can be among the
-        largest of all.
+        Some of the counts: the smallest of their `limit` largest ones is a lower bound of the
+        result.
     """
     smallest = np.partition(bounding, -limit)[-limit] if bounding.size > limit else 0.0
     candidates = np.nonzero(counts >= smallest if smallest else counts)[0]

@@ -1,4 +1,4 @@
-"""Counts: the one-vs-rest counts of every class as rows of one array, pooled ones beside them."""
+"""The one-vs-rest counts of every class, and the pooled ones, as rows of one array."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -41,22 +41,22 @@ class Counts:
     Parameters
     ----------
     rows
-        Shape (rows, ..., k), or (rows, ..., k + 1) where the last column pools the
-        classes: their sums, so that a micro average is the same formula on that column.
+        Shape (rows, ..., k), or (rows, ..., k + 1) if the last column sums the classes: a micro
+        average is the same formula on that column.
 
     Notes
     -----
     TN = (w + all spurious) - m - s + a; the pooled TN is the sum of them. `total` is w in
     every column. `union` is TP + FP + FN. `weighted_tp` and `weighted_union` are numerator
-    and denominator of F-beta. `not_wrong` is w - FP. Values may be complex: the delta engine
-    perturbs the margins that everything here is computed from.
+    and denominator of F-beta. `not_wrong` is w - FP. Values are complex if the delta method
+    perturbs the margins.
     """
 
     rows: Array
 
     @classmethod
     def of(cls, table: ConfusionTable, beta: float = 1.0) -> "Counts":
-        """Count every class of the tables, and the pooled column."""
+        """Count every class of the tables, and append the pooled column."""
         total = table.total[..., None]
         outcomes = np.repeat(table.outcomes[..., None], table.k + 1, axis=-1)
         outcomes[..., -1] *= table.k
@@ -105,12 +105,12 @@ class Counts:
 
     @property
     def classes(self) -> "Counts":
-        """The columns of the classes, without the pooled one."""
+        """Return the columns of the classes, without the pooled one."""
         return Counts(self.rows[..., :-1])
 
     @property
     def pooled(self) -> "Counts":
-        """The pooled column alone, shape (len(CountRow), ...)."""
+        """Return the pooled column alone, shape (len(CountRow), ...)."""
         return Counts(self.rows[..., -1])
 
     @property
@@ -135,12 +135,12 @@ class Counts:
 
     @property
     def fn(self) -> Array:
-        """False negatives m_i - a_i, unclassified items among them."""
+        """False negatives m_i - a_i, including unclassified items."""
         return self.rows[CountRow.fn]
 
     @property
     def fp(self) -> Array:
-        """False positives s_i - a_i, spurious predictions among them."""
+        """False positives s_i - a_i, including spurious predictions."""
         return self.rows[CountRow.fp]
 
     @property

@@ -1,4 +1,4 @@
-"""evaluate: tables and options become evaluations, whole stacks at once."""
+"""Evaluate confusion tables, whole stacks at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ class Evaluation:
     labels
         Names of the k classes.
     values, intervals
-        Of the whole stack that the table was computed in; intervals None unless requested.
+        Results of the whole stack that the table belongs to; intervals None unless requested.
     position
-        Which table of that stack: () or (i,).
+        Position of the table in that stack: () or (i,).
     warnings
-        Of this table.
+        Warnings of this table.
     """
 
     labels: tuple[str, ...]
@@ -46,12 +46,12 @@ class Evaluation:
 
     @property
     def options(self) -> Options:
-        """The options it was computed with."""
+        """The options of the evaluation."""
         return self.values.options
 
     @property
     def selection(self) -> Selection:
-        """Which indices it has."""
+        """The indices of the evaluation."""
         return self.values.selection
 
     @property
@@ -66,7 +66,7 @@ class Evaluation:
 
     @cached_property
     def table(self) -> ConfusionTable:
-        """The table, cell weights applied."""
+        """The table, with cell weights applied."""
         table = self.values.table
         return table[self.position[0]] if self.position else table
 
@@ -76,7 +76,7 @@ class Evaluation:
 
     @cached_property
     def page(self) -> ClassPage | None:
-        """The classes to show; None: all, in the order of the labels."""
+        """The classes to show; None means all, in the order of the labels."""
         paging = self.options.classes or default_paging(self.table.k, self.selection.reported)
         if paging is None:
             return None
@@ -93,7 +93,7 @@ class Evaluation:
 
     @property
     def per_class(self) -> Array:
-        """Reported per-class values as the averages see them, shape (index, k); NaN: undefined."""
+        """Reported per-class values as the averages use them, shape (index, k); NaN: undefined."""
         return self.at(self.values.averaged[: self.selection.reported])
 
     @property
@@ -103,13 +103,13 @@ class Evaluation:
 
     @property
     def per_class_reasons(self) -> Array | None:
-        """Reason codes of the per-class values, None where all exist."""
+        """Reason codes of the per-class values; None if all exist."""
         codes = self.values.class_reasons
         return None if codes is None else self.at(codes[: self.selection.reported])
 
     @property
     def overall_reasons(self) -> Array | None:
-        """Reason codes of the overall values, None where all exist."""
+        """Reason codes of the overall values; None if all exist."""
         codes = self.values.overall_reasons
         return None if codes is None else self.at(codes)
 
@@ -144,9 +144,9 @@ def evaluate(
     options
         The requested options.
     items
-        Per-item codes, read where items belong to groups.
+        Per-item codes, used only if the items belong to groups.
     scores
-        Of the items, where the request has them.
+        Scores of the items, if the request has them.
 
     Raises
     ------
@@ -156,7 +156,7 @@ def evaluate(
     wanted = options.wants_intervals(table.k)
     selection = select(options, scored=scores is not None)
     if scores is not None and wanted and "delong" in selection.intervals:
-        # Asked for first, variances come from the same sorting as the values.
+        # Rank with variances first, so that the values reuse the same sorting.
         scores.ranking(influences=True)
     values = compute(table, options, selection, scores)
     known = intervals(values, items) if wanted else None

@@ -1,4 +1,4 @@
-"""Index: the declaration of an index, and the one rule for values that do not exist."""
+"""The declaration of an index, and the rule for values that do not exist."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -25,12 +25,12 @@ Reads = Literal[
     "micro",
     "scores",
 ]
-"""What a formula is a function of.
+"""The argument of a formula.
 
 ratio: names two rows of `Counts`; counts: `Counts` of the classes; moments: `Moments`;
-association: `Association`; table: `ConfusionTable` and, where it `needs` one, the option;
+association: `Association`; table: `ConfusionTable` and the option that it `needs`, if any;
 means: macro averages of the indices it is `of`; macro, weighted, micro: an average of the
-per-class index it is `of`; scores: `Scores` and, where it `takes` one, the option.
+per-class index it is `of`; scores: `Scores` and the option that it `takes`, if any.
 """
 REASONS = (
     "",
@@ -60,45 +60,44 @@ AT_MOST_ONE = (-np.inf, 1.0)
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Index:
-    """One index: how it is called, what it means, how it is computed.
+    """One index: its name, meaning and formula.
 
     Parameters
     ----------
     key
         Name in reports, the function's name; unique within its scope.
     symbol, name, tex, source
-        As in the literature; TeX in the notation of the catalog (a_i, m_i, s_i, w, n_ij).
+        From the literature; TeX in the notation of the catalog (a_i, m_i, s_i, w, n_ij).
     range
-        Smallest and largest possible value; infinite ends are open.
+        Smallest and largest possible value; infinite ends are excluded.
     best
-        The value of a perfect classifier; None where no value is best.
+        The value of a perfect classifier; None if no value is best.
     undefined
-        Reasons a value may not exist for, in the order they are tried; the last one holds
-        where no other does.
+        Reasons why a value may not exist, in the order they are tried; the last one applies
+        if no other does.
     universe
-        Computed on all items, or on the classified ones where there are others.
+        Whether it is computed on all items or on the classified ones.
     association
-        Whether it measures association: it does not care which label is which.
+        Whether it measures association, which does not depend on the names of the classes.
     scale_invariant
-        Whether multiplying every count by one factor leaves it alone.
+        Whether multiplying every count by one factor leaves it unchanged.
     needs
-        The request option without which it is not computed, if any.
+        The request option that it requires, if any.
     of, through
-        The per-class keys whose averages it reads, and what is averaged instead of their values.
+        The per-class keys whose averages it reads, and a transformation before averaging.
     range_note
-        What the two numbers of the range cannot say.
+        A condition on the range, in words.
     cell_gradient
-        The influence of one item of every cell, for an index that is smooth but reads the cells:
-        a function of the table, the option, and the rows and columns of the cells.
+        The influence of one item of every cell, for a smooth index that reads the cells: a
+        function of the table, the option, and the rows and columns of the cells.
     interval
-        Name of its interval method, as `intervals/limits.py` declares it; None without one.
+        Name of its interval method in `intervals/limits.py`; None without one.
     scored
-        Whether it exists only where the request has scores: it, or what it averages, reads them.
+        Whether it exists only with scores: it, or the index it averages, reads them.
     takes
-        The request option that the formula takes besides; it has a default.
+        The request option that is a further argument of the formula; it has a default.
     of_items
-        For a mean over the items, what it is the mean of; for a sum where it is not
-        `scale_invariant`.
+        For a mean over the items, the function of each item; a sum if not `scale_invariant`.
     """
 
     key: str
@@ -132,7 +131,7 @@ class Index:
 
     @property
     def higher_is_better(self) -> bool | None:
-        """Whether larger values are better; None where no value is best."""
+        """Whether larger values are better; None if no value is best."""
         if self.best is None:
             return None
         return self.best == self.range[1]
@@ -157,7 +156,7 @@ def overall_ratio(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of 
 
 
 def overall(reads: Reads, **fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
-    """Declare an overall index by a function of what it reads."""
+    """Declare an overall index by a function of what `reads` names."""
     return _declare("overall", reads, fields)
 
 
@@ -167,8 +166,9 @@ def from_scores(scope: IndexScope, **fields: Any) -> Declaration:  # noqa: ANN40
 
 
 def mean_of_items(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
-    """Declare an overall index as the mean over the items of a function of `Scores`; or the sum,
-    where it is not `scale_invariant`.
+    """Declare an overall index as the mean over the items of a function of `Scores`.
+
+    It is the sum if the index is not `scale_invariant`.
     """
     total = not fields.get("scale_invariant", True)
 
@@ -226,7 +226,7 @@ OVERALL_CONDITIONS: dict[str, Callable[[ConfusionTable], Any]] = {
 def unidentifiable(counts: Counts) -> Array:
     """Whether quasi-independence of the errors cannot be fitted, shape (...).
 
-    True for fewer than three classes and where some class takes part in every error.
+    True for fewer than three classes, or if some class takes part in every error.
     """
     classes = counts.fp.shape[-1]
     errors = np.add.reduce(counts.fp, axis=-1)

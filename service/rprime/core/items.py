@@ -1,4 +1,4 @@
-"""Items: the per-item codes of one labelled test set, what paired comparison needs."""
+"""The per-item codes of one labelled test set, as paired comparison needs them."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ class Items:
     true
         Shape (n,), unsigned integers below k.
     predicted
-        Shape (n,), unsigned integers; k stands for an unclassified item.
+        Shape (n,), unsigned integers; k means unclassified.
     groups
-        Shape (n,), codes of the groups that items belong to (one patient, one video);
-        None where items are independent.
+        Shape (n,), codes of the groups of the items (one patient, one video); None if the
+        items are independent.
     weights
-        Shape (n,), non-negative sample weights; None where every item counts once.
+        Shape (n,), non-negative sample weights; None if every item counts once.
     """
 
     true: Array

@@ -1,4 +1,4 @@
-"""Options of an evaluation, already validated and in numbers."""
+"""The validated options of an evaluation."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -14,20 +14,19 @@ class Options:
     Parameters
     ----------
     indices
-        Keys to compute and report; None for the whole catalog. A key that exists in both
-        scopes selects both.
+        Keys to report; None for the whole catalog. A key in both scopes selects both.
     beta
-        Weight of recall against precision in `f_beta`, > 0.
+        Weight of recall relative to precision in `f_beta`, > 0.
     undefined
-        What replaces undefined per-class values before averaging.
+        The replacement of undefined per-class values before averaging.
     cost
-        Shape (k, k) or (k, k + 1), the last column pricing an unclassified item.
+        Shape (k, k) or (k, k + 1); the last column is the cost of an unclassified item.
     cell_weights
-        Shape (k, k), non-negative; multiplies the table before anything is computed.
+        Shape (k, k), non-negative factors of the counts.
     kappa_weights
         "linear", "quadratic", or disagreement weights of shape (k, k) with a zero diagonal.
     intervals
-        Whether to compute them; None: for k <= 300.
+        Whether to compute intervals; None: if k <= 300.
     confidence
         Two-sided confidence level, in (0, 1).
     exact
@@ -35,18 +34,17 @@ class Options:
     sampling
         "random": items drawn at random; "fixed_rows": class sizes fixed by design.
     top_confusions
-        How many of the largest off-diagonal cells are reported.
+        Number of largest off-diagonal cells to report.
     top_k
-        How many of the highest scores `top_k_accuracy` looks at; None: 5, at most all but one
-        of the classes.
+        Number of highest scores that `top_k_accuracy` uses; None: 5, at most k - 1.
     curves
-        Whether the curves that scores draw are reported.
+        Whether to report the curves of the scores.
     reject
-        "sweep": what leaving items with a low top score unclassified would do, at all thresholds.
+        "sweep": report the effect of leaving items with a low top score unclassified.
     classes
-        Which classes are reported; None: all, as far as a report can hold them.
+        The page of classes to report; None: as many as fit into a report.
     thresholds
-        Classes and the score from which an item is taken for one of them.
+        Classes, each with the smallest score at which it is predicted.
     """
 
     indices: tuple[str, ...] | None = None
@@ -72,7 +70,7 @@ class Options:
 
 
 SCORE_OPTIONS = ("top_k", "curves", "reject", "thresholds")
-"""Options without an effect on requests without scores."""
+"""Options that have no effect without scores."""
 
 MOST_CLASSES_WITH_INTERVALS = 300
-"""Up to here intervals cost a few milliseconds, so they come default_paging."""
+"""Up to this k, intervals take a few milliseconds, so they are computed by default."""

@@ -1,4 +1,4 @@
-"""The page of classes that a report shows where it cannot show all of them."""
+"""The page of classes in a report that cannot show all of them."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +9,7 @@ from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
 
 DEFAULT_PAGE_VALUES = 100_000
-"""Most per-class values of a report without a requested page: some megabytes."""
+"""Most per-class values of a report without a requested page: a few megabytes."""
 LARGEST_PAGE_VALUES = 1_000_000
 """Most per-class values of a requested page."""
 
@@ -25,8 +25,8 @@ class Paging:
     offset
         Number of classes skipped before the page.
     order_by
-        "labels", "support" or "predicted", largest first, or the key of a per-class index,
-        worst first; of an index that has no best value, largest first.
+        "labels"; "support" or "predicted", largest first; or the key of a per-class index, worst
+        first, or largest first if no value is best.
     """
 
     limit: int
@@ -64,13 +64,13 @@ class ClassPage:
 
 
 def default_paging(k: int, indices: int) -> Paging | None:
-    """Return the page of a report without a requested page; None where all classes fit."""
+    """Return the page of a report without a requested page; None if all classes fit."""
     limit = DEFAULT_PAGE_VALUES // max(indices, 1)
     return Paging(limit=limit) if k > limit else None
 
 
 def ordered(values: Array, order_by: str) -> Array:
-    """Return the numbers of the classes in an order; classes without a value come last.
+    """Sort the classes and return their numbers; classes without a value come last.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Selection: which indices an evaluation computes, and in what order."""
+"""The indices that an evaluation computes, and their order."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,28 +16,28 @@ AVERAGES = ("macro", "weighted", "micro")
 
 @dataclass(frozen=True, eq=False)
 class Selection:
-    """The indices to report, and those that must be computed for them.
+    """The indices to report, and those that they depend on.
 
     Parameters
     ----------
     computed
-        Per-class indices to compute: reported ones first, then those an average needs.
+        Per-class indices to compute: reported ones first, then those that averages need.
     reported
-        How many of them are reported.
+        Number of these to report.
     overall
         Overall indices, all reported.
     ratios, numerators, denominators
-        Which computed indices are ratios of counts, and of which rows.
+        Positions of the ratios of counts among `computed`, and the rows of their terms.
     functions
-        Which computed indices are functions of the counts.
+        Positions of the functions of `Counts` among `computed`.
     place, overall_place
         Position of each computed per-class key, and of each overall one.
     averages
         For macro, weighted and micro: positions among `overall`, rows among `computed`.
     formulas
-        Positions among `overall` of what is not an average.
+        Positions among `overall` of the entries that are not averages.
     scored, overall_scored
-        Positions of the entries that exist only where the request has scores.
+        Positions of the entries that exist only if the request has scores.
     """
 
     computed: tuple[Index, ...]
@@ -61,23 +61,23 @@ class Selection:
 
     @property
     def intervals(self) -> frozenset[str | None]:
-        """The kinds of interval that its entries get."""
+        """The interval methods of the selected indices."""
         return frozenset(entry.interval for entry in (*self.computed, *self.overall))
 
     def averaged(self, index: Index) -> int:
-        """Row of the per-class index that an average is of."""
+        """Return the row of the per-class index that an average is of."""
         return self.place[index.of[0]]
 
 
 def select(options: Options, *, scored: bool = False) -> Selection:
-    """Choose the indices that the options ask for.
+    """Select the indices that the options request.
 
     Parameters
     ----------
     options
-        Without `indices` they ask for all that there can be.
+        Without `indices`, they request all indices that the evidence allows.
     scored
-        Whether there are scores.
+        Whether the request has scores.
 
     Raises
     ------
@@ -93,7 +93,7 @@ def select(options: Options, *, scored: bool = False) -> Selection:
 
 
 def default_keys(*, scored: bool) -> tuple[str, ...]:
-    """Return the keys of a report that asks for none in particular."""
+    """Return the keys of a report whose request names none."""
     return KEYS if scored else tuple(key for key in KEYS if key not in SCORE_KEYS)
 
 
@@ -134,8 +134,8 @@ def _computable(entry: Index, given: frozenset[str]) -> bool:
 
 
 def _needed_besides(overall: list[Index], wanted: set[str]) -> list[Index]:
-    """Return the per-class indices that averages need and the report omits."""
-    # Informedness, too: a warning about R' depends on its interval.
+    """Return the per-class indices that averages need but the report omits."""
+    # And informedness: a warning about R' depends on its interval.
     averaged = dict.fromkeys([*(key for entry in overall for key in entry.of), "informedness"])
     return [CLASS_INDICES[key] for key in averaged if key not in wanted]
 

@@ -1,4 +1,4 @@
-"""ConfusionTable: a stack of confusion tables and its margins, the one input of every index."""
+"""A stack of confusion tables with its margins, the input of every index."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +10,7 @@ from rprime.core.arrays import Array
 from rprime.core.cells import Cells, DenseCells, SparseCells
 
 Universe = Literal["all", "classified"]
-"""What an index is computed on: every item, or the k x k part with its own margins."""
+"""The items that an index counts: all, or the k x k part with its own margins."""
 
 
 @dataclass(frozen=True)
@@ -20,14 +20,14 @@ class ConfusionTable:
     Parameters
     ----------
     cells
-        The k x k counts, shape (..., k, k) in effect.
+        The k x k counts, dense or sparse.
     unclassified
-        Shape (..., k): items of each true class that got no prediction; None when there are none.
+        Shape (..., k): items of each true class without a prediction; None if there are none.
     spurious
-        Shape (..., k): predictions of each class on items without a true class; None when none.
+        Shape (..., k): predictions of each class on items without a true class; None if none.
     weighted
-        Whether a sample or cell weight other than 1 went into the counts. Such counts are no
-        item counts any more, so they carry no intervals.
+        Whether the counts include a sample or cell weight other than 1. Such counts are not
+        numbers of items, so they have no intervals.
 
     Notes
     -----
@@ -64,11 +64,11 @@ class ConfusionTable:
         spurious: Array | None = None,
         weighted: bool = False,
     ) -> Self:
-        """Build from coordinates; counts of one coordinate given several times add up."""
+        """Build from coordinates; counts of repeated coordinates add up."""
         codes = np.asarray(rows, dtype=np.int64) * k + np.asarray(columns, dtype=np.int64)
         distinct, place = np.unique(codes, return_inverse=True)
         weights = np.asarray(counts, dtype=np.float64)
-        # Of nothing at all, bincount makes integers.
+        # Without any input, bincount returns integers.
         summed = np.bincount(place, weights, distinct.size).astype(np.float64)
         cells = SparseCells(distinct // k, distinct % k, summed, k)
         return cls(cells, _present(unclassified), _present(spurious), weighted)
@@ -95,19 +95,19 @@ class ConfusionTable:
 
     @cached_property
     def support(self) -> Array:
-        """m_i, real items, unclassified ones included, shape (..., k)."""
+        """m_i, real items, including unclassified ones, shape (..., k)."""
         rows = self.cells.row_sums
         return rows if self.unclassified is None else rows + self.unclassified
 
     @cached_property
     def predicted(self) -> Array:
-        """s_i, predictions, spurious ones included, shape (..., k)."""
+        """s_i, predictions, including spurious ones, shape (..., k)."""
         columns = self.cells.column_sums
         return columns if self.spurious is None else columns + self.spurious
 
     @cached_property
     def answered(self) -> Array:
-        """Real items that got a prediction, shape (..., k)."""
+        """Real items with a prediction, shape (..., k)."""
         return self.cells.row_sums
 
     @cached_property
@@ -131,7 +131,7 @@ class ConfusionTable:
 
     @cached_property
     def classified(self) -> "ConfusionTable":
-        """The k x k part with its own margins; this table itself without omissions."""
+        """The k x k part with its own margins; this table itself if nothing is omitted."""
         if not self.has_omissions:
             return self
         return ConfusionTable(self.cells, weighted=self.weighted)
@@ -188,7 +188,7 @@ class ConfusionTable:
 
 
 def _present(vector: Array | None) -> Array | None:
-    """Drop a vector that holds nothing, so that the common case costs nothing."""
+    """Replace a vector of zeros by None, so that the common case costs nothing."""
     if vector is None:
         return None
     values = np.asarray(vector, dtype=np.float64)

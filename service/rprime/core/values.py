@@ -1,4 +1,4 @@
-"""Values: the indices of a stack of tables as arrays, with reasons where one does not exist."""
+"""The indices of a stack of tables as arrays, and the reasons why some do not exist."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -29,15 +29,15 @@ class Values:
     Parameters
     ----------
     table
-        The tables, cell weights applied.
+        The tables, with cell weights applied.
     selection
-        Which indices; the first axis of the arrays follows it.
+        The indices, in the order of the first axis of the arrays.
     per_class
         Shape (computed, ..., k); not finite where a value does not exist.
     pooled
         Shape (computed, ...): ratios of counts on the pooled column, else NaN.
     averaged
-        `per_class` as the averages see it: undefined values replaced where the options say so.
+        `per_class` as the averages use it: undefined values replaced if the options say so.
     scores
         Of the items of a single table, where the request has them.
     """
@@ -54,7 +54,7 @@ class Values:
 
     @cached_property
     def defined(self) -> Array:
-        """Where a class enters the averages, shape (computed, ..., k)."""
+        """Whether a class enters the averages, shape (computed, ..., k)."""
         return np.isfinite(self.averaged)
 
     @cached_property
@@ -79,7 +79,7 @@ class Values:
 
     @cached_property
     def association(self) -> Association:
-        """What the measures of association share."""
+        """The quantities that the measures of association share."""
         return Association(self.table.classified)
 
     @cached_property
@@ -128,7 +128,7 @@ class Values:
         return self.classified_counts if universe == "classified" else self.counts
 
     def lookup(self, scope: IndexScope, key: str) -> Array:
-        """Return the values of one index, computed now where it was not selected.
+        """Return the values of one index, computed now if it was not selected.
 
         Returns
         -------
@@ -144,13 +144,13 @@ class Values:
 
     @cached_property
     def p_values(self) -> dict[str, Array]:
-        """Exact p-values of the overall indices that have one, shape (...) each."""
+        """Compute the exact p-values of overall indices that have one, shape (...) each."""
         entries = [entry for entry in OVERALL_INDICES.values() if entry.p_value]
         return {e.key: e.p_value(self.table.universe(e.universe)) for e in entries if e.p_value}
 
     @cached_property
     def class_reasons(self) -> Array | None:
-        """Reason codes of `per_class`, None where every value exists."""
+        """Reason codes of `per_class`; None if every value exists."""
         if np.isfinite(self.per_class).all():
             return None
         codes = np.zeros(self.per_class.shape, dtype=np.uint8)
@@ -164,7 +164,7 @@ class Values:
 
     @cached_property
     def overall_reasons(self) -> Array | None:
-        """Reason codes of `overall`, None where every value exists."""
+        """Reason codes of `overall`; None if every value exists."""
         missing = ~np.isfinite(self.overall)
         if not missing.any():
             return None
@@ -196,7 +196,7 @@ def compute(
     Parameters
     ----------
     table
-        Counts of shape (..., k, k) in effect.
+        The tables, without cell weights.
     options
         Its `cell_weights` are applied here.
     selection
@@ -216,7 +216,7 @@ def compute(
     averaged = per_class
     if options.undefined != "null":
         averaged = np.where(np.isfinite(per_class), per_class, REPLACEMENT[options.undefined])
-        if scores is None:  # what was never asked of the classifier is not replaced
+        if scores is None:  # values that need missing scores are not replaced
             averaged[list(selection.scored)] = np.nan
     return Values(
         table, options, selection, counts, classified, per_class, whole[..., -1], averaged, scores
@@ -224,7 +224,7 @@ def compute(
 
 
 def class_values(selection: Selection, counts: Counts, classified: Counts) -> Array:
-    """Compute per-class indices on counts that may be complex.
+    """Compute per-class indices from counts that may be complex.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Warnings: the machine-checked conditions under which an index misleads."""
+"""The conditions under which an index misleads, checked for every report."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from rprime.core.intervals.intervals import Intervals
 from rprime.core.values import Values
 
 MOST_OF_ONE_CODE = 100
-"""A report names so many classes for one warning, then says how many more there are."""
+"""Most classes that a report names for one warning; the rest are only counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,11 @@ class Warning:  # noqa: A001 (the contract's name)
     code
         Stable name of the condition.
     pointer
-        JSON pointer to what it is about in the report.
+        JSON pointer to the place in the report.
     detail
-        What it means, for people.
+        Explanation for people.
     source
-        Where the condition comes from.
+        Publication that the condition comes from.
     """
 
     code: str
@@ -40,7 +40,7 @@ class Warning:  # noqa: A001 (the contract's name)
 
 @dataclass(frozen=True, eq=False)
 class WarningInputs:
-    """What the conditions read: the values of a stack of tables and, if there, their intervals."""
+    """The input of the conditions: the values of a stack of tables and any intervals."""
 
     values: Values
     intervals: Intervals | None
@@ -93,13 +93,13 @@ class Check:
 
 CHECKS: list[Check] = []
 SCORE_CHECKS: list[Check] = []
-"""Those of scores are looked at where there are any."""
+"""Warnings that are checked only if the request has scores."""
 
 
 def check(
     scope: IndexScope, source: str, at: str = "", *, among: list[Check] = CHECKS
 ) -> Callable[[Callable[[WarningInputs], Any]], Check]:
-    """Declare a warning: the function is its condition, the docstring its text."""
+    """Declare a warning; the function is its condition, its docstring is the text."""
 
     def declare(holds: Callable[[WarningInputs], Any]) -> Check:
         text = " ".join((holds.__doc__ or "").split())
@@ -112,21 +112,21 @@ def check(
 
 @check("class", "docs/indices.md#undefined-values")
 def class_absent(f: WarningInputs) -> Array:
-    """No item of class {label}: nothing can be said about it."""
+    """Class {label} has no items, so nothing can be said about it."""
     return f.support == 0
 
 
 @check("class", "docs/indices.md#fact-3", at="/r_prime")
 def class_never_predicted(f: WarningInputs) -> Array:
-    """Class {label} is never predicted: precision is undefined, and R' equals the prevalence,
-    which is no evidence of quality.
+    """Class {label} is never predicted: its precision is undefined, and its R' equals the
+    prevalence, which says nothing about quality.
     """
     return (f.predicted == 0) & (f.support > 0)
 
 
 @check("overall", "docs/indices.md#fact-4", at="/per_class")
 def single_true_class(f: WarningInputs) -> Array:
-    """All items have one true class: R' of that class is 1 for every classifier, and
+    """All items have the same true class: R' of that class is 1 for every classifier, and
     chance-corrected indices say nothing.
     """
     return (f.support > 0).sum(-1) == 1
@@ -134,8 +134,8 @@ def single_true_class(f: WarningInputs) -> Array:
 
 @check("class", "docs/indices.md#fact-3", at="/r_prime")
 def r_prime_at_chance(f: WarningInputs) -> Array:
-    """Class {label}: the interval of its informedness contains 0, so its R' is not told apart
-    from a prediction that ignores the item.
+    """Class {label}: the interval of its informedness contains 0, so its R' is not clearly
+    different from that of predictions that ignore the item.
     """
     if f.intervals is None:
         return np.zeros(f.support.shape, dtype=bool)
@@ -182,8 +182,8 @@ def few_items(f: WarningInputs) -> Array:
 
 @check("overall", "He, Garcia 2009", at="/overall/accuracy")
 def imbalance(f: WarningInputs) -> Array:
-    """The classes are very unequal: accuracy and weighted averages mostly tell about the
-    frequent ones.
+    """The class sizes are very unequal: accuracy and weighted averages mostly describe the
+    frequent classes.
     """
     unequal = (f.largest >= 0.8 * f.total) | (f.largest > 20 * f.smallest)
     return np.asarray((f.total > 0) & unequal)
@@ -191,8 +191,8 @@ def imbalance(f: WarningInputs) -> Array:
 
 @check("overall", "Kuhn 2008", at="/overall/accuracy")
 def accuracy_not_above_no_information_rate(f: WarningInputs) -> Array:
-    """Accuracy is not demonstrably above always predicting the most frequent class (exact
-    one-sided p above .05).
+    """Accuracy is not significantly above that of always predicting the most frequent class
+    (exact one-sided p-value above 0.05).
     """
     return f.values.p_values["no_information_rate"] > 0.05
 
@@ -208,7 +208,7 @@ def kappa_paradox(f: WarningInputs) -> Array:
 
 @check("overall", "Byrt, Bishop, Carlin 1993", at="/overall/kappa")
 def kappa_marginal_bias(f: WarningInputs) -> Array:
-    """The classifier predicts the classes in other proportions than they occur in (by more
+    """The proportions of the predicted classes differ from those of the true ones (by more
     than a tenth of the items), which raises kappa at equal accuracy.
     """
     bias = np.add.reduce(np.abs(f.predicted - f.support), axis=-1)
@@ -218,22 +218,22 @@ def kappa_marginal_bias(f: WarningInputs) -> Array:
 @check("overall", "Opitz, Burst 2019", at="/overall/macro_f1")
 def two_macro_f1(f: WarningInputs) -> Array:
     """The mean of the classes' F1 and the F1 of macro precision and macro recall differ by more
-    than .02; both are called macro F1 in the literature.
+    than 0.02; both are called macro F1 in the literature.
     """
     return np.abs(f.overall("macro_f1") - f.overall("f1_of_macro_averages")) > 0.02
 
 
 @check("overall", "Goodman, Kruskal 1954", at="/overall/cramers_v")
 def association_ignores_labels(f: WarningInputs) -> Array:
-    """Association is much stronger than agreement: predictions depend on the truth, but under
-    the wrong names.
+    """Association is much stronger than agreement: predictions depend on the truth, but the
+    class names do not match.
     """
     return f.overall("cramers_v") - np.maximum(f.overall("kappa"), 0) > 0.3
 
 
 @check("overall", "docs/indices.md#notation", at="/counts")
 def non_integer_counts(f: WarningInputs) -> Array:
-    """Some counts are fractional: values exist, intervals do not."""
+    """Counts are not whole numbers, so there are no intervals."""
     return f.values.table.fractional
 
 
@@ -248,16 +248,16 @@ def low_interval_reliability(f: WarningInputs) -> Array:
 
 @check("overall", "docs/indices.md#indices-from-scores", at="/overall/log_loss", among=SCORE_CHECKS)
 def not_probabilities(f: WarningInputs) -> Array:
-    """The scores are no probabilities: rows of non-negative numbers that sum to 1 within 1e-6.
-    Measures of probability do not exist; those of ranking do.
+    """The scores are not probabilities (non-negative rows that sum to 1 within 1e-6), so log loss,
+    Brier score and calibration are left out. Ranking measures such as AUC exist.
     """
     return np.asarray(f.values.scores is not None and not f.values.scores.are_probabilities)
 
 
 @check("overall", "docs/indices.md#indices-from-scores", at="/overall/log_loss", among=SCORE_CHECKS)
 def clipped(f: WarningInputs) -> Array:
-    """Some items have a probability of less than 1e-15 for their true class: it counts as 1e-15,
-    and the log loss depends on that number.
+    """Some items have a probability below 1e-15 for their true class. It counts as 1e-15, so the
+    log loss depends on that limit.
     """
     scores = f.values.scores
     known = scores is not None and scores.are_probabilities
@@ -268,7 +268,7 @@ Masks = list[tuple[Check, Array]]
 
 
 def check_all(inputs: WarningInputs) -> Masks:
-    """Check every condition on a stack of tables; those that hold somewhere, with where."""
+    """Check every condition on a stack of tables; return those that hold, with their masks."""
     with np.errstate(all="ignore"):
         checks = CHECKS if inputs.values.scores is None else [*CHECKS, *SCORE_CHECKS]
         masks = [(entry, np.asarray(entry.holds(inputs))) for entry in checks]
@@ -285,7 +285,7 @@ def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> 
     labels
         Class names of the table.
     position
-        Which table: () or (i,).
+        Position of the table: () or (i,).
     """
     return [warning for entry, mask in masks for warning in _phrase(entry, mask[position], labels)]
 

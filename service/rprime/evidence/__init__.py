@@ -1,4 +1,4 @@
-"""The only reader of foreign bytes: what a request says, as confusion tables and items."""
+"""Read the evidence of requests, the only untrusted bytes, into confusion tables and items."""
 
 from rprime.evidence.columns import ColumnsRequest, Hold
 from rprime.evidence.document import Document, parse, parse_batch

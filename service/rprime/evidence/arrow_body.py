@@ -20,19 +20,19 @@ from rprime.evidence.score_columns import is_score
 from rprime.evidence.vocabulary import Names
 
 ROWS = 1 << 16
-"""Items that are coded at once."""
+"""Items that are coded in one piece."""
 _BLOCK = 1 << 19
 _BYTES_A_LENGTH, _BYTES_A_PLACE = 4, 8
 _SLACK = 1 << 16
 _LONGEST_LABEL = 4 * LONGEST_NAME + _BYTES_A_PLACE
-"""Bytes of the longest name in UTF-8, with its length."""
+"""Bytes of the longest class name in UTF-8, with the length before it."""
 
 
 def read_csv(stream: IO[bytes], columns: Columns) -> None:
-    """Read CSV: UTF-8, a line of names first; an empty field is missing.
+    """Read CSV in UTF-8 with a header line; an empty field is missing.
 
-    Lines are read some at a time: given up before its end, as at the first bad value, pyarrow's own
-    reader of streams may wait for itself for ever in one of its few threads.
+    Read blocks of lines: pyarrow's own stream reader may deadlock in its thread pool if it stops
+    before the end, as after the first bad value.
     """
     blocks = _whole_lines(stream)
     first = next(blocks, b"")
@@ -40,7 +40,7 @@ def read_csv(stream: IO[bytes], columns: Columns) -> None:
     names = _parsed(head + b"\n").column_names
     text = pa.dictionary(pa.int32(), pa.string())
     labels = pa.int64() if columns.are_positions else text
-    # Only a type that is given is that of the whole column: scores may begin with 0 and 1.
+    # Give the types, because inferred ones may change: a column of scores may begin with 0 and 1.
     types = {name: pa.float64() for name in names if is_score(name)}
     types |= dict.fromkeys(LABELS, labels)
     types |= {"group": text, "sample_weight": pa.float64(), "item_id": pa.string()}
@@ -51,7 +51,7 @@ def read_csv(stream: IO[bytes], columns: Columns) -> None:
 
 
 def _parsed(lines: bytes, types: dict[str, Any] | None = None, names: Sequence[str] = ()) -> Any:
-    """Parse whole lines, the first of which has the names if they are not known."""
+    """Parse whole lines; without `names`, the first line is the header."""
     return pyarrow.csv.read_csv(
         pa.BufferReader(lines),
         pyarrow.csv.ReadOptions(use_threads=False, block_size=len(lines) + 1, column_names=names),
@@ -62,7 +62,7 @@ def _parsed(lines: bytes, types: dict[str, Any] | None = None, names: Sequence[s
 
 
 def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Cut a stream behind ends of lines, which the last line may lack."""
+    """Split a stream after line ends; the last line may lack one."""
     rest = b""
     while block := _block(stream):
         lines = rest + block
@@ -77,7 +77,7 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
 
 
 def _block(stream: IO[bytes]) -> bytes:
-    """Read a block, shorter only at the end: a stream gives as little as has come in."""
+    """Read a full block, shorter only at the end; one read of a stream may return less."""
     pieces: list[bytes] = []
     left = LONGEST_LINE
     while left and (piece := stream.read(left)):
@@ -88,7 +88,7 @@ def _block(stream: IO[bytes]) -> bytes:
 
 def read_stream(stream: IO[bytes], columns: Columns, most: int) -> None:
     """Read an Arrow IPC stream; see `read_parquet`."""
-    # Threads would take memory for their stacks.
+    # Threads would need memory for their stacks.
     options = pa.ipc.IpcReadOptions(use_threads=False)
     with pa.ipc.open_stream(pa.PythonFile(stream, mode="r"), options=options) as reader:
         _gather(reader.schema, _within(_validated(reader), most), columns)
@@ -102,9 +102,9 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
     file
         Seekable.
     columns
-        Where the items go.
+        The columns that receive the items.
     most
-        Bytes that the columns may have, inflated.
+        Most bytes of the columns after decompression.
     """
     metadata = pq.read_metadata(file)
     texts = _check_metadata(metadata, most)
@@ -115,17 +115,17 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
 
 
 def _check_metadata(metadata: Any, most: int) -> list[str]:
-    """Refuse what the metadata show to be too large; they may lie, which is found out later.
+    """Refuse a file that is too large by its metadata; wrong metadata are found while reading.
 
     Returns
     -------
-    The columns that have strings, as far as these can be read as a dictionary.
+    The columns of strings that can be read as dictionaries.
     """
     parts = [metadata.schema.column(i) for i in range(metadata.num_columns)]
     if any(part.max_repetition_level or part.path != part.name for part in parts):
-        detail = "Only plain columns of a Parquet file are read, no lists or structs."
+        detail = "A Parquet file must have plain columns, without lists or structs."
         raise UnreadableBodyError(detail)
-    # Equal values in a row have no bytes of their own; a code of each is kept all the same.
+    # Repeated values take no bytes in the file, but a code of each is stored here.
     if metadata.num_rows * len(parts) > most:
         raise TooLargeError(most)
     labels = [i for i, part in enumerate(parts) if part.name in LABELS]
@@ -143,14 +143,14 @@ def _check_metadata(metadata: Any, most: int) -> list[str]:
 
 
 def _is_delta(metadata: Any, column: int) -> bool:
-    """Whether strings are encoded in a way that pyarrow cannot read as a dictionary."""
+    """Whether pyarrow cannot read strings in this encoding as a dictionary."""
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     chunks = (group.column(column) for group in groups)
     return any(one.startswith("DELTA") for chunk in chunks for one in chunk.encodings)
 
 
 def _within(batches: Iterable[Any], most: int) -> Iterator[Any]:
-    """Count the bytes of batches, a dictionary once as long as it stays the same."""
+    """Limit the bytes of batches; an unchanged dictionary counts once."""
     left, dictionaries = most, dict[int, int]()
     for batch in batches:
         for number, column in enumerate(batch.columns):
@@ -172,11 +172,11 @@ def _size(column: Any, dictionaries: dict[int, int], number: int) -> int:
 
 
 def _validated(batches: Iterable[Any]) -> Iterator[Any]:
-    """Look through what was sent before its offsets and positions are followed."""
+    """Validate batches before their offsets and positions are used."""
     for batch in batches:
         batch.validate(full=True)
         yield batch
-        # Or it would be there still while the next one is read.
+        # Free the batch before the next one is read.
         del batch
 
 
@@ -216,7 +216,7 @@ def _check_type(kind: Any, name: str, number: int) -> None:
     if not fits:
         what = "numbers" if numeric else "integers or strings"
         place = "/y_score" if is_score(name) else f"/{name}"
-        raise refuse(place, "column_type", f"Column {number} holds something else than {what}.")
+        raise refuse(place, "column_type", f"Column {number} must hold {what}.")
 
 
 def _piece(column: Any) -> Piece:
@@ -240,7 +240,7 @@ def _missing(column: Any) -> Array | None:
 
 
 def _numbers(column: Any) -> Array:
-    # pyarrow's own ways import pandas wherever it is installed, which takes half a second.
+    # pyarrow's own conversion imports pandas if it is installed, which takes half a second.
     kind = np.dtype(column.type.to_pandas_dtype())
     if not len(column):
         return np.zeros(0, kind)
@@ -259,7 +259,7 @@ class _Dictionary:
         return len(self.values)
 
     def taken(self, positions: Array) -> Sequence[Any]:
-        # Not by `pa.array`, for the reason that `_numbers` gives.
+        # Without `pa.array`, because it imports pandas (see `_numbers`).
         buffers = [None, pa.py_buffer(np.ascontiguousarray(positions, np.int64))]
         places = pa.Array.from_buffers(pa.int64(), len(positions), buffers)
         found: list[Any] = self.values.take(places).to_pylist()
@@ -284,7 +284,7 @@ class _Ids:
         self._chunks.append(column.cast(pa.large_string()).cast(pa.large_binary()))
 
     def _hold_decoded(self, column: Any) -> None:
-        """Ask for their bytes, twice because they are sorted, before a dictionary is resolved."""
+        """Reserve the bytes of a decoded dictionary, twice because the ids are sorted."""
         size = column.nbytes
         if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
             lengths = pc.binary_length(column.dictionary).take(column.indices)
@@ -293,7 +293,7 @@ class _Ids:
 
     @property
     def column(self) -> Any:
-        """The ids as a column of Arrow, to be sent on."""
+        """The ids as an Arrow column."""
         return pa.chunked_array(self._chunks).cast(pa.large_string())
 
     def order(self, pointer: str) -> Array:
@@ -303,9 +303,9 @@ class _Ids:
         self._chunks = [ids]
         found: Array = order.to_numpy()
         if len(ids) > 1:
-            twins = pc.index(pc.equal(ids[1:], ids[:-1]), True).as_py()
-            if twins >= 0:
-                raise refuse(f"{pointer}/{found[twins + 1]}", "duplicate_id", DUPLICATE_ID)
+            equal = pc.index(pc.equal(ids[1:], ids[:-1]), True).as_py()
+            if equal >= 0:
+                raise refuse(f"{pointer}/{found[equal + 1]}", "duplicate_id", DUPLICATE_ID)
         return found
 
     def packed(self) -> Iterable[bytes]:
@@ -315,7 +315,7 @@ class _Ids:
 
 
 def _packed(ids: Any) -> bytes:
-    """Give each id with its length before it."""
+    """Return the ids, each after its length."""
     offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : ids.offset + len(ids) + 1]
     data = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
     lengths = np.diff(offsets).astype("<u4")

@@ -1,4 +1,4 @@
-"""Label arrays turned into codes, one for each item, without a Python object for any of them."""
+"""Convert label arrays to arrays of codes without a Python object for each item."""
 
 from array import array
 from collections.abc import Callable, Iterator
@@ -13,16 +13,16 @@ from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, kind_of,
 from rprime.evidence.numbers import MOST, raise_places
 
 DENSE_RANGE = 1 << 20
-"""Integers that lie within such a range are looked up in a table, others searched."""
+"""Largest range of integers that are looked up in a table; others are searched."""
 _ABSENT = np.uint32(2**32 - 1)
 PIECE = 1 << 16
-"""Items that are worked on at once: what comes of them fits into the caches of a processor."""
+"""Items in one piece, so that intermediate arrays fit into the processor's caches."""
 _BYTE_VALUES = 256
 
 
 @dataclass(frozen=True, eq=False)
 class Coded:
-    """Labels of items as codes.
+    """The labels of items as codes.
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class Coded:
 
 @dataclass(frozen=True)
 class Pointers:
-    """Where the label arrays and the declared labels stand, as JSON pointers."""
+    """JSON pointers to the label arrays and the declared labels."""
 
     true: str
     predicted: str
@@ -62,14 +62,14 @@ def coded(
     y_true, y_pred
         Arrays of equal length, all strings or all integers; null in ``y_pred`` is unclassified.
     declared
-        The classes in their order; None: those that occur, strings by code point and integers
-        by value.
+        The classes in their order; None: those that occur, strings sorted by code point and
+        integers by value.
     places
-        Where all three stand.
+        JSON pointers to all three.
     most
-        How many classes there may be.
+        Largest number of classes.
     without_booleans
-        Whether it is proven that there is no boolean among the labels.
+        Whether the labels are proven to hold no booleans.
     """
     true, predicted = _items(y_true, places.true), _items(y_pred, places.predicted)
     if len(true) != len(predicted):
@@ -84,7 +84,7 @@ def coded(
 
 
 def recoded(values: Array, codes: Array, *, reuse: bool = False) -> Array:
-    """Give ``codes[values]``, in the memory of the values where that may be used up."""
+    """Return ``codes[values]``; with `reuse`, overwrite the values if the types allow it."""
     if reuse and values.dtype == codes.dtype:
         for start in range(0, values.size, PIECE):
             part = values[start : start + PIECE]
@@ -94,7 +94,7 @@ def recoded(values: Array, codes: Array, *, reuse: bool = False) -> Array:
 
 
 def _translated(values: Array, codes: Array) -> Array:
-    """Give ``codes[values]``, of bytes without a look-up for each of them."""
+    """Return ``codes[values]``; bytes are translated without an index for each of them."""
     if codes.dtype != np.uint8 or codes.size > _BYTE_VALUES:
         return np.take(codes, values)
     shifted = _shifted(values, codes)
@@ -102,15 +102,15 @@ def _translated(values: Array, codes: Array) -> Array:
         return shifted
     if values.dtype != np.uint8:
         return np.take(codes, values)
-    # In a fifth of the time that numpy needs.
+    # Five times faster than numpy.
     table = bytes(codes) + bytes(_BYTE_VALUES - codes.size)
     return np.frombuffer(values.tobytes().translate(table), dtype=np.uint8)
 
 
 def _shifted(values: Array, codes: Array) -> Array | None:
-    """Give ``codes[values]`` where the codes, but for the first, ascend by one; else None.
+    """Return ``codes[values]`` if the codes after the first ascend by one; else None.
 
-    Integers from 0 or 1 on, the commonest of labels, have such codes.
+    Consecutive integers from 0 or 1, the most common labels, have such codes.
     """
     if codes.size <= 1 or (np.diff(codes[1:]) != 1).any():
         return None
@@ -123,7 +123,7 @@ def _shifted(values: Array, codes: Array) -> Array | None:
 
 
 def occurring(codes: Array, size: int) -> Array:
-    """Tell which of so many codes occur; some at a time, since counting widens them."""
+    """Find which of `size` codes occur, in pieces because counting widens them."""
     found = np.zeros(size, bool)
     for start in range(0, codes.size, PIECE):
         found |= np.bincount(codes[start : start + PIECE], minlength=size) > 0
@@ -131,7 +131,7 @@ def occurring(codes: Array, size: int) -> Array:
 
 
 def group_codes(groups: object, size: int, pointer: str) -> Array:
-    """Code the group of each item, in the order in which the groups appear.
+    """Code the group of each item; groups are numbered in the order of appearance.
 
     Parameters
     ----------
@@ -140,14 +140,14 @@ def group_codes(groups: object, size: int, pointer: str) -> Array:
     size
         Number of items.
     pointer
-        Where it stands.
+        JSON pointer to it.
     """
     found = _items(groups, pointer)
     if len(found) != size:
         detail = f"There are {len(found)} groups for {size} items; each item needs one."
         raise refuse(pointer, "wrong_length", detail)
     if set(map(type, found)) != {str} and not all(map(names.is_integer, found)):
-        raise InvalidEvidenceError(_misfits(found, pointer, null=False, like=found[0]))
+        raise InvalidEvidenceError(_mixed(found, pointer, null=False, like=found[0]))
     codes = _Codes()
     coded = np.fromiter(map(codes.__getitem__, found), np.uint32, size)
     if type(found[0]) is not str and max(map(abs, codes)) > MOST:
@@ -161,20 +161,20 @@ def group_codes(groups: object, size: int, pointer: str) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Raw:
-    """Codes into the distinct labels as they were sent, before these have names.
+    """Codes of the distinct labels as sent, before these are checked as names.
 
     Parameters
     ----------
     texts
-        The labels by code; None where a code stands for unclassified.
+        The labels by code; None for the code of unclassified items.
     true, predicted
         Shape (n,).
     places
-        Where both stand.
+        JSON pointers to both.
     rank
-        By what the classes are sorted; None: the codes ascend already.
+        Sort key of the classes; None: the codes ascend already.
     reuse
-        Whether the memory of both may be used up.
+        Whether both arrays may be overwritten.
     """
 
     texts: list[str | None]
@@ -185,7 +185,7 @@ class Raw:
     reuse: bool = False
 
     def declared(self, labels: tuple[str, ...]) -> Coded:
-        """Give the codes into declared classes."""
+        """Return the codes of declared classes."""
         present, found = self._present()
         positions = {name: code for code, name in enumerate(labels)}
         codes = np.full(len(self.texts), len(labels), dtype=np.uint32)
@@ -194,7 +194,7 @@ class Raw:
         return self._coded(labels, codes)
 
     def sorted(self, most: int) -> Coded:
-        """Give the codes into the classes that occur."""
+        """Return the codes of the classes that occur."""
         present, found = self._present()
         names.check_number(len(present), self.places.true, most)
         labels = names.distinct(found, self._place(present))
@@ -235,7 +235,7 @@ class Raw:
             raise_places(items[:1, None], place, "undeclared_label", detail)
 
     def _place(self, present: list[int]) -> names.Place:
-        """Give the function that finds where a label occurs first."""
+        """Return the function that finds the first place of a label."""
 
         def place(i: int) -> str:
             for raw, where in (
@@ -251,7 +251,7 @@ class Raw:
 
 
 class _Codes(dict[Any, int]):
-    """Codes in the order in which keys are first asked for."""
+    """Codes in the order in which keys are first looked up."""
 
     def __missing__(self, key: Any) -> int:  # noqa: ANN401 (a label)
         code = self[key] = len(self)
@@ -272,17 +272,17 @@ def _code_strings(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw
     codes = _Codes()
     true = _looked_up(y_true, codes)
     if true is None or set(map(type, codes)) != {str}:
-        raise InvalidEvidenceError(_misfits(y_true, places.true, null=False, like=""))
+        raise InvalidEvidenceError(_mixed(y_true, places.true, null=False, like=""))
     predicted = _looked_up(y_pred, codes)
     if predicted is None or not set(map(type, codes)) <= {str, type(None)}:
-        raise InvalidEvidenceError(_misfits(y_pred, places.predicted, null=True, like=""))
+        raise InvalidEvidenceError(_mixed(y_pred, places.predicted, null=True, like=""))
     return Raw(list(codes), true, predicted, places)
 
 
 def _looked_up(values: list[Any], codes: _Codes) -> Array | None:
     """Code values by a dictionary; None where one is an array or an object."""
     try:
-        # The fastest loop there is; it ends with a ValueError at the 257th distinct label.
+        # The fastest loop; it raises ValueError at the 257th distinct label.
         return np.frombuffer(bytes(map(codes.__getitem__, values)), dtype=np.uint8)
     except ValueError:
         return np.fromiter(map(codes.__getitem__, values), np.uint32, len(values))
@@ -304,7 +304,7 @@ def _code_integers(
 
 
 def _integers(values: list[Any], pointer: str, *, null: bool, without_booleans: bool) -> Array:
-    """Convert a list of integers; to float64 with NaN for null where `array` does not take it."""
+    """Convert a list of integers; to float64 with NaN for null if `array` refuses the list."""
     if without_booleans or bool not in set(map(type, values)):
         try:
             return np.frombuffer(bytes(values), dtype=np.uint8)
@@ -316,10 +316,10 @@ def _integers(values: list[Any], pointer: str, *, null: bool, without_booleans: 
             pass
     allowed = {int, float, type(None)} if null else {int, float}
     if not set(map(type, values)) <= allowed:
-        raise InvalidEvidenceError(_misfits(values, pointer, null=null, like=0))
+        raise InvalidEvidenceError(_mixed(values, pointer, null=null, like=0))
     numbers = np.array(values, dtype=np.float64)
     if (np.rint(numbers) != numbers)[~np.isnan(numbers)].any():
-        raise InvalidEvidenceError(_misfits(values, pointer, null=null, like=0))
+        raise InvalidEvidenceError(_mixed(values, pointer, null=null, like=0))
     return _bounded(numbers, pointer)
 
 
@@ -337,7 +337,7 @@ def _bounded(values: Array, pointer: str) -> Array:
 class _Distinct:
     """The distinct integers of the label arrays, ascending.
 
-    ``table`` gives the position of `value - values[0]` where the integers lie close together.
+    ``table`` holds the position of `value - values[0]` if the integers lie close together.
     """
 
     values: Array
@@ -345,7 +345,7 @@ class _Distinct:
 
     @classmethod
     def of(cls, *arrays: Array) -> "_Distinct":
-        """Find the distinct integers in arrays that may have NaN for unclassified."""
+        """Find the distinct integers of arrays in which NaN means unclassified."""
         whole = [_without_nan(values) for values in arrays]
         low = min(int(values.min()) for values in whole if values.size)
         high = max(int(values.max()) for values in whole if values.size)
@@ -358,7 +358,7 @@ class _Distinct:
         return cls(np.flatnonzero(present) + low, table)
 
     def positions(self, values: Array) -> Array:
-        """Give the position of every integer; the number of integers for NaN."""
+        """Return the position of every integer; for NaN, the number of distinct integers."""
         if values.dtype != np.float64:
             return self._found(values)
         missing = np.isnan(values)
@@ -384,10 +384,8 @@ def _offsets(values: Array, low: int) -> Array:
     return values if low == 0 else values.astype(np.int64) - low
 
 
-def _misfits(
-    values: list[Any], pointer: str, *, null: bool, like: object
-) -> Iterator[EvidenceFault]:
-    """Find the labels that are not of the kind of a given one."""
+def _mixed(values: list[Any], pointer: str, *, null: bool, like: object) -> Iterator[EvidenceFault]:
+    """Yield a fault for each label that is not of the wanted kind."""
     fits, wanted = (
         (names.is_string, "a string") if names.is_string(like) else (names.is_integer, "an integer")
     )

@@ -1,4 +1,4 @@
-"""Columns of items, gathered batch by batch into codes."""
+"""Columns of items, coded batch by batch."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -18,35 +18,35 @@ from rprime.evidence.vocabulary import Growing, Positions, Vocabulary, Where
 
 LABELS = ("y_true", "y_pred", "y_pred_baseline")
 NAMES = (*LABELS, "sample_weight", "item_id", "group")
-"""The columns that there can be, besides those of scores."""
+"""The allowed columns, besides those of scores."""
 LONGEST_LINE = 1 << 20
-"""Bytes of lines of a CSV that are parsed at once."""
+"""Bytes of the CSV lines that are parsed in one piece."""
 MATRIX = "y_score"
-"""The name of all scores in one array, where a body can have such."""
+"""The name of one array with all scores, in formats that allow it."""
 _MEMBERS = {"sample_weight": "sample_weight", "group": "groups"}
 _MOST_GROUPS = 2**32 - 2
 
 Hold = Callable[[int], None]
-"""Asks for bytes that are kept until the request ends; raises where there are none left."""
+"""Reserves bytes until the request ends; raises if none are left."""
 
 
-DUPLICATE_ID = "Two items have this id; each item needs its own."
+DUPLICATE_ID = "Two items have this id; each item needs its own id."
 
 
 class Identities(Protocol):
-    """The ids of items, distinct, one for each."""
+    """The distinct ids of all items."""
 
     def order(self, pointer: str) -> Array:
-        """Give the order of the ids by their UTF-8 bytes, and keep them in it.
+        """Sort the ids by their UTF-8 bytes and return the order.
 
         Raises
         ------
         InvalidEvidenceError
-            If two are equal.
+            If two ids are equal.
         """
 
     def packed(self) -> Iterable[bytes]:
-        """Give each id, its length before it in four bytes (little-endian), in large pieces."""
+        """Yield large pieces of the ids, each after its length in four little-endian bytes."""
 
 
 class _Gatherer(Protocol):
@@ -99,14 +99,14 @@ class _Groups:
         self._kept.extend(piece.coded(self._groups, where))
 
     def array(self, order: Array | None) -> Array:
-        # In the order in which they appear, as those of JSON are.
+        # In the order of appearance, as in JSON.
         values = self._kept.whole()
         values = values if order is None else values[order]
         size = len(self._groups.labels)
         first = np.full(size, values.size)
         for end in range(values.size, 0, -PIECE):
             start = max(end - PIECE, 0)
-            # Of several items of a group the last one written is the first.
+            # Written backwards, so that the first item of each group is written last.
             first[values[start:end][::-1]] = np.arange(start, end)[::-1]
         numbers = np.empty(size, np.uint32)
         numbers[np.argsort(first)] = np.arange(size)
@@ -119,15 +119,15 @@ class Columns:
     Parameters
     ----------
     columns_request
-        What is asked about them, with the declared classes.
+        The other members of the request, with the declared classes.
     most
-        How many classes there may be.
+        Largest number of classes.
     hold
-        Asked for the bytes that are kept.
+        Reserves the bytes of the columns.
     untyped
-        Whether texts may stand for integers.
+        Whether the format writes integers as texts.
     matrix
-        Whether the scores may be one array.
+        Whether one array may hold all scores.
     """
 
     def __init__(
@@ -158,11 +158,11 @@ class Columns:
         return isinstance(self._codes, Positions)
 
     def begin(self, columns: Iterable[str]) -> list[str]:
-        """Take the names of the columns; what is wrong with them is refused.
+        """Check the names of the columns.
 
         Returns
         -------
-        Those that are to be read.
+        The columns to read.
         """
         found = list(columns)
         self._check_names(found)
@@ -182,14 +182,14 @@ class Columns:
         known = ", ".join(f"`{name}`" for name in (*self._known, f"{PREFIX}<label>"))
         for place, name in enumerate(found, 1):
             if name not in self._known and not is_score(name):
-                detail = f"Column {place} has a name that is not known; columns are: {known}."
+                detail = f"Column {place} has an unknown name; columns are: {known}."
                 raise refuse("", "unknown_column", detail)
         if len(set(found)) < len(found):
-            detail = "A column stands there twice; keep one of the two."
+            detail = "Two columns have the same name; keep one of them."
             raise refuse("", "duplicate_column", detail)
         scored = [MATRIX in found, any(map(is_score, found))]
         if all(scored):
-            detail = f"The scores are in `{MATRIX}` or in columns of their own, not in both."
+            detail = f"Put the scores into `{MATRIX}` or into columns of their own, not both."
             raise refuse("", "several_kinds", detail)
         for name in ("y_true",) if any(scored) else ("y_true", "y_pred"):
             if name not in found:
@@ -197,7 +197,7 @@ class Columns:
                 raise refuse("", "missing_column", detail)
 
     def add(self, batch: Mapping[str, Piece]) -> None:
-        """Add items at the end of all columns."""
+        """Append items to all columns."""
         gatherers: Mapping[str, _Gatherer] = {**self._labels, **self._others}
         for name, gatherer in gatherers.items():
             gatherer.add(batch[name], self._rows)
@@ -211,23 +211,23 @@ class Columns:
             self._held = size
 
     def matrix(self, items: int, width: int) -> Array:
-        """Give the array for all scores, which the caller fills."""
+        """Return an array for all scores, which the caller fills."""
         self.hold(items * width * np.dtype(np.float64).itemsize)
         self._matrix = np.empty((items, width))
         return self._matrix
 
     def identify(self, ids: Identities) -> None:
-        """Take the ids of the items."""
+        """Set the ids of the items."""
         self._ids = ids
 
     def beside(self) -> "Predictions":
-        """Give what reads other predictions for the items from a body of their own."""
+        """Return the reader of another body with other predictions for the items."""
         return Predictions(self._question, self._codes, self.hold)
 
     def take(self, predictions: "Predictions") -> None:
-        """Take other predictions for the items, from a body of their own, as the baseline."""
+        """Use the predictions of another body as the baseline."""
         if self._ids is not None:
-            detail = "The items have ids: give the baseline `item_id` and `y_true`, too."
+            detail = "The items have ids, so the baseline needs `item_id` and `y_true`, too."
             raise refuse("/baseline", "no_id", detail)
         if predictions.size != self._rows:
             detail = f"It has {predictions.size} items and the candidate {self._rows}."
@@ -235,9 +235,9 @@ class Columns:
         self._labels["y_pred_baseline"] = predictions.column
 
     def document(self) -> Document:
-        """Give the request, with the columns in the place of the arrays of JSON."""
+        """Return the request, with the columns in place of the JSON arrays."""
         if not self._rows:
-            raise refuse("/y_true", "empty", "There is no item; there is nothing to evaluate.")
+            raise refuse("/y_true", "empty", "There are no items, so there is nothing to evaluate.")
         order = None if self._ids is None else self._ids.order("/item_id")
         if order is not None:
             for column in self._labels.values():
@@ -261,7 +261,7 @@ class Columns:
         return document
 
     def _scored(self, order: Array | None) -> dict[str, object]:
-        """Give the scores, and the labels that their columns name where the request does not."""
+        """Return the scores, and the labels of their columns if the request has none."""
         if self._matrix is not None:
             return {MATRIX: self._matrix if order is None else ordered(self._matrix, order)}
         if self._scores is None:
@@ -273,12 +273,12 @@ class Columns:
 
 
 class Predictions(Columns):
-    """The column `y_pred` of another body, about the items of a first one.
+    """The column `y_pred` of a second body for the items of the first one.
 
     Parameters
     ----------
     columns_request, codes, hold
-        Of the first one: its labels have the same codes here.
+        Those of the first body: labels have the same codes here.
     """
 
     def __init__(
@@ -290,15 +290,17 @@ class Predictions(Columns):
         self.size = 0
 
     def begin(self, columns: Iterable[str]) -> list[str]:
-        """Take the names of the columns; what is wrong with them is refused."""
+        """Check the names of the columns."""
         found = list(columns)
         if found != ["y_pred"]:
-            detail = "Without `y_true` a baseline is the column `y_pred` alone, for the same items."
+            detail = (
+                "Without `y_true`, a baseline has the column `y_pred` alone, for the same items."
+            )
             raise refuse("/baseline", "unknown_column", detail)
         return found
 
     def add(self, batch: Mapping[str, Piece]) -> None:
-        """Add items at the end."""
+        """Append items."""
         self.column.add(batch["y_pred"], self.size)
         self.size += batch["y_pred"].values.size
 
@@ -308,12 +310,12 @@ _OWN = ("y_true", "y_pred", "y_score", "sample_weight", "groups", "confusion_mat
 
 @dataclass(frozen=True, eq=False)
 class ColumnsRequest:
-    """What is asked about columns: the other members of the request.
+    """The members of a request besides its columns.
 
     Parameters
     ----------
     document
-        Without arrays of items.
+        The request, without arrays of items.
     positions
         Whether the labels of the items are positions in the declared classes.
     """
@@ -323,7 +325,7 @@ class ColumnsRequest:
 
     @classmethod
     def of(cls, document: Document) -> "ColumnsRequest":
-        """Take what is meant for the reader out of a request.
+        """Take the members that the reader needs out of a request.
 
         Raises
         ------
@@ -338,23 +340,23 @@ class ColumnsRequest:
         if type(positions) is not bool:
             raise refuse("/codes", "bool_type", "`codes` is true or false.")
         if positions and not isinstance(document.arrays.get("labels"), list):
-            detail = "With `codes` a label is a position in `labels`; give them."
+            detail = "With `codes`, a label is a position in `labels`, which are missing."
             raise refuse("/labels", "required", detail)
         return cls(document, positions)
 
     def codes(self, most: int, *, untyped: bool) -> Vocabulary | Positions:
-        """Give what codes the labels."""
+        """Return the coder of the labels."""
         if self.positions:
             return Positions(len(self.document.arrays["labels"]))
         return Vocabulary(most, "/y_true", untyped=untyped)
 
     def declared(self, most: int) -> tuple[str, ...] | None:
-        """Give the declared classes; None if there are none."""
+        """Return the declared classes; None if there are none."""
         given = self.document.arrays.get("labels")
         return None if given is None else names.declared(given, "/labels", most)
 
     def check(self, found: list[str]) -> None:
         """Refuse a second baseline."""
         if "y_pred_baseline" in found and "baseline" in self.document.names:
-            detail = "The column `y_pred_baseline` is the baseline; name one of the two."
+            detail = "The column `y_pred_baseline` is a baseline, too; send one of the two."
             raise refuse("/baseline", "several_kinds", detail)

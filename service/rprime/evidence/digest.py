@@ -1,4 +1,4 @@
-"""Fingerprints: which test set it was, and which evidence."""
+"""Digests that identify test sets and evidence."""
 
 import hashlib
 from collections.abc import Sequence
@@ -24,7 +24,7 @@ def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identit
     true
         Shape (n,), codes into the labels.
     identities
-        The ids of the items, where they have some: the items are in the order of their ids then.
+        The ids of the items, if they have some; the items are then in the order of their ids.
 
     Returns
     -------
@@ -57,7 +57,7 @@ def evidence_digest(
     identities: Identities | None = None,
     scores: Array | None = None,
 ) -> str:
-    """Identify evidence by what was read from it, whatever it was encoded in.
+    """Identify evidence by its content, independent of its encoding.
 
     Returns
     -------
@@ -98,7 +98,7 @@ def _parts(table: ConfusionTable, items: Items | None) -> list[tuple[str, Array 
 
 
 def _packed(values: Array) -> Array:
-    """Give non-negative numbers in the smallest little-endian type that holds them exactly."""
+    """Convert non-negative numbers to the smallest little-endian type that holds them exactly."""
     largest = values.max(initial=0)
     if largest < _BEYOND_INTEGERS:
         kind = np.min_scalar_type(int(largest)).newbyteorder("<")

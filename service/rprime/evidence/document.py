@@ -1,4 +1,4 @@
-"""A JSON body, with the heavy arrays taken out of it."""
+"""Parse a JSON body and take its large arrays out."""
 
 import json
 from dataclasses import dataclass, field
@@ -23,12 +23,12 @@ ARRAYS = (
     "cell_weights",
     "kappa_weights",
 )
-"""Names of the arrays that never reach Pydantic."""
+"""Names of the arrays that bypass Pydantic."""
 
 
 @dataclass
 class Document:
-    """A JSON object and the heavy arrays that stood in it.
+    """A JSON object and the large arrays that were taken out of it.
 
     Parameters
     ----------
@@ -37,14 +37,14 @@ class Document:
     arrays
         The arrays by name, as parsed and unchecked.
     names
-        Of all its members, in their order.
+        Names of all its members, in their order.
     pointer
-        Where the object stands in the body.
+        JSON pointer to the object in the body.
     inner
-        The objects in it that have arrays of their own, which are not in ``rest`` either.
+        The objects in it with arrays of their own; they are not in ``rest`` either.
     without_booleans
-        Whether it is proven that no array holds `true` or `false`, which Python would take for
-        1 and 0. Where it is not, every element has to be looked at.
+        Whether the arrays are proven to hold no `true` or `false`, which Python would take for
+        1 and 0. If not, every element has to be checked.
     """
 
     rest: dict[str, Any]
@@ -55,12 +55,12 @@ class Document:
     without_booleans: bool = False
 
     def all_arrays(self) -> list[Any]:
-        """Give the arrays, those of the inner objects included."""
+        """Return all arrays, including those of the inner objects."""
         within = (array for part in self.inner.values() for array in part.arrays.values())
         return [*self.arrays.values(), *within]
 
     def settle(self, *, without_booleans: bool) -> None:
-        """Remove what stands in the place of the arrays, here and in the inner objects."""
+        """Remove the placeholders of the arrays, here and in the inner objects."""
         self.without_booleans = without_booleans
         for name in self.arrays:
             del self.rest[name]
@@ -78,34 +78,34 @@ def parse(body: bytes, depth: int = 8, inner: tuple[str, ...] = ("baseline",)) -
     depth
         Deepest nesting allowed.
     inner
-        Names under which objects with arrays of their own may stand.
+        Names of members that may be objects with arrays of their own.
 
     Raises
     ------
     UnreadableBodyError
-        If it is no JSON, or nested too deeply.
+        If it is not JSON, or nested too deeply.
     InvalidEvidenceError
-        If it is no object, or an object in it has a name twice.
+        If it is not an object, or an object in it has a name twice.
     """
     return _parse(body, depth, None, inner)[0]
 
 
 def parse_batch(body: bytes, most: int, depth: int = 8) -> tuple[Document, list[Document]]:
-    """Parse a JSON object that holds objects under the name ``requests``.
+    """Parse a JSON object with an array ``requests`` of objects.
 
     Parameters
     ----------
     body
         UTF-8.
     most
-        How many objects there may be.
+        Largest number of objects.
     depth
         Deepest nesting allowed, the outer object included.
 
     Returns
     -------
-    The outer object without ``requests``, and the objects. Their pointers are empty: each is
-    answered on its own.
+    The outer object without ``requests``, and the objects. Their pointers are empty, because
+    each gets its own answer.
     """
     outer, *requests = _parse(body, depth, most, ("baseline",))
     return outer, requests
@@ -149,9 +149,9 @@ def _requests(content: dict[str, Any], most: int) -> list[dict[str, Any]]:
 
 
 def _lift(content: dict[str, Any], inner: tuple[str, ...], pointer: str = "") -> Document:
-    """Take the arrays out, leaving a 0 in the place of each.
+    """Take the arrays out, leaving a 0 in place of each.
 
-    Inner objects have none within them: a deep nest of them cannot exhaust the stack.
+    Inner objects cannot nest, so deep nesting cannot exhaust the stack.
     """
     names = [name for name in ARRAYS if name in content]
     if isinstance(content.get("kappa_weights"), str):
@@ -183,8 +183,8 @@ def _parts(whole: dict[str, Any] | list[Any]) -> list[Any]:
 def _check_names(body: bytes, skeleton: bytes, arrays: list[Any]) -> None:
     """Refuse an object that has a name twice: the parser would silently keep the last.
 
-    Every name is followed by a colon, so a body with no more colons than what was parsed has no
-    name twice. Only where an escaped colon could hide one is the body parsed again.
+    Every name is followed by a colon, so a body with no more colons than the parsed content has
+    no name twice. The body is parsed again only if an escaped colon could hide one.
     """
     parsed = skeleton.count(b":")
     escaped = b"\\" in body and b"\\u003" in body
@@ -194,7 +194,7 @@ def _check_names(body: bytes, skeleton: bytes, arrays: list[Any]) -> None:
         if escaped or body.count(b":") > parsed + orjson.dumps(arrays).count(b":"):
             json.loads(body, object_pairs_hook=_distinct)
     except (RecursionError, orjson.JSONEncodeError):
-        # Both write and read less deep nests than `orjson.loads` does.
+        # Python's `json` and `orjson.dumps` allow less nesting than `orjson.loads`.
         raise UnreadableBodyError("The body is nested too deeply.") from None
 
 
@@ -207,8 +207,8 @@ def _distinct(pairs: list[tuple[str, Any]]) -> None:
 def _without_booleans(body: bytes, skeleton: bytes) -> bool:
     """Prove by the letters r and s, which no number has, that the arrays hold no booleans.
 
-    An escape could be an r or s that is in the skeleton but not in the body, so where there is a
-    backslash nothing is proven.
+    An escape could be an r or s of the skeleton that is not in the body, so a backslash prevents
+    the proof.
     """
     return b"\\" not in body and not any(
         _has_more(body, letter, skeleton.count(letter)) for letter in (b"r", b"s")
@@ -216,7 +216,7 @@ def _without_booleans(body: bytes, skeleton: bytes) -> bool:
 
 
 def _has_more(body: bytes, mark: bytes, times: int) -> bool:
-    """Whether a mark occurs more than so many times; `find` is 15 times faster than `count`."""
+    """Whether a mark occurs more than `times` times; `find` is 15 times faster than `count`."""
     place = -1
     for _ in range(times + 1):
         place = body.find(mark, place + 1)

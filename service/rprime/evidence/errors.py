@@ -1,11 +1,11 @@
-"""What is wrong with evidence, and where."""
+"""The errors of evidence, with their places."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import islice
 
 MOST_FAULTS = 20
-"""As many places as an answer names."""
+"""Most places that an answer names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class EvidenceFault:
     code
         The rule, for programs.
     detail
-        The rule and the mend, for people.
+        The rule and how to fix it, for people.
     """
 
     pointer: str
@@ -28,23 +28,25 @@ class EvidenceFault:
 
 
 class UnreadableBodyError(ValueError):
-    """The bytes are not what their content type says."""
+    """The bytes do not match their content type."""
 
 
 class TooLargeError(ValueError):
-    """The bytes hold more than is read of a body, once they are inflated."""
+    """The decompressed columns exceed the limit."""
 
     def __init__(self, most: int) -> None:
-        super().__init__(f"The columns of the body have more than {most} bytes, inflated.")
+        super().__init__(
+            f"The columns of the body have more than {most} bytes after decompression."
+        )
 
 
 class InvalidEvidenceError(ValueError):
-    """The bytes were read, but what they say cannot be evaluated.
+    """The body can be read, but not evaluated.
 
     Parameters
     ----------
     faults
-        At least one; only the first 20 are kept.
+        At least one; only the first 20 are stored.
     """
 
     def __init__(self, faults: Iterable[EvidenceFault]) -> None:
@@ -53,12 +55,12 @@ class InvalidEvidenceError(ValueError):
 
 
 def refuse(pointer: str, code: str, detail: str) -> InvalidEvidenceError:
-    """Make the error for a single fault."""
+    """Return the error for a single fault."""
     return InvalidEvidenceError([EvidenceFault(pointer, code, detail)])
 
 
 def kind_of(value: object) -> str:
-    """Name the JSON type of a value, for a message that must not repeat the value."""
+    """Return the name of a value's JSON type, for messages that must not repeat the value."""
     return _KINDS.get(type(value), "a number")
 
 

@@ -1,4 +1,4 @@
-"""Formats of bodies and files of columns: the registry from which everything else follows."""
+"""The registry of the column formats of bodies and files."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -22,19 +22,19 @@ class BodyFormat:
     Parameters
     ----------
     title
-        What a body of it is called.
+        Name of the format, for people.
     media_type
-        By which a request names it.
+        Content type of a request body.
     suffixes
-        By which a file is recognised.
+        File name suffixes that identify the format.
     read
-        Reads a body into columns; it takes no more bytes than the last parameter says.
+        Reads a body into columns; its last parameter limits the bytes.
     is_spooled
-        Whether it is read at its end first, so that it has to be put into a file.
+        Whether reading begins at the end of the body, which then needs a file.
     has_types
-        Whether integers are told from strings.
+        Whether integers differ from strings.
     has_matrix
-        Whether all scores can be one array.
+        Whether one array can hold all scores.
     """
 
     title: str
@@ -105,16 +105,16 @@ SUFFIXES: Mapping[str, Kind] = {
 
 @dataclass(frozen=True)
 class Bounds:
-    """What a body may cost.
+    """Limits of a body.
 
     Parameters
     ----------
     classes
-        How many there may be.
+        Largest number of classes.
     inflated
-        Bytes of its columns.
+        Most bytes of the columns after decompression.
     depth
-        Deepest nesting of the request that comes beside it.
+        Deepest nesting of the JSON request that accompanies the body.
     """
 
     classes: int
@@ -123,19 +123,19 @@ class Bounds:
 
 
 def ask(request: bytes, bounds: Bounds) -> ColumnsRequest:
-    """Read what is asked about the columns of a body.
+    """Read the JSON request that accompanies columns.
 
     Parameters
     ----------
     request
         The other members of the request, a JSON object; b"" for none.
     bounds
-        What it may cost.
+        Limits of the request.
 
     Raises
     ------
     UnreadableBodyError, InvalidEvidenceError
-        If it is no JSON object, or has evidence of its own.
+        If it is not a JSON object, or has evidence of its own.
     """
     return ColumnsRequest.of(parse(request or b"{}", bounds.depth))
 
@@ -149,29 +149,29 @@ def read_columns(
     *,
     predictions: tuple[Kind, IO[bytes]] | None = None,
 ) -> Document:
-    """Read the columns of a body as they come in.
+    """Read the columns of a body while it arrives.
 
     Parameters
     ----------
     kind
-        Of the body.
+        Format of the body.
     body
-        Need not be seekable: what has to be is put into a temporary file first.
+        It need not be seekable: formats that seek are copied into a temporary file first.
     columns_request
-        What is asked about them.
+        The JSON request that accompanies the columns.
     bounds
-        What it may cost.
+        Limits of the body.
     hold
-        Asked for the bytes that are kept.
+        Reserves the bytes of the columns.
     predictions
-        A second body with other predictions for the same items, which are the baseline.
+        A second body with the baseline's predictions for the same items.
 
     Raises
     ------
     UnreadableBodyError
-        If the body is not of that kind.
+        If the body does not have that format.
     InvalidEvidenceError
-        If what it says cannot be evaluated.
+        If the columns cannot be evaluated.
     """
     kinds = (kind,) if predictions is None else (kind, predictions[0])
     untyped = not all(FORMATS[one].has_types for one in kinds)
@@ -199,17 +199,17 @@ def _read(kind: Kind, body: IO[bytes], columns: Columns, bounds: Bounds) -> None
 
 @contextmanager
 def _arrow_errors(what: str) -> Iterator[None]:
-    """Turn what pyarrow raises into errors of the body."""
+    """Convert errors of pyarrow to errors of the body."""
     import pyarrow as pa  # noqa: PLC0415 (it takes time to import)
 
     try:
         yield
-    except MemoryError:  # which is pyarrow's own, too, but says nothing of the format
+    except MemoryError:  # pyarrow's own error is one, too, but is no fault of the format
         raise
     except (pa.ArrowException, UnicodeDecodeError):  # the latter in the names of columns
-        raise UnreadableBodyError(f"The body is no valid {what}.") from None
+        raise UnreadableBodyError(f"The body is not a valid {what}.") from None
     except OSError as error:
-        # Arrow's own have no number.
+        # Errors of Arrow have no errno.
         if error.errno is not None:
             raise
         raise UnreadableBodyError(f"The body is no valid {what}.") from None

@@ -13,18 +13,18 @@ from rprime.evidence.vocabulary import NO_LABEL, Growing, Names, Positions, Voca
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Some items of a column.
+    """A piece of a column.
 
     Parameters
     ----------
     values
         Integers or other numbers; or positions in ``names``.
     missing
-        Which of them are null; None: none is.
+        Which of the items are null; None: none of them.
     names
         The distinct labels.
     texts
-        The labels themselves, in place of all this.
+        The labels themselves, instead of the other three.
     """
 
     values: Array
@@ -33,7 +33,7 @@ class Piece:
     texts: list[str] | None = None
 
     def coded(self, codes: "Vocabulary | Positions", where: Where) -> Array:
-        """Give the codes of the labels."""
+        """Return the codes of the labels."""
         missing, values = self._whole(where)
         if missing is not None and not where.null:
             where.refuse(missing, "no_label", NO_LABEL)
@@ -43,11 +43,11 @@ class Piece:
             if self.names is not None:
                 return codes.of_positions(values, self.names, missing, where)
         elif self.names is not None or self.texts is not None:
-            raise refuse(where.pointer, "not_codes", "With `codes` a label is an integer.")
+            raise refuse(where.pointer, "not_codes", "With `codes`, a label is an integer.")
         return codes.of_integers(values, missing, where)
 
     def _whole(self, where: Where) -> tuple[Array | None, Array]:
-        """Give what is missing, and the values as integers: 2.0 is one, NaN is missing."""
+        """Return which values are missing, and all as integers: 2.0 is one, NaN is missing."""
         if self.values.dtype.kind != "f":
             return self.missing, self.values
         missing = np.isnan(self.values)
@@ -59,7 +59,7 @@ class Piece:
         return missing if missing.any() else None, values.astype(np.int64)
 
 
-_NO_INTEGER = "A label that is a number is an integer from -(2^53-1) to 2^53-1."
+_NO_INTEGER = "A number as a label must be an integer from -(2^53-1) to 2^53-1."
 
 
 class CodedColumn:
@@ -68,9 +68,9 @@ class CodedColumn:
     Parameters
     ----------
     codes
-        What its codes mean; shared by all the columns of labels.
+        The coder, shared by all columns of labels.
     pointer
-        Where it stands.
+        JSON pointer to the column.
     null
         Whether items without a label are allowed.
     """
@@ -83,21 +83,21 @@ class CodedColumn:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that it takes."""
+        """Bytes of memory."""
         return self._kept.nbytes
 
     def add(self, piece: Piece, row: int) -> None:
-        """Add items at the end."""
+        """Append items."""
         where = Where(self._where.pointer, row, self._where.null)
         self._kept.extend(piece.coded(self.codes, where))
 
     @property
     def values(self) -> Array:
-        """The codes of all items; nothing can be added any more."""
+        """Return the codes of all items; none can be appended afterwards."""
         return self._kept.whole()
 
     def sort(self, order: Array) -> None:
-        """Bring the items into an order."""
+        """Reorder the items."""
         ordered = Growing(self.values.dtype)
         ordered.extend(self.values[order])
         self._kept = ordered
@@ -110,18 +110,18 @@ def combined(
     places: Pointers,
     most: int,
 ) -> Coded:
-    """Give two columns the codes of the classes; it uses their memory up, unless it is shared.
+    """Recode two columns by the classes, overwriting them unless their memory is shared.
 
     Parameters
     ----------
     true, predicted
-        Of one body.
+        Columns of one body.
     declared
         The classes in their order; None: those that occur.
     places
-        Where everything stands.
+        JSON pointers to the columns and the labels.
     most
-        How many classes there may be.
+        Largest number of classes.
     """
     codes = true.codes
     if isinstance(codes, Positions):
@@ -129,7 +129,7 @@ def combined(
         return Coded(declared, true.values, predicted.values)
     texts = codes.texts
     if true.shared:
-        # Some labels may be those of the other predictions alone.
+        # Some labels may occur only in the other predictions.
         occurs = occurring(true.values, len(texts)) | occurring(predicted.values, len(texts))
         texts = [text if here else None for text, here in zip(texts, occurs, strict=True)]
     kept = [

@@ -1,4 +1,4 @@
-"""The options that are matrices of the size of the table."""
+"""Read the options that are matrices: costs, cell weights and kappa weights."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from rprime.evidence.document import Document
 
 
 def read_matrices(document: Document, k: int) -> dict[str, Array]:
-    """Read the options that are matrices of the size of the table."""
+    """Read the options that are matrices for k classes."""
     found = {}
     for name, quantity in (
         ("cost", numbers.COST),
@@ -19,7 +19,7 @@ def read_matrices(document: Document, k: int) -> dict[str, Array]:
         if rows is not None:
             pointer = f"{document.pointer}/{name}"
             given = numbers.lists(rows, pointer)
-            # The cost has a further column where it prices unclassified items.
+            # The cost may have a further column, for unclassified items.
             width = k + 1 if name == "cost" and len(given[0]) == k + 1 else k
             found[name] = numbers.matrix(
                 given, pointer, quantity, (k, width), without_booleans=document.without_booleans
@@ -31,5 +31,5 @@ def read_matrices(document: Document, k: int) -> dict[str, Array]:
 
 def _check_diagonal(weights: Array, pointer: str) -> None:
     bad = np.repeat(np.flatnonzero(np.diagonal(weights))[:, None], 2, axis=1)
-    detail = "Weights of disagreement are 0 on the diagonal, where there is agreement."
+    detail = "Disagreement weights must be 0 on the diagonal, which is agreement."
     numbers.raise_places(bad, pointer, "not_zero", detail)

@@ -1,4 +1,4 @@
-"""Class names: what is allowed, and when two are the same."""
+"""Check and normalise class names."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ from rprime.evidence.numbers import MOST
 _HIDDEN = re.compile(rf"[{HIDDEN}\ud800-\udfff]")
 
 Place = Callable[[int], str]
-"""The JSON pointer of the label with a number; asked for only where there is a fault."""
+"""Returns the JSON pointer of the label with a number; called only for faults."""
 
 RULE = (
     f"A class name has 1 to {LONGEST_NAME} characters, not only spaces, none of them a control, "
@@ -26,7 +26,7 @@ INTEGER_RULE = "An integer label lies between -(2^53-1) and 2^53-1."
 
 @lru_cache(maxsize=64)
 def numbered(k: int) -> tuple[str, ...]:
-    """Give the names "0", "1", ... of classes that have none."""
+    """Return the names "0", "1", ... for classes without names."""
     return tuple(map(str, range(k)))
 
 
@@ -36,11 +36,11 @@ def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
     Parameters
     ----------
     labels
-        An array of strings, or of integers that stand for their decimal text.
+        An array of strings, or of integers, whose decimal texts are the names.
     pointer
-        Where it stands.
+        JSON pointer to it.
     most
-        How many classes there may be.
+        Largest number of classes.
 
     Returns
     -------
@@ -58,7 +58,9 @@ def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
 def check_number(k: int, pointer: str, most: int) -> None:
     """Refuse more classes than the limit."""
     if k > most:
-        raise refuse(pointer, "too_many_classes", f"There are {k} classes; at most {most} can be.")
+        raise refuse(
+            pointer, "too_many_classes", f"There are {k} classes; at most {most} are allowed."
+        )
 
 
 def distinct(labels: Sequence[str], place: Place) -> tuple[str, ...]:
@@ -67,18 +69,18 @@ def distinct(labels: Sequence[str], place: Place) -> tuple[str, ...]:
     Parameters
     ----------
     labels
-        As sent.
+        The names as sent.
     place
-        Where each stands.
+        Returns the JSON pointer of each.
     """
     names = normalised(labels, place)
     if len(set(names)) < len(names):
-        raise InvalidEvidenceError(_twins(names, place))
+        raise InvalidEvidenceError(_duplicates(names, place))
     return tuple(names)
 
 
 def normalised(labels: Sequence[str], place: Place) -> list[str]:
-    """Check names and give them in NFC and without surrounding white space."""
+    """Check names and return them in NFC and without surrounding white space."""
     whole = "".join(labels)
     names = list(map(str.strip, labels))
     if not all(names) or max(map(len, labels)) > LONGEST_NAME or _HIDDEN.search(whole):
@@ -109,7 +111,7 @@ def _forbidden(labels: Sequence[str], place: Place) -> Iterator[EvidenceFault]:
 
 
 def _mixed(labels: list[object], pointer: str) -> Iterator[EvidenceFault]:
-    # What the first one is, all have to be.
+    # The type of the first label decides.
     fits = is_integer if is_integer(labels[0]) else is_string
     for i, label in enumerate(labels):
         if not fits(label):
@@ -122,13 +124,13 @@ def is_string(label: object) -> bool:
     return isinstance(label, str)
 
 
-def _twins(names: list[str], place: Place) -> Iterator[EvidenceFault]:
+def _duplicates(names: list[str], place: Place) -> Iterator[EvidenceFault]:
     first: dict[str, int] = {}
     for i, name in enumerate(names):
         if name in first:
             detail = (
                 f"The same class as at {place(first[name])}, once both are in Unicode form NFC "
-                "and without surrounding spaces. Use one spelling."
+                "and without surrounding spaces. Use a single spelling."
             )
             yield EvidenceFault(place(i), "twin_labels", detail)
         first.setdefault(name, i)

@@ -1,4 +1,4 @@
-"""NPZ: arrays of numpy in an archive, read piece by piece and never unpickled."""
+"""Read NPZ archives of numpy arrays piece by piece, never unpickling."""
 
 import os
 import zipfile
@@ -21,15 +21,15 @@ from rprime.evidence.numbers import raise_places
 from rprime.evidence.score_columns import is_score
 
 ROWS = 1 << 16
-"""Items that are coded at once."""
+"""Items that are coded in one piece."""
 _SUFFIX = ".npy"
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _END = Struct("<4s4H2LH")
 _END_MARK = b"PK\5\6"
 _LARGE_MARK, _LARGE_SIZE = b"PK\6\7", 20
-"""What stands before the end of an archive of more than 4 GiB or 65 535 members."""
+"""Size of the locator before the end of an archive of more than 4 GiB or 65 535 members."""
 _COPIES = 2
-"""Of the ids, while they are sorted."""
+"""Copies of the ids in memory during sorting."""
 _LONGEST_TAIL = _END.size + (1 << 16)
 MOST_DIRECTORY = 1 << 20
 _LONGEST = 512
@@ -44,26 +44,26 @@ def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
     file
         Seekable.
     columns
-        Where the items go.
+        The columns that receive the items.
     most
-        Bytes that the arrays may have, inflated.
+        Most bytes of the arrays after decompression.
     """
     _check_directory(file)
     try:
         with zipfile.ZipFile(file) as archive:
             _read(archive, columns, most)
     except _BROKEN:
-        raise UnreadableBodyError("The body is no archive of plain arrays.") from None
+        raise UnreadableBodyError("The body is not an archive of plain arrays.") from None
 
 
 # Encrypted members raise a RuntimeError, unknown flags a NotImplementedError.
 _BROKEN = (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, UnicodeDecodeError)
-# The header is a literal of Python: whatever its tokenizer, parser and evaluation raise.
+# The header is a Python literal: these are the errors of its tokenizer, parser and evaluation.
 _NO_HEADER = (ValueError, SyntaxError, TokenError, TypeError, MemoryError, RecursionError)
 
 
 def _check_directory(file: IO[bytes]) -> None:
-    """Refuse an archive of many members before there is an object for each of them."""
+    """Refuse an archive of too many members before building an object for each."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(size - _LONGEST_TAIL, 0))
     tail = file.read()
@@ -71,7 +71,7 @@ def _check_directory(file: IO[bytes]) -> None:
     if not tail.startswith(_END_MARK, max(end, 0)):
         end = tail.rfind(_END_MARK)
     if end < 0 or len(tail) < end + _END.size:
-        return  # which is no archive
+        return  # not an archive
     large = tail.startswith(_LARGE_MARK, max(end - _LARGE_SIZE, 0))
     if large or _END.unpack_from(tail, end)[5] > MOST_DIRECTORY:
         raise UnreadableBodyError("The archive has more members than there are columns.")
@@ -80,15 +80,15 @@ def _check_directory(file: IO[bytes]) -> None:
 def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
     members = {member.filename.removesuffix(_SUFFIX): member for member in archive.infolist()}
     names = columns.begin([m.filename.removesuffix(_SUFFIX) for m in archive.infolist()])
-    # What the directory says is what is read at most, so that no bomb goes off.
+    # No more is read than the directory says, so zip bombs have no effect.
     if sum(member.file_size for member in members.values()) > most:
         raise TooLargeError(most)
-    # A directory can point before the beginning of the file, too.
+    # A directory can also point before the beginning of the file.
     if any(
         member.compress_type not in _METHODS or member.header_offset < 0
         for member in members.values()
     ):
-        raise UnreadableBodyError("The body is no archive that numpy writes.")
+        raise UnreadableBodyError("The body is not an archive as numpy writes it.")
     with ExitStack() as opened:
         arrays = {
             name: _Member.of(opened.enter_context(archive.open(members[name])), name)
@@ -134,25 +134,25 @@ class _Member:
     @classmethod
     def of(cls, stream: IO[bytes], name: str) -> "_Member":
         try:
-            # Other versions are those of headers that fill more than 64 KiB.
+            # Other versions are for headers of more than 64 KiB.
             if npy.read_magic(stream) != (1, 0):
-                raise ValueError  # what numpy raises where there is no header
+                raise ValueError  # as numpy does without a header
             shape, by_columns, kind = npy.read_array_header_1_0(stream)
             if min(shape, default=0) < 0:
                 raise ValueError
         except _NO_HEADER:
-            raise UnreadableBodyError("The body is no archive of plain arrays.") from None
+            raise UnreadableBodyError("The body is not an archive of plain arrays.") from None
         pointer = f"/{MATRIX if is_score(name) else name}"
         numeric = name in {"sample_weight", MATRIX} or is_score(name)
         if kind.kind not in "iuf" and (numeric or kind.kind != "U" or kind.itemsize > _LONGEST):
             what = "numbers" if numeric else "integers or strings"
-            detail = f"The array holds something else than {what}; pickles are never read."
+            detail = f"The array must hold {what}; pickles are never read."
             raise refuse(pointer, "column_type", detail)
         if name == MATRIX and len(shape) == len(("items", "classes")) and shape[1]:
             return cls(stream, kind, shape[0], shape[1], by_columns=by_columns)
         if len(shape) != 1:
             what = "one of the items and one of the classes" if name == MATRIX else "of the items"
-            raise refuse(pointer, "wrong_shape", f"The array needs its dimensions: {what}.")
+            raise refuse(pointer, "wrong_shape", f"The array must have these dimensions: {what}.")
         return cls(stream, kind, shape[0])
 
     def piece(self, rows: int) -> Piece:
@@ -163,7 +163,7 @@ class _Member:
         return Piece(np.empty(rows, np.uint8), texts=values.tolist())
 
     def fill(self, scores: Array) -> None:
-        """Read all items into an array, piece by piece, rows or columns first as they come."""
+        """Read all items into an array piece by piece, in row or column order as stored."""
         for part in scores.T if self.by_columns else (scores.reshape(-1),):
             for start in range(0, part.size, ROWS):
                 room = part[start : start + ROWS]
@@ -192,11 +192,11 @@ class _Ids:
             room[:] = values
 
     def order(self, pointer: str) -> Array:
-        # By code points, which is the order of the UTF-8 bytes.
+        # By code point, the same order as by UTF-8 bytes.
         order = np.argsort(self._ids, kind="stable")
         self._ids = self._ids[order]
-        twins = np.flatnonzero(self._ids[1:] == self._ids[:-1])
-        raise_places(order[twins[:1, None] + 1], pointer, "duplicate_id", DUPLICATE_ID)
+        equal = np.flatnonzero(self._ids[1:] == self._ids[:-1])
+        raise_places(order[equal[:1, None] + 1], pointer, "duplicate_id", DUPLICATE_ID)
         return order
 
     def packed(self) -> Iterable[bytes]:

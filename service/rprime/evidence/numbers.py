@@ -1,4 +1,4 @@
-"""Arrays of numbers: checked and converted without looking at single elements in Python."""
+"""Check and convert arrays of numbers without a Python loop over the elements."""
 
 from array import array
 from collections.abc import Iterator, Sequence
@@ -12,19 +12,19 @@ from rprime.core.arrays import Array
 from rprime.evidence.errors import MOST_FAULTS, EvidenceFault, InvalidEvidenceError, kind_of, refuse
 
 MOST = 2**53 - 1
-"""The largest integer that every JSON parser reads exactly."""
+"""Largest integer that every JSON parser reads exactly."""
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """What the numbers of an array are.
+    """The meaning of the numbers of an array.
 
     Parameters
     ----------
     name
-        With its article, to begin a sentence.
+        Name with its article, to begin a sentence.
     low
-        The smallest one allowed; the largest is 2^53-1.
+        Smallest allowed number; the largest is 2^53-1.
     """
 
     name: str
@@ -51,7 +51,7 @@ def square(rows: object, pointer: str, quantity: Quantity, *, without_booleans: 
     found = lists(rows, pointer)
     k = len(found)
     if len({len(row) for row in found}) == 1 and len(found[0]) != k:
-        detail = f"The matrix has {k} rows of {len(found[0])}; it needs as many columns as rows."
+        detail = f"The matrix has {k} rows of {len(found[0])} numbers; it must be square."
         raise refuse(pointer, "not_square", detail)
     return matrix(found, pointer, quantity, (k, k), without_booleans=without_booleans)
 
@@ -79,7 +79,7 @@ def matrix(
         raise InvalidEvidenceError(_ragged(found, pointer, width))
     values = _flat(found, without_booleans=without_booleans)
     if values is None:
-        raise InvalidEvidenceError(_strangers(found, pointer, quantity))
+        raise InvalidEvidenceError(_faults(found, pointer, quantity))
     values = values.reshape(shape)
     check_range(values, pointer, quantity)
     return values
@@ -101,13 +101,13 @@ def vector(
         raise refuse(pointer, "wrong_length", detail)
     values = _flat([numbers], without_booleans=without_booleans)
     if values is None:
-        raise InvalidEvidenceError(_strangers_in(numbers, pointer, quantity))
+        raise InvalidEvidenceError(_faults_in(numbers, pointer, quantity))
     check_range(values, pointer, quantity)
     return values
 
 
 def lists(rows: object, pointer: str) -> list[list[Any]]:
-    """Check that something is an array of arrays, and not empty."""
+    """Check that a value is a non-empty array of arrays."""
     if not isinstance(rows, list):
         raise refuse(pointer, "not_an_array", f"An array of arrays is needed, not {kind_of(rows)}.")
     if not rows:
@@ -127,13 +127,13 @@ def check_range(values: Array, pointer: str, quantity: Quantity) -> None:
     """Refuse numbers outside the range of a quantity, each with its place."""
     if values.size and quantity.low <= values.min() and values.max() <= MOST:
         return
-    # Written so that NaN, which no comparison holds for, is bad as well.
+    # Negated, so that NaN, for which no comparison holds, is bad as well.
     bad = np.argwhere(~((values >= quantity.low) & (values <= MOST)))
     raise_places(bad, pointer, "out_of_range", quantity.rule)
 
 
 def raise_places(places: Array, pointer: str, code: str, detail: str) -> None:
-    """Refuse the first of the places, if there are any; shape (places, axes)."""
+    """Raise for the first of the places, shape (places, axes), if there are any."""
     if len(places):
         raise InvalidEvidenceError(
             EvidenceFault("/".join((pointer, *map(str, place))), code, detail)
@@ -142,10 +142,10 @@ def raise_places(places: Array, pointer: str, code: str, detail: str) -> None:
 
 
 def _flat(parts: Sequence[list[Any]], *, without_booleans: bool) -> Array | None:
-    """Join lists of numbers into one array; None where something is no number.
+    """Join lists of numbers into one array; return None if an element is not a number.
 
-    `array` takes nothing but numbers, and it is faster than numpy, which would guess a type and
-    read "7" as a number. It takes a boolean for one, though.
+    `array` accepts only numbers (and booleans), and is faster than numpy, which would guess a
+    type and read "7" as a number.
     """
     if not without_booleans and bool in set(map(type, chain.from_iterable(parts))):
         return None
@@ -167,12 +167,12 @@ def _ragged(rows: list[list[Any]], pointer: str, width: int) -> Iterator[Evidenc
             yield EvidenceFault(f"{pointer}/{i}", "wrong_length", detail)
 
 
-def _strangers(rows: list[list[Any]], pointer: str, quantity: Quantity) -> Iterator[EvidenceFault]:
+def _faults(rows: list[list[Any]], pointer: str, quantity: Quantity) -> Iterator[EvidenceFault]:
     for i, row in enumerate(rows):
-        yield from _strangers_in(row, f"{pointer}/{i}", quantity)
+        yield from _faults_in(row, f"{pointer}/{i}", quantity)
 
 
-def _strangers_in(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[EvidenceFault]:
+def _faults_in(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[EvidenceFault]:
     for i, number in enumerate(numbers):
         if type(number) not in (int, float):
             detail = f"{quantity.name} is a number, not {kind_of(number)}."

@@ -1,4 +1,4 @@
-"""Pasted: a confusion matrix as people have it, from a spreadsheet, a console or a file."""
+"""Read a confusion matrix pasted from a spreadsheet, a console or a file."""
 
 import csv
 import re
@@ -13,7 +13,7 @@ Cells = list[list[str]]
 
 MATRIX = "/confusion_matrix"
 LONGEST_COUNT = 20
-"""Characters; larger ones are refused later, as numbers of any form."""
+"""Most characters of a number; larger numbers are refused later."""
 _ROW = re.compile(r"\[([^\[\]]*)\]")
 _RULE = re.compile(r"[\s|:+-]*")
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?")
@@ -36,9 +36,9 @@ def read_pasted(text: str) -> dict[str, Any]:
     Raises
     ------
     UnreadableBodyError
-        If it looks like JSON, but is none.
+        If it begins like JSON, but is not valid.
     InvalidEvidenceError
-        If it is no matrix.
+        If it is not a matrix.
     """
     text = text.strip("\ufeff \r\n")
     if text.startswith("{"):
@@ -55,7 +55,9 @@ def _parsed(text: str) -> dict[str, Any]:
         found: dict[str, Any] = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise UnreadableBodyError(f"The text starts like JSON, but breaks at {place}.") from None
+        raise UnreadableBodyError(
+            f"The text starts like JSON, but is not valid at {place}."
+        ) from None
     return found
 
 
@@ -77,9 +79,9 @@ def _split(text: str) -> Cells:
 
 
 def _aligned(rows: Cells) -> Cells:
-    """Put a corner before the names of columns, where a console leaves it out.
+    """Add the empty corner before the names of columns if a console omits it.
 
-    pandas writes the names of both axes, too: that of the rows on a line of its own.
+    pandas can also print the names of both axes, that of the rows on a line of its own.
     """
     if len(rows) > 1 and len(rows[1]) == 1 and not _is_number(rows[1][0]):
         del rows[1]
@@ -89,11 +91,11 @@ def _aligned(rows: Cells) -> Cells:
 
 
 def _tabular(rows: Cells) -> dict[str, Any]:
-    """Tell the names of the classes from the counts."""
+    """Separate the names of the classes from the counts."""
     header = bool(rows) and _has_header(rows)
     body = rows[header:]
     if not body:
-        raise refuse(MATRIX, "empty", "There is no matrix yet: paste one, a row for each class.")
+        raise refuse(MATRIX, "empty", "There is no matrix yet. Paste one, with one row per class.")
     named = len(rows[0]) == len(body) + 1 or not all(_is_number(row[0]) for row in body)
     found: dict[str, Any] = {
         "confusion_matrix": _numbers(
@@ -112,15 +114,15 @@ def _has_header(rows: Cells) -> bool:
     first, count = rows[0], len(rows)
     if any(not _is_number(cell) for cell in first[1:]):
         return True
-    # Names may be numbers: then there is a row too many, or a corner.
+    # Numeric names show by an additional row, or by a corner.
     corner = first[0] == "" or (count > 2 and not _is_number(first[0]))  # noqa: PLR2004 (see there)
     return count == len(first) + 1 or (count == len(first) and corner)
 
 
 def _agree(rows: Cells, found: dict[str, Any], *, header: bool, named: bool) -> None:
-    """Refuse names of columns that are not those of the rows."""
+    """Refuse names of columns that differ from those of the rows."""
     if header and named and rows[0][1:] != found["labels"]:
-        detail = "The names of the columns are not those of the rows, in the same order."
+        detail = "The columns and the rows need the same names in the same order."
         raise refuse("/labels", "names_differ", detail)
 
 
@@ -129,9 +131,11 @@ def _is_number(cell: str) -> bool:
 
 
 def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[float]]:
-    """Read counts; what is none is told by its place in the text."""
+    """Read counts; the faults name their places in the text."""
     faults = [
-        EvidenceFault(f"{MATRIX}/{i}/{j}", "not_a_number", _said(i + row_offset, j + column_offset))
+        EvidenceFault(
+            f"{MATRIX}/{i}/{j}", "not_a_number", _not_a_number(i + row_offset, j + column_offset)
+        )
         for i, row in enumerate(rows)
         for j, cell in enumerate(row)
         if not _is_number(cell)
@@ -141,7 +145,7 @@ def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[f
     return [list(_counts(row)) for row in rows]
 
 
-def _said(row: int, column: int) -> str:
+def _not_a_number(row: int, column: int) -> str:
     return (
         f"Row {row + 1}, column {column + 1} of what you pasted is not a number; write 0 for none."
     )

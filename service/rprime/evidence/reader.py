@@ -1,4 +1,4 @@
-"""The kinds of evidence, each turned into a confusion table."""
+"""Read each kind of evidence into a confusion table."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -26,14 +26,14 @@ Kind = Literal["confusion_matrix", "cells", "labels", "scores"]
 
 @dataclass(frozen=True, kw_only=True)
 class ClassLimits:
-    """How many classes evidence may have.
+    """Largest numbers of classes.
 
     Parameters
     ----------
     dense
-        As a full k x k matrix.
+        For a full k x k matrix.
     sparse
-        As cells or label arrays.
+        For cells or label arrays.
     """
 
     dense: int = 1_000
@@ -42,24 +42,24 @@ class ClassLimits:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Evidence:
-    """What a request says about a classifier, in numbers.
+    """The evidence of a request about a classifier.
 
     Parameters
     ----------
     kind
-        How it was given.
+        Kind of arrays in the request.
     labels
         The k class names: NFC, trimmed, distinct.
     table
         A single table.
     items
-        The items it was counted from, where they were given.
+        The items of the table, if the request has them.
     matrices
         The options that are matrices, by name: `cost`, `cell_weights`, `kappa_weights`.
     identities
-        The ids of the items, where they have some; they are in their order then.
+        The ids of the items, if they have some; the items are then in the order of the ids.
     scores
-        Of the items for every class, shape (n, k), where they were given.
+        Scores of the items for every class, shape (n, k), if the request has them.
     """
 
     kind: Kind
@@ -72,26 +72,26 @@ class Evidence:
 
     @cached_property
     def fingerprint(self) -> str | None:
-        """The test set; None where no items were given."""
+        """Fingerprint of the test set; None without items."""
         if self.items is None:
             return None
         return digest.test_set_fingerprint(self.labels, self.items.true, self.identities)
 
     @cached_property
     def input_digest(self) -> str:
-        """The evidence: the same for the same labels, table and items, however encoded."""
+        """Digest of the evidence: the same for the same content in any encoding."""
         return digest.evidence_digest(
             self.labels, self.table, self.items, self.identities, self.scores
         )
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave out the ids for another process: all that it needs of them are the digests."""
+        """Omit the ids when pickling: other processes need only the digests."""
         _ = self.fingerprint, self.input_digest
         return {**self.__dict__, "identities": None}
 
     @cached_property
     def ranked(self) -> Scores | None:
-        """The scores with the true classes: one object, for all that is computed from them."""
+        """The scores with the true classes, cached because indices and intervals share them."""
         if self.scores is None or self.items is None:
             return None
         return Scores(self.items.true, self.scores, self.items.groups)
@@ -103,9 +103,9 @@ def read(document: Document, limits: ClassLimits) -> Evidence:
     Parameters
     ----------
     document
-        With exactly one kind of evidence among its arrays.
+        A request with exactly one kind of evidence among its arrays.
     limits
-        How many classes there may be.
+        Largest numbers of classes.
 
     Raises
     ------
@@ -125,12 +125,12 @@ def read_baseline(
     Parameters
     ----------
     document
-        Evidence of its own, or `y_pred` or `y_score` alone: other predictions for the
+        Evidence of its own, or only `y_pred` or `y_score`: other predictions for the
         candidate's items.
     source, candidate
-        What it is the baseline of, as document and as evidence.
+        The candidate, as document and as evidence.
     limits
-        How many classes there may be.
+        Largest numbers of classes.
 
     Raises
     ------
@@ -149,12 +149,12 @@ def read_baseline(
     found = read(replace(document, arrays=shared | document.arrays), limits)
     if found.labels != candidate.labels or found.items is None or candidate.items is None:
         return found
-    # The very same array tells the comparison that these are the same items.
+    # The identical array tells the comparison that these are the same items.
     return replace(found, items=replace(found.items, true=candidate.items.true))
 
 
 SHARED = ("y_true", "sample_weight", "groups", "labels", "item_id")
-"""What other predictions for the same items take over from the candidate."""
+"""Members that other predictions for the same items share with the candidate."""
 
 
 EVIDENCE_ARRAYS: Mapping[Kind, tuple[str, ...]] = {
@@ -163,10 +163,10 @@ EVIDENCE_ARRAYS: Mapping[Kind, tuple[str, ...]] = {
     "labels": ("y_true", "y_pred"),
     "scores": ("y_true", "y_score"),
 }
-"""The arrays by which a kind of evidence is recognised."""
+"""The arrays that identify each kind of evidence."""
 
 OF_SCORES = ("reject_below", "curves", "reject", "thresholds")
-"""Options that mean nothing without scores."""
+"""Options that have no meaning without scores."""
 
 COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
     "confusion_matrix": ("labels", "axis", "unclassified", "spurious", "weighted"),
@@ -174,10 +174,10 @@ COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
     "labels": ("labels", "sample_weight", "groups"),
     "scores": ("labels", "y_pred", "groups", *OF_SCORES),
 }
-"""What may stand beside them."""
+"""Members allowed together with each kind."""
 
 _KNOWN = frozenset(chain(*EVIDENCE_ARRAYS.values(), *COMPANIONS.values()))
-_STRANGERS = {
+_NOT_ALLOWED = {
     kind: _KNOWN.difference(arrays, COMPANIONS[kind]) for kind, arrays in EVIDENCE_ARRAYS.items()
 }
 _CHOICE = (
@@ -187,14 +187,14 @@ _CHOICE = (
 
 
 _MARKS: Mapping[Kind, tuple[str, ...]] = {**EVIDENCE_ARRAYS, "scores": ("y_score",)}
-"""The arrays that say which kind of evidence it is."""
+"""All arrays that identify a kind of evidence."""
 
 
 def _kind(document: Document) -> Kind:
     given = document.arrays
     kinds = [kind for kind, arrays in _MARKS.items() if any(name in given for name in arrays)]
     if "y_score" in given and "labels" in kinds:
-        kinds.remove("labels")  # `y_true` is of both, and `y_pred` may stand beside scores
+        kinds.remove("labels")  # `y_true` belongs to both, and scores may come with `y_pred`
     if len(kinds) != 1:
         code = "several_kinds" if kinds else "no_evidence"
         raise refuse(document.pointer, code, _CHOICE)
@@ -202,7 +202,7 @@ def _kind(document: Document) -> Kind:
     for name in EVIDENCE_ARRAYS[kind]:
         if name not in given:
             raise refuse(document.pointer, "no_evidence", f"`{name}` is missing. {_CHOICE}")
-    if not _STRANGERS[kind].isdisjoint(document.names):
+    if not _NOT_ALLOWED[kind].isdisjoint(document.names):
         raise InvalidEvidenceError(_misplaced(kind, document))
     return kind
 
@@ -210,16 +210,16 @@ def _kind(document: Document) -> Kind:
 def _misplaced(kind: Kind, document: Document) -> Iterator[EvidenceFault]:
     beside = " and ".join(f"`{name}`" for name in EVIDENCE_ARRAYS[kind])
     for name in document.names:
-        if name in _STRANGERS[kind]:
+        if name in _NOT_ALLOWED[kind]:
             pointer = f"{document.pointer}/{name}"
             yield EvidenceFault(
-                pointer, "not_with_this_evidence", f"It cannot stand beside {beside}."
+                pointer, "not_with_this_evidence", f"It cannot be combined with {beside}."
             )
 
 
 @dataclass(frozen=True)
 class _Source:
-    """A document, asked for its arrays one by one."""
+    """A document whose arrays are read one by one."""
 
     document: Document
     limits: ClassLimits
@@ -281,7 +281,7 @@ def _read_matrix(source: _Source) -> Evidence:
 def _read_cells(source: _Source) -> Evidence:
     labels = source.labels(source.limits.sparse)
     if labels is None:
-        detail = "`cells` need `labels`, which say how many classes there are."
+        detail = "`cells` need `labels`, which define the number of classes."
         raise refuse(source.pointer("labels"), "required", detail)
     k = len(labels)
     rows, columns, counts = _cells(source, k)
@@ -334,7 +334,7 @@ def _read_labels(source: _Source) -> Evidence:
 
 def _codes(source: _Source, most: int) -> Coded:
     true = source.array("y_true")
-    predicted = source.document.arrays.get("y_pred", true)  # beside scores it may be missing
+    predicted = source.document.arrays.get("y_pred", true)  # it may be missing if there are scores
     declared = source.labels(most)
     places = Pointers(source.pointer("y_true"), source.pointer("y_pred"), source.pointer("labels"))
     if isinstance(true, CodedColumn) and isinstance(predicted, CodedColumn):
@@ -369,7 +369,7 @@ def _read_scores(source: _Source) -> Evidence:
     if source.array("y_pred") is None:
         found = replace(found, predicted=top_class(scores, found.true.dtype))
     least = source.document.rest.get("reject_below")
-    if isinstance(least, int | float):  # anything else is refused with the options
+    if isinstance(least, int | float):  # other types are refused with the options
         found = replace(found, predicted=without_low(found.predicted, scores, least))
     items = Items(true=found.true, predicted=found.predicted, groups=_groups(source, size))
     return Evidence(
@@ -383,28 +383,28 @@ def _read_scores(source: _Source) -> Evidence:
 
 
 def _table_of_items(found: Coded, weights: Array | None, limits: ClassLimits) -> ConfusionTable:
-    """Count items, some at a time, so that there is no wide code of all of them."""
+    """Count items in pieces, to avoid an array of wide codes of all items."""
     k = len(found.labels)
     weighted = weights is not None and bool((weights != 1).any())
     if k > limits.dense:
         joint = _joint(found, 0, found.true.size).astype(np.int64)
         return _table(joint, weights, k, limits, weighted=weighted)
     table: Array = np.zeros(k * (k + 1))
-    # Each piece is counted into a table of its own.
+    # Each piece is counted into its own table.
     piece = max(PIECE, table.size)
     for start in range(0, found.true.size, piece):
         joint = _joint(found, start, start + piece)
         if weights is None:
             table += np.bincount(joint, minlength=table.size)
         else:
-            # One by one, as bincount does: the sum must not depend on where a piece ends.
+            # One by one, as bincount does, so that the sum does not depend on the pieces.
             np.add.at(table, joint, weights[start : start + piece])
     table = table.reshape(k, k + 1)
     return ConfusionTable.dense(table[:, :k], table[:, k], weighted=weighted)
 
 
 def _joint(found: Coded, start: int, end: int) -> Array:
-    """Give the number of the cell of each item, in the smallest type that holds it."""
+    """Return the cell number of each item, in the smallest type that holds it."""
     width = len(found.labels) + 1
     joint = found.true[start:end].astype(np.min_scalar_type(width * width))
     joint *= joint.dtype.type(width)

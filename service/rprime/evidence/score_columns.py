@@ -1,4 +1,4 @@
-"""Columns of scores, one for each class, gathered into one array."""
+"""Collect columns of scores, one for each class, in one array."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
@@ -14,23 +14,23 @@ from rprime.evidence.scores import SCORE, TWO
 from rprime.evidence.vocabulary import Growing
 
 PREFIX = "score:"
-"""Before the name of the class whose scores a column has."""
+"""Prefix of a column of scores, before the name of the class."""
 
 
 def is_score(name: str) -> bool:
-    """Whether a column has scores."""
+    """Whether a column name is that of scores."""
     return name.startswith(PREFIX)
 
 
 class ScoreColumns:
-    """The scores of the items, filled column by column; no other copy of them is made.
+    """The scores of the items in one array, filled column by column without another copy.
 
     Parameters
     ----------
     places
-        Which column of the array each column of the body is.
+        Column of the array for each column of the body.
     numbers
-        Which column of the body each is, from 1, for what is refused.
+        Number of each column in the body, from 1, for messages.
     """
 
     def __init__(self, places: Mapping[str, int], numbers: Mapping[str, int]) -> None:
@@ -40,19 +40,19 @@ class ScoreColumns:
 
     @classmethod
     def of(cls, found: Sequence[str], declared: tuple[str, ...] | None) -> Self | None:
-        """Take the columns of a body that have scores; None if there are none.
+        """Select the columns of scores of a body; None if there are none.
 
         Parameters
         ----------
         found
             The names of all columns.
         declared
-            The classes in their order; None: those of the columns, in theirs.
+            The classes in their order; None: those of the columns, in the order of the body.
 
         Raises
         ------
         InvalidEvidenceError
-            If a class has no column, or a column no class.
+            If a class has no column, or a column has no class.
         """
         numbers = {name: number for number, name in enumerate(found, 1) if is_score(name)}
         if not numbers:
@@ -71,16 +71,16 @@ class ScoreColumns:
 
     @property
     def labels(self) -> list[str]:
-        """The classes, as the names of the columns have them."""
+        """The classes named by the columns."""
         return _labels_of(self._places)
 
     @property
     def nbytes(self) -> int:
-        """Bytes that they take."""
+        """Bytes of memory."""
         return self._kept.nbytes
 
     def add(self, batch: Mapping[str, Piece], row: int) -> None:
-        """Add items at the end; the first of them is in this row."""
+        """Append items, the first of them in this row."""
         size = batch["y_true"].values.size
         room = self._kept.room(size * len(self._places)).reshape(size, -1)
         for name, place in self._places.items():
@@ -88,7 +88,7 @@ class ScoreColumns:
 
     def _numbers_of(self, piece: Piece, name: str, row: int) -> Array:
         values = piece.values
-        if values.dtype == np.float16:  # which has no number as large as the bounds
+        if values.dtype == np.float16:  # float16 cannot hold the bounds
             values = values.astype(np.float64)
         if piece.missing is not None:
             self._refuse(piece.missing, name, row, "not_a_number", "Each item needs a score.")
@@ -102,11 +102,11 @@ class ScoreColumns:
     def _refuse(self, bad: Array, name: str, row: int, code: str, rule: str) -> None:
         rows = np.flatnonzero(bad) + row
         places = np.stack((rows, np.full(rows.size, self._places[name])), axis=-1)
-        detail = f"{rule} It stands in column {self._numbers[name]} of the body."
+        detail = f"{rule} See column {self._numbers[name]} of the body."
         raise_places(places, "/y_score", code, detail)
 
     def array(self, order: Array | None) -> Array:
-        """Give them, shape (n, k), in an order of the items; nothing can be added any more."""
+        """Return the scores, shape (n, k), in the given order; none can be appended later."""
         found = self._kept.whole().reshape(-1, len(self._places))
         return found if order is None else ordered(found, order)
 
@@ -116,7 +116,7 @@ def _labels_of(columns: Iterable[str]) -> list[str]:
 
 
 def ordered(scores: Array, order: Array) -> Array:
-    """Bring the rows into an order, in place: with a copy of no more than one column."""
+    """Reorder the rows in place, copying one column at a time."""
     for column in scores.T:
         column[:] = column[order]
     return scores

@@ -1,4 +1,4 @@
-"""Scores of items read from JSON: n rows of k numbers, or one number an item for two classes."""
+"""Read scores from JSON: n rows of k numbers, or one number per item for two classes."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from rprime.evidence import numbers
 from rprime.evidence.errors import refuse
 
 TWO = 2
-"""Classes, of which one column says everything."""
+"""Number of classes for which one column of scores is enough."""
 SCORE = numbers.Quantity("A score", low=-float(numbers.MOST))
 
 
@@ -24,11 +24,11 @@ def read_scores(
         n rows of k numbers, as lists or as an array; for two classes also n numbers, or n rows of
         one: the scores of the second class.
     pointer
-        Where it stands.
+        JSON pointer to it.
     shape
         (n, k).
     without_booleans
-        Whether it is proven that there is no boolean among the numbers.
+        Whether the numbers are proven to hold no booleans.
 
     Returns
     -------
@@ -79,8 +79,7 @@ def two_columns(second: Array) -> Array:
 
     Returns
     -------
-    Shape (n, 2): the first column is what is missing to 1 where all scores are probabilities,
-    else the opposite.
+    Shape (n, 2): the first column is 1 - second if all scores are probabilities, else -second.
     """
     low, high = second.min(), second.max()
     first = 1 - second if low >= 0 and high <= 1 else -second
@@ -88,11 +87,11 @@ def two_columns(second: Array) -> Array:
 
 
 def top_class(scores: Array, kind: np.dtype[Any]) -> Array:
-    """Give the class of the highest score of each item, the first of equal ones, shape (n,)."""
+    """Return the class of the highest score of each item, the first of equal ones, shape (n,)."""
     return np.asarray(scores.argmax(-1), dtype=kind)
 
 
 def without_low(predicted: Array, scores: Array, least: float) -> Array:
-    """Leave items unclassified whose highest score is below `least`."""
+    """Mark items as unclassified whose highest score is below `least`."""
     k = scores.shape[1]
     return np.where(scores.max(-1) < least, np.asarray(k, dtype=predicted.dtype), predicted)

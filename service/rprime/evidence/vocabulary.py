@@ -1,4 +1,4 @@
-"""Vocabulary: the labels met so far in a stream, each with a code."""
+"""Assign codes to the labels of a stream in the order of appearance."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,22 +13,22 @@ from rprime.evidence.names import INTEGER_RULE
 from rprime.evidence.numbers import MOST, raise_places
 
 _BYTES_A_LABEL = 150
-"""As Python has it: an object, its places in a list and in a dictionary."""
+"""Bytes of a Python object with its places in a list and in a dictionary."""
 _LONGEST_INTEGER = len(str(-MOST))
 _FEW = 1 << 12
-"""Items among which all of a few labels occur, most likely."""
+"""Items among which all labels most likely occur if they are few."""
 
 
 @dataclass(frozen=True)
 class Where:
-    """Where a piece of a column stands.
+    """The place of a piece of a column.
 
     Parameters
     ----------
     pointer
-        Of the column.
+        JSON pointer to the column.
     row
-        Of the first item of the piece.
+        Row of the first item of the piece.
     null
         Whether items without a label are allowed.
     """
@@ -38,7 +38,7 @@ class Where:
     null: bool
 
     def refuse(self, bad: Array, code: str, detail: str) -> None:
-        """Refuse the first items for which ``bad`` holds, if there are any."""
+        """Raise for the first items for which ``bad`` holds, if there are any."""
         raise_places(np.argwhere(bad) + self.row, self.pointer, code, detail)
 
 
@@ -46,29 +46,29 @@ class Names(Protocol):
     """The distinct labels that positions point to."""
 
     def __len__(self) -> int:
-        """Count them."""
+        """Return the number of labels."""
 
     def taken(self, positions: Array) -> Sequence[Any]:
-        """Give those at some positions, as Python objects."""
+        """Return the labels at some positions, as Python objects."""
 
     def same(self, other: "Names") -> bool:
-        """Whether it is certain, and quickly seen, that these are the same."""
+        """Whether a quick check proves that both are the same."""
 
 
 class Vocabulary:
     """Labels, integers or strings, and their codes in the order in which they appear.
 
-    Code 0 is "no label". What has been coded once keeps its code however many labels follow, so
-    that nothing has to be read a second time.
+    Code 0 is "no label". Codes never change when more labels follow, so that nothing has to be
+    read a second time.
 
     Parameters
     ----------
     most
-        How many labels there may be.
+        Largest number of labels.
     pointer
-        Where the true labels stand.
+        JSON pointer to the true labels.
     untyped
-        Whether texts may stand for integers, as in a CSV.
+        Whether the format writes integers as texts, as CSV does.
     """
 
     def __init__(self, most: int, pointer: str, *, untyped: bool = False) -> None:
@@ -86,12 +86,12 @@ class Vocabulary:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the labels take."""
+        """Bytes of memory of the labels."""
         return _BYTES_A_LABEL * len(self.labels) + self._characters
 
     @property
     def kind(self) -> type | None:
-        """`int` or `str`; None as long as there is no label."""
+        """`int` or `str`; None before the first label."""
         return type(self.labels[1]) if len(self.labels) > 1 else None
 
     @property
@@ -101,7 +101,7 @@ class Vocabulary:
 
     @property
     def integers(self) -> bool:
-        """Whether every label is an integer, or a text that stands for one."""
+        """Whether every label is an integer or the text of one."""
         return self.kind is int or (self._untyped and all(map(_is_canonical, self.labels[1:])))
 
     def of_integers(self, values: Array, missing: Array | None, where: Where) -> Array:
@@ -112,9 +112,9 @@ class Vocabulary:
         values
             Any type of integers.
         missing
-            Which of them do not count; None: all count.
+            Which of the values do not count; None: all count.
         where
-            For what is refused.
+            Place of the piece, for messages.
         """
         if missing is None and self._covers(values):
             return recoded(values, self._table)
@@ -127,17 +127,17 @@ class Vocabulary:
             where.refuse(bad, "out_of_range", INTEGER_RULE)
         if missing is not None:
             values = np.where(missing, present[0], values)
-        if not self._reach(low, high):
+        if not self._extend(low, high):
             return self._searched(values, missing, where)
-        # Not in place: the values may be the body itself.
+        # Not in place, because the values may be a view of the body.
         positions = values if self._low == 0 else values.astype(np.int64) - self._low
         codes = recoded(positions, self._table)
         if not codes.all():
-            fresh = _fresh(self._table, positions)
-            self._table = self._assigned(self._table, fresh, (fresh + self._low).tolist(), where)
+            new = _new_positions(self._table, positions)
+            self._table = self._assigned(self._table, new, (new + self._low).tolist(), where)
             self._complete = self._low == 0 and bool(self._table.all())
             codes = recoded(positions, self._table)
-        return _blanked(codes, missing)
+        return _without_missing(codes, missing)
 
     def of_positions(
         self, positions: Array, names: Names, missing: Array | None, where: Where
@@ -151,10 +151,10 @@ class Vocabulary:
             positions = np.where(missing, positions[~missing][0], positions)
         codes = recoded(positions, self._of_names) if self._of_names.any() else None
         if codes is None or not codes.all():
-            fresh = _fresh(self._of_names, positions)
-            self._of_names = self._assigned(self._of_names, fresh, names.taken(fresh), where)
+            new = _new_positions(self._of_names, positions)
+            self._of_names = self._assigned(self._of_names, new, names.taken(new), where)
             codes = recoded(positions, self._of_names)
-        return _blanked(codes, missing)
+        return _without_missing(codes, missing)
 
     def of_texts(self, texts: Iterable[str], where: Where) -> Array:
         """Code a piece of strings, none of them missing."""
@@ -171,10 +171,10 @@ class Vocabulary:
         found = distinct.tolist()
         self._add(found, where)
         codes = np.array([self._codes[value] for value in found], self._type)
-        return _blanked(codes[positions], missing)
+        return _without_missing(codes[positions], missing)
 
-    def _reach(self, low: int, high: int) -> bool:
-        """Let the table of the integers reach so far, unless they lie too far apart."""
+    def _extend(self, low: int, high: int) -> bool:
+        """Extend the table of the integers to this range, unless it is too large."""
         if self._table.size:
             low = min(low, self._low)
             high = max(high, self._low + self._table.size - 1)
@@ -190,52 +190,52 @@ class Vocabulary:
         return True
 
     def _covers(self, values: Array) -> bool:
-        """Whether all of some integers are 0 to a number, and have codes."""
+        """Whether all values are non-negative, within the table and have codes."""
         if not self._complete or not values.size:
             return False
-        # Without its sign, a negative number is a large one.
+        # Read as unsigned, a negative number is a large one.
         return int(values.view(f"u{values.itemsize}").max()) < self._table.size
 
     def _assigned(
         self, table: Array, positions: Array, labels: Sequence[Any], where: Where
     ) -> Array:
-        """Give the table with the codes of some more positions."""
+        """Return the table with codes for more positions."""
         self._add(labels, where)
         table = table.astype(np.promote_types(table.dtype, self._type), copy=False)
         table[positions] = [self._codes[label] for label in labels]
         return table
 
     def _add(self, labels: Iterable[Any], where: Where) -> None:
-        fresh = [label for label in labels if label not in self._codes]
-        if not fresh:
+        new = [label for label in labels if label not in self._codes]
+        if not new:
             return
         kind = self.kind
-        if kind is not None and kind is not type(fresh[0]):
+        if kind is not None and kind is not type(new[0]):
             detail = "The labels are all strings or all integers, in every column of labels."
             raise refuse(where.pointer, "mixed_labels", detail)
-        for label in fresh:
+        for label in new:
             self._codes[label] = len(self.labels)
             self.labels.append(label)
             self._characters += len(label) if isinstance(label, str) else 0
         if len(self.labels) - 1 > self._most:
-            detail = f"There are more than {self._most} classes, which is the limit."
+            detail = f"There are more than {self._most} classes, the largest number allowed."
             raise refuse(self._pointer, "too_many_classes", detail)
 
 
 class Positions:
-    """Labels that are sent as positions in the declared classes.
+    """Codes of labels that are sent as positions in the declared classes.
 
     Parameters
     ----------
     size
-        k, how many classes are declared.
+        k, the number of declared classes.
     """
 
     def __init__(self, size: int) -> None:
         self.size = size
 
     def of_integers(self, values: Array, missing: Array | None, where: Where) -> Array:
-        """Code a piece of positions; -1 and what is missing become k."""
+        """Code a piece of positions; -1 and missing ones become k."""
         out = (values < -1) | (values >= self.size)
         if missing is not None:
             out &= ~missing
@@ -248,11 +248,11 @@ class Positions:
         return np.where(without, self.size, values).astype(np.min_scalar_type(self.size))
 
 
-NO_LABEL = "The item has no label, which only predictions may lack; leave the item out."
+NO_LABEL = "The item has no label. Only predictions may be missing; leave the item out."
 
 
-def _fresh(table: Array, positions: Array) -> Array:
-    """Give the positions that have no code yet, ascending and each once."""
+def _new_positions(table: Array, positions: Array) -> Array:
+    """Return the distinct positions without a code, ascending."""
     occurs = np.zeros(table.size, bool)
     occurs[positions[:_FEW]] = True
     if not occurs.all():
@@ -260,14 +260,14 @@ def _fresh(table: Array, positions: Array) -> Array:
     return np.flatnonzero(occurs & (table == 0))
 
 
-def _blanked(codes: Array, missing: Array | None) -> Array:
+def _without_missing(codes: Array, missing: Array | None) -> Array:
     if missing is not None:
         return np.where(missing, codes.dtype.type(0), codes)
     return codes
 
 
 def _is_canonical(text: str) -> bool:
-    """Whether a text is an integer in the one way to write it: 07 and +7 are names."""
+    """Whether a text is an integer in its canonical form: 07 and +7 are names."""
     if len(text) > _LONGEST_INTEGER:
         return False
     try:
@@ -277,20 +277,19 @@ def _is_canonical(text: str) -> bool:
 
 
 MAPPED = 5 << 20
-"""Bytes of the smallest array: more than the allocator of a worker takes from its heap, where
-arrays that grow side by side would leave holes as large as themselves. What is not used of them
-takes no memory."""
+"""Bytes of the smallest array, more than a worker's allocator takes from its heap: there, several
+growing arrays would leave large holes. Unused pages of an array take no memory."""
 _SHARE = 8
-"""An array that is full grows by one part of so many: the kernel moves it, no copy is made."""
+"""A full array grows by one part in this many; the kernel remaps it without a copy."""
 
 
 class Growing:
-    """An array that grows at its end, of codes that become wider where they must.
+    """A growing array of codes, whose type becomes wider as needed.
 
     Parameters
     ----------
     kind
-        Type of its elements at first.
+        First type of the elements.
     """
 
     def __init__(self, kind: Any = np.uint8) -> None:  # noqa: ANN401 (a dtype)
@@ -299,11 +298,11 @@ class Growing:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that its elements take."""
+        """Bytes of the elements."""
         return self.size * self._array.itemsize
 
     def extend(self, part: Array) -> None:
-        """Add elements at the end."""
+        """Append elements."""
         kind = np.promote_types(self._array.dtype, part.dtype)
         if kind != self._array.dtype:
             wider = _mapped(kind, self._array.size)
@@ -312,16 +311,16 @@ class Growing:
         self.room(part.size)[:] = part
 
     def room(self, size: int) -> Array:
-        """Return so many more elements, to be filled before the next ones are asked for."""
+        """Append `size` elements and return them, for the caller to fill before the next call."""
         start, end = self.size, self.size + size
         if end > self._array.size:
-            # Nobody looks at the array where it was: what was given out has been filled.
+            # The kernel may move the array: the caller has filled all earlier elements.
             self._array.resize(end + end // _SHARE, refcheck=False)
         self.size = end
         return self._array[start:end]
 
     def whole(self) -> Array:
-        """Return all of it; nothing can be added any more."""
+        """Return the whole array; nothing can be appended afterwards."""
         return self._array[: self.size]
 
 

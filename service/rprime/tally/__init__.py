@@ -1,4 +1,4 @@
-"""The confusion table computed where the predictions lie, by an engine that is there already."""
+"""Count confusion tables by a database or cluster engine, where the predictions are stored."""
 
 from rprime.tally.counting import Tallies, tally
 from rprime.tally.engines import Engine, Files, opened

@@ -1,4 +1,4 @@
-"""The expression: group by true and predicted label and count, one for every engine."""
+"""Group by true and predicted label and count, by one expression for every engine."""
 
 import warnings
 from collections.abc import Sequence
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
 TRUE, PREDICTED, BASELINE = "y_true", "y_pred", "y_pred_baseline"
 WEIGHT, GROUP = "sample_weight", "group"
 SCORE = "score:"
-"""What the name of a column of scores starts with; its class follows."""
+"""Prefix of a column of scores, before the name of the class."""
 MOST_GROUPS = 5_000_000
-"""Distinct pairs beyond which the columns hold no classes; they are never all collected."""
+"""Most distinct pairs of labels; columns with more do not hold classes."""
 _COUNT, _PRESENT, _SUM, _LEAST, _LARGEST = "items", "present", "sum", "least", "largest"
 _NO_SCORE = -1
-"""The position of a top score where a score is no number."""
+"""The position of the top score if a score is not a number."""
 _SHOWN = 20
 
 
 class Tallies(NamedTuple):
-    """The tally of the predictions and, where there is a second column of them, of the others."""
+    """The tally of the predictions and of the baseline's predictions, if there are any."""
 
     candidate: Tally
     baseline: Tally | None
@@ -40,26 +40,26 @@ def tally(
     reject_below: float | None = None,
     untyped: bool = False,
 ) -> Tallies:
-    """Count the predictions in a frame, where its library computes.
+    """Count the predictions in a frame with the engine of its library.
 
     Parameters
     ----------
     frame
-        Of pandas, Polars, Arrow, DuckDB, Dask or Spark, with the columns `y_true` and `y_pred`,
-        optionally `y_pred_baseline` and `sample_weight`. Without `y_pred` the highest of the
-        columns `score:<label>` is predicted, the first one of equal scores. Other columns are
-        not read.
+        A frame of pandas, Polars, Arrow, DuckDB, Dask or Spark with the columns `y_true` and
+        `y_pred`, optionally `y_pred_baseline` and `sample_weight`. Without `y_pred`, the class
+        of the highest column `score:<label>` is predicted, the first of equal ones. Other
+        columns are not read.
     labels
         The classes in their order; default: those of the scores, else those that occur.
     reject_below
-        Items whose highest score is below it are unclassified.
+        Items with a highest score below it are unclassified.
     untyped
-        Whether texts may stand for integers, as in a CSV.
+        Whether the format writes integers as texts, as CSV does.
 
     Raises
     ------
     TallyError
-        If there are no such columns, or what they hold cannot be counted.
+        If a column is missing, or its values cannot be counted.
     """
     lazy = _lazy(frame)
     names = lazy.collect_schema().names()
@@ -92,12 +92,12 @@ def tally(
 
 def _lazy(frame: Any) -> "nw.LazyFrame[Any]":
     if find_spec("narwhals") is None:
-        raise TallyError("frames are counted by narwhals: pip install 'rprime[duckdb]'")
+        raise TallyError("narwhals is needed to count frames: pip install 'rprime[duckdb]'")
     import narwhals as nw
 
     try:
         with warnings.catch_warnings():
-            # That a later narwhals will need one more package for Dask.
+            # The warning says that a later narwhals will need another package for Dask.
             warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
             lazy: nw.LazyFrame[Any] = nw.from_native(frame).lazy()
             return lazy
@@ -117,8 +117,8 @@ def _check(names: Sequence[str], scores: Sequence[str], reject_below: float | No
         raise TallyError(f"there is no column {PREDICTED}; the columns are: {there}")
     if GROUP in names:
         raise TallyError(
-            f"the column {GROUP} says that items depend on each other, which a table cannot: "
-            "its intervals would be too narrow. Evaluate without an engine, or drop the column"
+            f"the column {GROUP} means that items depend on each other, but counts lose this: "
+            "intervals would be too narrow. Evaluate without an engine, or drop the column"
         )
     if reject_below is not None and not scores:
         raise TallyError(
@@ -127,7 +127,7 @@ def _check(names: Sequence[str], scores: Sequence[str], reject_below: float | No
 
 
 def _top(scores: Sequence[str], reject_below: float | None) -> "nw.Expr":
-    """Give the position of the highest score, the first of equal ones; null where too low."""
+    """Return the position of the highest score, the first of equal ones; null if too low."""
     import narwhals as nw
 
     top = nw.max_horizontal(*scores)
@@ -135,8 +135,8 @@ def _top(scores: Sequence[str], reject_below: float | None) -> "nw.Expr":
         *(nw.when(nw.col(name) == top).then(nw.lit(place)) for place, name in enumerate(scores))
     )
     known = first if reject_below is None else nw.when(top >= reject_below).then(first)
-    sound = nw.all_horizontal(*(_is_number(name) for name in scores), ignore_nulls=False)
-    return nw.when(sound).then(known).otherwise(nw.lit(_NO_SCORE)).alias(PREDICTED)
+    valid = nw.all_horizontal(*(_is_number(name) for name in scores), ignore_nulls=False)
+    return nw.when(valid).then(known).otherwise(nw.lit(_NO_SCORE)).alias(PREDICTED)
 
 
 def _is_number(name: str) -> "nw.Expr":
@@ -148,7 +148,7 @@ def _is_number(name: str) -> "nw.Expr":
 def _counted(
     lazy: "nw.LazyFrame[Any]", keys: Sequence[str], *, weighted: bool
 ) -> "nw.LazyFrame[Any]":
-    """Group by the labels and count; what is null is a group, too."""
+    """Group by the labels and count; null forms a group, too."""
     import narwhals as nw
 
     if not weighted:
@@ -169,38 +169,38 @@ def _counted(
 
 def _check_number(groups: int) -> None:
     if not groups:
-        raise TallyError("there is no item; there is nothing to evaluate")
+        raise TallyError("there are no items, so there is nothing to evaluate")
     if groups > MOST_GROUPS:
         raise TallyError(
             f"there are more than {MOST_GROUPS:,} distinct pairs of labels: "
-            "the columns hold something else than classes"
+            "the columns do not hold classes"
         )
 
 
 def _check_truth(column: Sequence[Any], items: Array) -> None:
     missing = np.array(list(map(is_missing, column)))
     if missing.any():
-        raise TallyError(f"{items[missing].sum():,.0f} items have no {TRUE}; each needs its class")
+        raise TallyError(f"{items[missing].sum():,.0f} items have no {TRUE}; each needs a class")
 
 
 def _predicted(columns: dict[str, list[Any]], classes: Sequence[str], items: Array) -> list[Any]:
-    """Give the classes of the top scores."""
+    """Return the classes of the top scores."""
     places = [None if is_missing(place) else int(place) for place in columns[PREDICTED]]
     bad = np.array([place == _NO_SCORE for place in places])
     if bad.any():
-        raise TallyError(f"{items[bad].sum():,.0f} items have a score that is no number")
+        raise TallyError(f"{items[bad].sum():,.0f} items have a score that is not a number")
     return [None if place is None else classes[place] for place in places]
 
 
 def _weights(found: "nw.DataFrame[Any]") -> Array | None:
-    """Give the weight of each group; None where every item weighs 1."""
+    """Return the weight of each group; None if every item weighs 1."""
     count, present, total, least, largest = (
         np.array(found[name].to_list(), np.float64)
         for name in (_COUNT, _PRESENT, _SUM, _LEAST, _LARGEST)
     )
     if (present < count).any():
-        lacking = (count - present).sum()
-        raise TallyError(f"{lacking:,.0f} items have no {WEIGHT}; each needs one, or none has")
+        missing = (count - present).sum()
+        raise TallyError(f"{missing:,.0f} items have no {WEIGHT}; each needs one, or none has")
     if not isfinite(total.sum()) or (least < 0).any():
-        raise TallyError(f"{WEIGHT} holds something else than finite, non-negative numbers")
+        raise TallyError(f"{WEIGHT} must hold finite, non-negative numbers")
     return None if (least == 1).all() and (largest == 1).all() else total

@@ -1,4 +1,4 @@
-"""Engines: who reads the files, here or on a cluster, as a frame that nothing was read of yet."""
+"""Open files as lazy frames of DuckDB, Dask or Spark, here or on a cluster."""
 
 import re
 import socket
@@ -35,16 +35,16 @@ _SUFFIXES: Mapping[str, Format] = {
 
 @dataclass(frozen=True)
 class Engine:
-    """An engine, as it was named.
+    """An engine, as the option `--engine` names it.
 
     Parameters
     ----------
     name
         `duckdb`, `dask` or `spark`.
     address
-        Of a cluster, host:port; None: here.
+        host:port of a cluster; None: this machine.
     settings
-        Of the engine's own.
+        Settings of the engine itself.
     """
 
     name: str
@@ -53,12 +53,12 @@ class Engine:
 
     @classmethod
     def of(cls, text: str) -> "Engine":
-        """Read what stands after `--engine`.
+        """Parse the value of `--engine`.
 
         Raises
         ------
         TallyError
-            If it names none.
+            If it does not name an engine.
         """
         found = _ENGINE.fullmatch(text)
         if found is None:
@@ -68,21 +68,21 @@ class Engine:
         settings = dict(parse_qsl(found["settings"] or "", keep_blank_values=True))
         known = _SETTINGS[found["name"]]
         if unknown := settings.keys() - set(known):
-            has = f"has {', '.join(known)}" if known else "has no settings here"
-            raise TallyError(f"{found['name']} {has}; not {min(unknown)[:64]!r}")
+            accepted = f"accepts {', '.join(known)}" if known else "accepts no settings here"
+            raise TallyError(f"{found['name']} {accepted}; not {min(unknown)[:64]!r}")
         return cls(found["name"], None, settings)
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where the predictions lie.
+    """The files with the predictions.
 
     Parameters
     ----------
     paths
         Files, globs, folders or URIs.
     format
-        Of all of them.
+        Format of all of them.
     """
 
     paths: tuple[str, ...]
@@ -90,22 +90,22 @@ class Files:
 
     @classmethod
     def of(cls, given: Sequence[str]) -> "Files":
-        """Tell the format from the names; a folder holds Parquet, with or without Hive's keys.
+        """Derive the format from the names; a folder holds Parquet, also in Hive partitions.
 
         Raises
         ------
         TallyError
-            If it cannot be told.
+            If the names do not determine a format.
         """
         formats = {_format(path) for path in given}
         if len(formats) != 1:
-            raise TallyError("the files are all CSV or all Parquet")
+            raise TallyError("the files must be all CSV or all Parquet")
         return cls(tuple(map(_absolute, given)), formats.pop())
 
 
 @contextmanager
 def opened(engine: Engine, files: Files) -> Iterator[Any]:
-    """Let an engine open files; what is read, and goes wrong, is read within the context.
+    """Open files with an engine, which reads them, and may fail, within the context.
 
     Yields
     ------
@@ -116,12 +116,12 @@ def opened(engine: Engine, files: Files) -> Iterator[Any]:
     TallyError
         If the engine is not installed, or the files cannot be read.
     UnreachableEngineError
-        If the cluster gives no answer.
+        If the cluster does not answer.
     """
     if find_spec(_MODULES[engine.name]) is None or find_spec("narwhals") is None:
-        raise TallyError(f"this engine is an extra: pip install 'rprime[{engine.name}]'")
+        raise TallyError(f"this engine needs an extra: pip install 'rprime[{engine.name}]'")
     if engine.address is not None:
-        _reach(engine.address)
+        _check_reachable(engine.address)
     with _OPENERS[engine.name](engine, files) as frame:
         yield frame
 
@@ -137,12 +137,12 @@ def _format(path: str) -> Format:
 
 
 def _absolute(path: str) -> str:
-    """Let a path of this machine mean the same to a cluster that shares its files."""
+    """Make a path absolute, so that a cluster with the same file system finds it."""
     return path if "://" in path else str(Path(path).absolute())
 
 
-def _reach(address: str) -> None:
-    """Find out in seconds what the clients of the engines take minutes for."""
+def _check_reachable(address: str) -> None:
+    """Check in seconds that a cluster answers; the clients of the engines take minutes."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host.strip("[]"), int(port)), _CONNECT_SECONDS).close()
@@ -155,14 +155,14 @@ def _reach(address: str) -> None:
 def _duckdb(engine: Engine, files: Files) -> Iterator[Any]:
     import duckdb
 
-    # What does not fit into memory goes there, and not into the working directory.
+    # Data that do not fit into memory go there, not into the working directory.
     with TemporaryDirectory(prefix="rprime-") as folder:
         config: dict[str, Any] = {"temp_directory": folder, "preserve_insertion_order": "false"}
         try:
             with duckdb.connect(config=config | engine.settings) as connection:
                 yield _relation(connection, files)
         except duckdb.Error as error:
-            raise TallyError(f"DuckDB: {_said(error)}") from None
+            raise TallyError(f"DuckDB: {_message(error)}") from None
 
 
 def _relation(connection: Any, files: Files) -> Any:  # noqa: ANN401 (duckdb's own)
@@ -175,7 +175,7 @@ def _relation(connection: Any, files: Files) -> Any:  # noqa: ANN401 (duckdb's o
 
 
 def _searched(path: str) -> str:
-    """Look through a folder at any depth."""
+    """Return a pattern for a folder at any depth."""
     is_folder = _format(path) == "parquet" and not path.lower().endswith((".parquet", ".pq"))
     return f"{path.rstrip('/')}/**/*.parquet" if is_folder else path
 
@@ -190,11 +190,11 @@ def _dask(engine: Engine, files: Files) -> Iterator[Any]:
             client.wait_for_workers(1, timeout=_WORKER_SECONDS)
             yield _dask_frame(files)
     except (TimeoutError, CommClosedError, CancelledError) as error:
-        raise UnreachableEngineError(f"Dask at {engine.address}: {_said(error)}") from None
+        raise UnreachableEngineError(f"Dask at {engine.address}: {_message(error)}") from None
     except TallyError:
         raise
     except (OSError, ValueError, TypeError, KeyError, RuntimeError, KilledWorker) as error:
-        raise TallyError(f"Dask: {_said(error)}") from None
+        raise TallyError(f"Dask: {_message(error)}") from None
 
 
 def _dask_frame(files: Files) -> Any:  # noqa: ANN401 (dask's own)
@@ -227,7 +227,7 @@ def _spark(engine: Engine, files: Files) -> Iterator[Any]:
         with builder.getOrCreate() as session:
             yield _spark_frame(session, files)
     except (PySparkException, Py4JError) as error:
-        raise TallyError(f"Spark: {_said(error)}") from None
+        raise TallyError(f"Spark: {_message(error)}") from None
 
 
 def _spark_frame(session: Any, files: Files) -> Any:  # noqa: ANN401 (pyspark's own)
@@ -236,8 +236,8 @@ def _spark_frame(session: Any, files: Files) -> Any:  # noqa: ANN401 (pyspark's 
     return session.read.option("header", "true").option("escape", '"').csv(list(files.paths))
 
 
-def _said(error: BaseException) -> str:
-    """Give what an engine says, without its dump of what it was doing."""
+def _message(error: BaseException) -> str:
+    """Return the message of an engine's error, without its dump."""
     return " ".join(str(error).split())[:_LONGEST] or type(error).__name__
 
 

@@ -1,4 +1,4 @@
-"""Why there is no tally."""
+"""Errors of reading and counting predictions."""
 
 
 class TallyError(ValueError):
@@ -6,4 +6,4 @@ class TallyError(ValueError):
 
 
 class UnreachableEngineError(TallyError):
-    """There is no cluster at the address."""
+    """No cluster answers at the address."""

@@ -1,4 +1,4 @@
-"""Groups of items that an engine has counted, as the cells of a confusion table."""
+"""Convert the groups that an engine has counted to the cells of a confusion table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -23,10 +23,10 @@ class Tally:
     Parameters
     ----------
     labels
-        The classes: those declared, else those that occur, integers by value and other names by
-        code point.
+        The declared classes, else those that occur, integers by value and other names by code
+        point.
     cells
-        Shape (c, 3): number of the true class, of the predicted one, and items.
+        Shape (c, 3): numbers of the true and the predicted class, and items.
     unclassified
         Shape (k,): items of each class without a prediction.
     weighted
@@ -39,7 +39,7 @@ class Tally:
     weighted: bool
 
     def evidence(self) -> dict[str, Any]:
-        """Give it as members of a request."""
+        """Return the table as members of a request."""
         return {
             "labels": list(self.labels),
             "cells": self.cells,
@@ -50,20 +50,20 @@ class Tally:
 
 @dataclass(frozen=True, eq=False)
 class CountedGroups:
-    """The distinct combinations of labels.
+    """The distinct combinations of labels and their counts.
 
     Parameters
     ----------
     columns
-        By name, the label of each group; None where there is none.
+        The label of each group, by column; None for a missing label.
     counts
         Items of each group, or their weight.
     weighted
-        Whether they are weights.
+        Whether the counts are weights.
     labels
-        The classes in their order, where they are declared.
+        The declared classes in their order; None if not declared.
     numeric
-        Whether the labels stand for integers.
+        Whether the labels are integers, or texts of integers.
     """
 
     columns: dict[str, list[Label]]
@@ -73,7 +73,7 @@ class CountedGroups:
     numeric: bool
 
     def tally(self, true: str, predicted: str) -> Tally:
-        """Give the table of two of the columns."""
+        """Return the table of two of the columns."""
         columns = (self.columns[true], self.columns[predicted])
         labels = self._ordered({label for column in columns for label in column} - {None})
         k = len(labels)
@@ -86,20 +86,20 @@ class CountedGroups:
         counts = np.bincount(group, self.counts, joint.size)
         rows, places = np.divmod(joint, k + 1)
         counts = counts if self.weighted else np.rint(counts).astype(np.int64)
-        there = places < k
+        classified = places < k
         unclassified = np.zeros(k, counts.dtype)
-        unclassified[rows[~there]] = counts[~there]
-        cells = np.stack((rows[there], places[there], counts[there]), axis=-1)
+        unclassified[rows[~classified]] = counts[~classified]
+        cells = np.stack((rows[classified], places[classified], counts[classified]), axis=-1)
         return Tally(labels, cells, unclassified, self.weighted)
 
     def _ordered(self, occurring: set[Label]) -> tuple[str, ...]:
         names = [label for label in occurring if label is not None]
         if self.labels is None:
             return tuple(sorted(names, key=int) if self.numeric else sorted(names))
-        strangers = occurring.difference(self.labels)
-        if strangers:
+        undeclared = occurring.difference(self.labels)
+        if undeclared:
             raise TallyError(
-                f"{len(strangers):,} of the labels that occur are not among those declared"
+                f"{len(undeclared):,} of the labels that occur are not among the declared ones"
             )
         return self.labels
 
@@ -112,29 +112,29 @@ def grouped(
     labels: Sequence[str] | None,
     untyped: bool,
 ) -> CountedGroups:
-    """Take what an engine has counted.
+    """Convert the counts of an engine.
 
     Parameters
     ----------
     columns
-        The labels of the groups as Python's values, by the name of the column.
+        The labels of the groups as Python values, by column.
     counts
         Items of each group, or their weight.
     weighted
-        Whether they are weights.
+        Whether the counts are weights.
     labels
-        The declared classes, if they are.
+        The declared classes; None if not declared.
     untyped
-        Whether texts may stand for integers.
+        Whether the format writes integers as texts.
 
     Raises
     ------
     TallyError
-        If something is neither a text nor an integer, or both kinds occur.
+        If a label is neither a text nor an integer, or both kinds occur.
     """
     kinds: set[type] = set()
     named = {name: list(_named(column, name, kinds)) for name, column in columns.items()}
-    # Where the classes are declared, either kind is looked up by its name.
+    # Declared classes are looked up by name, whatever the kind of the labels.
     if labels is None and len(kinds) > 1:
         raise TallyError("the labels are all texts or all integers, in every column of labels")
     texts = {text for column in named.values() for text in column if text is not None}
@@ -174,7 +174,7 @@ def _label(value: Any, name: str) -> str | int | None:  # noqa: ANN401 (of any l
 
 
 def _is_canonical(text: str) -> bool:
-    """Whether a text is an integer in the one way to write it: 07 and +7 are names."""
+    """Whether a text is an integer in its canonical form: 07 and +7 are names."""
     if len(text) > _LONGEST_INTEGER:
         return False
     try:

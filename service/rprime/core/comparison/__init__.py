@@ -1,1 +1,1 @@
-"""Comparison: a candidate against a baseline, and where the difference comes from."""
+"""Compare a candidate with a baseline, and attribute the difference to cells."""

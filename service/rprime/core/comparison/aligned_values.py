@@ -1,4 +1,4 @@
-"""Differences of two sides over the same classes, with their evidence."""
+"""The differences of two sides over the same classes, with their evidence."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -50,14 +50,14 @@ class AlignedValues:
     common
         Shape (c,): the classes that both sides declare.
     pairs
-        Their items, where they are the same; None otherwise.
+        The paired items if both sides have the same items; else None.
     groups
-        Of baseline and candidate: the items of a side paired with themselves, where they come in
-        groups and `pairs` are not there; else None.
+        Baseline and candidate, each with its items paired with themselves, if the items are
+        grouped and `pairs` is None; else None.
     comparable
-        Whether a difference means anything.
+        Whether the sides may be compared.
     one_test_set
-        Whether both tables are of the same items, in whatever pairing.
+        Whether both tables count the same items, paired or not.
     """
 
     candidate: Values
@@ -71,7 +71,7 @@ class AlignedValues:
 
     @cached_property
     def untestable(self) -> int:
-        """Code of the reason for which there is no evidence at all, 0 where there may be."""
+        """Code of the reason why no difference has evidence; 0 if there is no such reason."""
         tables = (self.candidate.table, self.baseline.table)
         if not self.comparable:
             return CODE["different_test_sets"]
@@ -86,7 +86,7 @@ class AlignedValues:
 
     @cached_property
     def bracketable(self) -> bool:
-        """Whether two tables of the same items bound the paired test: they say the same of them."""
+        """Whether two tables of the same items, with equal supports, bound the paired test."""
         ours, theirs = self.candidate.table, self.baseline.table
         return (
             self.pairs is None
@@ -99,12 +99,12 @@ class AlignedValues:
 
     @cached_property
     def class_gradients(self) -> tuple[ClassGradient, ClassGradient]:
-        """Of the baseline and of the candidate."""
+        """Gradients of the baseline and the candidate."""
         return class_gradient(self.baseline), class_gradient(self.candidate)
 
     @cached_property
     def overall_gradients(self) -> tuple[Gradient, Gradient]:
-        """Of the baseline and of the candidate."""
+        """Gradients of the baseline and the candidate."""
         old, new = self.class_gradients
         return overall_gradient(self.baseline, old), overall_gradient(self.candidate, new)
 
@@ -150,7 +150,7 @@ class AlignedValues:
     def _values(
         self, candidate: Array, baseline: Array, ours: Array | None, theirs: Array | None
     ) -> tuple[Array, Array]:
-        """Differences, and why one is missing: for the candidate's reason before the other's."""
+        """Compute differences, with reasons for missing ones, the candidate's reason first."""
         reasons = np.zeros(candidate.shape, dtype=np.uint8)
         for codes, side in ((theirs, baseline), (ours, candidate)):
             if codes is not None:
@@ -170,7 +170,7 @@ class AlignedValues:
 
     @cached_property
     def _exclusions_differ(self) -> Array:
-        """Whether a plain mean leaves out other classes on one side than on the other."""
+        """Whether a plain mean leaves out different classes on the two sides."""
         changed = (self.candidate.defined != self.baseline.defined).any(-1)
         place = self.candidate.selection.place
         return np.array(
@@ -231,8 +231,8 @@ class AlignedValues:
         return zip(self.groups, (old, new), (self.baseline, self.candidate), strict=True)
 
     def _with_evidence(self, draft: "_Draft", rows: list[CountRow | None]) -> Difference:
-        """Choose the test of each index: Tango for a proportion of paired items, else normal."""
-        with np.errstate(all="ignore"):  # what does not exist is NaN, and stays so
+        """Choose the test of each index: Tango for proportions of paired items, else normal."""
+        with np.errstate(all="ignore"):  # missing values stay NaN
             of_class = draft.value.ndim > 1
             variance = self._class_variance() if of_class else self._overall_variance()
             self._add_scores(variance.total)
@@ -261,7 +261,7 @@ class AlignedValues:
         )
 
     def _counted(self, row: CountRow, variance: "_Variance", place: int) -> dict[str, Array]:
-        """Evidence of a proportion in whole items, of the common classes or overall."""
+        """Return the evidence of a proportion in items, for the common classes or overall."""
         per_class = variance.total.ndim > 1
         if self.pairs is not None:
             gains, losses = self.pairs.joint.flips(row, per_class=per_class)
@@ -282,7 +282,7 @@ class AlignedValues:
         return hits | {"trials": self._trials(row, per_class=per_class)}
 
     def _design_effect(self, row: CountRow, known: Array) -> Array:
-        """Use the largest possible design effect where nothing varies."""
+        """Return design effects, the largest possible one where nothing varies."""
         overall, of_class = self._largest_design_effects
         by_class = known.ndim > 0 and OF_CLASS.get(row) == CountRow.support
         return np.where(np.isnan(known), of_class[self.common] if by_class else overall, known)
@@ -296,7 +296,7 @@ class AlignedValues:
         return rows[self.common] if per_class else rows[-1]
 
     def _trials(self, row: CountRow, *, per_class: bool) -> Array:
-        """Items that the share is of; NaN instead of none."""
+        """Return the denominator of the share; NaN instead of 0."""
         among = OF_CLASS.get(row, CountRow.total) if per_class else CountRow.total
         rows = self.candidate.counts.rows[among]
         trials = rows[self.common] if per_class else rows[-1]
@@ -310,7 +310,7 @@ OF_CLASS = {
     CountRow.fp: CountRow.negatives,
     CountRow.tn: CountRow.negatives,
 }
-"""What a per-class count is a share of; of all items where not named."""
+"""The denominators of per-class counts; all items for the others."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -340,7 +340,7 @@ class _Draft:
 
 @dataclass(frozen=True, eq=False)
 class _Variance:
-    """Variance of differences, guard included, and what groups make of it."""
+    """Variance of differences, including the guard, and the design effects of groups."""
 
     total: Array
     design_effect: Array

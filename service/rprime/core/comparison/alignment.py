@@ -1,4 +1,4 @@
-"""Alignment: two sides of a comparison on one list of classes, and whether they may be compared."""
+"""Align two sides of a comparison on one list of classes, and decide their comparability."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -26,14 +26,14 @@ class Side:
     table
         A single table, stack shape ().
     items
-        Per-item codes into `labels` in the order of the test set, where they are known. With
-        the very same array `true` on both sides the items are taken to be the same.
+        Per-item codes into `labels` in the order of the test set, if known. Sides that share
+        the identical array `true` have the same items.
     fingerprint
-        Of the true labels in order; computed wherever there are items.
+        Fingerprint of the true labels in order; None without items.
     test_set
         Declared identifier of the test set.
     scores
-        Of the items, where the request has them.
+        Scores of the items, if the request has them.
     """
 
     labels: tuple[str, ...]
@@ -46,7 +46,7 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Alignment:
-    """Two sides over the union of their classes: the candidate's in its order, then the rest."""
+    """Two sides over the union of their classes: those of the candidate, then the rest."""
 
     candidate: Side
     baseline: Side
@@ -63,7 +63,7 @@ class Alignment:
 
     @cached_property
     def same_classes(self) -> bool:
-        """Whether both sides declare the same classes, in whatever order."""
+        """Whether both sides declare the same classes, in any order."""
         return len(self.labels) == len(self.candidate.labels) == len(self.baseline.labels)
 
     @cached_property
@@ -74,16 +74,16 @@ class Alignment:
         return np.array(numbers, dtype=np.intp)
 
     def only(self, side: Side, other: Side) -> tuple[str, ...]:
-        """Classes that one side alone declares."""
+        """Return the classes that only this side declares."""
         known = set(other.labels)
         return tuple(name for name in side.labels if name not in known)
 
     def places(self, side: Side) -> Array:
-        """Union positions of the classes of a side, shape (k,)."""
+        """Return the union positions of the classes of a side, shape (k,)."""
         return np.array([self.number[name] for name in side.labels], dtype=np.intp)
 
     def onto_union(self, side: Side) -> Side:
-        """Renumber a side's classes; those it does not declare have no items there."""
+        """Renumber a side's classes; classes that it does not declare have no items."""
         if side.labels == self.labels:
             return side
         places, k = self.places(side), len(self.labels)
@@ -106,13 +106,13 @@ class Alignment:
 def comparability(candidate: Side, baseline: Side) -> Comparability:
     """Return how far two sides can be compared.
 
-    Two fingerprints decide; without both, two declared identifiers do. Items are the same only
-    where both sides carry theirs and the true classes agree one by one.
+    Two fingerprints decide; else, two declared identifiers. The items are the same only if both
+    sides have items and the true classes agree one by one.
 
     Parameters
     ----------
     candidate, baseline
-        Over one list of classes.
+        Both over one list of classes.
     """
     if _shares_items(candidate, baseline):
         return "same_items"
@@ -141,7 +141,7 @@ def _same_truth(ours: Items | None, theirs: Items | None) -> bool:
 
 
 def _renumbered(codes: Array, places: Array, k: int) -> Array:
-    """Translate codes of a side; unclassified stays the code after the last class."""
+    """Translate the codes of a side; unclassified remains the code after the last class."""
     table = np.append(places, k)
     return table.astype(np.min_scalar_type(k))[codes]
 
@@ -169,4 +169,4 @@ def _scattered(vector: Array | None, places: Array, k: int) -> Array | None:
 
 
 MOST_DENSE = 2_000
-"""Above so many classes in the union, cells are held sparse."""
+"""Most classes of the union for dense cells; larger tables are sparse."""

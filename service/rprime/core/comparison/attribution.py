@@ -1,4 +1,4 @@
-"""Attribution: which cells of the table the change of an index comes from."""
+"""Attribute the change of an index to the cells of the table."""
 
 from dataclasses import dataclass, replace
 
@@ -15,21 +15,21 @@ from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
 
 HEADLINES = ("accuracy", "r_prime", "macro_recall", "macro_f1", "kappa", "mcc")
-"""Attributed by default, where the request includes them."""
+"""Indices attributed by default, if the request includes them."""
 MOST_CLASSES = 300
-"""Up to so many classes attribution comes unasked: it evaluates gradients along a path."""
+"""Most classes for attribution by default, which evaluates gradients along a path."""
 MOST_DENSE = 100
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(16)
 TOLERANCE = 1e-10
 MOST_ROUNDS = 40
 MOST_PANELS = 64
 MOST_NUMBERS = 1 << 22
-"""Gradients held at once: 32 MiB."""
+"""Gradients in memory at the same time: 32 MiB."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CellChanges:
-    """Cells as old and new counts, those that changed most first.
+    """Old and new counts of cells, the largest changes first.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class CellChanges:
     baseline, candidate
         Shape (n,), counts of both sides.
     change
-        Shape (n,), difference of the counts, of shares of all items where the totals differ.
+        Shape (n,), difference of the counts, or of the shares of all items if the totals differ.
     labels
         Names of the k classes.
     """
@@ -58,7 +58,7 @@ class Attribution:
     Parameters
     ----------
     key, label
-        Which index; the class of a per-class one, None overall.
+        The index, and the class of a per-class one; None overall.
     true, predicted
         Shape (n,), class numbers as in `CellChanges`: the cells that contribute most.
     contributions
@@ -66,7 +66,7 @@ class Attribution:
     rest
         Sum over all other cells.
     residual
-        What the contributions of all cells fall short of the difference.
+        The difference minus the contributions of all cells.
     labels
         Names of the k classes.
     """
@@ -83,7 +83,7 @@ class Attribution:
 
 @dataclass(frozen=True, eq=False)
 class TablePath:
-    """The straight line from an old table to a new one, on the cells that either has.
+    """The straight line from an old table to a new one, over the cells of both.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ class TablePath:
 
     @classmethod
     def between(cls, old: ConfusionTable, new: ConfusionTable) -> "TablePath":
-        """Lay the path between two tables over the same classes."""
+        """Build the path between two tables over the same classes."""
         codes, counts = _merged_cells(old, new)
         with np.errstate(all="ignore"):
             scale = new.total / old.total if old.total != new.total else 1.0
@@ -116,7 +116,7 @@ class TablePath:
         return self.new - self.old
 
     def at(self, shares: Array) -> ConfusionTable:
-        """Stack the tables at some shares (p,) of the way."""
+        """Stack the tables at the given shares (p,) of the way."""
         counts = self.old + shares[:, None] * self.change
         missing, spurious = self.predicted == self.k, self.true == self.k
         omitted = self._vector(self.true, counts, missing)
@@ -145,16 +145,16 @@ Target = tuple[str, str | None]
 def changes(
     old: ConfusionTable, new: ConfusionTable, labels: tuple[str, ...], limit: int
 ) -> CellChanges:
-    """Name the cells that changed most.
+    """Return the cells that changed most.
 
     Parameters
     ----------
     old, new
         Single tables over the same classes.
     labels
-        Their names.
+        Names of the classes.
     limit
-        Most cells to name.
+        Most cells to return.
     """
     codes, counts = _merged_cells(old, new)
     change = counts[1] - counts[0]
@@ -189,21 +189,21 @@ def attribute(
     labels
         Names of the classes.
     options
-        Those of the comparison.
+        Options of the comparison.
     targets
         Smooth indices that the options select.
 
     Returns
     -------
-    One for each target; without cells and with a residual of NaN where the index is undefined
-    at either end or has no derivative.
+    One attribution for each target, without cells and with a residual of NaN if the index is
+    undefined at either end or has no derivative.
 
     Notes
     -----
     Source: Aumann, Shapley 1974; Sundararajan, Taly, Yan 2017 (integrated gradients). A cell
     contributes its change times the mean gradient on the straight line between the tables, the
-    old one scaled to the total of the new one. The line is cut into panels of Gauss-Legendre
-    nodes, and those are halved on which the integral misses the change of the index.
+    old one scaled to the total of the new one. The line is divided into panels of
+    Gauss-Legendre nodes; a panel is halved if its integral misses the change of the index.
     """
     if not targets:
         return ()
@@ -229,7 +229,7 @@ class _Integrand:
     targets: tuple[Target, ...]
 
     def values(self, shares: Array) -> Array:
-        """Values at points (p,) of the path, shape (target, p)."""
+        """Compute the values at points (p,) of the path, shape (target, p)."""
         values = compute(self.path.at(shares), self.options, select(self.options))
         overall = {e.key: i for i, e in enumerate(values.selection.overall)}
         return np.stack(
@@ -242,7 +242,7 @@ class _Integrand:
         )
 
     def gradients(self, shares: Array) -> Array:
-        """Gradients by the cells of the path at points (p,) of it, shape (target, p, c)."""
+        """Compute the gradients by the cells at points (p,) of the path, shape (target, p, c)."""
         values = compute(self.path.at(shares), self.options, select(self.options))
         of_classes = class_gradient(values)
         entries = values.selection.overall
@@ -277,7 +277,7 @@ class _Integrand:
         return result
 
     def summary(self, which: int, parts: Array, change: float) -> Attribution:
-        """Name the cells (c,) that contribute most to the change of one target."""
+        """Return the cells (c,) that contribute most to the change of one target."""
         key, label = self.targets[which]
         known = bool(np.isfinite(parts).all() and np.isfinite(change))
         order = _largest(parts, self.options.top_confusions if known else 0)
@@ -295,7 +295,7 @@ class _Integrand:
 
 
 def _of_class(margins: Array, position: int, *, silent: bool) -> Gradient:
-    """Write the gradient of one class's index (4, p, k) by all cells."""
+    """Convert the gradient of one class's index (4, p, k) to one by all cells."""
     correct, support, predicted, total = margins[:, :, position]
     factors = np.zeros((3, 1, *margins.shape[1:]))
     factors[1, 0] += total[:, None]
@@ -304,7 +304,7 @@ def _of_class(margins: Array, position: int, *, silent: bool) -> Gradient:
 
 
 def _integral(integrand: _Integrand, ends: Array) -> Array:
-    """Contribution of every cell to every target, shape (target, c), NaN where undefined."""
+    """Compute the contribution of each cell to each target, shape (target, c); or NaN."""
     change = integrand.path.change
     defined = np.asarray(np.isfinite(ends).all(-1))
     allowed = TOLERANCE * np.maximum(np.abs(ends).max(-1), 1.0)
@@ -345,7 +345,7 @@ def _halves(low: float, high: float) -> tuple[tuple[float, float], tuple[float, 
 
 
 def _merged_cells(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Array]:
-    """Codes (c,) of the cells that either table fills, and both counts of them, (2, c)."""
+    """Return the codes (c,) of the non-empty cells of both tables, and their counts (2, c)."""
     sides = [_coordinates(table) for table in (old, new)]
     both = np.sort(np.concatenate([code for code, _ in sides]), kind="stable")
     codes = both[np.diff(both, prepend=-1) > 0]
@@ -356,7 +356,7 @@ def _merged_cells(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Arra
 
 
 def _coordinates(table: ConfusionTable) -> tuple[Array, Array]:
-    """Code and count of every filled cell, unclassified and spurious items among them."""
+    """Return code and count of every non-empty cell, including unclassified and spurious items."""
     k = table.k
     rows, columns, counts = table.cells.coordinates()
     parts = [(rows * (k + 1) + columns, counts)]
@@ -372,6 +372,6 @@ def _coordinates(table: ConfusionTable) -> tuple[Array, Array]:
 
 
 def _largest(values: Array, limit: int) -> Array:
-    """Positions of the largest magnitudes other than 0, largest first, ties in table order."""
+    """Return positions of the largest non-zero magnitudes, largest first, ties in table order."""
     order = np.argsort(-np.abs(values), kind="stable")[:limit]
     return order[values[order] != 0]

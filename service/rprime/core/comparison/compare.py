@@ -1,4 +1,4 @@
-"""compare: a candidate and a baseline become differences with their evidence."""
+"""Compare a candidate with a baseline: differences with their evidence."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ Pairing = Literal["paired", "unpaired"]
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Comparison:
-    """Everything that is known about a candidate against a baseline.
+    """The results of comparing a candidate with a baseline.
 
     Parameters
     ----------
@@ -39,13 +39,13 @@ class Comparison:
         same_items: paired item by item; same_test_set: two tables of one test set; unknown:
         compared as if independent, with a warning; different: not compared.
     pairing
-        How the evidence was made; None where the sides are not comparable.
+        The kind of evidence; None if the sides are not comparable.
     classes
         Classes that both sides declare, in the candidate's order.
     candidate_only, baseline_only
-        Classes that one side alone declares: rules about them are `not_comparable`.
+        Classes that only one side declares: rules about them are `not_comparable`.
     overall_keys, per_class_keys
-        The compared indices, averages among the overall ones.
+        The compared indices; the overall ones include averages.
     overall
         Shape (overall_keys,).
     per_class
@@ -53,13 +53,13 @@ class Comparison:
     confidence
         Two-sided level of the intervals in a report.
     flips, shift
-        What changed item by item; None without common items.
+        Changes of single items; None without common items.
     changes
         Cells of the table that changed most.
     attributions
         The contributions of cells to the change of each requested index.
     warnings
-        Why a conclusion would be weaker than it looks.
+        Reasons why conclusions are weaker than they look.
     """
 
     comparability: Comparability
@@ -79,22 +79,22 @@ class Comparison:
     warnings: tuple[Warning, ...]
 
     def of_overall(self, key: str) -> Difference:
-        """Difference of one overall index, shape ().
+        """Return the difference of one overall index, shape ().
 
         Raises
         ------
         ValueError
-            If the index was not compared: the options did not ask for it.
+            If the index was not compared, because the options do not select it.
         """
         return self.overall[self.overall_keys.index(key)]
 
     def of_classes(self, key: str, classes: tuple[str, ...] | None = None) -> Difference:
-        """Difference of one per-class index, shape (n,): of these classes, or of all common ones.
+        """Return the difference of one per-class index, shape (n,), by default of all classes.
 
         Raises
         ------
         ValueError
-            If the index was not compared, or a class is not declared by both sides.
+            If the index was not compared, or one side does not declare a class.
         """
         row = self.per_class[self.per_class_keys.index(key)]
         if classes is None:
@@ -117,11 +117,11 @@ def compare(
         Their classes are aligned by name.
     options
         Indices, confidence and cell weights; matrices are in the candidate's order of classes.
-        `undefined` is not used: a replaced value must not decide a comparison. Nor is
-        `sampling` where items are paired.
+        `undefined` is not used, because a replaced value must not decide a comparison; for
+        paired items, `sampling` is not used either.
     attributed
-        Indices, each with a class or None, whose change is attributed to cells; None for the
-        headline indices among those that the options ask for.
+        Indices to attribute to cells, each with a class or None; None for the headline indices
+        among those that the options select.
 
     Raises
     ------
@@ -186,7 +186,7 @@ def _align_values(
 
 
 def _own(side: Side, united: Values, options: Options) -> Array:
-    """Overall values of a side over its own classes, in the order of the union's selection."""
+    """Compute a side's overall values over its own classes, in the order of the selection."""
     if side.table.k == united.table.k:
         return united.overall
     keys = tuple(entry.key for entry in united.selection.overall)
@@ -197,7 +197,7 @@ def _own(side: Side, united: Values, options: Options) -> Array:
 
 
 def _extend_matrices(options: Options, aligned: Alignment) -> Options:
-    """Extend matrices to classes of the baseline alone; their costs are not known."""
+    """Extend matrices to classes that only the baseline has, with unknown costs."""
     k, size = aligned.candidate.table.k, len(aligned.labels)
     if size == k:
         return options
@@ -220,7 +220,7 @@ def _extended(matrix: Array | None, k: int, size: int, unknown: float) -> Array 
 
 
 def _without_matrices(options: Options, aligned: Alignment) -> Options:
-    """Drop matrices, which are of the candidate's classes, where the baseline has others."""
+    """Drop the matrices, which are for the candidate's classes, if the baseline has others."""
     if aligned.same_classes:
         return options
     named = options.kappa_weights if isinstance(options.kappa_weights, str) else None
@@ -228,7 +228,7 @@ def _without_matrices(options: Options, aligned: Alignment) -> Options:
 
 
 def _pairs(ours: Side, theirs: Side) -> PairedItems | None:
-    """Count the pairs of predictions; None where predictions without items belong to the tables."""
+    """Count the pairs of predictions; None if a table counts predictions without items."""
     new, old = ours.items, theirs.items
     spurious = ours.table.spurious is not None or theirs.table.spurious is not None
     if new is None or old is None or spurious:
@@ -237,7 +237,7 @@ def _pairs(ours: Side, theirs: Side) -> PairedItems | None:
 
 
 def _groups(side: Side) -> PairedItems | None:
-    """Pair the items of a side with themselves where they come in groups, else None."""
+    """Pair the items of a side with themselves if they are grouped, else return None."""
     items = side.items
     if items is None or items.groups is None or side.table.spurious is not None:
         return None

@@ -1,4 +1,4 @@
-"""Costs: what indices would gain if the items of a wrong cell had been right."""
+"""The gain of indices if the items of an error cell had been classified correctly."""
 
 from dataclasses import dataclass
 
@@ -17,19 +17,19 @@ TP, FN, FP, TN = range(4)
 
 @dataclass(frozen=True, eq=False)
 class Costs:
-    """What one item in a cell costs, to first order: the cost of n items is n times as much.
+    """The cost of one item in a cell, to first order: n items cost n times as much.
 
     Parameters
     ----------
     overall, per_class
-        The indices, n and m of them.
+        Keys of the n overall and m per-class indices.
     right, wrong
         Shape (n, k): an item of class i that is predicted as j costs right[i] - wrong[j].
     silent
-        Shape (n, k): what an unclassified item of a class costs.
+        Shape (n, k): cost of an unclassified item of a class.
     missed, taken
-        Shape (m, k): what an item of another's prediction costs the index of its true class, and
-        the index of the class that it is predicted as.
+        Shape (m, k): cost of a misclassified item for the index of its true class, and for the
+        index of the class that it is predicted as.
     """
 
     overall: tuple[Index, ...]
@@ -47,9 +47,9 @@ def costs(table: ConfusionTable, keys: tuple[str, ...]) -> Costs:
     Parameters
     ----------
     table
-        Cell weights applied.
+        A table with cell weights applied.
     keys
-        Of the indices, in both scopes; default options hold for them.
+        Keys of the indices, in both scopes, with default options.
     """
     options = Options(indices=keys)
     values = compute(table, options, select(options))

@@ -1,4 +1,4 @@
-"""Difference: candidate minus baseline of many indices, and the evidence that it is real."""
+"""Differences of indices, candidate minus baseline, with the evidence to test them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
@@ -29,9 +29,9 @@ REASONS = (
 )
 """Why a difference or its interval does not exist; code 0 means that both do.
 
-excluded_classes_differ: an average leaves out other classes on one side than on the other;
+excluded_classes_differ: an average leaves out different classes on the two sides;
 classes_differ: the index depends on the list of declared classes, which differs; no_evidence:
-the two sides do not differ in any item, so a test is impossible. The others as for a value.
+the two sides do not differ in any item, so a test is impossible. The others are those of values.
 """
 CODE = {reason: code for code, reason in enumerate(REASONS)}
 METHODS = ("", "tango", "influence", "unpaired")
@@ -42,7 +42,7 @@ NO_METHOD, TANGO, INFLUENCE, UNPAIRED = range(len(METHODS))
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Difference:
-    """Candidate minus baseline of indices (and classes), with what a test of it needs.
+    """Candidate minus baseline of indices (and classes), with the inputs of a test.
 
     All arrays have one shape, (indices,) or (indices, classes); `difference[rows, columns]`
     selects from all of them at once.
@@ -54,21 +54,21 @@ class Difference:
     value
         The difference D, NaN where it does not exist.
     reasons
-        Codes into `REASONS`: why there is no difference or, where there is one, no interval.
+        Codes into `REASONS`: why the difference or its interval does not exist.
     methods
         Codes into `METHODS`; 0 without evidence.
     gains, losses
-        Items that moved for and against the index, NaN but for tango. Under groups both, and
-        `trials`, are divided by the design effect.
+        Items that changed in favour of the index and against it; NaN except for tango. For
+        grouped items both, and `trials`, are divided by the design effect.
     trials
-        Items that could have moved, NaN but for tango and where `hits` are known.
+        Items that could have changed; NaN except for tango and for known `hits`.
     standard_error
-        Of D, positive; NaN for tango and without evidence.
+        Standard error of D, positive; NaN for tango and without evidence.
     baseline_hits, candidate_hits
-        Unpaired proportions on one test set of `trials` items: their numerators, else NaN.
-        They bound what a paired test would say.
+        Numerators of unpaired proportions on one test set of `trials` items, else NaN. They
+        bound the result of a paired test.
     items
-        Items that the value rests on: of the class for a per-class index, else all.
+        Items behind the value: those of the class for a per-class index, else all.
     """
 
     candidate: Array
@@ -97,9 +97,9 @@ class Difference:
 
     @property
     def undefined(self) -> Array:
-        """Whether a rule about it is `undefined`: the candidate, or the comparison, lost a value.
+        """Whether a rule about it is `undefined`: the candidate or the comparison lost a value.
 
-        Undefined in the baseline or on both sides is not meant: that is no evidence.
+        A value that is undefined in the baseline, or on both sides, only lacks evidence.
         """
         lost = np.isnan(self.candidate) & ~np.isnan(self.baseline)
         differ = self.reasons == CODE["excluded_classes_differ"]
@@ -107,7 +107,7 @@ class Difference:
 
     @property
     def tested(self) -> Array:
-        """Whether there is evidence: limits and p-values are numbers."""
+        """Whether evidence exists, so that limits and p-values are numbers."""
         return (self.methods != NO_METHOD) & ~np.isnan(self.value)
 
     @property
@@ -116,7 +116,7 @@ class Difference:
         return (self.methods == TANGO) | (self.methods == INFLUENCE)
 
     def limits(self, level: ArrayLike) -> tuple[Array, Array]:
-        """One-sided limits L and U of D, each at this level.
+        """Return one-sided limits L and U of D, each at this level.
 
         Parameters
         ----------
@@ -150,7 +150,7 @@ class Difference:
         )
 
     def p_below(self, threshold: ArrayLike) -> Array:
-        """Smallest level at which U < threshold: small speaks for D < threshold.
+        """Return the smallest level at which U < threshold; a small one supports D < threshold.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Difference:
         return self._p(threshold, 1.0)
 
     def p_above(self, threshold: ArrayLike) -> Array:
-        """Smallest level at which L > threshold: small speaks for D > threshold.
+        """Return the smallest level at which L > threshold; a small one supports D > threshold.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class Difference:
         return ~np.isnan(self.candidate_hits)
 
     def detectable_drop(self, level: ArrayLike, margin: ArrayLike, power: float = 0.8) -> Array:
-        """Drop that a test at this level would find with the given power.
+        """Return the drop that a test at this level detects with the given power.
 
         Parameters
         ----------
@@ -227,13 +227,13 @@ class Difference:
         return _replaced(empty, at, ends[0]), _replaced(empty, at, ends[1])
 
     def _extreme_pairings(self, at: Array) -> list[tuple[Array, Array]]:
-        """Gains and losses where as few and as many items as possible are discordant."""
+        """Return gains and losses with the fewest and with the most discordant items."""
         a, b, n = self.baseline_hits[at], self.candidate_hits[at], self.trials[at]
         return [((d + b - a) / 2, (d - b + a) / 2) for d in discordance_bounds(a, b, n)]
 
 
 def _tango_p(sign: float, threshold: Array) -> Callable[[Array, Array, Array], Array]:
-    """P-value of gains, losses and trials for D below (sign 1) or above (-1) a threshold."""
+    """Return the p-value function for D below (sign 1) or above (-1) a threshold."""
     inside = np.clip(threshold, -1.0, 1.0)  # D itself cannot be outside
 
     def p(gains: Array, losses: Array, trials: Array) -> Array:
@@ -243,12 +243,12 @@ def _tango_p(sign: float, threshold: Array) -> Callable[[Array, Array, Array], A
 
 
 def _clip_or(values: Array, low: Array, high: Array, *, otherwise: Array) -> Array:
-    """Keep values within bounds; where there is no value, the cautious bound stands for it."""
+    """Clip values to bounds; the cautious bound replaces a missing value."""
     return np.where(np.isnan(values), otherwise, np.clip(values, low, high))
 
 
 def _replaced(values: Array, at: Array, part: Array) -> Array:
-    """Copy with the elements `at` replaced."""
+    """Return a copy with the elements `at` replaced."""
     result = np.array(values)
     result[at] = part
     return result

@@ -1,4 +1,4 @@
-"""Flips: what changed item by item between the predictions of two classifiers."""
+"""Changes of single items between the predictions of two classifiers."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from rprime.core.comparison.shift import ShiftTest, bowker, stuart_maxwell
 from rprime.core.counts import CountRow
 
 MOST_MOVING_CLASSES = 1_000
-"""The tests of shift cost the cube of the classes between which items moved."""
+"""Most classes for the tests of shift, whose cost is cubic in the classes with moves."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +21,11 @@ class Move:
     Parameters
     ----------
     true
-        Their class.
+        True class of the items.
     before, after
         What the baseline and the candidate predict; None for unclassified.
     items
-        How many.
+        Number of items.
     """
 
     true: str
@@ -36,19 +36,19 @@ class Move:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Flips:
-    """Items that one side got right and the other wrong; each item counts once.
+    """Items that only one side predicts correctly; each item counts once.
 
     Parameters
     ----------
     labels
         Names of the classes, candidate's first.
     right_to_wrong, wrong_to_right
-        Shape (k + 1,): of each true class, then of all.
+        Shape (k + 1,): items of each true class, then of all classes.
     mid_p
-        Shape (k + 1,): one-sided mid-p of McNemar's test, small where the candidate is worse;
-        1/2 where nothing flipped, NaN for weighted items.
+        Shape (k + 1,): one-sided mid-p of McNemar's test, small if the candidate is worse; 1/2
+        if nothing flipped, NaN for weighted items.
     p_worse
-        Shape (k + 1,): posterior probability that it is worse, for information; NaN as above.
+        Shape (k + 1,): posterior probability that the candidate is worse; NaN as above.
     moves
         The most frequent changes of a prediction, most frequent first.
     moved
@@ -66,14 +66,14 @@ class Flips:
 
 @dataclass(frozen=True, slots=True)
 class Shift:
-    """Whether the predictions shifted, right or wrong: information, never a verdict.
+    """Tests of a shift of the predictions, correct or not: information, never a verdict.
 
     Parameters
     ----------
     bowker
         Symmetry of the moves between each two classes.
     stuart_maxwell
-        Every class is predicted as often as before.
+        Equality of the numbers of predictions of each class.
     """
 
     bowker: ShiftTest
@@ -90,9 +90,9 @@ def flips(joint: JointCounts, labels: tuple[str, ...], limit: int, *, weighted: 
     labels
         Names of its classes.
     limit
-        Most moves to name.
+        Most moves to return.
     weighted
-        Whether items carry weights: then the tests, which count items, do not apply.
+        Whether items have weights, so that the tests, which count items, do not apply.
     """
     gains, losses = (_with_sum(part) for part in joint.flips(CountRow.tp, per_class=True))
     tests = [mcnemar_mid_p(gains, losses), probability_worse(gains, losses)]
@@ -110,7 +110,7 @@ def flips(joint: JointCounts, labels: tuple[str, ...], limit: int, *, weighted: 
 
 
 def moves(joint: JointCounts, labels: tuple[str, ...], limit: int) -> tuple[Move, ...]:
-    """Name the most frequent changes of a prediction, ties in the order of the classes."""
+    """Return the most frequent changes of a prediction, ties in the order of the classes."""
     candidates = np.flatnonzero(joint.moved)
     order = candidates[np.argsort(-joint.items[candidates], kind="stable")][:limit]
     names = (*labels, None)
@@ -121,10 +121,10 @@ def moves(joint: JointCounts, labels: tuple[str, ...], limit: int) -> tuple[Move
 
 
 def shift(joint: JointCounts) -> Shift | None:
-    """Test old-versus-new predictions; None where too many classes exchanged items.
+    """Test old versus new predictions; return None if too many classes exchanged items.
 
-    Unclassified is a prediction like any other. Classes that no item left or entered change
-    nothing and are cut out.
+    Unclassified is a prediction like any other. Classes that no item left or entered do not
+    affect the tests and are removed.
     """
     old, new = joint.old[joint.moved], joint.new[joint.moved]
     classes, places = np.unique(np.concatenate([old, new]), return_inverse=True)

@@ -1,4 +1,4 @@
-"""Joint counts of true class, old and new prediction."""
+"""Joint counts of true class, old prediction and new prediction."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +11,7 @@ from rprime.core.index import Index
 from rprime.core.items import Items
 
 MOST_BINS = 1 << 22
-"""Most combinations to count in an array; with more, the codes are sorted."""
+"""Most combinations that are counted in an array; with more, the codes are sorted."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,7 +142,7 @@ ANSWERED_PROPORTIONS = {
     (CountRow.twice_tp, CountRow.support_and_predicted): CountRow.tp,
     (CountRow.weighted_tp, CountRow.weighted_union): CountRow.tp,
 }
-"""Pooled ratios that equal accuracy or its complement where every item is classified."""
+"""Pooled ratios that equal accuracy or its complement if every item is classified."""
 NAMED_PROPORTIONS = {"weighted_recall": CountRow.tp, "weighted_false_negative_rate": CountRow.fn}
 """Averages that equal accuracy or its complement: sum of m_i (a_i / m_i) over w."""
 
@@ -150,7 +150,7 @@ NAMED_PROPORTIONS = {"weighted_recall": CountRow.tp, "weighted_false_negative_ra
 def joint_codes(baseline: Items, candidate: Items, k: int) -> Array:
     """Return one number for the true class and both predictions of each item.
 
-    The narrowest type that holds them: at a million items memory traffic dominates the cost.
+    They have the narrowest type possible: for a million items, memory traffic dominates.
     """
     kind = np.min_scalar_type(k * (k + 1) ** 2)
     codes = candidate.true.astype(kind)
@@ -161,13 +161,13 @@ def joint_codes(baseline: Items, candidate: Items, k: int) -> Array:
 
 
 def class_proportion(entry: Index) -> CountRow | None:
-    """Return the count behind a per-class proportion of a number that the truth fixes."""
+    """Return the count behind a per-class proportion whose denominator the truth fixes."""
     rows = (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
     return rows[0] if entry.reads == "ratio" and rows in CLASS_PROPORTIONS else None
 
 
 def overall_proportion(entry: Index, *, everyone_answered: bool) -> CountRow | None:
-    """Return the count behind an overall proportion of all items: accuracy, R' and equals."""
+    """Return the count behind an overall proportion of all items: accuracy, R' and their equals."""
     if entry.key in NAMED_PROPORTIONS:
         return NAMED_PROPORTIONS[entry.key]
     if entry.reads not in ("ratio", "micro"):

@@ -1,6 +1,6 @@
 """Paired proportions: two classifiers on the same items, compared by gains and losses.
 
-A gain is an item that the old classifier got wrong and the new one right, a loss the reverse.
+A gain is an item that only the new classifier predicts correctly, a loss the reverse.
 """
 
 from collections.abc import Callable
@@ -42,7 +42,7 @@ def tango_z(
     probability of a loss, estimated under the hypothesis.
     """
     x, y, n, d0 = _broadcast(gains, losses, trials, difference)
-    # A missing count must not end as an infinite statistic, whose p-value is 0.
+    # A missing count must not become an infinite statistic, whose p-value is 0.
     valid = (n > 0) & (np.abs(d0) <= 1) & np.isfinite(x + y)
     n, d0 = np.where(valid, n, 1.0), np.where(valid, d0, 0.0)
     surplus = x - y - n * d0
@@ -144,12 +144,12 @@ def discordance_bounds(
     Parameters
     ----------
     correct_old, correct_new, trials
-        Items that each classifier got right, and all items; broadcast together.
+        Items that each classifier predicts correctly, and all items; broadcast together.
 
     Notes
     -----
-    The items that both got right number between max(0, a + b - n) and min(a, b) (Frechet), so
-    the discordant ones number between abs(a - b) and min(a + b, 2n - a - b).
+    Both are correct for max(0, a + b - n) to min(a, b) items (Frechet bounds), so abs(a - b) to
+    min(a + b, 2n - a - b) items are discordant.
     """
     a, b, n = _broadcast(correct_old, correct_new, trials)
     return np.abs(a - b), np.minimum(a + b, 2 * n - a - b)
@@ -166,7 +166,7 @@ def bracketed_p(
     Parameters
     ----------
     correct_old, correct_new, trials
-        Items that each classifier got right, and all items; broadcast together.
+        Items that each classifier predicts correctly, and all items; broadcast together.
     p_value
         Of gains, losses and trials; monotone in the discordant total at a given difference.
 
@@ -213,7 +213,7 @@ def discordance_psi(
 def minimal_detectable_drop(
     alpha: ArrayLike, power: ArrayLike, psi: ArrayLike, trials: ArrayLike
 ) -> FloatArray:
-    """Drop that a one-sided test at `alpha` finds with probability `power`.
+    """Drop that a one-sided test at `alpha` detects with probability `power`.
 
     Parameters
     ----------
@@ -223,11 +223,11 @@ def minimal_detectable_drop(
         Variance of one item's difference, as from `discordance_psi`. For two unpaired tables:
         the variance of the difference itself, with 1 for `trials`.
     trials
-        Items that are compared.
+        Number of compared items.
 
     Returns
     -------
-    (z_{1-alpha} + z_{power}) sqrt(psi / trials); above 1 where no drop would be found. NaN
+    (z_{1-alpha} + z_{power}) sqrt(psi / trials); above 1 if no drop can be detected. NaN
     without trials.
     """
     level, strength, variance, n = _broadcast(alpha, power, psi, trials)

@@ -6,8 +6,8 @@ G of the index by the cells of the old and of the new table,
     phi[r, j1, j2] = G_new[r, j2] - G_old[r, j1]
     variance = sum T phi^2 - (sum T phi)^2 / w.
 
-Where items come in groups, phi minus its mean is summed within each group before it is squared.
-All functions here compute this formula. They differ only in how many distinct phi there are:
+For grouped items, phi minus its mean is summed within each group before it is squared. All
+functions here compute this formula; they differ only in the number of distinct phi:
 
 * an overall index has one for each observed combination (r, j1, j2): `overall_variance`;
 * a per-class index only distinguishes whether the true class and each prediction are this class,
@@ -24,7 +24,7 @@ from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.items import Items
 
 CHUNK = 1 << 17
-"""Numbers computed together: 1 MiB, which stays in the cache."""
+"""Numbers computed together: 1 MiB, which fits into the cache."""
 NOISE = 1e-24
 """Variances below this share of the sides' own variances are rounding."""
 
@@ -36,7 +36,7 @@ class PairedItems:
     Parameters
     ----------
     joint
-        Their combinations.
+        Their joint counts.
     combination, groups
         Shape (n,): combination and group number of each item; None for independent items.
     """
@@ -47,7 +47,7 @@ class PairedItems:
 
     @classmethod
     def of(cls, baseline: Items, candidate: Items, k: int) -> "PairedItems":
-        """Count two predictions of the same items, and remember their groups if they have any."""
+        """Count two predictions of the same items, and store their groups, if any."""
         joint = JointCounts.count(baseline, candidate, k)
         groups = candidate.groups if baseline.groups is None else baseline.groups
         if groups is None:
@@ -91,9 +91,9 @@ class PairedVariance:
     Parameters
     ----------
     independent
-        If all items are independent.
+        Variances of independent items.
     grouped
-        With influences summed within groups; the same array where there are none.
+        Variances of influences summed within groups; the same array without groups.
     """
 
     independent: Array
@@ -101,7 +101,7 @@ class PairedVariance:
 
     @property
     def design_effect(self) -> Array:
-        """By how much groups inflate the variance, at least 1; NaN where nothing varies."""
+        """Factor by which groups inflate the variance, at least 1; NaN where nothing varies."""
         ratio = self.grouped / np.where(self.independent > 0, self.independent, np.nan)
         return np.asarray(np.maximum(ratio, 1.0))
 
@@ -131,7 +131,7 @@ def grouped_variances(pairs: PairedItems, gradient: Gradient) -> Array:
     pairs
         The items of that side paired with themselves.
     gradient
-        Of the indices.
+        Gradient of the indices.
     """
     silent = gradient.unclassified
     nothing = Gradient(
@@ -143,7 +143,7 @@ def grouped_variances(pairs: PairedItems, gradient: Gradient) -> Array:
 def grouped_class_variances(
     pairs: PairedItems, gradient: ClassGradient, classified: Array
 ) -> Array:
-    """Variance of one side's per-class indices likewise, shape (index, k)."""
+    """Variance of one side's per-class indices, as `grouped_variances`, shape (index, k)."""
     nothing = ClassGradient(np.zeros_like(gradient.margins))
     return class_variance(pairs, nothing, gradient, classified).grouped
 
@@ -231,8 +231,8 @@ def class_variance(
 ) -> PairedVariance:
     """Sum T phi^2 - (sum T phi)^2 / w of per-class indices, shape (index, k).
 
-    An index of one class sees of an item only whether its true class and both predictions are
-    this class, another one, or missing: eighteen patterns stand for all combinations.
+    An index of one class depends only on whether the true class and both predictions of an item
+    are this class, another one or missing: eighteen patterns replace all combinations.
 
     Parameters
     ----------
@@ -266,14 +266,14 @@ PATTERNS = 18
 OTHER, THIS, MISSING = range(3)
 TP, FN, FP, TN = range(4)
 TRUE_IS, OLD_IS, NEW_IS = (np.array(part) for part in np.unravel_index(range(PATTERNS), (2, 3, 3)))
-"""What each pattern says: whether the true class is this one, and what the predictions are."""
+"""True class (this one or not), old and new prediction of each pattern."""
 UNINVOLVED = np.flatnonzero((TRUE_IS == 0) & (OLD_IS != THIS) & (NEW_IS != THIS))
 """The patterns in which the class does not occur."""
 WITHOUT = np.ravel_multi_index(
     (0 * TRUE_IS, np.where(OLD_IS == THIS, OTHER, OLD_IS), np.where(NEW_IS == THIS, OTHER, NEW_IS)),
     (2, 3, 3),
 )
-"""For each pattern the one of an item in which the class does not occur."""
+"""For each pattern, the pattern of the same item if the class did not occur."""
 
 
 def _at_patterns(kinds: Array, classified: Array, predicted: Array) -> Array:
@@ -366,8 +366,8 @@ class _GroupCounts:
     def sum_of_squares(self, centred: Array) -> Array:
         """Square the group sums of one index's centred influence (PATTERNS, k), shape (k,).
 
-        A group sum is what its items would give if the class did not occur, dense but of low
-        rank, plus what the class adds, sparse.
+        A group sum is its value if the class did not occur (dense, of low rank) plus the sparse
+        contribution of the class.
         """
         plain, absent = self.missing, centred[self.absent]
         base = np.einsum("pk,pq,qk->k", absent, plain.T @ plain, absent)
@@ -396,9 +396,9 @@ def overall_guard(old: Gradient, new: Gradient, support: Array) -> Array:
 
     Notes
     -----
-    Where a class has few items and none of them changed sides, the observed variance is 0
-    because the sample is small, not because no item can change. One pseudo-item each way, as
-    Bonett, Price 2012 add them, keeps the test honest.
+    If a class has few items and none of them flipped, the observed variance is 0 because the
+    sample is small, not because no item can flip. One pseudo-item in each direction, as in
+    Bonett, Price 2012, keeps the test valid.
     """
     largest = np.maximum(*(_largest_effect(side, support) for side in (old, new)))
     return np.asarray(2 * largest * largest)
@@ -433,6 +433,6 @@ def _without_noise(variance: Array, own: Array) -> Array:
 
 
 def _parts(count: int, width: int) -> list[slice]:
-    """Cut `count` rows of `width` numbers into parts that fit into memory."""
+    """Split `count` rows of `width` numbers into parts that fit into memory."""
     step = max(CHUNK // max(width, 1), 1)
     return [slice(start, start + step) for start in range(0, count, step)]

@@ -1,4 +1,4 @@
-"""Shift: did the predictions move between two classifiers on the same items."""
+"""Tests whether predictions shifted between two classifiers on the same items."""
 
 from dataclasses import dataclass
 
@@ -38,8 +38,8 @@ def bowker(table: ArrayLike) -> ShiftTest:
 
     Returns
     -------
-    The test with one degree of freedom for every pair of classes that occurs, that is, between
-    which at least one item moved; statistic 0, df 0 and p NaN where none did.
+    The test, with one degree of freedom for every pair of classes between which an item moved;
+    statistic 0, df 0 and p NaN if none did.
 
     Notes
     -----
@@ -53,19 +53,18 @@ def bowker(table: ArrayLike) -> ShiftTest:
 
 
 def stuart_maxwell(table: ArrayLike) -> ShiftTest:
-    """Test of marginal homogeneity: every class is predicted as often as before.
+    """Test of marginal homogeneity: each class is predicted equally often by both classifiers.
 
     Parameters
     ----------
     table
         Shape (..., k, k), non-negative: items by old (row) and new (column) prediction. Costs
-        k^3; classes that no item left or entered may be cut out beforehand.
+        k^3; the caller may remove classes that no item left or entered.
 
     Returns
     -------
-    The test with as many degrees of freedom as classes that items moved between, minus one;
-    where these fall into parts with no move from one part to another, minus one for each part.
-    Statistic NaN, df 0 and p NaN where nothing moved.
+    The test, with as many degrees of freedom as classes with moves, minus one for each connected
+    part of these classes. Statistic NaN, df 0 and p NaN if nothing moved.
 
     Notes
     -----

@@ -1,1 +1,1 @@
-"""Families: the indices of a confusion table, one family a file, and their averages."""
+"""The indices of a confusion table, one family in each file, and their averages."""

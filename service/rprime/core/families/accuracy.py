@@ -1,4 +1,4 @@
-"""Overall accuracy, its kin, and the averages that have a name of their own."""
+"""Overall accuracy, related indices, and the averages with a name of their own."""
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from rprime.core.table import ConfusionTable
     undefined=("no_samples",),
 )
 def accuracy(row: type[CountRow]) -> RatioRows:
-    """Share of all real items that are predicted right; an unclassified item is not."""
+    """Share of all real items that are predicted correctly; an unclassified item is an error."""
     return row.tp, row.total
 
 
@@ -30,7 +30,7 @@ def accuracy(row: type[CountRow]) -> RatioRows:
     undefined=("no_samples",),
 )
 def error_rate(row: type[CountRow]) -> RatioRows:
-    """Share of all real items that are not predicted right."""
+    """Share of all real items that are not predicted correctly."""
     return row.fn, row.total
 
 
@@ -40,14 +40,14 @@ def error_rate(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{\sum_i a_i}{w} + \frac{m - s}{w}",
     source="Zhang, Su, Dou 2021, eq. 23",
     range=(-np.inf, 1.0),
-    range_note="from 0 on where there are no spurious items",
+    range_note="at least 0 if there are no spurious items",
     undefined=("no_samples",),
 )
 def r_prime(row: type[CountRow]) -> RatioRows:
-    """One less the wrong and spurious predictions for each real item.
+    """1 minus (wrong + spurious predictions) / items.
 
-    It is accuracy where every item is classified and none is spurious. Unclassified items
-    count as not wrong, so it must be read with `coverage`.
+    It equals accuracy if every item is classified and none is spurious. Unclassified items
+    count as not wrong, so read it together with `coverage`.
     """
     return row.not_wrong, row.total
 
@@ -60,7 +60,7 @@ def r_prime(row: type[CountRow]) -> RatioRows:
     undefined=("no_samples",),
 )
 def coverage(row: type[CountRow]) -> RatioRows:
-    """Share of the real items that got a prediction at all."""
+    """Share of the real items that have a prediction."""
     return row.answered, row.total
 
 
@@ -72,7 +72,7 @@ def coverage(row: type[CountRow]) -> RatioRows:
     undefined=("no_samples", "no_predictions"),
 )
 def accuracy_on_answered(row: type[CountRow]) -> RatioRows:
-    """Share of the classified items that are predicted right."""
+    """Share of the classified items that are predicted correctly."""
     return row.tp, row.answered
 
 
@@ -87,7 +87,7 @@ def accuracy_on_answered(row: type[CountRow]) -> RatioRows:
     interval="macro",
 )
 def balanced_accuracy(macro: Array) -> Array:
-    """Mean recall of the classes, each counting the same."""
+    """Mean recall of the classes; each class counts the same."""
     return macro
 
 
@@ -118,7 +118,7 @@ def f1_of_macro_averages(precision: Array, recall: Array) -> Array:
     interval="delta",
 )
 def geometric_mean_recall(mean_log_recall: Array) -> Array:
-    """Geometric mean of the recalls: 0 as soon as one class is never found."""
+    """Geometric mean of the recalls: 0 if the recall of any class is 0."""
     return np.exp(mean_log_recall)
 
 
@@ -134,14 +134,14 @@ def geometric_mean_recall(mean_log_recall: Array) -> Array:
     interval="macro",
 )
 def csi(macro: Array) -> Array:
-    """Mean of recall plus precision less one over the classes."""
+    """Mean over the classes of recall + precision - 1."""
     return macro
 
 
 def beating_no_information(table: ConfusionTable) -> Array:
-    """Exact one-sided binomial p of at least the observed accuracy at the largest prevalence.
+    """Compute the exact one-sided binomial p-value of the accuracy against the largest prevalence.
 
-    NaN for fractional or weighted counts: they are no trials.
+    NaN for fractional or weighted counts, which are not numbers of trials.
     """
     largest = np.maximum.reduce(table.support, axis=-1)
     correct = np.add.reduce(table.correct, axis=-1)
@@ -160,5 +160,5 @@ def beating_no_information(table: ConfusionTable) -> Array:
     p_value=beating_no_information,
 )
 def no_information_rate(table: ConfusionTable) -> Array:
-    """Accuracy of always predicting the most frequent class, with the exact p of beating it."""
+    """Accuracy of always predicting the most frequent class, with the p-value of beating it."""
     return np.maximum.reduce(table.support, axis=-1) / table.total

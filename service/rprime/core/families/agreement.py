@@ -20,17 +20,17 @@ BANDS = (
 
 
 def landis_koch(kappa: float) -> str:
-    """Name the conventional band of a kappa, lower bounds included.
+    """Return the name of the conventional band of a kappa, lower bounds included.
 
     References
     ----------
-    Landis, Koch 1977. Such bands are conventions.
+    Landis, Koch 1977. The bands are conventions, not results.
     """
     return next((name for bound, name in BANDS if kappa >= bound), "poor")
 
 
 def corrected(observed: Array, chance: Array | float) -> Array:
-    """Agreement beyond chance, as a share of the most that chance leaves."""
+    """Agreement beyond chance, as a share of the largest possible one."""
     return (observed - chance) / (1 - chance)
 
 
@@ -47,7 +47,7 @@ def corrected(observed: Array, chance: Array | float) -> Array:
     band=landis_koch,
 )
 def kappa(t: Moments) -> Array:
-    """Agreement beyond what the two margins give by chance."""
+    """Agreement beyond chance, where chance follows from both margins."""
     return corrected(t.observed, t.chance)
 
 
@@ -63,7 +63,7 @@ def kappa(t: Moments) -> Array:
     undefined=("no_samples", "chance_agreement_is_one"),
 )
 def kappa_max(t: ConfusionTable) -> Array:
-    """The kappa of the best table with these margins."""
+    """Largest kappa of any table with these margins."""
     attainable = np.add.reduce(np.minimum(t.support, t.predicted), axis=-1) / t.total
     return corrected(attainable, Moments.of(t).chance)
 
@@ -106,7 +106,7 @@ def weighted_kappa_gradient(
     tex=r"1 - \frac{\sum_{ij} v_{ij} n_{ij} / w}{\sum_{ij} v_{ij} m_i s_j / w^2}",
     source="Cohen 1968",
     range=AT_MOST_ONE,
-    range_note="from -1 on with linear or quadratic weights",
+    range_note="at least -1 with linear or quadratic weights",
     universe="classified",
     undefined=("no_samples", "chance_agreement_is_one"),
     interval="delta",
@@ -114,9 +114,9 @@ def weighted_kappa_gradient(
     cell_gradient=weighted_kappa_gradient,
 )
 def weighted_kappa(t: ConfusionTable, weights: Literal["linear", "quadratic"] | Array) -> Array:
-    """Agreement beyond chance where some confusions weigh more than others.
+    """Agreement beyond chance if some confusions weigh more than others.
 
-    With `linear` or `quadratic` weights the classes are taken in the order of the labels.
+    `linear` and `quadratic` weights depend on the order of the labels.
     """
     observed = t.cells.total(t.cells.counts * disagreement(t.cells, weights)) / t.total
     return 1 - observed / expected_disagreement(t, weights)
@@ -172,7 +172,7 @@ def weighted_by_column(shares: Array, weights: Literal["linear", "quadratic"] | 
     interval="delta",
 )
 def scott_pi(t: Moments) -> Array:
-    """Agreement beyond chance where truth and prediction share one distribution."""
+    """Agreement beyond chance, if truth and prediction follow the same distribution."""
     return corrected(t.observed, t.pooled_squares)
 
 
@@ -188,7 +188,7 @@ def scott_pi(t: Moments) -> Array:
     interval="delta",
 )
 def scott_pi_true_margin(t: Moments) -> Array:
-    """Agreement beyond chance where chance depends on the true classes alone."""
+    """Agreement beyond chance, if chance depends on the true classes alone."""
     return corrected(t.observed, t.support_squares / (t.total * t.total))
 
 
@@ -204,7 +204,7 @@ def scott_pi_true_margin(t: Moments) -> Array:
     interval="delta",
 )
 def maxwell_re(t: Moments) -> Array:
-    """Agreement beyond chance where all k declared classes are equally likely."""
+    """Agreement beyond chance, if all k declared classes are equally likely."""
     return corrected(t.observed, 1 / t.k)
 
 
@@ -220,7 +220,7 @@ def maxwell_re(t: Moments) -> Array:
     interval="delta",
 )
 def gwet_ac1(t: Moments) -> Array:
-    """Agreement beyond chance that stays stable where one class prevails."""
+    """Agreement beyond chance that stays stable when one class dominates."""
     return corrected(t.observed, (1 - t.pooled_squares) / np.float64(t.k - 1))
 
 
@@ -255,7 +255,7 @@ def krippendorff_alpha(t: Moments) -> Array:
     interval="delta",
 )
 def peirce_skill_score(t: Moments) -> Array:
-    """Agreement beyond chance as a share of the best a forecast of these classes can reach."""
+    """Agreement beyond chance, as a share of what a perfect forecast of these classes reaches."""
     return (t.observed - t.chance) / (1 - t.support_squares / (t.total * t.total))
 
 

@@ -1,4 +1,4 @@
-"""Measures of association: how much one labelling tells about the other, whatever the names."""
+"""Measures of association: how much one labelling says about the other, ignoring the names."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,19 +9,19 @@ from rprime.core.arrays import Array
 from rprime.core.index import NON_NEGATIVE, overall
 from rprime.core.table import ConfusionTable
 
-# Every entry of this file: computed on the classified items, blind to which label is which.
+# All entries of this file are computed on the classified items and ignore the class names.
 FAMILY = {"association": True, "universe": "classified"}
 
 
 @dataclass(frozen=True)
 class Association:
-    """What the measures of association share, computed once for a stack of tables."""
+    """The quantities that measures of association share, computed once for a stack of tables."""
 
     table: ConfusionTable
 
     @cached_property
     def expected(self) -> Array:
-        """m_i s_j / w, what independence would give every cell."""
+        """m_i s_j / w, the count of every cell under independence."""
         t = self.table
         share = t.support / t.total[..., None]
         return np.asarray(t.cells.by_row(share) * t.cells.by_column(t.predicted))
@@ -79,12 +79,12 @@ class Association:
 
     @cached_property
     def best_true(self) -> Array:
-        """Items guessed right by naming the most frequent true class of each column."""
+        """Items predicted correctly by the most frequent true class of each column."""
         return np.add.reduce(self.table.cells.column_max, axis=-1)
 
     @cached_property
     def best_predicted(self) -> Array:
-        """Items guessed right by naming the most frequent predicted class of each row."""
+        """Items predicted correctly by the most frequent predicted class of each row."""
         return np.add.reduce(self.table.cells.row_max, axis=-1)
 
     @cached_property
@@ -129,7 +129,7 @@ def chi2(a: Association) -> Array:
     **FAMILY,
 )
 def phi(a: Association) -> Array:
-    """Chi-square for each item, as a root; it can pass 1 with more than two classes."""
+    """Square root of chi-square / items; it can exceed 1 with more than two classes."""
     return np.sqrt(a.chi_square / a.table.total)
 
 
@@ -144,8 +144,8 @@ def phi(a: Association) -> Array:
 )
 def cramers_v(a: Association) -> Array:
     """Phi scaled to [0, 1] by the smaller number r, c of non-empty rows and columns."""
-    spare = np.minimum(a.filled_rows, a.filled_columns) - 1
-    return np.sqrt(a.chi_square / a.table.total / spare)
+    freedom = np.minimum(a.filled_rows, a.filled_columns) - 1
+    return np.sqrt(a.chi_square / a.table.total / freedom)
 
 
 @overall(
@@ -159,8 +159,8 @@ def cramers_v(a: Association) -> Array:
 )
 def tschuprows_t(a: Association) -> Array:
     """Phi scaled by both numbers r, c of non-empty rows and columns."""
-    spare = np.sqrt((a.filled_rows - 1) * (a.filled_columns - 1))
-    return np.sqrt(a.chi_square / a.table.total / spare)
+    freedom = np.sqrt((a.filled_rows - 1) * (a.filled_columns - 1))
+    return np.sqrt(a.chi_square / a.table.total / freedom)
 
 
 @overall(
@@ -219,7 +219,7 @@ def goodman_kruskal_lambda_predicted(a: Association) -> Array:
     **FAMILY,
 )
 def goodman_kruskal_lambda_symmetric(a: Association) -> Array:
-    """Both lambdas as one: guessing the true or the predicted class, half of the time each."""
+    """Both lambdas combined: the true and the predicted class are guessed half of the time each."""
     frequent = a.most_frequent_true + a.most_frequent_predicted
     return (a.best_true + a.best_predicted - frequent) / (2 * a.table.total - frequent)
 
@@ -305,7 +305,7 @@ def entropy_predicted(a: Association) -> Array:
     **FAMILY,
 )
 def mutual_information(a: Association) -> Array:
-    """Bits that the predicted class tells about the true one."""
+    """Information that the predicted class gives about the true one, in bits."""
     return a.mutual_information
 
 
@@ -347,5 +347,5 @@ def uncertainty_predicted(a: Association) -> Array:
     **FAMILY,
 )
 def normalized_mutual_information(a: Association) -> Array:
-    """Mutual information over the mean of the two entropies."""
+    """Mutual information divided by the mean of the two entropies."""
     return 2 * a.mutual_information / (a.entropy_true + a.entropy_predicted)

@@ -1,4 +1,4 @@
-"""Averages: the macro, weighted and micro entries that every per-class index brings along."""
+"""The macro, weighted and micro averages of every per-class index."""
 
 from dataclasses import replace
 from typing import Any
@@ -12,7 +12,7 @@ from rprime.core.index import CODE, Index
 def averages_of(index: Index) -> tuple[Index, ...]:
     """Derive the averages of a per-class index.
 
-    Micro averages pool the counts and exist only where the index is a ratio of counts.
+    Micro averages pool the counts; only ratios of counts have one.
     """
     derived = [_derive(index, "macro", MACRO), _derive(index, "weighted", WEIGHTED)]
     if index.micro:
@@ -23,15 +23,15 @@ def averages_of(index: Index) -> tuple[Index, ...]:
 MACRO = {
     "title": "Macro",
     "tex": r"\frac{{1}}{{k}} \sum_i \left[{tex}\right]",
-    "text": "Plain mean over the classes where it is defined; each class counts the same.",
+    "text": "Plain mean over the classes with a defined value; each class counts the same.",
     "undefined": ("no_class_defined",),
     "interval": "macro",
 }
 WEIGHTED = {
     "title": "Weighted",
     "tex": r"\sum_i \frac{{m_i}}{{w}} \left[{tex}\right]",
-    "text": "Mean over the classes, each by its number of items; undefined where a class that "
-    "has items is.",
+    "text": "Mean over the classes, weighted by their numbers of items; undefined if the value "
+    "of a class with items is.",
     "undefined": ("no_samples",),
     "interval": "delta",
 }
@@ -64,7 +64,7 @@ def _derive(index: Index, kind: Any, average: dict[str, Any]) -> Index:  # noqa:
 
 
 def macro_means(values: Array, defined: Array) -> Array:
-    """Average over the classes where defined.
+    """Average over the classes with a defined value.
 
     Parameters
     ----------
@@ -73,14 +73,14 @@ def macro_means(values: Array, defined: Array) -> Array:
 
     Returns
     -------
-    Shape (...); NaN where no class is defined.
+    Shape (...); NaN where no class has a defined value.
     """
     sums = np.add.reduce(np.where(defined, values, 0.0), axis=-1)
     return np.asarray(sums / np.add.reduce(defined, axis=-1))
 
 
 def weighted_means(values: Array, defined: Array, support: Array, total: Array) -> Array:
-    """Average by m_i.
+    """Average weighted by m_i.
 
     Parameters
     ----------
@@ -94,8 +94,8 @@ def weighted_means(values: Array, defined: Array, support: Array, total: Array) 
     Shape (...); NaN where a class with items is undefined.
     """
     sums = np.add.reduce(np.where(defined, values, 0.0) * support, axis=-1)
-    lying = (~defined & (support > 0)).any(-1)
-    return np.asarray(np.where(lying, np.nan, sums / total))
+    incomplete = (~defined & (support > 0)).any(-1)
+    return np.asarray(np.where(incomplete, np.nan, sums / total))
 
 
 def weighted_reasons(codes: Array, support: Array) -> Array:

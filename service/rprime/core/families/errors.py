@@ -79,7 +79,7 @@ def expected_cost_gradient(
 
     Returns
     -------
-    Shape (..., c); 0 where the cost does not price the item.
+    Shape (..., c); 0 where the item has no cost.
     """
     counted = columns < cost.shape[-1]
     price = cost[rows, np.where(counted, columns, 0)]
@@ -104,8 +104,8 @@ def expected_cost_gradient(
 def expected_cost(t: ConfusionTable, cost: Array) -> Array:
     """Mean cost of an item.
 
-    With a k x k cost over the classified items; with a k x (k + 1) cost, whose last column
-    prices an unclassified item, over all real items.
+    A k x k cost averages over the classified items. A k x (k + 1) cost, whose last column is
+    the cost of an unclassified item, averages over all real items.
     """
     return total_cost(t, cost) / priced(t, cost).total
 
@@ -122,18 +122,18 @@ def expected_cost(t: ConfusionTable, cost: Array) -> Array:
     needs="cost",
 )
 def normalized_expected_cost(t: ConfusionTable, cost: Array) -> Array:
-    """Cost over that of always predicting the one cheapest class: below 1 is worth having."""
+    """Cost divided by that of always predicting the cheapest class: useful only below 1."""
     constant = priced(t, cost).support @ cost[:, : t.k]
     return total_cost(t, cost) / np.minimum.reduce(constant, axis=-1)
 
 
 def priced(t: ConfusionTable, cost: Array) -> ConfusionTable:
-    """Select the items that the cost prices: classified ones, or all real ones."""
+    """Select the items that have a cost: the classified ones, or all real ones."""
     return t if cost.shape[-1] > t.k else t.classified
 
 
 def total_cost(t: ConfusionTable, cost: Array) -> Array:
-    """Sum the cost of all priced items, shape (...)."""
+    """Sum the cost of all items that have one, shape (...)."""
     classified = t.cells.total(t.cells.counts * t.cells.select(cost[:, : t.k]))
     if cost.shape[-1] == t.k or t.unclassified is None:
         return classified

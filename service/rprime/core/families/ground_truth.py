@@ -1,4 +1,4 @@
-"""The ground-truth index: recall beyond what the pattern of the errors explains."""
+"""The ground-truth index: recall corrected for chance as the errors show it."""
 
 import numpy as np
 
@@ -23,17 +23,17 @@ def gt_index(c: Counts) -> Array:
     """Recall beyond the rate at which the class attracts errors by chance.
 
     b_j is the class's share under quasi-independence, fitted to the off-diagonal cells alone.
-    Without any error it is 1; it is not identifiable for fewer than three classes or where one
-    class takes part in every error.
+    Without errors the index is 1. It cannot be identified for fewer than three classes, or if
+    every error involves the same class.
     """
     recall = c.tp / c.support
-    hopeless = unidentifiable(c)
-    # Without a fit there is nothing to iterate for: 0/0 leaves at the first round.
-    chance = chance_shares(c.fn, np.where(hopeless[..., None], np.nan, c.fp))
-    faultless = np.add.reduce(c.fp, axis=-1) == 0
+    unfittable = unidentifiable(c)
+    # Where no fit exists, 0/0 ends the iteration in the first round.
+    chance = chance_shares(c.fn, np.where(unfittable[..., None], np.nan, c.fp))
+    error_free = np.add.reduce(c.fp, axis=-1) == 0
     identifiable = c.fp.shape[-1] > 2
     index = (recall - chance) / (1 - chance)
-    return np.where((faultless & identifiable)[..., None], recall, index)
+    return np.where((error_free & identifiable)[..., None], recall, index)
 
 
 def chance_shares(row_errors: Array, column_errors: Array) -> Array:
@@ -54,12 +54,12 @@ def chance_shares(row_errors: Array, column_errors: Array) -> Array:
     active = np.arange(len(columns))
     share = columns / np.add.reduce(columns, axis=-1, keepdims=True)
     for _ in range(MOST_ROUNDS):
-        # The scale of beta is free, so it is kept at sum 1 and beta is the share itself.
+        # The scale of beta is free: with sum 1, beta is the share itself.
         alpha = rows / (1 - share)
         beta = columns / (np.add.reduce(alpha, axis=-1, keepdims=True) - alpha)
         before, share = share, beta / np.add.reduce(beta, axis=-1, keepdims=True)
         change = np.maximum.reduce(np.abs(share - before), axis=-1)
-        # NaN compares false: a table that cannot be fitted leaves as undefined.
+        # NaN compares false, so a table that cannot be fitted ends as undefined.
         going = change >= TOLERANCE
         if not going.all():
             done = change < TOLERANCE

@@ -1,4 +1,4 @@
-"""Moments: the few sums that the chance-corrected overall indices depend on."""
+"""The sums over the margins that the chance-corrected overall indices depend on."""
 
 from dataclasses import dataclass
 from functools import cached_property

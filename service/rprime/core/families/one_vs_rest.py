@@ -19,15 +19,15 @@ from rprime.core.index import (
     tex=r"\frac{a_i}{m_i} - \frac{s_i - m_i}{w}",
     source="Zhang, Su, Dou 2021, eq. 22",
     range=AT_MOST_ONE,
-    range_note="above -1 where there are no spurious items",
+    range_note="above -1 if there are no spurious items",
     undefined=("no_true_samples",),
     interval="r_prime",
 )
 def r_prime(c: Counts) -> Array:
-    """Recall less the share by which the class is predicted too often.
+    """Recall minus the excess of predictions of the class, as a share of all items.
 
-    It equals mu_i + (1 - mu_i) J_i with J_i the informedness, so a prediction at random scores
-    the prevalence mu_i, and values of classes of different prevalence are not comparable.
+    It equals mu_i + (1 - mu_i) J_i with J_i the informedness: random predictions score the
+    prevalence mu_i, so do not compare classes of different prevalence by it.
     """
     return c.tp / c.support - (c.predicted - c.support) / c.total
 
@@ -38,13 +38,13 @@ def r_prime(c: Counts) -> Array:
     tex=r"\frac{a_i}{m_i} - \frac{s_i}{w}",
     source="Xu 1973; Zhang, Su, Dou 2021, eq. 12",
     range=AT_MOST_ONE,
-    range_note="from minus the predictions for each item to one minus the prevalence",
+    range_note="from minus the predicted prevalence to 1 minus the prevalence",
     best=None,
     undefined=("no_true_samples",),
     interval="delta",
 )
 def r(c: Counts) -> Array:
-    """Recall less the share of all items that are predicted as the class; at best 1 - mu_i."""
+    """Recall minus the share of all items that are predicted as the class; at best 1 - mu_i."""
     return c.tp / c.support - c.predicted / c.total
 
 
@@ -70,7 +70,7 @@ def recall(row: type[CountRow]) -> RatioRows:
     micro=True,
 )
 def precision(row: type[CountRow]) -> RatioRows:
-    """Share of the predictions of the class that are right."""
+    """Share of the predictions of the class that are correct."""
     return row.tp, row.predicted
 
 
@@ -96,7 +96,7 @@ def specificity(row: type[CountRow]) -> RatioRows:
     micro=True,
 )
 def negative_predictive_value(row: type[CountRow]) -> RatioRows:
-    """Share of what is not predicted as the class that indeed belongs elsewhere."""
+    """Share of the items not predicted as the class that belong to another class."""
     return row.tn, row.predicted_negatives
 
 
@@ -152,7 +152,7 @@ def false_discovery_rate(row: type[CountRow]) -> RatioRows:
     micro=True,
 )
 def false_omission_rate(row: type[CountRow]) -> RatioRows:
-    """Share of what is not predicted as the class that belongs to it."""
+    """Share of the items not predicted as the class that belong to it."""
     return row.fn, row.predicted_negatives
 
 
@@ -175,12 +175,12 @@ def prevalence(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{s_i}{w}",
     source="share of the class among the predictions",
     range=NON_NEGATIVE,
-    range_note="at most 1 where there are no spurious items",
+    range_note="at most 1 if there are no spurious items",
     best=None,
     undefined=("no_samples",),
 )
 def predicted_prevalence(row: type[CountRow]) -> RatioRows:
-    """Predictions of the class for each real item."""
+    """Predictions of the class divided by all real items."""
     return row.predicted, row.total
 
 
@@ -194,7 +194,7 @@ def predicted_prevalence(row: type[CountRow]) -> RatioRows:
     micro=True,
 )
 def f1(row: type[CountRow]) -> RatioRows:
-    """Harmonic mean of recall and precision; 0 where the class is never predicted."""
+    """Harmonic mean of recall and precision; 0 if the class is never predicted."""
     return row.twice_tp, row.support_and_predicted
 
 
@@ -210,7 +210,7 @@ def f1(row: type[CountRow]) -> RatioRows:
 def f_beta(row: type[CountRow]) -> RatioRows:
     """Weighted harmonic mean that counts recall beta times as much as precision.
 
-    Beta comes with the request, default 1.
+    The request sets beta; the default is 1.
     """
     return row.weighted_tp, row.weighted_union
 
@@ -265,7 +265,7 @@ def fowlkes_mallows(c: Counts) -> Array:
     interval="delta",
 )
 def icsi(c: Counts) -> Array:
-    """Recall plus precision less one: one less both kinds of error."""
+    """Recall + precision - 1: 1 minus the shares of both kinds of error."""
     return c.tp / c.support - c.fp / c.predicted
 
 
@@ -279,7 +279,7 @@ def icsi(c: Counts) -> Array:
     interval="informedness",
 )
 def informedness(c: Counts) -> Array:
-    """Recall less the false positive rate; 0 for any prediction that ignores the item."""
+    """Recall minus the false positive rate; 0 if predictions do not depend on the item."""
     return c.tp / c.support - c.fp / c.negatives
 
 
@@ -293,7 +293,7 @@ def informedness(c: Counts) -> Array:
     interval="delta",
 )
 def markedness(c: Counts) -> Array:
-    """Precision less the false omission rate: how much a prediction says about the truth."""
+    """Precision minus the false omission rate: how much a prediction says about the truth."""
     return c.tp / c.predicted - c.fn / c.predicted_negatives
 
 
@@ -309,7 +309,7 @@ def markedness(c: Counts) -> Array:
 )
 def class_mcc(c: Counts) -> Array:
     """Correlation between belonging to the class and being predicted as it."""
-    # Four separate roots: the product of four margins passes the float64 range at 1e77.
+    # Four separate roots: the product of four margins of 1e77 exceeds the float64 range.
     true = (c.tp / np.sqrt(c.support)) * (c.tn / np.sqrt(c.negatives))
     false = (c.fp / np.sqrt(c.support)) * (c.fn / np.sqrt(c.negatives))
     return (true - false) / (np.sqrt(c.predicted) * np.sqrt(c.predicted_negatives))
@@ -324,7 +324,7 @@ def class_mcc(c: Counts) -> Array:
     interval="delta",
 )
 def class_balanced_accuracy(c: Counts) -> Array:
-    """Mean of recall and specificity; .5 for any prediction that ignores the item."""
+    """Mean of recall and specificity; 0.5 if predictions do not depend on the item."""
     return (c.tp / c.support + c.tn / c.negatives) / 2
 
 
@@ -352,7 +352,7 @@ def g_mean(c: Counts) -> Array:
     interval="delta",
 )
 def positive_likelihood_ratio(c: Counts) -> Array:
-    """How many times likelier the class is predicted for its own items than for others."""
+    """How many times more likely the class is predicted for its own items than for others."""
     return (c.tp / c.support) / (c.fp / c.negatives)
 
 
@@ -367,7 +367,7 @@ def positive_likelihood_ratio(c: Counts) -> Array:
     interval="delta",
 )
 def negative_likelihood_ratio(c: Counts) -> Array:
-    """How many times likelier the class is denied to its own items than to others."""
+    """How many times more likely the class is not predicted for its own items than for others."""
     return (c.fn / c.support) / (c.tn / c.negatives)
 
 
@@ -382,7 +382,7 @@ def negative_likelihood_ratio(c: Counts) -> Array:
     interval="delta",
 )
 def diagnostic_odds_ratio(c: Counts) -> Array:
-    """Odds of being predicted for the class's own items over those for others."""
+    """Odds of predicting the class for its own items, divided by the odds for other items."""
     return (c.tp * c.tn) / (c.fp * c.fn)
 
 
@@ -398,7 +398,7 @@ def diagnostic_odds_ratio(c: Counts) -> Array:
     interval="delta",
 )
 def lift(c: Counts) -> Array:
-    """How many times more often truth and prediction meet than they would by chance."""
+    """How many times more often truth and prediction agree on the class than by chance."""
     return (c.tp / c.support) / (c.predicted / c.total)
 
 
@@ -414,7 +414,7 @@ def lift(c: Counts) -> Array:
 )
 def conditional_kappa_true(c: Counts) -> Array:
     """Chance-corrected recall."""
-    # w a - m s is TP TN - FP FN, which does not cancel where one product is small.
+    # w a - m s is TP TN - FP FN, which does not cancel if one product is small.
     right = (c.tp / c.support) * (c.tn / c.predicted_negatives)
     return right - (c.fn / c.support) * (c.fp / c.predicted_negatives)
 

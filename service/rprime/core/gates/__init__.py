@@ -1,1 +1,1 @@
-"""Gates: rules, their verdicts, and the lint that simulates them."""
+"""Gate rules, their verdicts, and the lint that simulates them."""

@@ -1,4 +1,4 @@
-"""Advice: what a simulation of a gate tells its author."""
+"""Advice to the author of a gate from its simulation."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class RuleLint:
     Parameters
     ----------
     false_fail_rate, inconclusive_rate
-        Shares of the replicates; a fail counts whatever effect it has.
+        Shares of the replicates; every fail counts, whatever its effect.
     detectable_drop
         Change of the value at which the rule fails in 80 % of runs, if nothing else got worse;
         None where no possible change is detected that often.

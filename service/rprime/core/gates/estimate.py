@@ -33,11 +33,11 @@ class Estimate:
     Parameters
     ----------
     values
-        Of one index, and of the per-class index that it averages.
+        Values of one index, and of the per-class index that it averages.
     entry
         The index; m is k for a per-class one and 1 overall.
     of_items
-        Of a single table; None unless they have groups.
+        Items of a single table; None unless they have groups.
     """
 
     values: Values

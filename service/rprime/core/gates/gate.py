@@ -54,13 +54,13 @@ def run_gate(
     gate
         The comparison must include its `indices`.
     candidate
-        The side that is compared with the baseline, where there is one.
+        The side that is compared with the baseline, if there is one.
     comparison
         With the baseline; None without a baseline.
     options
         Of the evaluation. The gate ignores `undefined`: a replaced value must not decide.
     today
-        The day on which waivers are checked for expiry.
+        The day for checking the expiry of waivers.
     look
         How many gates have looked at this test set, including this one.
 
@@ -70,15 +70,15 @@ def run_gate(
         If the catalog cannot answer a rule.
     """
     check_gate(gate, options)
-    level, told = gate.level(look), look if gate.looks == "spend" else None
+    level, spent = gate.level(look), look if gate.looks == "spend" else None
     if not gate.rules:
-        return GateResult(verdict="no_rules", alpha=level, look=told, results=(), warnings=())
+        return GateResult(verdict="no_rules", alpha=level, look=spent, results=(), warnings=())
     side = GateCandidate(candidate, comparison, options, gate.indices, level)
     run = GateRun.of(gate, [gather_evidence(rule, side) for rule in gate.rules], level, today)
     return GateResult(
         verdict=GATE_VERDICTS[int(conclude(run.decisions, run.effects, run.plan))],
         alpha=level,
-        look=told,
+        look=spent,
         results=tuple(run.results()),
         warnings=tuple(run.warnings()),
     )
@@ -211,7 +211,7 @@ def apply_waivers(
 
 
 def _underpowered(part: RuleEvidence, start: int) -> Warning | None:
-    """Warn where the test set is too small: an unchanged model would often not pass."""
+    """Warn if the test set is too small, so that an unchanged model often fails to pass."""
     rule = part.rule
     if not rule.compares or rule.test == "none":
         return None

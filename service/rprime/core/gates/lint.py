@@ -41,7 +41,7 @@ LARGEST = 1 << 27
 
 
 class LintError(ValueError):
-    """A table on which no gate can be simulated."""
+    """A gate cannot be simulated on the table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,12 +85,12 @@ def lint(
     labels
         Names of its classes.
     pairing
-        Whether the gate will see the predictions item by item, or two tables.
+        Whether the gate will get the predictions of each item, or two tables.
     discordance
-        Paired: share of the items of each class that only one of the two models gets right.
+        If paired: share of the items of each class that only one of the models predicts correctly.
     replicates, seed
-        Of the simulation, which gives the same answer for the same seed. It costs about
-        replicates x k^2: .2 s for 2000 and 10 classes, 3 s for 100.
+        Size and seed of the simulation; the same seed gives the same answer. The cost grows
+        with replicates x k^2: 0.2 s for 2000 and 10 classes, 3 s for 100.
 
     Raises
     ------

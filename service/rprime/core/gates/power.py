@@ -115,7 +115,7 @@ def _tango_errors(
 def _binomial_errors(
     share: FloatArray, trials: FloatArray, drop: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Errors of an unpaired difference of a share from a smaller one; both are the same."""
+    """Return both errors of an unpaired difference from a smaller share; they are equal."""
     left = np.maximum(share - drop, 0.0)
     error = np.sqrt((share * (1 - share) + left * (1 - left)) / trials)
     return error, error

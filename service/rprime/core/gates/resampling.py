@@ -9,7 +9,7 @@ from rprime.core.arrays import FloatArray
 from rprime.core.table import ConfusionTable
 
 MOST_DRAWN = 10**8
-"""Above so many items of a class the mean replaces a drawn coincidence."""
+"""Most items of a class for drawing a coincidence; above, the mean replaces it."""
 GRID = 2.0**20
 
 

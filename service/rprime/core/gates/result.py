@@ -71,7 +71,7 @@ class GateResult:
     alpha
         One-sided level of every limit, after spending it over looks.
     look
-        Which look at the test set this was, from 1; None where the gate ignores looks.
+        Number of this look at the test set, from 1; None if the gate ignores looks.
     results
         In the order of the rules, and of the classes within a rule.
     """

@@ -36,7 +36,7 @@ class RuleError(ValueError):
     code
         Stable name of the mistake.
     message
-        What is wrong, and how to correct it.
+        The mistake, and how to correct it.
     """
 
     def __init__(self, place: tuple[str | int, ...], code: str, message: str) -> None:

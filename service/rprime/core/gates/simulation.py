@@ -1,4 +1,4 @@
-"""Simulation: the evidence that a gate gets from draws of an unchanged model."""
+"""The evidence that a gate gets from simulated draws of an unchanged model."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -34,7 +34,7 @@ NOISE = 1e-20
 
 @dataclass(frozen=True, eq=False)
 class Simulation:
-    """A stack of draws as the gate would see it.
+    """The evidence of a gate on a stack of draws.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class Simulation:
     indices
         Keys of all rules.
     paired
-        Whether the gate sees the items, or two tables.
+        Whether the gate has paired items, or only two tables.
     """
 
     draws: SimulatedPredictions
@@ -52,7 +52,7 @@ class Simulation:
 
     @cached_property
     def values(self) -> tuple[Values, Values]:
-        """Of the baseline and of the candidate."""
+        """Values of the baseline and the candidate."""
         options = Options(indices=self.indices)
         sides = (self.draws.baseline, self.draws.candidate)
         old, new = (compute(table, options, select(options)) for table in sides)
@@ -60,13 +60,13 @@ class Simulation:
 
     @cached_property
     def class_gradients(self) -> tuple[ClassGradient, ClassGradient]:
-        """Of the baseline and of the candidate."""
+        """Gradients of the baseline and the candidate."""
         old, new = self.values
         return class_gradient(old), class_gradient(new)
 
     @cached_property
     def overall_gradients(self) -> tuple[Gradient, Gradient]:
-        """Of the baseline and of the candidate."""
+        """Gradients of the baseline and the candidate."""
         pairs = zip(self.values, self.class_gradients, strict=True)
         old, new = (overall_gradient(values, gradient) for values, gradient in pairs)
         return old, new
@@ -138,7 +138,7 @@ class Simulation:
         )
 
     def _exclusions_differ(self, entry: Index) -> FloatArray:
-        """Whether an average leaves out other classes in the draw of one side."""
+        """Whether an average leaves out different classes in the draws of the two sides."""
         old, new = self.values
         if entry.reads not in ("macro", "means"):
             return np.zeros((), dtype=bool)

@@ -1,1 +1,1 @@
-"""Intervals: how far every value can be believed."""
+"""Confidence intervals of the indices."""

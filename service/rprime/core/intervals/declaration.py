@@ -23,17 +23,17 @@ class IntervalInputs:
     Parameters
     ----------
     successes, trials
-        Shape (p, ..., k + 1): counts of the distinct proportions, pooled ones last; scaled by
-        the inverse design effects where items come in groups. The first four are the union
+        Shape (p, ..., k + 1): counts of the distinct proportions, pooled ones last; divided by
+        the design effects if items are grouped. The first four are the union
         (TP of TP + FP + FN), recall, the false positive rate and the prevalence.
     wilson
         Shape (2, p, ..., k + 1): their Wilson limits.
     gradient
-        Of the per-class indices.
+        Gradients of the per-class indices.
     deviations
         Shape (computed, ..., k): their delta standard deviations.
     effects, class_effects
-        Design effects of the groups, if there are any, and those on the per-class indices.
+        Design effects of the groups, if any, and those on the per-class indices.
     """
 
     values: Values
@@ -93,19 +93,19 @@ class IntervalMethod:
     name
         The name of the decorated function; an index declares it as its `interval`.
     words
-        A description for people.
+        Description for people.
     scales
         The reported methods, each with the scale on which its limits are proportional to the
         quantile; None where the gate must search for the quantile.
     choose
-        Choose the reported method of an entry; the flag asks for exact limits.
+        Chooses the reported method of an entry; the flag requests exact limits.
     limits
-        Return the limits (2, n, ..., k) of a group of per-class entries, or, for an entry of
-        scores, its limits (2, ...).
+        Returns the limits (2, n, ..., k) of a group of per-class entries, or the limits (2, ...)
+        of an entry of scores.
     mixes_spurious
-        Whether it has no limits where there are spurious items, which are no sample.
+        Whether it has no limits if there are spurious items, which are not a sample.
     lowest
-        Smallest possible limit, where the range of the index is wider.
+        Smallest possible limit, if the range of the index is wider.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""DeLong: variances of the indices of scores, by the influence that every item has on them."""
+"""Variances of the indices of scores (DeLong) from the influences of the items."""
 
 import numpy as np
 
@@ -10,18 +10,18 @@ from rprime.core.values import Values
 
 
 def score_variance(values: Values, entry: Index) -> Array:
-    """Variance of an index that reads scores.
+    """Compute the variance of an index of scores.
 
     Parameters
     ----------
     values
-        With scores.
+        Values with scores.
     entry
-        One of the selection.
+        Index of the selection.
 
     Returns
     -------
-    Shape (k,) or (); NaN where it has none.
+    Shape (k,) or (); NaN where none exists.
 
     Notes
     -----
@@ -39,11 +39,11 @@ def score_variance(values: Values, entry: Index) -> Array:
 
 
 def paired_score_variance(new: Values, old: Values, entry: Index) -> Array:
-    """Variance of the difference of an index between two classifiers of the same items.
+    """Compute the variance of an index's difference between two classifiers of the same items.
 
     Returns
     -------
-    Shape (k,) or (); NaN where it has none.
+    Shape (k,) or (); NaN where none exists.
     """
     ours, theirs = _scores(new), _scores(old)
     if entry.scope == "class":
@@ -74,7 +74,7 @@ def _paired_area(ours: Scores, theirs: Scores, own: int) -> float:
 
 
 def _influence(values: Values, entry: Index, sampling: str) -> Array | None:
-    """Influence of every item on an overall index, shape (n,); None where it has none."""
+    """Return the influence of every item on an overall index, shape (n,); None if none exists."""
     place = values.selection.overall_place[entry.key]
     if entry.interval is None or not np.isfinite(values.overall[place]):
         return None
@@ -87,7 +87,7 @@ def _influence(values: Values, entry: Index, sampling: str) -> Array | None:
         return ranking.mean / np.count_nonzero(values.defined[values.selection.averaged(entry)])
     if sampling == "fixed_rows":
         return ranking.weighted
-    # Which classes the items have is chance, too, and with it the weights.
+    # The classes of the items are random, too, and so are the weights.
     moved = (ranking.auc - values.overall[place]) / len(scores.true)
     return np.asarray(ranking.weighted + moved[scores.true])
 
@@ -107,7 +107,7 @@ def _of_mean(values: Values, entry: Index, sampling: str) -> Array:
 
 
 def effective_items(values: Values, entry: Index, share: Array) -> Array:
-    """Independent items that a share rests on: all of them, or fewer where they come in groups."""
+    """Return the effective number of items behind a share, smaller if items are grouped."""
     scores = _scores(values)
     if scores.groups is None:
         return np.asarray(float(len(scores.true)))

@@ -1,8 +1,8 @@
-"""The delta engine: exact derivatives of every smooth index by the counts.
+"""Exact derivatives of smooth indices by the counts, for the delta method.
 
-The complex step differentiates a formula as it stands: Im f(x + ih) / h is the derivative to the
-last digit, since nothing is subtracted. It needs formulas without abs, max or rounding, so the
-entries without an interval have no gradient here.
+The complex step differentiates a formula without changes: Im f(x + ih) / h is exact to the last
+digit, since nothing is subtracted. It needs formulas without abs, max or rounding, so entries
+without an interval have no gradient here.
 """
 
 from collections.abc import Callable, Iterator
@@ -25,7 +25,7 @@ from rprime.core.selection import Selection
 from rprime.core.values import Values
 
 STEP = 1e-30
-# One item moves a bounded index by about 1 at most; beyond, the step met the root of a zero.
+# One item changes a bounded index by about 1 at most; more means the square root of a zero.
 STEEPEST = 100.0
 ROW_NAMES = tuple(row.name for row in CountRow)
 
@@ -37,13 +37,13 @@ def row_gradients(beta: float, classes: int = 1) -> Array:
     Parameters
     ----------
     beta
-        Of F-beta.
+        Weight of recall in F-beta.
     classes
-        How many classes the counts pool: w enters the pooled TN once for each.
+        Number of classes that the counts pool: w enters the pooled TN once for each.
 
     Returns
     -------
-    Shape (len(CountRow), 4): by a, m, s and w. `answered` is that of a classified item.
+    Shape (len(CountRow), 4): by a, m, s and w, `answered` for a classified item.
     """
     correct, support, predicted, total = np.eye(4)
     counts = Counts.from_margins(
@@ -64,8 +64,8 @@ def class_gradient(values: Values) -> ClassGradient:
 
     Returns
     -------
-    Derivatives of shape (4, computed, ..., k): of ratios of counts by the quotient rule, of the
-    other formulas by the complex step. Zero where a value does not exist.
+    Derivatives of shape (4, computed, ..., k), by the quotient rule for ratios of counts, by the
+    complex step for other formulas. Zero where a value does not exist.
     """
     entries = smooth_class_indices(values.selection)
     exists = np.isfinite(values.per_class)
@@ -124,7 +124,7 @@ def _step_functions(values: Values, entries: SmoothClassIndices, margins: Array)
 def _stepped(counts: Counts, beta: float) -> SimpleNamespace:
     """Step each margin of the class in turn into the imaginary direction.
 
-    The rows come as plain attributes, since the formulas read them dozens of times.
+    The rows are plain attributes, since the formulas read them dozens of times.
     """
     rows = counts.rows[..., :-1]
     linear = row_gradients(beta)
@@ -147,11 +147,11 @@ def overall_gradient(values: Values, gradient: ClassGradient | None = None) -> G
     Parameters
     ----------
     gradient
-        From `class_gradient`, where it is at hand.
+        From `class_gradient`, if already computed.
 
     Returns
     -------
-    One for each overall entry, in their order; NaN for those without a derivative.
+    Gradients in the order of the overall entries; NaN for those without a derivative.
     """
     entries = smooth_overall_indices(values.selection)
     own = class_gradient(values) if gradient is None else gradient
@@ -169,7 +169,7 @@ def overall_gradient(values: Values, gradient: ClassGradient | None = None) -> G
 
 
 def macro_weights(values: Values, places: Array) -> Array:
-    """Share of every class in the macro averages of per-class entries, shape (n, ..., k)."""
+    """Compute each class's share in macro averages of per-class entries, shape (n, ..., k)."""
     if values.class_reasons is None:
         return np.full((len(places), *values.table.support.shape), 1 / values.table.k)
     defined = values.defined[places]
@@ -186,11 +186,11 @@ def overall_terms(
     macro_of
         Shape (m,): the per-class entries to average first.
     macro
-        Shape (m, ..., k): with which coefficients.
+        Shape (m, ..., k): their coefficients.
 
     Returns
     -------
-    In the order averages, weighted, means, pooled, moments, by cell.
+    Gradients in the order averages, weighted, means, pooled, moments, by cell.
     """
     entries = smooth_overall_indices(values.selection)
     blocks = [
@@ -215,7 +215,7 @@ def classified_entries(selection: Selection) -> Array:
 def _averages(
     values: Values, gradient: ClassGradient, macro_of: Array, macro: Array
 ) -> Iterator[Gradient]:
-    """Differentiate averages: those given, those by m_i, and functions of macro averages."""
+    """Differentiate the given averages, the weighted ones, and functions of macro averages."""
     entries, table = smooth_overall_indices(values.selection), values.table
     places = np.concatenate((macro_of, entries.weighted_of, entries.means_of))
     given, last = len(macro_of), len(macro_of) + len(entries.weighted_of)
@@ -240,7 +240,7 @@ def _averages(
 
 
 def _silent(values: Values, places: Array, row: Array) -> Array | None:
-    """Influence of unclassified items on combinations of per-class entries."""
+    """Return the influence of unclassified items on combinations of per-class entries."""
     if values.table.unclassified is None:
         return None
     outside = classified_entries(values.selection)[places]
@@ -248,7 +248,7 @@ def _silent(values: Values, places: Array, row: Array) -> Array | None:
 
 
 def _moved_weights(values: Values, places: Array) -> Array:
-    """Influence of an item of each class on weighted averages, through its weight m_i alone."""
+    """Return an item's influence on weighted averages through the weight m_i of its class."""
     averaged = values.averaged[places]
     if values.class_reasons is not None:
         averaged = np.where(values.defined[places], averaged, 0.0)
@@ -258,7 +258,7 @@ def _moved_weights(values: Values, places: Array) -> Array:
 
 
 def _mean_weights(values: Values, entries: SmoothOverallIndices, weights: Array) -> None:
-    """Fill in the derivatives of functions of macro averages by every class's values."""
+    """Fill in the derivatives of functions of macro averages by the values of each class."""
     if not len(entries.means):
         return
     weights[...] = macro_weights(values, entries.means_of)
@@ -303,7 +303,7 @@ def pooled_gradient(values: Values, numerators: Array, denominators: Array) -> G
 
 
 def _moments(values: Values, entries: SmoothOverallIndices) -> Gradient:
-    """Differentiate functions of `Moments`: by their handful of sums, then the chain rule."""
+    """Differentiate functions of `Moments` by the sums, then by the chain rule."""
     table, sums = values.table.classified, values.moments
     total, correct, products, support_squares, predicted_squares = _stepped_sums(
         sums.total, sums.correct, sums.products, sums.support_squares, sums.predicted_squares
@@ -333,7 +333,7 @@ def _stepped_sums(*sums: Array) -> Array:
 
 
 def _by_cell(values: Values, entries: SmoothOverallIndices) -> Iterator[Gradient]:
-    """Return the gradients of entries that are given cell by cell."""
+    """Yield the gradients of entries whose gradient differs from cell to cell."""
     if not len(entries.by_cell):
         return
     found = [values.selection.overall[place] for place in entries.by_cell]

@@ -1,4 +1,4 @@
-"""Design effects: how much less grouped items say than as many independent ones."""
+"""Design effects: factors by which groups of items inflate variances."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,8 +18,8 @@ from rprime.core.intervals.variance import class_variances, proportion_variances
 from rprime.core.items import Items
 from rprime.core.values import Values
 
-# A variance smaller than this share of the ungrouped one is the rounding of a zero: one group,
-# or groups that are all alike, say nothing about how groups differ.
+# A variance smaller than this share of the ungrouped one is a rounded zero: one group, or groups
+# that are all alike, do not show how groups differ.
 NOTHING = 1e-12
 
 
@@ -32,7 +32,7 @@ class ItemGroups:
     true, predicted
         Shape (n,), classes; k as predicted class stands for unclassified.
     groups
-        Shape (n,), numbers from 0 on.
+        Shape (n,), numbers from 0.
     k
         Number of classes.
     """
@@ -56,7 +56,7 @@ class ItemGroups:
 
     @cached_property
     def sizes(self) -> Array:
-        """Items of every group."""
+        """Number of items of every group."""
         return np.bincount(self.groups)
 
     @cached_property
@@ -99,7 +99,7 @@ class ItemGroups:
 
     @cached_property
     def cells(self) -> tuple[Array, Array, Array]:
-        """Row and column of the distinct cells of the items, and which of them each is in."""
+        """Row and column of the distinct cells, and the number of each item's cell."""
         codes, place = np.unique(self.true * (self.k + 1) + self.predicted, return_inverse=True)
         return codes // (self.k + 1), codes % (self.k + 1), place
 
@@ -111,22 +111,22 @@ class DesignEffects:
     Parameters
     ----------
     values
-        Of one table.
+        Values of one table.
     groups
         Its items.
 
     Notes
     -----
-    Of items drawn at random; with class sizes fixed by design the same ratio is applied.
+    The ratio is that of items drawn at random; it also applies to fixed class sizes.
     """
 
     values: Values
     groups: ItemGroups
 
     def of_classes(self, gradient: ClassGradient) -> Array:
-        """Effects on the computed per-class indices, shape (computed, k).
+        """Compute effects on the computed per-class indices, shape (computed, k).
 
-        Where one does not vary, the items of the class count as one in every group.
+        If an index does not vary, the items of the class count as one item in every group.
         """
         kinds = gradient.kinds
         grouped = self.groups.class_squares(kinds)
@@ -137,9 +137,9 @@ class DesignEffects:
         return _ratio(grouped, class_variances(self.values, gradient, "random"), alike)
 
     def of_proportions(self, numerators: Array, denominators: Array) -> Array:
-        """Effects on ratios of counts, of the classes and of the pooled ones, shape (n, k + 1).
+        """Compute effects on ratios of counts, per class and pooled, shape (n, k + 1).
 
-        Where a proportion is 0 or 1, the items of a group count as one.
+        If a proportion is 0 or 1, the items of a group count as one item.
         """
         rows = self.values.counts.rows
         ratios = rows[numerators] / rows[denominators]
@@ -157,18 +157,18 @@ class DesignEffects:
         return effects
 
     def _alike(self, denominators: Array) -> Array:
-        """Effect where all items of a group that a ratio is about are alike, shape (n, k)."""
+        """Compute the effect if all items of a ratio are alike within a group, shape (n, k)."""
         linear = row_gradients(self.values.options.beta)[denominators].T
         kinds = np.repeat((MARGINS_OF_KINDS @ linear)[..., None], self.groups.k, axis=-1)
         return self.groups.class_squares(kinds) / self.values.counts.rows[denominators, :-1]
 
     def of_overall(self, gradient: Gradient, certain: float = 1.0) -> Array:
-        """Effects on overall indices, shape (n,); `certain` where one does not vary."""
+        """Compute effects on overall indices, shape (n,); `certain` where one does not vary."""
         ungrouped = variances(gradient, self.values.table, "random")
         return _ratio(self.groups.squares(gradient), ungrouped, np.full(1, certain))
 
 
 def _ratio(grouped: Array, ungrouped: Array, certain: Array) -> Array:
-    """Grouped over ungrouped variance; NaN where the groups do not differ at all."""
+    """Divide grouped by ungrouped variance; NaN if the groups do not differ at all."""
     ratio = np.where(grouped > NOTHING * ungrouped, grouped / ungrouped, np.nan)
     return np.where(ungrouped == 0, certain, ratio)

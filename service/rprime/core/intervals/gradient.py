@@ -1,4 +1,4 @@
-"""Gradients of indices by the cells of a table: what one more item in a cell changes."""
+"""Gradients of indices by the cells of a table: the effect of one more item in a cell."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ import numpy as np
 from rprime.core.arrays import Array
 
 CellGradient = Callable[[Array, Array], Array]
-"""Rows and columns of cells -> the gradient there; column k is that of unclassified items."""
+"""Maps rows and columns of cells to their gradient; column k is for unclassified items."""
 
-# Which of a, m, s and w one more TP, FN, FP or TN adds to.
+# One more TP, FN, FP or TN (rows) adds to these of a, m, s and w.
 MARGINS_OF_KINDS = np.array(
     [[1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]
 )
@@ -33,8 +33,8 @@ class ClassGradient:
     def kinds(self) -> Array:
         """Influence of one item, shape (4, n, ..., k): a TP, FN, FP or TN of the class.
 
-        An unclassified item is an FN of its own class and a TN of the others for an index on all
-        items, and has no influence on one on the classified items.
+        An unclassified item is an FN of its own class and a TN of the others for indices of all
+        items; it has no influence on indices of the classified items.
         """
         correct, support, predicted, total = self.margins
         kinds = np.empty_like(self.margins)
@@ -53,19 +53,18 @@ class Gradient:
     Parameters
     ----------
     factors
-        Shape (3, n, ..., k): what a correct item has in addition, the part of the true class and
-        the part of the predicted class: G[r, j] = row[r] + column[j] + 1[r = j] diagonal[r].
+        Shape (3, n, ..., k): the addition for a correct item, the part of the true class and the
+        part of the predicted class: G[r, j] = row[r] + column[j] + 1[r = j] diagonal[r].
     unclassified
-        Shape (n, ..., k): influence of an unclassified item of each true class; None where
-        the tables have none.
+        Shape (n, ..., k): influence of an unclassified item of each true class; None if the
+        tables have none.
     by_cell
-        Position among the n, and the gradient, of indices whose cells differ one by one; their
-        factors are NaN.
+        Position among the n, and gradient, of indices without such factors; these are NaN.
 
     Notes
     -----
-    NaN throughout where an index has no derivative. To first order an index changes by the sum
-    of G over the items that are added.
+    All NaN if an index has no derivative. To first order, an index changes by the sum of G over
+    the added items.
     """
 
     factors: Array
@@ -74,7 +73,7 @@ class Gradient:
 
     @property
     def diagonal(self) -> Array:
-        """What a correct item has in addition, shape (n, ..., k)."""
+        """Addition for a correct item, shape (n, ..., k)."""
         return self.factors[0]
 
     @property

@@ -34,15 +34,15 @@ class Intervals:
     Parameters
     ----------
     per_class_low, per_class_high
-        Shape (computed, ..., k); NaN where there is no interval.
+        Shape (computed, ..., k); NaN without an interval.
     overall_low, overall_high
         Shape (overall, ...).
     per_class_reasons, overall_reasons
-        Codes into `REASONS` of why a value that exists has no interval, else 0.
+        Codes into `REASONS`: why an existing value has no interval, else 0.
     per_class_low_reliability, overall_low_reliability
         Whether an interval rests on fewer than 10 items.
     per_class_methods, overall_methods
-        The method of every entry, "" where it has none.
+        The method of every entry, "" if it has none.
     """
 
     per_class_low: Array
@@ -58,14 +58,14 @@ class Intervals:
 
 
 def intervals(values: Values, items: Items | None = None) -> Intervals:
-    """Compute the interval that every index declares.
+    """Compute the intervals that the indices declare.
 
     Parameters
     ----------
     values
-        Of a stack of tables; their options carry confidence, `exact` and `sampling`.
+        Values of a stack of tables, with the options confidence, `exact` and `sampling`.
     items
-        The items of a single table, where they come in groups.
+        The items of a single table, if they are grouped.
     """
     options, table = values.options, values.table
     methods = methods_of(values.selection, options.beta == 1, options.exact)
@@ -171,7 +171,7 @@ def _overall_limits(inputs: IntervalInputs, methods: Methods, class_limits: Arra
 
 
 def _score_limits(inputs: IntervalInputs, places: tuple[int, ...], limits: Array) -> None:
-    """Fill in the limits of indices that read scores, of the classes or overall."""
+    """Fill in the limits of indices of scores, per class or overall."""
     values, per_class = inputs.values, limits.ndim > 2
     entries = values.selection.computed if per_class else values.selection.overall
     found = values.per_class if per_class else values.overall
@@ -198,9 +198,9 @@ def _overall_squares(
 ) -> tuple[Array, Array]:
     """Squared widths of the macro averages (2, macro, ...) and variances of the rest (n, ...).
 
-    d' Rho d is the delta variance of the sum of the per-class values, each scaled by d / sd; so
-    Rho itself is never formed. A class that cannot vary (sd 0: all correct, or none) correlates
-    with no other and adds its d^2.
+    d' Rho d is the delta variance of the sum of the per-class values, each scaled by d / sd, so
+    Rho itself is never computed. A class that cannot vary (sd 0: all correct, or none) correlates
+    with no other class and adds its d^2.
     """
     values = inputs.values
     deviations = inputs.deviations[methods.macro_of]
@@ -258,17 +258,17 @@ def _reasons(values: Values, named: Array, low: Array, own: Array) -> NDArray[np
 def _few_items(
     inputs: IntervalInputs, methods: Methods, per_class: Array, overall: Array
 ) -> tuple[Array, Array] | None:
-    """Whether intervals rest on fewer than 10 items, per class and overall; None where none does.
+    """Find intervals that rest on fewer than 10 items, per class and overall; None if none does.
 
     Parameters
     ----------
     per_class, overall
-        Shapes (computed, ..., k), (overall, ...): whether there is an interval.
+        Shapes (computed, ..., k), (overall, ...): whether an interval exists.
 
     Notes
     -----
-    An average with equal weights of the classes rests on its weakest class, and grouped items
-    count as at most as many as there are groups.
+    An average with equal weights rests on its smallest class; grouped items count at most as
+    often as there are groups.
     """
     values, effects = inputs.values, inputs.effects
     rows = values.counts.rows

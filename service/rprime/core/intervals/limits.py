@@ -1,4 +1,4 @@
-"""The interval methods: each is declared once, beside the function of its limits."""
+"""The interval methods, each declared with the function of its limits."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def plus_minus(values: Array, squares: Array) -> Array:
     choose=_proportion_method,
 )
 def proportion(inputs: IntervalInputs, group: EntryGroup) -> Array:
-    """Limits of a count among others."""
+    """Limits of a plain proportion."""
     return inputs.proportion_limits[:, group.proportions, ..., :-1]
 
 
@@ -69,7 +69,7 @@ def informedness(inputs: IntervalInputs, _: EntryGroup) -> Array:
     return plus_minus(recall - false_positive_rate, _informedness_squares(inputs))[:, None]
 
 
-# Where R' has an interval there are no spurious items, so it is above -1.
+# R' has an interval only without spurious items, so it is above -1.
 @interval(
     words="MOVER: from the Wilson intervals of its parts",
     scales={"mover": None},
@@ -115,7 +115,7 @@ def _score_limits(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
     scales={"mover": None},
 )
 def macro(averages: Array, squares: Array) -> Array:
-    """Limits of macro averages by their squared widths (2, ...), which need all classes."""
+    """Limits of macro averages from their squared widths (2, ...), which need all classes."""
     return plus_minus(averages, squares)
 
 

@@ -1,4 +1,4 @@
-"""The interval methods of the entries of a selection, sorted once for each selection."""
+"""The entries of a selection, grouped by interval method once for each selection."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ OVERALL_R_PRIME = (int(CountRow.not_wrong), int(CountRow.total))
 PARTS = (UNION, RECALL, FALSE_POSITIVE_RATE, PREVALENCE)
 """Proportions behind other limits: of F1 and Jaccard, then of R' and informedness."""
 
-# The counts without which an index would not exist are those it rests on.
+# An index rests on the counts without which it would not exist.
 RESTS_ON = {
     "no_true_samples": (CountRow.support,),
     "no_predictions": (CountRow.predicted,),
@@ -39,7 +39,7 @@ INTERVALS = {m.name: m for m in vars(limits).values() if isinstance(m, IntervalM
 
 
 def interval_of(entry: Index, *, f1: bool) -> str | None:
-    """Return the interval that an index declares; F-beta is F1 where beta is 1."""
+    """Return the interval that an index declares; F-beta is F1 if beta is 1."""
     return "dice" if f1 and entry.key == "f_beta" else entry.interval
 
 
@@ -56,9 +56,9 @@ class ScopeMethods:
     bounds
         Shape (2, n): smallest and largest possible limits.
     mixes_spurious
-        Entries without an interval where there are spurious items.
+        Entries without an interval if there are spurious items.
     rests_on
-        Shape (n, 4): `CountRow`s; the smallest of these counts decides the reliability.
+        Shape (n, 4): `CountRow`s; the smallest of these counts determines the reliability.
     names
         The reported methods, "" without an interval.
     """
@@ -116,7 +116,7 @@ class Methods:
 
 @lru_cache(maxsize=256)
 def methods_of(selection: Selection, f1: bool, exact: bool) -> Methods:  # noqa: FBT001 (keys of the cache)
-    """Sort the entries of a selection by their interval methods.
+    """Group the entries of a selection by their interval methods.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ def _integers(values: Iterable[int]) -> Array:
 def _overall_interval(selection: Selection, entry: Index) -> str | None:
     """Return the interval of an overall entry; None for macro averages of shares of one total.
 
-    The prevalences add up to 1 and the predicted ones to the coverage: their mean is no estimate.
+    Prevalences sum to 1 and predicted ones to the coverage, so their mean is not an estimate.
     """
     if entry.reads == "macro":
         averaged = selection.computed[selection.averaged(entry)]
@@ -234,7 +234,7 @@ def _bounds(entry: Index) -> tuple[float, float]:
 
 
 def _mixes_spurious(selection: Selection, entry: Index) -> bool:
-    """Whether an index mixes spurious predictions, which are no sample, with real items."""
+    """Whether an index mixes spurious predictions, which are not a sample, with real items."""
     if entry.of:
         averaged = (selection.computed[selection.place[key]] for key in entry.of)
         return any(_mixes_spurious(selection, one) for one in averaged)
@@ -244,7 +244,7 @@ def _mixes_spurious(selection: Selection, entry: Index) -> bool:
 
 
 def _equally_weighted(entry: Index) -> tuple[str, ...]:
-    """Return the per-class entries that an overall one averages with equal weights."""
+    """Return the per-class entries that an overall entry averages with equal weights."""
     return entry.of if entry.reads in ("macro", "means") else ()
 
 

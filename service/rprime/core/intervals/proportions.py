@@ -1,4 +1,4 @@
-"""Single proportions: score and exact intervals, the exact binomial tail, normal quantiles."""
+"""Score and exact intervals of proportions, the exact binomial tail and normal quantiles."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from rprime.core.arrays import FloatArray
 
 _SMALLEST: float = float(np.finfo(np.float64).tiny)
 _FAR = 1e-200
-_NEGLIGIBLE = -40.0  # log of what is left out of a series that starts with 1
+_NEGLIGIBLE = -40.0  # log of the largest terms left out of a series that starts with 1
 
 
 def normal_quantile(confidence: ArrayLike) -> FloatArray:
@@ -108,8 +108,8 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
 
     Returns
     -------
-    Probabilities; NaN where there are no trials. A possible event never gets 0: below the
-    smallest normal double, 2.2e-308, that number stands as an upper bound.
+    Probabilities; NaN without trials. A possible event never gets 0: the smallest normal double,
+    2.2e-308, is the upper bound of smaller ones.
 
     Notes
     -----
@@ -130,14 +130,14 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
 def _log_far_tail(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     """Log of P(X >= x) far above the mean: the first probability times a series.
 
-    The ratio of one probability to the one before falls from the first on, so that so many
-    terms leave out less than rounding does.
+    The ratios of successive probabilities decrease, so the omitted terms are smaller than the
+    rounding error.
     """
     odds = p / (1 - p)
     first = (n - x) / (x + 1) * odds
     terms = np.ceil(_NEGLIGIBLE / np.log(first.max(initial=0.5)))
     j = np.arange(1.0, terms + 1).reshape(-1, *(1,) * x.ndim)
-    # Beyond n itself there is nothing: the factor 0 ends the product.
+    # Counts above n are impossible: the factor 0 ends the product.
     ratios = np.maximum(n - x - j + 1, 0.0) / (x + j) * odds
     series = 1 + np.add.reduce(np.multiply.accumulate(ratios, axis=0), axis=0)
     return _floats(_log_probability(x, n, p) + np.log(series))
@@ -148,7 +148,7 @@ def _log_probability(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
 
     Source: Loader 2000.
     """
-    rest = np.maximum(n - x, 1.0)  # a harmless one where every trial succeeds
+    rest = np.maximum(n - x, 1.0)  # any value if every trial succeeds
     deviance = _deviance(np.stack((x, rest)), np.stack((n * p, n * (1 - p))))
     of_n, of_x, of_rest = _stirling_error(np.stack((n, x, rest)))
     partly = of_n - of_x - of_rest - deviance[0] - deviance[1]
@@ -182,7 +182,7 @@ def _stirling_error(n: FloatArray) -> FloatArray:
 def _sample(
     successes: ArrayLike, trials: ArrayLike
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Successes and trials as floats, where they are valid, and a harmless 0 of 1 elsewhere."""
+    """Return successes and trials as floats, with 0 of 1 where they are invalid, and the mask."""
     x, n = _floats(successes), _floats(trials)
     valid = (n > 0) & (x >= 0) & (x <= n)
     return np.where(valid, x, 0.0), np.where(valid, n, 1.0), valid

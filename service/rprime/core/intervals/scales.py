@@ -1,4 +1,4 @@
-"""Scales: the transformations on which limits are symmetric or move with their quantile."""
+"""Transformations on which limits are symmetric or proportional to their quantile."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from rprime.core.arrays import Array
 from rprime.core.index import AT_MOST_ONE, NON_NEGATIVE, SIGNED, UNIT, Index
 
 ScaleDistance = Callable[[Array, Array], Array]
-"""Map a threshold and a value to a number proportional to the quantile of that limit."""
+"""Maps a threshold and a value to a number proportional to the quantile of that limit."""
 
 # e^700 is the largest power of ten (304) with room for the odds; beyond, limits are 0 and 1.
 LARGEST_EXPONENT = 700.0
@@ -30,7 +30,7 @@ def _log_odds(share: Array) -> Array:
 
 
 def _log_ratio(value: Array) -> Array:
-    """Return twice Fisher's z; minus infinity from -1 down."""
+    """Return twice Fisher's z; minus infinity at or below -1."""
     return np.asarray(np.log(np.maximum(1 + value, 0.0) / (1 - value)))
 
 
@@ -75,7 +75,7 @@ class DeltaScales:
     plain
         Positions of the untransformed indices.
     fallback
-        Positions of the indices that are untransformed where the value is at most -1.
+        Positions of the indices that are untransformed if the value is at most -1.
     """
 
     low: Array

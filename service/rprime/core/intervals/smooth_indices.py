@@ -1,4 +1,4 @@
-"""The differentiable indices of a selection, sorted by the form of their derivatives."""
+"""The differentiable indices of a selection, grouped by the form of their derivatives."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ class SmoothClassIndices:
 
     @classmethod
     def of(cls, selection: Selection) -> "SmoothClassIndices":
-        """Sort the per-class entries of a selection."""
+        """Group the per-class entries of a selection."""
         computed = selection.computed
         functions = tuple(i for i in selection.functions if computed[i].interval is not None)
         rough = [i for i in selection.functions if computed[i].interval is None]
@@ -60,12 +60,12 @@ class SmoothOverallIndices:
     macro, weighted, means, pooled, moments, by_cell
         Positions among the overall entries.
     macro_of, weighted_of, means_of
-        Positions of the averaged per-class entries, in the same order; a function of several
-        means has several.
+        Positions of the averaged per-class entries, in the same order, several for a function
+        of several means.
     means_from
         Start of the averages of each function of means.
     numerators, denominators
-        Of the pooled ratios, as `Row`s.
+        Terms of the pooled ratios, as `CountRow`s.
     """
 
     macro: Array
@@ -83,7 +83,7 @@ class SmoothOverallIndices:
 
     @classmethod
     def of(cls, selection: Selection) -> "SmoothOverallIndices":
-        """Sort the overall entries of a selection."""
+        """Group the overall entries of a selection."""
         overall, place = selection.overall, selection.place
 
         def reading(*kinds: str) -> Array:

@@ -14,11 +14,11 @@ from rprime.core.values import Values
 
 Sampling = Literal["random", "fixed_rows"]
 
-# Below these shares of what was added up, a variance is rounding: of the influences as they are
-# (a classifier that is always wrong), and of the terms they consist of (one that is never).
+# A variance below these shares of its summands is rounding: of the influences (a classifier that
+# is always wrong), and of the terms of the influences (one that is never wrong).
 ROUNDING = 1e-13
 CANCELLED = 1e-24
-# So many numbers at a time: they stay in the cache, and 100 000 classes in the memory.
+# Numbers in one part: they fit into the cache, and 100 000 classes into the memory.
 BLOCK = 2**17
 MARGINS = np.array([CountRow.tp, CountRow.support, CountRow.predicted, CountRow.total])
 
@@ -27,19 +27,19 @@ MARGINS = np.array([CountRow.tp, CountRow.support, CountRow.predicted, CountRow.
 def class_variances(
     values: Values, gradient: ClassGradient, sampling: Sampling | None = None
 ) -> Array:
-    """Variance of the computed per-class indices by the delta method.
+    """Compute the variance of the computed per-class indices by the delta method.
 
     Parameters
     ----------
     values
-        What the gradient was taken at.
+        The values that the gradient belongs to.
     sampling
         Items drawn at random, or with the class sizes fixed by design; None: as in the options.
 
     Returns
     -------
     Shape (computed, ..., k): sum N G^2 - (sum N G)^2 / w, or that within each row; exactly 0
-    where nothing is left but rounding.
+    where only rounding is left.
     """
     table, kinds = values.table, gradient.kinds
     spread = _fixed_by_kind if (sampling or values.options.sampling) == "fixed_rows" else _random
@@ -67,7 +67,7 @@ def _without_rounding(values: Values, gradient: ClassGradient, result: Array) ->
 
 
 def _random(table: ConfusionTable, whole: ConfusionTable, counts: Counts, kinds: Array) -> Array:  # noqa: ARG001 (as for fixed rows)
-    """Variance over all items, of which there are TP, FN, FP and TN."""
+    """Compute the variance over all items by kind: TP, FN, FP and TN."""
     items = counts.rows[CountRow.tp : CountRow.tn + 1, ..., :-1]
     if table.spurious is None:
         # The indices do not change with the scale, so their influences have mean 0.
@@ -86,7 +86,7 @@ def _fixed_by_kind(
     counts: Counts,  # noqa: ARG001 (as for random sampling)
     kinds: Array,
 ) -> Array:
-    """Variance within the rows; items of the whole outside the table have no influence.
+    """Compute the variance within the rows; items outside the table have no influence.
 
     Within a row of m items, x of one kind and u without influence, of which the others differ by
     X and Y: x (1 - x/m) X^2 + u (1 - u/m) Y^2 - 2 x u/m X Y.
@@ -111,7 +111,7 @@ def _fixed_by_kind(
 
 
 def _by_row_shares(table: ConfusionTable, support: Array) -> Array:
-    """Share of its row that every cell has."""
+    """Return the share of every cell in its row."""
     return table.cells.counts / table.cells.by_row(support)
 
 
@@ -121,12 +121,12 @@ def _positive(counts: Array) -> Array:
 
 @np.errstate(all="ignore")
 def variances(gradient: Gradient, table: ConfusionTable, sampling: Sampling) -> Array:
-    """Variance of overall indices by the delta method, shape (n, ...).
+    """Compute the variance of overall indices by the delta method, shape (n, ...).
 
     Parameters
     ----------
     gradient
-        Taken at the table.
+        Gradient at the table.
     table
         With k x k cells, all items.
     sampling
@@ -134,8 +134,8 @@ def variances(gradient: Gradient, table: ConfusionTable, sampling: Sampling) -> 
 
     Notes
     -----
-    Random sampling adds the variance between the rows to that within them. Both are taken about
-    the influence of the correct items, so that with few errors nothing large cancels.
+    Random sampling adds the variance between the rows to that within them. Both are centred at
+    the influence of the correct items, so that nothing large cancels if errors are few.
     """
     indices = gradient.factors.shape[1]
     block = max(1, BLOCK // max(1, table.support.size))
@@ -180,11 +180,11 @@ def _confusions(table: ConfusionTable, column: Array, lost: Array) -> tuple[Arra
 
 
 MOST_BY_DOTS = 50
-"""Up to so many classes a product row by row costs no more than a product of matrices."""
+"""Most classes for which a product row by row costs no more than a matrix product."""
 
 
 def _dot(influences: Array, items: Array) -> Array:
-    """Sum (n, ..., k) over the classes, each as often as it has items (..., k) or (n, ..., k)."""
+    """Sum (n, ..., k) over the classes, weighted by their items (..., k) or (n, ..., k)."""
     return np.asarray(np.vecdot(influences, items))
 
 
@@ -194,7 +194,7 @@ def _confused(table: ConfusionTable, column: Array) -> Array:
     if not isinstance(cells, DenseCells):
         return np.stack([_row_sums(cells, part) for part in column]) - column * table.correct
     if table.k <= MOST_BY_DOTS:
-        # What a table gets must not depend, in its last digit, on the stack it stands in.
+        # The last digit of a result must not depend on the other tables of the stack.
         product = np.vecdot(column[..., None, :], cells.counts)
     elif cells.counts.ndim == 2:  # one table
         product = column @ cells.counts.T
@@ -213,7 +213,7 @@ def _row_sums(cells: SparseCells, column: Array) -> Array:
 
 
 def _variance_by_cell(by_cell: CellGradient, table: ConfusionTable, sampling: Sampling) -> Array:
-    """Variance of an index whose gradient differs from cell to cell, shape (...)."""
+    """Compute the variance of an index with a gradient by cell, shape (...)."""
     cells = table.cells
     rows, columns = _cell_numbers(table)
     influence = by_cell(rows, columns).reshape(cells.counts.shape)
@@ -233,7 +233,7 @@ def _variance_by_cell(by_cell: CellGradient, table: ConfusionTable, sampling: Sa
 
 
 def _cell_numbers(table: ConfusionTable) -> tuple[Array, Array]:
-    """Row and column number of the held cells, flat."""
+    """Return row and column number of the stored cells, flat."""
     cells = table.cells
     if isinstance(cells, DenseCells):
         rows, columns = np.indices((table.k, table.k))

@@ -1,1 +1,1 @@
-"""Scores: the indices of what a classifier says of every class, and what they draw."""
+"""The scores of a classifier for every class: their indices and curves."""

@@ -1,4 +1,4 @@
-"""Calibration: whether scores are probabilities, and how far these can be believed."""
+"""Whether scores are probabilities, and how well these are calibrated."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,24 +8,24 @@ import numpy as np
 from rprime.core.arrays import Array
 
 TOLERANCE = 1e-6
-"""How far a row of probabilities may be from a sum of 1."""
+"""Largest distance of the sum of a row of probabilities from 1."""
 LEAST = 1e-15
-"""Smaller probabilities of the true class are clipped to it: their logarithm has to exist."""
+"""Smaller probabilities of the true class are clipped to it, because 0 has no logarithm."""
 BINS = 15
 EDGES = np.linspace(0.0, 1.0, BINS + 1)
-"""Of the bins, the lower edge excluded."""
+"""Upper edges of the bins; a bin excludes its lower edge."""
 BLOCK = 1 << 14
-"""Rows in each block, so that intermediate arrays stay in the cache."""
+"""Rows in each block; intermediate arrays of this size stay in the cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Reliability:
-    """The items in bins of equal width by their top score.
+    """The items by their top score, in bins of equal width.
 
     Parameters
     ----------
     items, correct, confidence
-        Shape (bins,): how many, how many of them right, and the sum of their top scores.
+        Shape (bins,): items, correctly predicted items, and the sum of the top scores.
     """
 
     items: Array
@@ -44,7 +44,7 @@ class Reliability:
 
     @property
     def error(self) -> float:
-        """Mean distance between the share of right answers and the mean confidence in a bin.
+        """Mean distance between the accuracy and the mean confidence of a bin.
 
         Source: Naeini, Cooper, Hauskrecht 2015; Guo et al. 2017.
         """
@@ -52,7 +52,7 @@ class Reliability:
         return float(np.add.reduce(gaps) / np.add.reduce(self.items))
 
     def bins(self) -> Iterator[dict[str, float]]:
-        """Return the bins that have items."""
+        """Yield the bins that have items."""
         for i in np.flatnonzero(self.items).tolist():
             items = int(self.items[i])
             yield {
@@ -85,10 +85,10 @@ def brier_scores(values: Array, true: Array) -> Array:
 
 
 def places_of_truth(values: Array, true: Array) -> Array:
-    """Position of the true class in the row's descending order of scores, shape (n,), from 0.
+    """Find the position of the true class in the row's descending scores, shape (n,), from 0.
 
-    Of equal scores the class of the highest index comes first, as scikit-learn has it; of two
-    classes the first one does, which is its rule there.
+    Of equal scores, the class with the highest index comes first, or the first of two classes,
+    as in scikit-learn.
     """
     result = np.empty(len(true), dtype=np.min_scalar_type(values.shape[1]))
     place = 0
@@ -101,28 +101,28 @@ def places_of_truth(values: Array, true: Array) -> Array:
 def _places(values: Array, true: Array) -> Array:
     own = values[np.arange(len(true)), true]
     k = values.shape[1]
-    # Class by class, which is several times faster than a reduction over few classes.
-    ahead = np.zeros(len(true), dtype=np.min_scalar_type(k))
-    level = np.zeros_like(ahead)
+    # Class by class: several times faster than a reduction over few classes.
+    place = np.zeros(len(true), dtype=np.min_scalar_type(k))
+    level = np.zeros_like(place)
     for column in values.T:
-        ahead += column > own
+        place += column > own
         level += column == own
     if (level > 1).any():
         before = np.arange(k) < true[:, None] if k == 2 else np.arange(k) > true[:, None]
-        ahead += np.add.reduce((values == own[:, None]) & before, axis=-1, dtype=ahead.dtype)
-    return ahead
+        place += np.add.reduce((values == own[:, None]) & before, axis=-1, dtype=place.dtype)
+    return place
 
 
 def blocks(values: Array, beside: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield blocks of rows of two arrays of n rows."""
+    """Yield the same blocks of rows of two arrays."""
     for start in range(0, len(values), BLOCK):
         yield values[start : start + BLOCK], beside[start : start + BLOCK]
 
 
 def area_under_risk_coverage(confidence: Array, correct: Array) -> float:
-    """Mean, over all coverages, of the error rate among the most confident items.
+    """Average the error rate among the most confident items over all coverages.
 
-    Items of equal confidence count as if in random order: their errors are spread evenly.
+    The errors of items with equal confidence are spread evenly, as in a random order.
 
     Source: Geifman, El-Yaniv 2017.
     """
@@ -135,7 +135,7 @@ def area_under_risk_coverage(confidence: Array, correct: Array) -> float:
 
 
 def errors_by_confidence(confidence: Array, correct: Array) -> tuple[Array, Array]:
-    """Count the most confident items, and the wrong ones among them, where confidence drops.
+    """Count the most confident items, and the errors among them, wherever confidence drops.
 
     Returns
     -------
@@ -145,7 +145,7 @@ def errors_by_confidence(confidence: Array, correct: Array) -> tuple[Array, Arra
 
 
 def _ranked(confidence: Array, correct: Array) -> tuple[Array, Array]:
-    """Wrong items among the most confident 1, 2, ... n, and whether confidence drops after 1 ..."""
+    """Count errors among the 1, 2, ... n most confident items; say where confidence drops after."""
     order = np.argsort(confidence)[::-1]
     ranked = confidence.take(order)
     return np.cumsum(~correct.take(order)), ranked[1:] != ranked[:-1]

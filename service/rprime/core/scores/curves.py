@@ -1,4 +1,4 @@
-"""Curves: what scores draw as a threshold moves, thinned to few points that keep the hull."""
+"""ROC, precision-recall and risk-coverage curves, thinned to points that keep the hull."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.scores import Scores
 
 MOST_POINTS = 1000
-"""Of one curve."""
+"""Most points of one curve."""
 CurveColumns = dict[str, Array]
-"""A curve: its coordinates and thresholds by name, shape (points,) each. An item counts where
-its score is at least the threshold; the threshold is NaN where none does."""
+"""The coordinates and thresholds of a curve by name, shape (points,) each. An item counts if
+its score is at least the threshold; a threshold of NaN stands for no items."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,9 +23,9 @@ class Detections:
     Parameters
     ----------
     threshold
-        Shape (points,): the distinct scores from the highest, after NaN for none at all.
+        Shape (points,): NaN for no items, then the distinct scores, highest first.
     tp, fp
-        How many positives and negatives reach it, the same shape.
+        Numbers of positives and negatives that reach it, the same shape.
     """
 
     threshold: Array
@@ -34,7 +34,7 @@ class Detections:
 
     @classmethod
     def of(cls, scores: Scores, own: int) -> "Detections":
-        """Count them for one class."""
+        """Count the detections of one class."""
         column = scores.values[:, own]
         ranking = ClassRanking.of(column, scores.true, own)
         assert ranking.order is not None  # noqa: S101 (see `ClassRanking.of`)
@@ -54,7 +54,7 @@ class Detections:
         }
 
     def precision_recall(self) -> CurveColumns:
-        """The precision-recall curve; where nothing is found, precision is given as 1."""
+        """The precision-recall curve; precision is 1 where nothing is found."""
         recall = self.tp / self.tp[-1]
         precision = np.ones(len(self.tp))
         precision[1:] = self.tp[1:] / (self.tp[1:] + self.fp[1:])
@@ -67,11 +67,11 @@ class Detections:
 
 
 def risk_coverage(scores: Scores) -> CurveColumns:
-    """Error rate among the items of the highest top scores, by how many these are."""
+    """Compute the error rate among the items with the highest top scores, for every number."""
     answered, wrong = errors_by_confidence(scores.confidence, scores.correct)
     risk = np.append(0.0, wrong[1:] / answered[1:])
     kept = thinned(answered, risk)
-    kept = kept[kept > 0]  # of no items there is no error rate
+    kept = kept[kept > 0]  # no items have no error rate
     return {
         "coverage": answered[kept] / answered[-1],
         "risk": risk[kept],
@@ -80,11 +80,11 @@ def risk_coverage(scores: Scores) -> CurveColumns:
 
 
 def rejection_sweep(scores: Scores) -> CurveColumns:
-    """What leaving items of a low top score unclassified does to overall indices.
+    """Compute overall indices as items with a low top score are left unclassified.
 
     Notes
     -----
-    R' counts an unclassified item as not wrong, so that it rises to 1 as all are left out, while
+    R' counts an unclassified item as not wrong: it rises to 1 as all are left out, while
     accuracy falls to 0.
     """
     answered, wrong = errors_by_confidence(scores.confidence, scores.correct)
@@ -103,7 +103,7 @@ def rejection_sweep(scores: Scores) -> CurveColumns:
 
 
 def _lowest(scores: Scores, answered: Array) -> Array:
-    """Return the lowest top score among so many of the highest ones; NaN of none."""
+    """Return the lowest top score among the given number of highest ones; NaN for 0."""
     ranked = np.sort(scores.confidence)[::-1]
     return np.where(answered > 0, ranked[np.maximum(answered, 1) - 1], np.nan)
 
@@ -116,12 +116,12 @@ def thinned(x: Array, y: Array, most: int = MOST_POINTS) -> Array:
     x, y
         Shape (points,), x ascending. Hulls of counts are exact.
     most
-        How many points to keep: the ends and the hull, then others at equal distances along the
-        curve.
+        Number of points to keep: the ends and the hull, then others at equal distances along
+        the curve.
 
     Returns
     -------
-    Ascending positions. Of a hull with more corners than that, corners at equal distances.
+    Ascending positions. If the hull has too many corners, every so many of them.
     """
     if len(x) <= most:
         return np.arange(len(x))
@@ -138,7 +138,7 @@ def thinned(x: Array, y: Array, most: int = MOST_POINTS) -> Array:
 
 
 def _upper_hull(x: Array, y: Array) -> Array:
-    """Positions of the corners of the upper convex hull, by quickhull; unsorted."""
+    """Find the corners of the upper convex hull by quickhull; return unsorted positions."""
     corners = [0, len(x) - 1]
     waiting = [(0, len(x) - 1, np.arange(1, len(x) - 1))]
     while waiting:

@@ -1,4 +1,4 @@
-"""Ranking: the items in the order of a class's scores, and all that follows from that order."""
+"""The items ranked by the scores of a class, and the indices of that ranking."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,13 +16,13 @@ class ClassRanking:
     Parameters
     ----------
     own
-        The class; items that have it are positive, the others negative.
+        The class; its items are positive, all others negative.
     true
         Shape (n,): the true classes in this order.
     starts
-        Where groups of equal scores start; None where no two scores are equal.
+        Where groups of equal scores start; None if all scores differ.
     order
-        Shape (n,): the items in this order; None where they are not known apart.
+        Shape (n,): the items in this order; None if only their classes were sorted.
     """
 
     own: int
@@ -32,7 +32,7 @@ class ClassRanking:
 
     @classmethod
     def of(cls, column: Array, true: Array, own: int) -> Self:
-        """Sort the items by the scores (n,) of a class: one argsort, on which everything rests."""
+        """Sort the items by the scores (n,) of a class."""
         column = np.ascontiguousarray(column)
         order = np.argsort(column)
         ranked = column.take(order)
@@ -42,14 +42,14 @@ class ClassRanking:
     def without_order(cls, column: Array, true: Array, own: int, classes: int) -> Self:
         """Sort scores and classes together, several times faster than their positions.
 
-        The bits of a score, as an integer, are in its order. Where its last bits are replaced by
-        the class, the sorted numbers hold all that is wanted. Should that make scores equal that
-        are not, the positions are sorted after all.
+        The bits of scores, read as integers, sort like the scores. The class replaces the last
+        bits, so the sorted numbers hold both. If this makes different scores equal, the
+        positions are sorted instead.
         """
         mask = (1 << (classes - 1).bit_length()) - 1
         column = column + np.float64(0)  # -0 is 0
         keys = column.view(np.int64)
-        packed = keys ^ ((keys >> 63) & np.iinfo(np.int64).max)  # negative scores also ascend
+        packed = keys ^ ((keys >> 63) & np.iinfo(np.int64).max)  # so negative scores ascend
         packed &= ~mask
         packed |= true
         packed.sort()
@@ -68,17 +68,17 @@ class ClassRanking:
 
     @cached_property
     def positives(self) -> int:
-        """How many items are of the class."""
+        """Number of items of the class."""
         return int(np.count_nonzero(self.positive))
 
     @property
     def negatives(self) -> int:
-        """How many are not."""
+        """Number of items of other classes."""
         return len(self.true) - self.positives
 
     @cached_property
     def groups(self) -> tuple[Array, Array, Array]:
-        """Of the groups of equal scores: start, items, and positives among these."""
+        """Start, items and positives of the groups of equal scores."""
         n = len(self.true)
         if self.starts is None:
             return np.arange(n), np.ones(n, dtype=np.intp), self.positive.astype(np.intp)
@@ -87,7 +87,7 @@ class ClassRanking:
 
     @cached_property
     def beaten(self) -> Array:
-        """Positives below every negative item, equal ones counting half, shape (n,)."""
+        """Number of positives below each negative item, equal ones counting half, shape (n,)."""
         if self.starts is None:
             return np.cumsum(self.positive, dtype=np.float64)
         _, sizes, found = self.groups
@@ -112,7 +112,7 @@ class ClassRanking:
 
     @property
     def average_precision(self) -> float:
-        """Mean over the positives of the precision at their score as the threshold; or NaN."""
+        """Average the precision at the scores of the positives as thresholds; NaN without any."""
         n, m = len(self.true), self.positives
         if m == 0:
             return float("nan")
@@ -124,7 +124,7 @@ class ClassRanking:
         return float(np.add.reduce(found * (above / (n - starts))) / m)
 
     def influence(self, auc: float) -> Array:
-        """Influence of every item on the area under the ROC curve, in the order of the test set.
+        """Compute each item's influence on the area under the ROC curve, in test set order.
 
         Returns
         -------
@@ -150,7 +150,7 @@ class ClassRanking:
         return result
 
     def _passed(self, places: Array) -> Array:
-        """Negatives below the positives at these places, equal ones counting half."""
+        """Count the negatives below the positives at these places, equal ones counting half."""
         if self.starts is None:
             return places - np.arange(len(places))
         starts, sizes, found = self.groups
@@ -159,13 +159,13 @@ class ClassRanking:
 
 
 def _starts(new: Array) -> Array | None:
-    """Where groups of equal scores start, from whether each score differs from the one before."""
+    """Find where groups of equal scores start: where a score differs from the one before."""
     return None if new.all() else np.append(0, np.flatnonzero(new) + 1)
 
 
 @dataclass(frozen=True, eq=False)
 class ScoreRankings:
-    """What the orders of the items by the scores of each class say.
+    """The results of ranking the items by the scores of each class.
 
     Parameters
     ----------
@@ -175,7 +175,7 @@ class ScoreRankings:
         Shape (k, k): the probability that an item of class i has a higher score for i than one
         of class j; NaN where one of them has no items, and on the diagonal.
     variances
-        Of the areas, shape (k,); None unless requested.
+        Variances of the areas, shape (k,); None unless requested.
     mean, weighted
         Influence of every item on the sum of the areas and on the sum weighted by m_i / w, the
         weights held fixed, over the classes that have an area, shape (n,).
@@ -199,9 +199,9 @@ def rank(values: Array, true: Array, groups: Array | None, *, influences: bool) 
     true
         True classes, shape (n,).
     groups
-        Of the items, shape (n,); None where these are independent.
+        Group of every item, shape (n,); None if the items are independent.
     influences
-        Whether variances are wanted.
+        Whether to compute variances and influences.
     """
     n, k = values.shape
     precision, variances = np.full(k, np.nan), np.full(k, np.nan)
@@ -234,7 +234,7 @@ def rank(values: Array, true: Array, groups: Array | None, *, influences: bool) 
 
 
 def squares(influence: Array, groups: Array | None) -> float:
-    """Variance of what items have these influences (n,) on, summed within groups first."""
+    """Compute a variance from the influences (n,) of the items, summed within groups first."""
     if groups is not None:
         influence = np.bincount(groups, weights=influence)
     return float(influence @ influence)

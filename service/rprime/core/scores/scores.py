@@ -1,4 +1,4 @@
-"""Scores: what a classifier says of every class for every item, and the indices of it."""
+"""The scores of a classifier for every item and class, and their indices."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ from rprime.core.scores.calibration import (
 from rprime.core.scores.ranking import ScoreRankings, rank
 
 DEFAULT_TOP = 5
-"""How many of the highest scores `top_k_accuracy` looks at; at most all but one class."""
+"""Number of highest scores that `top_k_accuracy` uses; at most all but one class."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,9 +33,9 @@ class Scores:
     true
         Shape (n,): codes of the true classes.
     values
-        Shape (n, k): probabilities, or any finite scores that are higher for likelier classes.
+        Shape (n, k): probabilities, or any finite scores that are higher for more likely classes.
     groups
-        Shape (n,): codes of the groups that items belong to; None where they are independent.
+        Shape (n,): codes of the groups of the items; None if the items are independent.
     """
 
     true: Array
@@ -70,7 +70,7 @@ class Scores:
 
     @cached_property
     def correct(self) -> Array:
-        """Whether the highest score is that of the true class, shape (n,)."""
+        """Whether the true class has the highest score, shape (n,)."""
         return np.asarray(self.top == self.true)
 
     @property
@@ -86,7 +86,7 @@ class Scores:
 
     @cached_property
     def clipped(self) -> int:
-        """How many probabilities of the true class are below 1e-15."""
+        """Number of probabilities of the true class below 1e-15."""
         return int(np.count_nonzero(self.own < LEAST))
 
     @cached_property
@@ -110,12 +110,12 @@ class Scores:
         Parameters
         ----------
         most
-            How many of them; None for `DEFAULT_TOP` or all but one class.
+            Number of highest scores; None: `DEFAULT_TOP`, at most all but one class.
         """
         return np.asarray(self.places < (most or max(1, min(DEFAULT_TOP, self.k - 1))))
 
     def ranking(self, *, influences: bool = False) -> ScoreRankings:
-        """Return the ranking by each class; with variances only on request."""
+        """Return the rankings by the scores of the classes; variances only on request."""
         known = self._rankings.get(influences) or self._rankings.get(True)
         if known is None:
             known = rank(self.values, self.true, self.groups, influences=influences)
@@ -217,9 +217,7 @@ def brier_score(s: Scores) -> Array:
     undefined=("no_scores", "single_class"),
 )
 def hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
-    """Mean over the pairs of classes of how well the scores separate them; pairs with a class
-    that has no items are left out.
-    """
+    """Mean AUC over all pairs of classes, leaving out pairs with a class without items."""
     separation = s.ranking().separation
     known = ~np.isnan(separation)
     return np.add.reduce(separation[known]) / np.float64(np.count_nonzero(known))
@@ -236,8 +234,8 @@ def hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     interval="share",
 )
 def top_k_accuracy(s: Scores, most: int | None) -> Array:
-    """Share of the items whose true class is among the k highest scores; of equal scores the
-    highest class index comes first, of two classes the first.
+    """Share of the items whose true class is among the k highest scores; of equal scores, the
+    class with the highest index comes first, or the first of two classes.
     """
     return s.within_top(most)
 
@@ -252,7 +250,7 @@ def top_k_accuracy(s: Scores, most: int | None) -> Array:
     undefined=_PROBABILITIES,
 )
 def expected_calibration_error(s: Scores) -> float:
-    """Mean distance between top score and share of right answers, in 15 bins of equal width."""
+    """Mean distance between the top score and the accuracy, in 15 bins of equal width."""
     return s.reliability.error
 
 
@@ -266,7 +264,7 @@ def expected_calibration_error(s: Scores) -> float:
     undefined=("no_scores",),
 )
 def area_under_risk_coverage(s: Scores) -> float:
-    """Mean error rate among the items of the highest top scores, over all coverages."""
+    """Mean error rate among the items with the highest top scores, over all coverages."""
     return calibration.area_under_risk_coverage(s.confidence, s.correct)
 
 
@@ -277,7 +275,7 @@ CONDITIONS: dict[str, Callable[[Scores], Any]] = {
 
 
 def score_values(entry: Index, scores: Scores | None, *options: Any) -> Any:  # noqa: ANN401 (by scope)
-    """Compute an index that reads scores; NaN where there are none, or no probabilities."""
+    """Compute an index of scores; NaN without the scores or probabilities that it needs."""
     if scores is None or ("not_probabilities" in entry.undefined and not scores.are_probabilities):
         return np.nan
     with np.errstate(all="ignore"):
@@ -285,7 +283,7 @@ def score_values(entry: Index, scores: Scores | None, *options: Any) -> Any:  # 
 
 
 def score_reasons(entry: Index, values: Array, scores: Scores | None) -> NDArray[np.uint8]:
-    """Explain why values of an index that reads scores do not exist, as `reason_codes` does."""
+    """Return the reason codes of an index of scores, as `reason_codes` does for others."""
     codes = np.zeros(np.shape(values), dtype=np.uint8)
     missing = ~np.isfinite(values)
     if scores is None:

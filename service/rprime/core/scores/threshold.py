@@ -1,4 +1,4 @@
-"""Threshold: the table of a class against the rest, at any threshold on its score."""
+"""Confusion tables of a class against the rest at thresholds on its score."""
 
 import numpy as np
 
@@ -19,16 +19,16 @@ KEYS = (
     "class_mcc",
     "r_prime",
 )
-"""The indices of a threshold view."""
+"""The indices reported for a threshold."""
 
 
 def tables_at(scores: Scores, classes: Array, thresholds: Array) -> ConfusionTable:
-    """Count the one-vs-rest tables of classes, each at a threshold.
+    """Count one-vs-rest tables of classes, each at its own threshold.
 
     Parameters
     ----------
     classes, thresholds
-        Shape (t,). An item is taken for the class where its score is at least the threshold.
+        Shape (t,). The class is predicted if its score is at least the threshold.
 
     Returns
     -------
@@ -43,7 +43,7 @@ def tables_at(scores: Scores, classes: Array, thresholds: Array) -> ConfusionTab
 
 
 def values_at(tables: ConfusionTable) -> dict[str, Array]:
-    """Return the indices of the class of every table, shape (t,) each, NaN where undefined."""
+    """Return the indices of every table's class, shape (t,) each; NaN where undefined."""
     options = Options(indices=KEYS)
     values = compute(tables, options, select(options))
     found = {key: values.lookup("class", key)[..., 0] for key in KEYS}

@@ -1,1 +1,1 @@
-"""Studies: the analyses of the source papers, as functions of stacks of tables."""
+"""The analyses of the source papers, as functions of stacks of tables."""

@@ -1,4 +1,4 @@
-"""Correlation: how far indices agree about the same models."""
+"""Correlation of indices over the same models."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ from rprime.core.arrays import Array
 from rprime.core.index import Index
 
 MOST_COMPARISONS = 4_000_000
-"""Between two models under an index that are held at the same time."""
+"""Comparisons of two models under an index that are in memory at the same time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How far two indices agree over n models; NaN where a coefficient does not exist.
+    """Correlation of two indices over n models; NaN where a coefficient does not exist.
 
     Parameters
     ----------
     a, b
         Positions of the two indices.
     n
-        Models for which both exist; only these count.
+        Number of models for which both indices exist; only these count.
     pearson, spearman, kendall
         Of the values; of their ranks, ties sharing the mean rank; tau-b.
     rmse
@@ -49,9 +49,9 @@ class Disagreement:
     count
         Number of such pairs.
     compared
-        Number of pairs in which each of the two indices prefers a model.
+        Number of pairs without a tie under either index.
     models
-        Some of the pairs: the model that a prefers, the one that b prefers.
+        Some of these pairs: the model that a prefers, and the one that b prefers.
     """
 
     a: int
@@ -63,7 +63,7 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """What a box plot shows of n values: extremes and quartiles, linearly interpolated."""
+    """The numbers of a box plot of n values: extremes and linearly interpolated quartiles."""
 
     n: int
     minimum: float
@@ -105,13 +105,13 @@ def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iter
     values
         Shape (index, model); NaN where a value does not exist.
     directions
-        For every index 1 where larger is better, -1 where smaller is.
+        For every index: 1 if larger is better, -1 if smaller is better.
     listed
-        How many pairs of models are named for two indices.
+        Largest number of pairs of models listed for two indices.
 
     Yields
     ------
-    Every two indices that disagree somewhere.
+    Every two indices that disagree about some pair.
     """
     oriented = np.where(np.isfinite(values), values, np.nan) * np.array(directions)[:, None]
     first, second = np.triu_indices(values.shape[1], 1)
@@ -130,7 +130,7 @@ def disagreements(values: Array, directions: Sequence[int], listed: int) -> Iter
 
 
 def box(values: Array) -> Box | None:
-    """Summarise values; None where none exists.
+    """Summarise values; return None if none exists.
 
     Parameters
     ----------
@@ -144,22 +144,22 @@ def box(values: Array) -> Box | None:
 
 
 def direction(index: Index | None) -> int:
-    """Return which way an index is better: 1, also where it is not known, or -1."""
+    """Return 1 if larger is better or the index is unknown, else -1."""
     return -1 if index is not None and index.higher_is_better is False else 1
 
 
 def _with_later(
     a: int, values: Array, known: Array, ranks: Array, taus: Array
 ) -> Iterator[Agreement]:
-    """Correlate an index with all that come after it, each row an index."""
+    """Correlate an index with all later ones; each row is an index."""
     both = known[a] & known[a + 1 :]
     n = both.sum(axis=-1)
-    mine = np.broadcast_to(values[a], both.shape)
+    own = np.broadcast_to(values[a], both.shape)
     others = values[a + 1 :]
     with np.errstate(all="ignore"):
-        pearson = _correlation(mine, others, both)
+        pearson = _correlation(own, others, both)
         spearman = _correlation(ranks[a, a + 1 :], ranks[a + 1 :, a], both)
-        rmse = np.sqrt(np.add.reduce((mine - others) ** 2, axis=-1, where=both) / n)
+        rmse = np.sqrt(np.add.reduce((own - others) ** 2, axis=-1, where=both) / n)
     found = (n, pearson, spearman, taus[a + 1 :], rmse)
     for b, row in enumerate(zip(*(column.tolist() for column in found), strict=True), a + 1):
         yield Agreement(a, b, *row)
@@ -186,7 +186,7 @@ def _orderings(values: Array, known: Array) -> tuple[Array, Array]:
     Returns
     -------
     Kendall's tau-b, shape (index, index); and the ranks of the models under an index among those
-    that another one knows, shape (index, index, model), centred and doubled.
+    with a value of the other index, shape (index, index, model), centred and doubled.
     """
     indices, models = values.shape
     present = known.astype(np.float64)

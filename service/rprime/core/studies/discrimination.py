@@ -1,4 +1,4 @@
-"""Discrimination lines: where an index cannot tell two kinds of classifier apart."""
+"""Discrimination lines: where two kinds of classifier have the same value of an index."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -16,12 +16,12 @@ from rprime.core.values import Values, compute
 Series = Literal["x", "y"]
 
 ALMOST_ZERO = 1e-300
-"""Stands for a rate of 0: a class that is never predicted has no precision, and averages, which
-leave it out, would jump. The values here are those that the index tends to."""
+"""Replaces a rate of 0: a class that is never predicted has no precision, so averages would leave
+it out and jump. At this rate they have the limit of the index."""
 TOLERANCE = 1e-13
-"""Relative: values no further apart are one value, computed in two ways."""
+"""Largest relative difference of values that count as equal."""
 MOST_CELLS = 1_000_000
-"""Of the tables of one series that are held at the same time."""
+"""Cells of the tables of one series that are in memory at the same time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,9 +31,9 @@ class TracedIndex:
     Parameters
     ----------
     index
-        Of the catalog; it needs no option.
+        An index of the catalog that needs no option.
     class_
-        From 1 on, for a per-class index; else None.
+        Number of the class from 1, for a per-class index; else None.
     """
 
     index: Index
@@ -47,15 +47,15 @@ class Line:
     Parameters
     ----------
     subject, k, p
-        What it is the line of.
+        The index, the number of classes and the imbalance of the line.
     points
-        Shape (n, 2): (c_x, c_y), in the order of the line. Where an index is not monotone in the
-        rates it has several lines, each its own `Line`.
+        Shape (n, 2): (c_x, c_y), in the order of the line. An index that is not monotone in the
+        rates has several lines, each its own `Line`.
     prefers
-        The series that the index never finds worse and mostly better, so that there is no line.
+        The series that is mostly better by the index and never worse, so that no line exists.
     reason
-        Why there is neither a line nor a preference: "indifferent", the two series always have
-        the same value, or "undefined", there are no values to compare.
+        Why neither a line nor a preference exists: "indifferent" (the two series always have
+        the same value) or "undefined" (no values to compare).
     """
 
     subject: TracedIndex
@@ -72,7 +72,7 @@ def proportions(k: int, imbalance: Array) -> Array:
     Parameters
     ----------
     imbalance
-        p of shape (...), from 0, all equal, to 1.
+        p of shape (...), from 0 (all classes equal) to 1.
 
     Returns
     -------
@@ -97,8 +97,8 @@ def series_tables(shares: Array, rates: Array, unequal: Array) -> ConfusionTable
     rates
         Probability c of being right, shape (...).
     unequal
-        Shape (...): whether c is that of class 1 alone and the other classes are always right
-        (series y), or that of every class (series x).
+        Shape (...): True if c applies to class 1 alone and other classes are always predicted
+        correctly (series y), False if it applies to every class (series x).
 
     Returns
     -------
@@ -126,8 +126,8 @@ def discriminate(
     imbalances
         Values of p, from 0 to 1.
     resolution
-        Values of each rate, from 0 to 1, at least 3. The points are those where a line crosses
-        the grid, exact to the precision of the index.
+        Number of values of each rate from 0 to 1, at least 3. The points are where a line
+        crosses the grid, exact to the precision of the index.
 
     References
     ----------
@@ -164,25 +164,25 @@ def _of(values: Values, subject: TracedIndex) -> Array:
     found = found if subject.class_ is None else found[..., subject.class_ - 1]
     exists = np.isfinite(found)
     for key in subject.index.of:
-        # An average that leaves classes out in one series only says nothing about the two.
+        # An average that leaves out classes in only one series cannot compare the two.
         exists &= values.defined[values.selection.place[key]].all(axis=-1)
     return np.where(exists, found, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
 class _Crossings:
-    """Where lines cross the grid.
+    """Crossings of lines with the grid.
 
     Parameters
     ----------
     place
         Position among the imbalances.
     fixed
-        The rate of the grid line, by its number.
+        Number of the grid value on whose grid line the crossing lies.
     other
-        Number of the grid value below the other rate, which is sought.
+        Number of the grid value just below the other rate, the unknown one.
     unequal
-        Whether the sought rate is that of series y.
+        Whether the unknown rate is that of series y.
     """
 
     place: Array
@@ -202,7 +202,7 @@ class _Tracing:
     grid
         Rates, shape (n,).
     values
-        Of series x and y at every rate, shape (p, 2, n).
+        Values of series x and y at every rate, shape (p, 2, n).
     """
 
     subject: TracedIndex
@@ -211,7 +211,7 @@ class _Tracing:
     values: Array
 
     def lines(self, imbalances: Sequence[float]) -> Iterator[Line]:
-        """Return the lines, or what there is in place of one, in the order of the imbalances."""
+        """Yield the lines, or the reason why none exists, in the order of the imbalances."""
         signs = self._signs()
         crossings, corners = _edges(signs), _vertices(signs)
         roots = self._roots(crossings)
@@ -238,13 +238,13 @@ class _Tracing:
         return np.where(same, 0.0, np.sign(difference))
 
     def _roots(self, crossings: _Crossings) -> Array:
-        """Find the sought rate of every crossing, all of them at once."""
-        from scipy.optimize import elementwise  # noqa: PLC0415 (as slow as starting the service)
+        """Find the unknown rates of all crossings at once."""
+        from scipy.optimize import elementwise  # noqa: PLC0415 (takes as long to import as the service to start)
 
         if not crossings.place.size:
             return np.empty(0)
         rates = np.maximum(self.grid, ALMOST_ZERO)
-        # What the sought value has to equal is the value of the other series.
+        # The value at the unknown rate equals the value of the other series.
         target = self.values[crossings.place, 1 - crossings.unequal, crossings.fixed]
         block = max(1, MOST_CELLS // self.shares.shape[-1] ** 2)
         starts = range(0, target.size, block)
@@ -264,11 +264,11 @@ class _Tracing:
         return _of(compute(table, options, select(options)), self.subject) - target
 
     def _points(self, crossings: _Crossings, roots: Array, here: Array) -> Array:
-        fixed, sought = self.grid[crossings.fixed[here]], roots[here]
-        sought = np.where(sought <= ALMOST_ZERO, 0.0, sought)
+        fixed, unknown = self.grid[crossings.fixed[here]], roots[here]
+        unknown = np.where(unknown <= ALMOST_ZERO, 0.0, unknown)
         unequal = crossings.unequal[here] > 0
         return np.stack(
-            (np.where(unequal, fixed, sought), np.where(unequal, sought, fixed)), axis=-1
+            (np.where(unequal, fixed, unknown), np.where(unequal, unknown, fixed)), axis=-1
         )
 
     def _branches(self, place: int, points: Array) -> Iterator[Array]:
@@ -316,8 +316,7 @@ def _edges(signs: Array) -> _Crossings:
 def _vertices(signs: Array) -> Array:
     """Find points of the grid on a line: equality, and both signs around it.
 
-    Where the two series agree within a whole region, or along a border of the square, there is
-    no line.
+    If the two series agree in a whole region, or along a border of the square, no line exists.
 
     Returns
     -------

@@ -1,8 +1,8 @@
-"""Properties: what leaves an index alone, and which indices merely repeat each other.
+"""Find which changes of a table leave an index unchanged, and which indices rank models alike.
 
-Nothing here is declared. Every property is found by computing the catalog on tables drawn at
-random and on what becomes of them. The formulas are analytic in the counts, or piecewise so:
-where two of them agree on generic tables of every piece they agree everywhere.
+No property is declared: each is found by computing the catalog on random tables before and after
+a change. The formulas are analytic, or piecewise analytic, in the counts, so two that agree on
+generic tables of every piece agree everywhere.
 """
 
 from collections.abc import Iterator
@@ -21,25 +21,25 @@ from rprime.core.values import compute
 
 Extent = Literal["always", "same_test_set"]
 SIZES = (3, 4)
-"""Numbers of classes. With two classes more holds, as every error is about both of them."""
+"""Numbers of classes. Two classes have more properties, because every error involves both."""
 TABLES = 48
-"""Drawn for each number of classes; one would do for analytic formulas, more see every piece."""
+"""Tables for each number of classes; analytic formulas need one, piecewise ones need more."""
 TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """An index that orders models as another one does.
+    """An index that orders models as another one does, or in the opposite order.
 
     Parameters
     ----------
     key
         The other index, of the same scope.
     rising
-        Whether the two rise together; else one rises where the other falls.
+        Whether the two rise together; else one rises as the other falls.
     extent
-        Whether one is a function of the other always, or among models on one test set, where
-        the sizes of the classes are the same.
+        Whether one is a function of the other always, or only among models on one test set,
+        that is, for fixed class sizes.
     """
 
     key: str
@@ -49,26 +49,25 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Properties:
-    """What an index is invariant to, where every item is classified and there are 3 classes.
+    """The changes that an index is invariant to, for 3 classes and no unclassified items.
 
     Parameters
     ----------
     class_order
-        Renaming or reordering the classes, truth and predictions alike.
+        Renaming or reordering the classes, in truth and predictions alike.
     scale
         Multiplying all counts by one factor.
     prevalence
-        Changing the proportions of the true classes while the classifier treats the items of
-        each class as before.
+        Changing the proportions of the true classes without changing the rates within a class.
     own_prevalence
-        The same for the class of a per-class index alone, the others keeping their proportions
-        among each other; None for an overall index.
+        The same for the class of a per-class index alone, with fixed proportions among the
+        other classes; None for an overall index.
     transposition
         Exchanging truth and prediction.
     transposed
-        The index that it turns into by that, itself included; None where there is none.
+        The index that it becomes by transposition, possibly itself; None if there is none.
     relations
-        Other indices that order models the same way.
+        Other indices that order models the same or the opposite way.
     """
 
     class_order: bool
@@ -115,18 +114,18 @@ TableChange = Literal["reordered", "scaled", "resampled", "transposed"]
 
 @dataclass(frozen=True, eq=False)
 class _DrawnTables:
-    """The catalog on tables of k classes and on what becomes of them.
+    """The catalog computed on tables of k classes, before and after each change.
 
     Parameters
     ----------
     per_class, overall
-        By what was done to the tables, "" for nothing; shape (index, table, class) and (index,
-        table). The class is the same one where the classes were reordered.
+        By the change of the tables, "" for none; shape (index, table, class) and (index,
+        table). Reordered classes are put back into their first order.
     own
-        Per-class values where class j of the table, in the axis before the last, was resampled.
+        Per-class values after resampling class j, with j along the axis before the last.
     related
-        Values on tables with all kinds of class sizes, then on one test set each; shape as
-        `per_class` and `overall`.
+        Values on tables of any class sizes, then on sets of tables of one test set each; shape
+        as `per_class` and `overall`.
     """
 
     selection: Selection
@@ -137,7 +136,7 @@ class _DrawnTables:
 
     @classmethod
     def of(cls, k: int) -> "_DrawnTables":
-        """Draw tables of k classes, always the same ones."""
+        """Draw tables of k classes from a fixed seed."""
         rng = np.random.default_rng(k)
         options = _options(rng, k)
         counts = _tables(rng, (TABLES, k, k))
@@ -180,7 +179,7 @@ class _DrawnTables:
         return _same(self.per_class[""][place], resampled)
 
     def turns(self, scope: IndexScope, key: str, other: str) -> bool:
-        """Whether an index is another one once truth and prediction are exchanged."""
+        """Whether exchanging truth and prediction turns an index into another one."""
         values = self.per_class if scope == "class" else self.overall
         keys = [entry.key for entry in self.entries(scope)]
         return _same(values["transposed"][keys.index(key)], values[""][keys.index(other)])
@@ -193,9 +192,9 @@ class _Relations:
     Parameters
     ----------
     keys
-        Of the indices.
+        Keys of the indices.
     orders
-        For every extent, and for an index rising and falling, a name of the order it gives.
+        For every extent: names of the order of the tables by an index, rising and falling.
     """
 
     keys: tuple[str, ...]
@@ -216,24 +215,24 @@ class _Relations:
         return cls(keys, orders)
 
     def of_index(self, place: int) -> Iterator[Relation]:
-        """Return the other indices whose order is the same, or the opposite."""
+        """Yield the other indices whose order is the same, or the opposite."""
         for other, key in enumerate(self.keys):
             for extent, orders in self.orders.items():
                 rising, falling = orders[place]
-                # What never changes orders nothing, and so repeats nothing.
+                # A constant index orders nothing, so it has no relations.
                 if other != place and rising != falling and rising in orders[other]:
                     yield Relation(key, rising == orders[other][0], extent)
                     break
 
 
 def _options(rng: np.random.Generator, k: int) -> Options:
-    """Choose options under which every index exists and no two of them coincide by default."""
+    """Choose options under which every index exists and no two coincide by their defaults."""
     cost = rng.uniform(1, 5, (k, k)) * (1 - np.eye(k))
     return Options(beta=2.0, cost=cost, kappa_weights="linear")
 
 
 def _tables(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Draw positive tables, from almost right ones to such that are no better than chance."""
+    """Draw positive tables, from almost perfect ones to ones no better than chance."""
     k = shape[-1]
     skill = rng.uniform(0, 20, (*shape[:-2], 1, 1)) * np.eye(k)
     return np.asarray(rng.gamma(0.7, 10.0, shape) + skill * rng.gamma(2.0, 2.0, shape) + 0.5)
@@ -242,15 +241,15 @@ def _tables(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
 def _related(
     rng: np.random.Generator, options: Options, k: int
 ) -> dict[tuple[IndexScope, Extent], Array]:
-    """Compute tables whose order under the indices is looked at."""
+    """Compute the indices of tables whose orders are compared."""
     free = _tables(rng, (4 * TABLES, k, k))
-    # Whole sets of models, each set on a test set of its own.
+    # Sets of models, each set on its own test set.
     same = _tables(rng, (4, TABLES, k, k))
     same *= rng.uniform(10, 100, (4, 1, k, 1)) / same.sum(axis=-1, keepdims=True)
     found: dict[tuple[IndexScope, Extent], Array] = {}
     for tables, extent in ((free, "always"), (same, "same_test_set")):
         per_class, overall = _values(tables, options)
-        # Each row is ordered on its own: all tables and classes, or the models on a test set.
+        # Each row is ordered separately: all tables and classes, or the models on one test set.
         if extent == "always":
             found["class", "always"] = per_class.reshape(len(per_class), -1)
             found["overall", "always"] = overall
@@ -270,19 +269,19 @@ def _same(left: Array, right: Array) -> bool:
 
 
 def _order_names(rows: list[Array]) -> tuple[bytes, bytes]:
-    """Name the order of values along the last axis, and the opposite order.
+    """Return names of the order of values along the last axis, and of the opposite order.
 
-    Values that differ by rounding alone share a rank.
+    Values that differ only by rounding share a rank.
     """
     rising, falling = b"", b""
     for values in rows:
         order = np.argsort(values, axis=-1, kind="stable")
         ordered = np.take_along_axis(values, order, axis=-1)
         steps = np.diff(ordered, axis=-1) > TOLERANCE * (1 + np.abs(ordered[..., 1:]))
-        climbed = np.zeros(values.shape, dtype=np.int32)
-        np.cumsum(steps, axis=-1, out=climbed[..., 1:])
-        ranks = np.empty_like(climbed)
-        np.put_along_axis(ranks, order, climbed, axis=-1)
+        ascending = np.zeros(values.shape, dtype=np.int32)
+        np.cumsum(steps, axis=-1, out=ascending[..., 1:])
+        ranks = np.empty_like(ascending)
+        np.put_along_axis(ranks, order, ascending, axis=-1)
         rising += ranks.tobytes()
-        falling += (climbed[..., -1:] - ranks).tobytes()
+        falling += (ascending[..., -1:] - ranks).tobytes()
     return rising, falling
