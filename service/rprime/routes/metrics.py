@@ -1,4 +1,4 @@
-"""Metrics: the route, and what is looked up when it is asked."""
+"""GET /metrics, and the gauges that it reads at each request."""
 
 from collections.abc import Iterator
 
@@ -14,12 +14,12 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 
 @router.get(
     "/metrics",
-    summary="What has been done, and what is being done?",
-    description="In the text format of Prometheus, or as OpenMetrics where Accept asks for it. "
-    "Labels are templates of routes, methods, classes of status, kinds of evidence and verdicts; "
-    "nothing that was sent. Where the service asks for keys, it takes one with the scope `read` "
-    "for all projects. Of several workers the one answers that the request comes to, and each of "
-    "its series names it in the label `worker`.",
+    summary="Metrics of requests, pools and the store",
+    description="In the text format of Prometheus, or as OpenMetrics if Accept asks for it. "
+    "Labels are route templates, methods, classes of status, kinds of evidence and verdicts, "
+    "never content of a request. If the service needs keys, this route needs one with the scope "
+    "`read` for all projects. With several workers, each answers for itself and names itself in "
+    "the label `worker`.",
     response_class=Response,
     responses={
         200: {"description": "The metrics.", "content": {"text/plain": {}}},
@@ -27,22 +27,22 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 )
 @requires("read")
 async def metrics(request: Request) -> Response:
-    """Answer with the metrics of this process."""
+    """Return the metrics of this process."""
     if access_of(request).project is not None:
-        raise Problem("forbidden", "The metrics are those of all projects; the key opens one.")
+        raise Problem("forbidden", "The metrics cover all projects, but the key opens only one.")
     found = get_services(request).metrics
     content, media = found.exposition(request.headers.get("accept", ""))
-    # Set as a header, so that nothing is added to it.
+    # Set as a header, so that Starlette adds no charset.
     return Response(content, headers={"Content-Type": media})
 
 
 def gauges(services: Services) -> Iterator[Gauge]:
-    """Give what is so at the time of asking.
+    """Yield gauges that are read at each request.
 
     Parameters
     ----------
     services
-        Of the application.
+        The services of the application.
     """
     admission, store = services.admission, services.store
     pools = {
@@ -51,43 +51,43 @@ def gauges(services: Services) -> Iterator[Gauge]:
     }
     yield Gauge(
         "rprime_in_flight_bytes",
-        "Bytes of bodies that are held.",
+        "Bytes of request bodies in memory.",
         "",
         lambda: {"": admission.held},
     )
     yield Gauge(
         "rprime_in_flight_limit_bytes",
-        "Bytes of bodies that may be held.",
+        "Limit of the bytes of request bodies in memory.",
         "",
         lambda: {"": admission.limit},
     )
     yield Gauge(
         "rprime_in_flight_requests",
-        "Requests that are there and not answered yet.",
+        "Requests that are not answered yet.",
         "",
         lambda: {"": len(admission.requests)},
     )
     yield Gauge(
         "rprime_pool_requests",
-        "Large requests that are worked on or wait for it.",
+        "Large requests that run or wait.",
         "pool",
         lambda: {name: slots.taken for name, slots in pools.items()},
     )
     yield Gauge(
         "rprime_pool_places",
-        "Large requests that are worked on at a time; more of them wait.",
+        "Large requests that may run at a time; the others wait.",
         "pool",
         lambda: {name: slots.most for name, slots in pools.items()},
     )
     yield Gauge(
         "rprime_store_open",
-        "1 if the store is open, 0 if it is waited for; nothing without a store.",
+        "1 if the store is open, 0 if it is being opened; absent without a store.",
         "",
         lambda: {"": store.is_open} if store.is_kept else {},
     )
     yield Gauge(
         "rprime_store_waiting",
-        "Changes that wait to be written; evaluations that came together count once.",
+        "Changes that wait to be written; a group of evaluations counts once.",
         "",
         lambda: {"": store.store.waiting} if store.is_open else {},
     )
