@@ -1,4 +1,4 @@
-"""The composition root: the only place where the parts are put together."""
+"""The composition root: builds the application from its settings."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -54,8 +54,7 @@ index, overall and for each class, with intervals and warnings, and, with gates,
 
 * **A verdict is data.** A failed gate answers 200 or 201 with `gate.verdict: "fail"`; 4xx means
   the request is wrong, 5xx that the service is.
-* **Undefined values are null, with a reason.** No index is replaced by a number where it does
-  not exist.
+* **Undefined values are null, with a reason.** An undefined index is never replaced by a number.
 * **Errors are problems of RFC 9457**, and [every kind](docs/problems) says what to do.
 * **[The documentation](docs/index.md)** explains indices, statistics, gates and operation.
 """
@@ -63,10 +62,10 @@ index, overall and for each class, with intervals and warnings, and, with gates,
 TAGS = [
     {"name": "Evaluation", "description": "Evidence in, report out."},
     {"name": "Comparison", "description": "Candidate against baseline; what a gate would do."},
-    {"name": "History", "description": "What is kept: lists, trends, aliases, retention."},
-    {"name": "Studies", "description": "What indices have to do with each other."},
-    {"name": "Catalog", "description": "What every index is: formula, range, source."},
-    {"name": "Operation", "description": "Is the service alive, which version and limits has it."},
+    {"name": "History", "description": "Stored evaluations: lists, trends, aliases, retention."},
+    {"name": "Studies", "description": "How indices relate to each other."},
+    {"name": "Catalog", "description": "Every index: formula, range, source."},
+    {"name": "Operation", "description": "Liveness, readiness, version, limits and metrics."},
 ]
 
 
@@ -83,16 +82,16 @@ ROUTERS = (
     studies,
     metrics,
 )
-"""The most frequent first: routes are tried in their order."""
+"""The most frequent first, since routes are tried in order."""
 PAGES = (pages, project_pages, compare_page, model_page)
 PUBLIC = (operations.router, docs.router, pages.public, sign_in.public)
 
 
 class RprimeApp(FastAPI):
-    """FastAPI, with the evidence, the reports and the problems in its document."""
+    """FastAPI, with the schemas of evidence, reports and problems in its OpenAPI document."""
 
     def openapi(self) -> dict[str, Any]:
-        """Give the OpenAPI document."""
+        """Return the OpenAPI document."""
         document = super().openapi()
         document["components"]["schemas"].update(schemas.components() | components())
         samples.add_examples(document)
@@ -107,7 +106,7 @@ def create_app(settings: Settings) -> FastAPI:
     Parameters
     ----------
     settings
-        The only way by which the environment gets in.
+        The settings; nothing else reads the environment.
     """
     services = _services(settings)
     app = RprimeApp(

@@ -1,6 +1,6 @@
-"""The command: each of its commands is a function of a module in `rprime.commands`.
+"""The command line: each command is a function in a module of `rprime.commands`.
 
-To add one, write the function there, typed as typer wants it, and name it below. A module in
+To add a command, write a function with annotations for typer there, and list it below. A module in
 `rprime.commands` imports what is heavy (the application, numpy, a client) inside its function,
 so that every other command starts at once.
 """
@@ -62,7 +62,7 @@ def main(
         ),
     ] = False,
 ) -> None:
-    """Evaluate multiclass classifiers, as a service or here."""
-    # The tables are small: a second thread costs BLAS more than it brings. numpy reads the
-    # variable when it is imported, so it has to stand before any command runs.
+    """Evaluate multiclass classifiers, as a service or locally."""
+    # The tables are small: a second thread of BLAS costs more than it gains. numpy reads the
+    # variable at import, so it must be set before any command runs.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

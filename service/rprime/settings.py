@@ -22,7 +22,7 @@ MIB = 1024 * 1024
 
 
 class Limits(BaseModel):
-    """What one request may cost; published at ``/version``."""
+    """The limits of a request; published at ``/version``."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -33,10 +33,10 @@ class Limits(BaseModel):
         256 * MIB, description="Largest CSV, Arrow, Parquet or NPZ body, inflated, in bytes."
     )
     in_flight_bytes: PositiveInt = Field(
-        512 * MIB, description="All bodies that are held at the same time, in bytes."
+        512 * MIB, description="All request bodies in memory at the same time, in bytes."
     )
     in_flight_requests: PositiveInt = Field(
-        256, description="Requests that are there and not answered yet; more are told to retry."
+        256, description="Most requests that are not answered yet; further ones get 503."
     )
     json_depth: PositiveInt = Field(8, description="Deepest nesting of a JSON body.")
     dense_classes: PositiveInt = Field(
@@ -47,14 +47,14 @@ class Limits(BaseModel):
     )
     large_requests: PositiveInt = Field(
         2,
-        description="Large JSON bodies and bodies of columns that are worked on at a time, each in "
-        "a process of its own.",
+        description="Large JSON bodies and column bodies that run at a time, each in its own "
+        "process.",
     )
     large_waiting: PositiveInt = Field(
-        8, description="More of them that may wait for their turn; all others are told to retry."
+        8, description="More of them that may wait; further ones get 503."
     )
     wait_seconds: PositiveFloat = Field(
-        2, description="How long a complete request may wait for its turn; later it is refused."
+        2, description="How long a complete request may wait for its turn; then it gets 503."
     )
     head_bytes: PositiveInt = Field(
         128 * 1024,
@@ -66,20 +66,20 @@ class Limits(BaseModel):
     )
     body_seconds: PositiveFloat = Field(
         20,
-        description="How long a body may be waited for, and as long again as it takes to send what "
-        "has arrived at `body_bytes_per_second`.",
+        description="How long a body may take, plus the time its received bytes take at "
+        "`body_bytes_per_second`.",
     )
     body_bytes_per_second: PositiveInt = Field(
-        16 * 1024, description="What a client has to send of a body, on average."
+        16 * 1024, description="Lowest average speed at which a client must send a body."
     )
     answer_seconds: PositiveFloat = Field(
-        30, description="How long a client may take nothing of its answer."
+        30, description="How long a client may stop reading its answer."
     )
     keep_alive_seconds: PositiveInt = Field(
-        5, description="How long a connection is kept for the next request."
+        5, description="How long an idle connection stays open for the next request."
     )
     batch_requests: PositiveInt = Field(100, description="Most evaluations in one batch.")
-    top_confusions: PositiveInt = Field(10, description="Confusions that a report lists.")
+    top_confusions: PositiveInt = Field(10, description="Confusions in a report.")
 
 
 class Settings(BaseSettings):
@@ -107,22 +107,22 @@ class Settings(BaseSettings):
     )
     hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
-        description="Names under which the service may be asked, separated by commas, or `*`; "
-        "default: its own ones on loopback, else any.",
+        description="Host names that the service answers to, separated by commas, or `*`; "
+        "default: its own names on loopback, else any.",
     )
     insecure: bool = Field(default=False, description="Listen on any address, even without keys.")
     keys_file: Path | None = Field(
-        None, description="The file that `rprime keys` fills; if set, every request needs a key."
+        None, description="The key file of `rprime keys`; if set, every request needs a key."
     )
     session_secret: SecretStr = Field(
         default_factory=lambda: SecretStr(secrets.token_urlsafe(32)),
         min_length=32,
-        description="Signs the sessions of the pages. Without it each start draws one for all its "
-        "workers, so that a restart signs everybody out.",
+        description="Signs the sessions of the pages. By default each start draws a random one "
+        "for all its workers, so that a restart ends all sessions.",
     )
     store: str = Field(
         "sqlite:///rprime.db",
-        description="Where evaluations are kept: a SQLAlchemy URL, or `none`.",
+        description="Where evaluations are stored: a SQLAlchemy URL, or `none`.",
     )
     store_seconds: PositiveFloat = Field(
         10,
@@ -134,15 +134,15 @@ class Settings(BaseSettings):
     )
     drain_seconds: NonNegativeFloat = Field(
         1,
-        description="After SIGTERM `/readyz` says no for so long before the service takes no more "
+        description="After SIGTERM `/readyz` fails for so long before the service takes no more "
         "connections.",
     )
     stop_seconds: PositiveInt = Field(
         8,
-        description="Then requests that run may take so long; half a second later the process "
-        "ends, whatever it waits for. Docker waits 10 s in all.",
+        description="Then running requests may take so long; half a second later the process ends "
+        "in any case. Docker waits 10 s in all.",
     )
-    log_requests: bool = Field(default=False, description="Log every request, not failures only.")
+    log_requests: bool = Field(default=False, description="Log every request, not only failures.")
     limits: Limits = Limits()
 
     @field_validator("cors_origins", "hosts", mode="before")
@@ -152,7 +152,7 @@ class Settings(BaseSettings):
 
     @property
     def known_hosts(self) -> frozenset[str] | None:
-        """What the header Host may name; None for anything."""
+        """The allowed values of the header Host; None allows any."""
         if "*" in self.hosts:
             return None
         if self.hosts:

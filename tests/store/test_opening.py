@@ -148,7 +148,7 @@ def test_on_postgresql_other_tables_may_stand_beside_ours(postgresql_url: str) -
 @pytest.mark.parametrize("content", [b"PK\x03\x04 not a database" * 100, b"SQLite format 4\0"])
 def test_a_file_of_another_kind_is_left_alone(path: Path, content: bytes) -> None:
     path.write_bytes(content)
-    with pytest.raises(StoreForeignError, match="no SQLite file"):
+    with pytest.raises(StoreForeignError, match="not a SQLite file"):
         open_store(f"sqlite:///{path}")
     assert path.read_bytes() == content
 

@@ -1,4 +1,4 @@
-"""From the bytes of a request to its answer, without HTTP: for the routes and in-process."""
+"""Answer the bytes of a request without HTTP: for the routes and for in-process use."""
 
 from rprime.application.compare import compare_request
 from rprime.application.lint import lint_request

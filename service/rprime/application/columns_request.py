@@ -1,4 +1,4 @@
-"""From a body of columns to what the core takes."""
+"""Read column bodies into evaluation requests."""
 
 import errno
 from typing import IO
@@ -11,14 +11,14 @@ from rprime.settings import Limits
 
 
 def parse_columns_request(request: bytes, limits: Limits) -> ColumnsRequest:
-    """Read what is asked about columns.
+    """Read the JSON members that accompany columns.
 
     Parameters
     ----------
     request
-        A JSON object; b"" for none.
+        A JSON object; b"" means none.
     limits
-        What a request may cost.
+        The limits of a request.
 
     Raises
     ------
@@ -37,21 +37,21 @@ def read_columns_request(
     Parameters
     ----------
     kind
-        Of the body.
+        The kind of the body, such as "csv".
     body
-        Read to its end, as it comes in.
+        A stream that is read to its end.
     columns_request
         The other members of the request.
     limits
-        What a request may cost.
+        The limits of a request.
     hold
-        Asked for the bytes that are kept.
+        Called with the number of bytes that stay in memory.
 
     Raises
     ------
     Problem
         400 if the body cannot be read, 413 if it is too large, 422 if it cannot be evaluated, 503
-        if there is no room to put it aside.
+        if the temporary folder is full.
     """
     try:
         with EvidenceErrorsAsProblems():

@@ -1,4 +1,4 @@
-"""From the bytes of a request for discrimination lines to its answer."""
+"""Answer requests for discrimination lines."""
 
 from collections.abc import Iterable, Iterator
 from typing import TypeVar
@@ -18,7 +18,7 @@ from rprime.settings import Limits
 
 MOST_LINES = 5_000
 MOST_WORK = 30_000_000
-"""Cells of the tables, or of the grid where it has more, for all lines; some seconds."""
+"""Most cells of the tables, or of the larger grid, for all lines: some seconds."""
 
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -42,7 +42,7 @@ def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
 
 
 def discrimination_document(lines: Iterable[Line]) -> bytes:
-    """Render lines as the JSON document of the contract."""
+    """Render lines as JSON."""
     return orjson.dumps({"lines": [_line(line) for line in lines]})
 
 
@@ -68,21 +68,21 @@ def validated(model: type[Model], document: Document) -> Model:
     """
     faults = ViolationCollector(document)
     for name in document.arrays:
-        detail = f"A study takes no evidence: leave `{name}` out."
+        detail = f"A study takes no evidence: remove `{name}`."
         faults.violations.append(Violation("", "unknown_field", detail))
     asked = faults.validated(model)
     faults.refuse()
-    assert asked is not None  # noqa: S101 (nothing was refused)
+    assert asked is not None  # noqa: S101 (refused otherwise)
     return asked
 
 
 def refuse(errors: Iterable[Violation]) -> None:
-    """Refuse a request with all that is wrong with it.
+    """Refuse a request if it has violations.
 
     Raises
     ------
     Problem
-        422, if there is anything.
+        422 with all violations, if there are any.
     """
     if found := list(errors):
         raise Problem("invalid_request", errors=found)
@@ -90,7 +90,7 @@ def refuse(errors: Iterable[Violation]) -> None:
 
 def _index(entry: str | IndexOfClass) -> Index:
     found = _found(entry)
-    assert found is not None  # noqa: S101 (what has none was refused)
+    assert found is not None  # noqa: S101 (refused otherwise)
     return found
 
 
@@ -99,7 +99,7 @@ def _found(entry: str | IndexOfClass) -> Index | None:
 
 
 def _misplaced(asked: DiscriminationRequest) -> Iterator[Violation]:
-    """Find indices that there are not in the scope, or not for every number of classes."""
+    """Find indices that the scope lacks, or that need more classes."""
     for i, entry in enumerate(asked.indices):
         place, index = pointer("indices", i), _found(entry)
         if index is None and isinstance(entry, str):
@@ -120,7 +120,7 @@ def _too_much(asked: DiscriminationRequest) -> Iterator[Violation]:
     grids = [asked.resolution * max(asked.resolution, k * k) for k in asked.k]
     if lines * len(asked.k) > MOST_LINES or lines * sum(grids) > MOST_WORK:
         detail = (
-            "It would take too long. Ask for fewer indices, fewer values of k and p, smaller "
+            "This would take too long. Ask for fewer indices, fewer values of k and p, smaller "
             "values of k, or a lower resolution."
         )
         yield Violation("", "too_much", detail)

@@ -1,4 +1,4 @@
-"""One evaluation, from the bytes of a request to its report, wherever it runs."""
+"""Evaluate a request from its bytes to its report, here or in a worker."""
 
 import hashlib
 from dataclasses import dataclass
@@ -17,29 +17,29 @@ from rprime.server.worker_limits import WorkerLimits
 from rprime.settings import Limits
 
 _SLACK = 64 << 20
-"""Bytes of memory for what has nothing to do with the size of a body."""
+"""Bytes of memory that do not depend on the size of the body."""
 _TIMES_JSON = 24
-"""How many times its size parsed JSON may take: a short string has 60 bytes in Python."""
+"""Memory of parsed JSON per byte of text: a short string takes 60 bytes in Python."""
 
 
 @dataclass(frozen=True, eq=False)
 class ResponseOptions:
-    """How a request wants to be answered, and how its body is encoded.
+    """How to answer a request, and how its body is encoded.
 
     Parameters
     ----------
     limits
-        What a request may cost.
+        The limits of a request.
     form
-        The rendering; None: JSON.
+        The rendering of the answer; None means JSON.
     with_table
-        Whether the report has the table itself.
+        Whether the report includes the table.
     kind
-        The kind of columns; None: the body is JSON.
+        The kind of columns; None means a JSON body.
     encoding
         The content encoding of columns.
     request
-        The members of the request that are sent beside columns, JSON.
+        The JSON members of the request that accompany columns.
     """
 
     limits: Limits
@@ -51,15 +51,15 @@ class ResponseOptions:
 
 
 class Received(Protocol):
-    """A body as it comes in."""
+    """A body while it is received."""
 
     received: int
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return so many bytes, fewer only at the end."""
+        """Return `size` bytes, fewer only at the end."""
 
     def keep(self, size: int) -> None:
-        """Tell the service of bytes that are kept in memory until the answer."""
+        """Report to the service bytes that stay in memory until the answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,23 +73,23 @@ class RenderedReport:
 
 @dataclass(frozen=True)
 class Failure:
-    """A defect in a worker: the types and places of the exceptions, for the log."""
+    """An unexpected error in a worker: types and places of the exceptions, for the log."""
 
     trace: str
 
 
 @dataclass(frozen=True, eq=False)
 class UnstoredEvaluation:
-    """A request that has to be stored before it is answered.
+    """A request whose evaluation must be stored before the answer.
 
     Parameters
     ----------
     evaluation_request
         The request.
     payload
-        What identifies its body: the body itself or a digest of it.
+        Identifies the body: the body itself or a digest of it.
     large
-        Whether it takes so long that it needs a thread.
+        Whether evaluating it takes so long that it needs a thread.
     """
 
     evaluation_request: EvaluationRequest
@@ -109,7 +109,7 @@ def render_report(
 
 
 def evaluate_body(body: bytes, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
-    """Answer a request with a JSON body, as far as that is possible without a store.
+    """Answer a JSON body, or return its request if it must be stored first.
 
     Raises
     ------
@@ -122,19 +122,19 @@ def evaluate_body(body: bytes, options: ResponseOptions) -> RenderedReport | Uns
 def evaluate_stream(
     body: Received, options: ResponseOptions
 ) -> RenderedReport | UnstoredEvaluation:
-    """Answer a large request in a worker, as far as that is possible without a store.
+    """Answer a large request in a worker, or return it if it must be stored first.
 
     Raises
     ------
     Problem
-        400, 413 or 422; 503 if there is no room to put the body aside.
+        400, 413 or 422; 503 if the temporary folder is full.
     """
     try:
         evaluation_request, payload = (_columns if options.kind else _json)(body, options)
         return _answered(evaluation_request, payload or _digests(evaluation_request), options)
     except MemoryError:
         pass
-    # Only here what was read has been given back, so that there is memory for an answer.
+    # Only here the memory of the body has been freed, so that an answer fits.
     raise Problem("body_too_large", _NO_MEMORY)
 
 
@@ -161,9 +161,9 @@ def _json(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, 
 
 
 def _columns(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
-    assert options.kind is not None  # noqa: S101 (else it is JSON)
+    assert options.kind is not None  # noqa: S101 (None means JSON)
     most = options.limits.other_body_bytes
-    # What is read at once and what is kept of it are each within the limit of a body.
+    # The read buffer and the retained bytes are each within the limit of a body.
     limits = WorkerLimits(_SLACK + most)
     left = 2 * most
 
@@ -186,7 +186,7 @@ def _columns(body: Received, options: ResponseOptions) -> tuple[EvaluationReques
 
 
 def _digests(evaluation_request: EvaluationRequest) -> bytes:
-    """Identify what was sent by what was read, since nobody has the body any more."""
+    """Identify the request by its parsed content, since the body is no longer in memory."""
     baseline_side = (
         evaluation_request.assessment.baseline_side
         if evaluation_request.assessment is not None

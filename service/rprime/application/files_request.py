@@ -1,4 +1,4 @@
-"""From files of columns to what the core takes: for a command that reads its own files."""
+"""Read local files of columns into evaluation requests, for the command line."""
 
 from typing import IO, NamedTuple
 
@@ -8,7 +8,7 @@ from rprime.evidence import Bounds, Kind
 from rprime.settings import Limits
 
 _BOUNDLESS = 2**62
-"""Bytes: whose own files they are may spend all the memory on them."""
+"""Bytes; local files may use all memory."""
 
 
 class Source(NamedTuple):
@@ -17,11 +17,11 @@ class Source(NamedTuple):
     Parameters
     ----------
     kind
-        Of body.
+        The kind of body, such as "csv".
     body
-        Of the file.
+        The content of the file.
     complete
-        Whether it has true labels; else its predictions are for the items of another file.
+        Whether it has true labels; otherwise it has predictions for the items of another file.
     """
 
     kind: Kind
@@ -37,13 +37,13 @@ def read_files_request(
     Parameters
     ----------
     candidate
-        Read to its end, or as its kind needs it.
+        The file of the candidate, read to its end.
     request
-        The other members of the request, a JSON object; b"" for none.
+        The other members of the request as a JSON object; b"" means none.
     limits
-        How many classes there may be; files may be as large as they are.
+        The limit of classes; the size of files is not limited.
     baseline
-        What it is compared with.
+        The file of the baseline, if any.
 
     Raises
     ------
@@ -65,4 +65,4 @@ def read_files_request(
 
 
 def _hold(_size: int) -> None:
-    """Keep whatever there is."""
+    """Accept any size."""

@@ -1,4 +1,4 @@
-"""From the bytes of a request to rehearse a gate to its answer."""
+"""Answer requests that rehearse a gate."""
 
 import orjson
 
@@ -30,10 +30,10 @@ def lint_request(body: bytes, limits: Limits) -> bytes:
     wanted = faults.validated(LintRest)
     read = faults.read(lambda: evidence.read(document, class_limits(limits)))
     faults.refuse()
-    assert wanted is not None  # noqa: S101 (nothing was refused)
-    assert read is not None  # noqa: S101 (nothing was refused)
+    assert wanted is not None  # noqa: S101 (refused otherwise)
+    assert read is not None  # noqa: S101 (refused otherwise)
     gate = gate_of(wanted.gates, Options())
-    assert gate is not None  # noqa: S101 (there are gates)
+    assert gate is not None  # noqa: S101 (the request has gates)
     try:
         found = lint(
             gate,
@@ -51,7 +51,7 @@ def lint_request(body: bytes, limits: Limits) -> bytes:
 
 
 def lint_document(found: GateLint) -> bytes:
-    """Render a rehearsal as the JSON document of the contract."""
+    """Render a rehearsal as JSON."""
     return orjson.dumps(
         {
             "false_fail_rate": found.false_fail_rate,

@@ -1,4 +1,4 @@
-"""Reproduction: what the R' paper printed against what the engine gives for its tables."""
+"""Compare the printed results of the R' paper with those of the engine for its tables."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,9 +16,9 @@ from rprime.core.values import compute
 
 DATA = "data/beyond_ap_tables.json"
 DECIMALS = 4
-"""That the paper prints."""
+"""Indices that the paper prints."""
 
-# What the data calls the averages that the paper prints.
+# The names of the printed averages in the data.
 _KEYS = {"recall_macro": "macro_recall", "precision_macro": "macro_precision"}
 
 
@@ -29,13 +29,13 @@ class PrintedResult:
     Parameters
     ----------
     table
-        Where it is printed.
+        The table of the paper.
     index
-        What it is: a key of the catalog, or a coefficient between two indices.
+        A key of the catalog, or a coefficient between two indices.
     class_
-        Of which class; None for the whole.
+        The class; None for overall indices.
     published, computed
-        To four decimals, and in full.
+        The printed number, to four decimals, and ours in full precision.
     """
 
     table: str
@@ -46,18 +46,18 @@ class PrintedResult:
 
     @property
     def reproduced(self) -> bool:
-        """Whether the computed number prints the same."""
+        """Whether the computed number rounds to the printed one."""
         return round(self.computed, DECIMALS) == self.published
 
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All printed numbers, and what is wrong in print.
+    """All printed numbers, and the known errata of the paper.
 
     Parameters
     ----------
     errata, conventions
-        Where they apply, and in words.
+        Explanations by the table they apply to.
     """
 
     source: str
@@ -67,12 +67,12 @@ class Reproduction:
 
     @property
     def reproduced(self) -> int:
-        """How many numbers print the same."""
+        """How many numbers agree with the print."""
         return sum(result.reproduced for result in self.results)
 
     @property
     def tables(self) -> list[str]:
-        """Where the numbers are printed, in the order of the paper's data."""
+        """The tables with numbers, in the order of the paper's data."""
         return list(dict.fromkeys(result.table for result in self.results))
 
 
@@ -92,7 +92,7 @@ def reproduce() -> Reproduction:
 
 
 def printed_table(name: str) -> tuple[tuple[str, ...], ConfusionTable]:
-    """Give the classes and the counts of a table of the paper."""
+    """Return the classes and the counts of a table of the paper."""
     case = _data()["matrices"][name]
     return tuple(case["classes"]), ConfusionTable.dense(np.array(case["counts"]))
 
@@ -120,7 +120,7 @@ def _of_table(title: str, case: dict[str, Any]) -> Iterator[PrintedResult]:
 
 
 def _of_models(models: dict[str, Any]) -> Iterator[PrintedResult]:
-    """Correlate the printed values of ten models, whose tables are not printed."""
+    """Correlate the printed values of ten models; the paper has no tables of them."""
     printed = models["agreement_with_r_prime"]
     others = list(printed["correlation"])
     values = np.array([models[name] for name in ("r_prime", *others)])

@@ -1,4 +1,4 @@
-"""From the bytes of a request to what the core takes; what is wrong becomes a problem."""
+"""Read requests into the options and evidence of the core; violations become problems."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -28,22 +28,22 @@ if TYPE_CHECKING:
     from rprime.store import BaselineQuery
 
 MOST_MEMBERS = 100
-"""Of a request, far beyond those that there are."""
+"""Most members of a request, far above the number of known ones."""
 _NO_PROVENANCE = Provenance()
 LONGEST_NAME = 64
-"""Of an unknown field that is still compared with the known ones."""
+"""Longest unknown name that is compared with the known ones for a suggestion."""
 
 
 @dataclass(frozen=True, eq=False)
 class EvaluationRequest:
-    """A request that can be answered.
+    """A valid request.
 
     Parameters
     ----------
     given
-        The names and addresses that came with it.
+        The names and addresses in the request.
     store_request
-        What is kept of them; None where nothing is to be kept.
+        What to store beside the evidence; None if nothing is stored.
     """
 
     evidence: Evidence
@@ -53,7 +53,7 @@ class EvaluationRequest:
     store_request: StoreRequest | None = None
 
     def evaluate(self) -> Evaluation:
-        """Evaluate it on its own."""
+        """Evaluate the request alone."""
         evidence = self.evidence
         return evaluate(
             evidence.table,
@@ -70,7 +70,7 @@ class EvaluationRequest:
         with_table: bool = False,
         members: Mapping[str, bytes] | None = None,
     ) -> bytes:
-        """Render its evaluation as JSON, with further members that are JSON already."""
+        """Render its evaluation as JSON; `members` adds further ones, as JSON."""
         assessment = self.assessment
         return render(
             evaluation,
@@ -83,7 +83,7 @@ class EvaluationRequest:
 
     @property
     def verdict(self) -> str | None:
-        """The verdict of the gate, None where nothing is demanded."""
+        """The verdict of the gate; None without a gate."""
         found = self.assessment and self.assessment.verdict
         return found.verdict if found else None
 
@@ -96,15 +96,15 @@ def read_request(body: bytes, limits: Limits, *, keeping: bool = False) -> Evalu
     body
         JSON, UTF-8.
     limits
-        What a request may cost.
+        The limits of a request.
     keeping
-        Whether the caller keeps what is to be kept.
+        Whether the caller can store evaluations.
 
     Raises
     ------
     Problem
-        400 if it cannot be read, 422 if it cannot be evaluated, 409 if it is to be kept and the
-        caller does not keep it.
+        400 if it cannot be read, 422 if it cannot be evaluated, 409 if it names a project and the
+        caller cannot store it.
     """
     evaluation_request = validate_request(parse_request(body, limits), limits)
     if evaluation_request.store_request is not None and not keeping:
@@ -113,12 +113,12 @@ def read_request(body: bytes, limits: Limits, *, keeping: bool = False) -> Evalu
 
 
 def parse_request(body: bytes, limits: Limits) -> Document:
-    """Parse a request.
+    """Parse a JSON request.
 
     Raises
     ------
     Problem
-        As `read_request` does.
+        400 or 422.
     """
     with EvidenceErrorsAsProblems():
         return evidence.parse(body, limits.json_depth)
@@ -130,25 +130,25 @@ def parse_batch(body: bytes, limits: Limits) -> list[Document]:
     Raises
     ------
     Problem
-        If the batch as a whole is wrong.
+        If the batch as a whole is invalid.
     """
     with EvidenceErrorsAsProblems():
         outer, requests = evidence.parse_batch(body, limits.batch_requests, limits.json_depth)
     if len(outer.names) > 1:
-        detail = "A batch has `requests` and nothing else; options belong into each of them."
+        detail = "A batch has only `requests`; put options into each of them."
         raise Problem("invalid_request", errors=[Violation("", "unknown_field", detail)])
     return requests
 
 
 def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
-    """Read a parsed request.
+    """Validate a parsed request.
 
     Raises
     ------
     Problem
-        422, with what is wrong with the options and the evidence together.
+        422 with the violations of options and evidence together.
     """
-    _refuse_flood(document)
+    _refuse_many_members(document)
     bounds = class_limits(limits)
     faults = ViolationCollector(document)
     wanted = faults.validated(RequestOptions)
@@ -159,11 +159,11 @@ def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
         if not is_reference(inner, faults):
             baseline = faults.read(lambda: evidence.read_baseline(inner, document, read, bounds))
     faults.refuse()
-    assert wanted is not None  # noqa: S101 (nothing was refused)
-    assert read is not None  # noqa: S101 (nothing was refused)
-    _refuse_lacking(wanted, read.matrices)
+    assert wanted is not None  # noqa: S101 (refused otherwise)
+    assert read is not None  # noqa: S101 (refused otherwise)
+    _refuse_missing_options(wanted, read.matrices)
     if wanted.thresholds:
-        _refuse_strangers(wanted.thresholds, read)
+        _refuse_unknown_classes(wanted.thresholds, read)
     options = wanted.options(read.matrices, limits.top_confusions)
     _refuse_large_page(options, read)
     assessment = _assessment(wanted, options, read, baseline)
@@ -171,7 +171,7 @@ def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
 
 
 def is_reference(inner: Document, faults: "ViolationCollector") -> bool:
-    """Tell whether a baseline is a stored one; a fault where it is evidence as well."""
+    """Whether a baseline names a stored evaluation; a violation if it also has evidence."""
     named = any(way in inner.names for way in WAYS)
     if named and inner.arrays:
         detail = "A baseline is evidence or names a stored evaluation, not both."
@@ -183,7 +183,7 @@ def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | N
     named = reference_of(wanted.baseline)
     if wanted.project is None:
         if named is not None:
-            detail = "A stored baseline is looked up in a project: name it in `project`."
+            detail = "A stored baseline belongs to a project: name the project in `project`."
             raise Problem(
                 "invalid_request", errors=[Violation("/baseline", "needs_project", detail)]
             )
@@ -197,10 +197,10 @@ def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | N
 
 
 def reference_of(rest: BaselineRest | None) -> "BaselineQuery | None":
-    """Give the stored baseline that a request names."""
+    """Return the stored baseline that a request names."""
     if rest is None or not rest.ways:
         return None
-    from rprime.store import BaselineQuery  # noqa: PLC0415 - only the history needs a database
+    from rprime.store import BaselineQuery  # noqa: PLC0415 - only stored evaluations need a database
 
     return BaselineQuery(*rest.ways[0])
 
@@ -221,7 +221,7 @@ def _assessment(
 
 
 def baseline_from_evidence(read: Evidence, rest: BaselineRest) -> BaselineSide:
-    """Give a baseline that came as evidence in the request."""
+    """Return a baseline whose evidence is in the request."""
     return BaselineSide(
         side=side_of(read, rest.test_set),
         requested={"evidence": read.kind},
@@ -234,12 +234,12 @@ def baseline_from_evidence(read: Evidence, rest: BaselineRest) -> BaselineSide:
 def gate_of(
     gates: Gates | None, options: Options, place: tuple[str, ...] = ("gates",)
 ) -> Gate | None:
-    """Give a gate as the core takes it.
+    """Return the gate of a request for the core.
 
     Raises
     ------
     Problem
-        422 if the catalog cannot answer it.
+        422 if a rule does not fit the catalog.
     """
     if gates is None:
         return None
@@ -254,7 +254,7 @@ def gate_of(
 
 
 def class_limits(limits: Limits) -> evidence.ClassLimits:
-    """Give how many classes evidence may have."""
+    """Return how many classes evidence may have."""
     return evidence.ClassLimits(dense=limits.dense_classes, sparse=limits.sparse_classes)
 
 
@@ -263,12 +263,12 @@ ReadT = TypeVar("ReadT")
 
 
 class ViolationCollector:
-    """Everything that is wrong with a document, gathered to be told at once.
+    """Collects all violations of a document, to report them together.
 
     Parameters
     ----------
     document
-        Parsed.
+        The parsed request.
     """
 
     def __init__(self, document: Document) -> None:
@@ -276,7 +276,7 @@ class ViolationCollector:
         self.violations: list[Violation] = []
 
     def validated(self, model: type[ModelT]) -> ModelT | None:
-        """Validate what is no array; None where it is wrong."""
+        """Validate everything but the arrays; None if it is invalid."""
         try:
             return model.model_validate(self.document.rest)
         except ValidationError as error:
@@ -284,7 +284,7 @@ class ViolationCollector:
             return None
 
     def read(self, reading: Callable[[], ReadT]) -> ReadT | None:
-        """Read arrays; None where they are wrong."""
+        """Read the arrays; None if they are invalid."""
         try:
             return reading()
         except InvalidEvidenceError as error:
@@ -292,7 +292,7 @@ class ViolationCollector:
             return None
 
     def refuse(self) -> None:
-        """Refuse the document if anything is wrong with it.
+        """Refuse the document if it has violations.
 
         Raises
         ------
@@ -304,7 +304,7 @@ class ViolationCollector:
 
 
 class EvidenceErrorsAsProblems:
-    """Turns what `rprime.evidence` raises into problems."""
+    """Turns the exceptions of `rprime.evidence` into problems."""
 
     def __enter__(self) -> None:
         pass
@@ -317,16 +317,18 @@ class EvidenceErrorsAsProblems:
             raise Problem("invalid_request", errors=errors) from None
 
 
-def _refuse_flood(document: Document) -> None:
-    # Each unknown member costs some microseconds, and only the first ones are told.
+def _refuse_many_members(document: Document) -> None:
+    # Each unknown member costs some microseconds, and only the first ones are reported.
     if len(document.rest) > MOST_MEMBERS:
-        detail = f"The object has more than {MOST_MEMBERS} members; hardly any of them is known."
+        detail = f"The object has more than {MOST_MEMBERS} members; few of them are known."
         raise Problem("invalid_request", errors=[Violation("", "unknown_field", detail)])
 
 
-def _refuse_lacking(wanted: RequestOptions, matrices: Mapping[str, Any]) -> None:
+def _refuse_missing_options(wanted: RequestOptions, matrices: Mapping[str, Any]) -> None:
     errors = [
-        Violation(pointer("indices", i), "option_missing", f"It needs the option `{option}`.")
+        Violation(
+            pointer("indices", i), "option_missing", f"The index needs the option `{option}`."
+        )
         for i, option in wanted.lacking(matrices)
     ]
     if errors:
@@ -339,17 +341,17 @@ def _refuse_large_page(options: Options, read: Evidence) -> None:
     indices = select(options, scored=read.scores is not None).reported
     if min(options.classes.limit, read.table.k) * indices > LARGEST_PAGE_VALUES:
         detail = (
-            f"A report has at most {LARGEST_PAGE_VALUES:,} values of classes, and there are "
-            f"{indices} for each: ask for fewer classes at a time, or for fewer `indices`."
+            f"A report has at most {LARGEST_PAGE_VALUES:,} values of classes, and each class has "
+            f"{indices}: ask for fewer classes at a time, or for fewer `indices`."
         )
         errors = [Violation("/classes/limit", "too_many_values", detail)]
         raise Problem("invalid_request", errors=errors)
 
 
-def _refuse_strangers(thresholds: Mapping[str, float], read: Evidence) -> None:
+def _refuse_unknown_classes(thresholds: Mapping[str, float], read: Evidence) -> None:
     unknown = sum(name not in read.labels for name in thresholds)
     if unknown:
-        detail = f"{unknown} of the names are of no class; name classes as `labels` does."
+        detail = f"{unknown} of the names are not classes; use the names in `labels`."
         raise Problem(
             "invalid_request", errors=[Violation("/thresholds", "undeclared_label", detail)]
         )
@@ -358,7 +360,7 @@ def _refuse_strangers(thresholds: Mapping[str, float], read: Evidence) -> None:
 def _violations(error: ValidationError, document: Document) -> Iterator[Violation]:
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     for found in errors[:MOST_VIOLATIONS]:
-        place = _trodden(found["loc"], document)
+        place = _without_union_tags(found["loc"], document)
         if found["type"] == "extra_forbidden":
             detail = _unknown(place, document)
             yield Violation(_place(place[:-1]), "unknown_field", detail)
@@ -371,7 +373,7 @@ def _sentence(text: str) -> str:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
-    """Give the pointer of a place, up to the first name that is the client's own."""
+    """Return the pointer of a place, up to the first name that is not a field of a request."""
     known = request_fields()
     parts: list[int | str] = []
     for part in location:
@@ -382,7 +384,7 @@ def _place(location: tuple[int | str, ...]) -> str:
 
 
 def _unknown(location: tuple[int | str, ...], document: Document) -> str:
-    """Say which member of an object is not known, without repeating its name."""
+    """Say which member of an object is unknown, without repeating its name."""
     *outer, name = location
     names = list(document.names) if not outer else list(_within(document.rest, outer))
     detail = f"Member {names.index(str(name)) + 1} of the object has a name that is not known here."
@@ -390,15 +392,17 @@ def _unknown(location: tuple[int | str, ...], document: Document) -> str:
     return f"{detail} Did you mean `{near[0]}`?" if near else f"{detail} Leave it out."
 
 
-def _trodden(location: tuple[int | str, ...], document: Document) -> tuple[int | str, ...]:
-    """Leave out of a location what is no place: the names of the members of a union."""
+def _without_union_tags(
+    location: tuple[int | str, ...], document: Document
+) -> tuple[int | str, ...]:
+    """Drop the names of union members from a location, since they are not in the document."""
     content: Any = document.rest
     parts = []
     for i, part in enumerate(location):
         if not isinstance(content, dict):
             is_place = isinstance(part, int)
         else:
-            # A member that is not there can only be the last part: one that is missing.
+            # Only the last part can name a missing member.
             is_place = part in content or i == len(location) - 1
         if is_place:
             parts.append(part)

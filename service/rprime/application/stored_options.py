@@ -1,4 +1,4 @@
-"""Origin: where an evaluation comes from, and how it was asked for, to be asked again later."""
+"""The options and gates of a stored evaluation, to compute its report again."""
 
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,30 +12,30 @@ from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import Provenance
 
 if TYPE_CHECKING:
-    # Of the database, which whoever keeps nothing does without.
+    # Imports the database driver, which a service without a store does not need.
     from rprime.store import BaselineQuery
 
 MATRICES = ("cost", "cell_weights", "kappa_weights")
 _DEFAULTS = Options()
 _NOT_KEPT = ("top_confusions", "classes", *SCORE_OPTIONS)
-"""How much is listed is a matter of each report; scores are not kept."""
+"""Not stored: listing options belong to each report, and scores are not stored."""
 _KEPT = tuple(name for name in Options.__dataclass_fields__ if name not in _NOT_KEPT)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoreRequest:
-    """What is kept beside the evidence.
+    """What a request stores beside the evidence.
 
     Parameters
     ----------
     project
-        Where.
+        The project.
     given
         The names and addresses of the request.
     asked
-        The options and the gates, as `write_options` writes them.
+        The options and the gates, written by `write_options`.
     reference
-        The stored baseline that is asked for.
+        The stored baseline that the request names.
     """
 
     project: str
@@ -45,7 +45,7 @@ class StoreRequest:
 
 
 def write_options(options: Options, gates: Gates | None) -> bytes:
-    """Write what shaped an evaluation and its verdict, the same bytes for the same request."""
+    """Write options and gates as JSON, the same bytes for the same request."""
     document: dict[str, Any] = {"options": _changed(options)}
     if gates is not None:
         document["gates"] = gates.model_dump(mode="json", by_alias=True, exclude_defaults=True)
@@ -62,7 +62,7 @@ def _changed(options: Options) -> dict[str, Any]:
 
 
 def read_options(asked: bytes, top_confusions: int) -> Options:
-    """Give back the options that `write_options` wrote."""
+    """Read the options that `write_options` wrote."""
     found = _read(asked)
     matrices = {name: np.array(found[name]) for name in MATRICES if _is_matrix(found.get(name))}
     indices = found.get("indices")

@@ -1,4 +1,4 @@
-"""A process that answers large requests, so that neither their cost nor a crash hits the service.
+"""Worker process for large requests, so that neither their cost nor a crash hits the service.
 
 It talks through the socket that is its standard input, and ends when that is closed.
 """
@@ -7,8 +7,8 @@ import pickle
 
 from rprime.application.evaluate import Failure, evaluate_stream
 
-# Now, since it takes time, and a worker is started before it is needed.
-from rprime.evidence import arrow_body as _arrow_body  # noqa: F401 (imported, that is all)
+# Imported now, since it takes time, and a worker starts before it is needed.
+from rprime.evidence import arrow_body as _arrow_body  # noqa: F401 (imported early)
 from rprime.problems.problem import Problem
 from rprime.server.worker_channel import Channel, GoneError, serve
 
@@ -25,8 +25,8 @@ def _answer(request: bytes, body: Channel) -> bytes:
         found = problem
     except GoneError:
         raise
-    except Exception as error:  # noqa: BLE001 (the service logs it, whatever it is)
-        from rprime.server.logs import traced  # noqa: PLC0415 (hardly ever needed)
+    except Exception as error:  # noqa: BLE001 (the service logs every error)
+        from rprime.server.logs import traced  # noqa: PLC0415 (rarely needed)
 
         found = Failure("".join(traced(error)))
     return pickle.dumps(found, protocol=5)

@@ -1,4 +1,4 @@
-"""Who may do what: every route declares the scope it needs, and one guard asks for it."""
+"""Authorization: every route declares the scopes it needs, and one guard enforces them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import copy
@@ -24,10 +24,10 @@ SCHEME = {
         "scheme": "bearer",
         "description": "A key that `rprime keys create` made. Its scopes: `evaluate` sends "
         "evidence and gets reports, `read` sees what is stored, `write` changes it and sees it, "
-        "`admin` may do everything in all projects. A key of one project finds nothing in others.",
+        "`admin` may do everything in all projects. A key of one project sees no other project.",
     }
 }
-"""The security scheme of the OpenAPI document, where the service asks for keys."""
+"""The security scheme of the OpenAPI document, if the service needs keys."""
 
 _ACCESS = "rprime.access"
 _NEEDS = "rprime_needs"
@@ -36,7 +36,7 @@ _REALM = 'Bearer realm="rprime"'
 _BEARER = b"bearer "
 
 NOTHING = Access(key=None, scopes=frozenset(), project=None)
-"""What a request without a key may do, where it needs none."""
+"""The access of a request without a key to a route that needs none."""
 
 log = structlog.get_logger(__name__)
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -45,12 +45,12 @@ Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
 def requires(
     *scopes: keys.Scope, unless: Callable[[Request], Awaitable[bool]] | None = None
 ) -> Callable[[Endpoint], Endpoint]:
-    """Declare the scopes of which a key needs one, at the endpoint of a route.
+    """Declare the scopes of a route: a key needs one of them.
 
-    Where `unless` says so of a request without a key, it needs none.
+    A request without a key is admitted if `unless` returns true.
 
-    A key of one project is admitted to a path with `{project}` for that project only. Where the
-    project is not in the path, the endpoint asks `access_of` or `check_project`.
+    A key of one project is admitted to a path with `{project}` for that project only. If the
+    project is not in the path, the endpoint calls `access_of` or `check_project`.
     """
 
     def declare(endpoint: Endpoint) -> Endpoint:
@@ -62,13 +62,13 @@ def requires(
 
 
 def required_scopes(route: BaseRoute) -> tuple[keys.Scope, ...]:
-    """Give the scopes that a route declares; none if it declares nothing."""
+    """Return the scopes that a route declares; none if it declares nothing."""
     needed: tuple[keys.Scope, ...] = getattr(getattr(route, "endpoint", None), _NEEDS, ())
     return needed
 
 
 def access_of(request: Request) -> Access:
-    """Give what the request may do: everything where the service asks for no keys."""
+    """Return the access of a request: full access if the service needs no keys."""
     if auth_services(request).keyring is None:
         return EVERYTHING
     access: Access = request.scope[_ACCESS]
@@ -88,7 +88,7 @@ def check_project(request: Request, project: str) -> None:
 
 
 def check_scopes(request: Request, *scopes: keys.Scope) -> None:
-    """Refuse a request whose key has none of the scopes that only its content asks for.
+    """Refuse a request whose key lacks the scopes that its content needs.
 
     Raises
     ------
@@ -105,10 +105,9 @@ def with_authentication(routes: Iterable[BaseRoute], keyring: Keyring | None) ->
     Parameters
     ----------
     routes
-        Each declares what it `requires`.
+        The routes; each declares what it `requires`.
     keyring
-        The keys; None leaves the routes as they are, so that nobody waits for a question that
-        is not asked.
+        The keys; None leaves the routes unguarded, which costs no time per request.
 
     Raises
     ------
@@ -121,7 +120,7 @@ def with_authentication(routes: Iterable[BaseRoute], keyring: Keyring | None) ->
 def with_page_authentication(
     routes: Iterable[BaseRoute], keyring: Keyring | None
 ) -> list[BaseRoute]:
-    """Put a guard before every page: it sends whoever has not signed in to do so.
+    """Put a guard before every page: it redirects visitors without a session to sign in.
 
     Parameters and errors are those of `with_authentication`.
     """
@@ -134,7 +133,7 @@ def _guarded(route: BaseRoute, keyring: Keyring | None, guard: "type[_Guard]") -
         raise TypeError(f"{route!r} does not declare the scope that it needs")
     if keyring is None:
         return route
-    # A copy, since another application of this process may ask for no keys.
+    # A copy, since another application of this process may need no keys.
     guarded_route = copy(route)
     unless = getattr(route.endpoint, _UNLESS, None)
     guarded_route.app = guard(route.app, needed, keyring, unless)
@@ -147,7 +146,7 @@ def _guarded(route: BaseRoute, keyring: Keyring | None, guard: "type[_Guard]") -
 
 
 class _Guard:
-    """ASGI application before a route: it lets a request through or raises a problem."""
+    """ASGI middleware of a route: passes a request on or raises a problem."""
 
     def __init__(
         self,
@@ -201,7 +200,7 @@ class _Guard:
 
 
 class _PageGuard(_Guard):
-    """The same before a page, whose forms carry their proof themselves."""
+    """The guard of a page, whose forms carry their CSRF token themselves."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
@@ -219,14 +218,14 @@ class _PageGuard(_Guard):
 
 
 def _is_navigation(request: Request) -> bool:
-    """Whether it is somebody who looks at pages, not a script or a program with a key."""
+    """Whether a browser navigates to a page, not a script or a program with a key."""
     headers = request.headers
     return "authorization" not in headers and headers.get("sec-fetch-mode") in {None, "navigate"}
 
 
 def _token(scope: Scope) -> bytes | None:
     given: list[bytes] = [value for name, value in scope["headers"] if name == b"authorization"]
-    # Two of them could mean one to a proxy and the other here.
+    # With two headers, a proxy and the service might read different ones.
     if len(given) != 1 or not given[0].lower().startswith(_BEARER):
         return None
     return given[0][len(_BEARER) :].strip()

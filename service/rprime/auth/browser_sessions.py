@@ -1,4 +1,4 @@
-"""The session of a request: cookies, forms and redirects of a browser that signed in."""
+"""Browser sessions: cookies, forms, CSRF tokens and redirects to sign in."""
 
 import re
 from html import escape
@@ -23,7 +23,7 @@ SIGN_IN = "ui/sign-in"
 """The page, from the root of the service."""
 
 _COOKIE = "rprime_session"
-# A browser takes a cookie of this name only from this very host, and only under https.
+# Browsers accept the prefix __Host- only from this host and only over https.
 _HOST_COOKIE = f"__Host-{_COOKIE}"
 _LARGEST_FORM = 64 * 1024
 _MOST_FIELDS = 100
@@ -31,7 +31,7 @@ _FORM = "application/x-www-form-urlencoded"
 
 
 def session_of(request: Request) -> Session | None:
-    """Give the session of a request, as long as it does not come from another site."""
+    """Return the session of a request; None if it comes from another site."""
     cookies = request.cookies
     cookie = cookies.get(_HOST_COOKIE) or cookies.get(_COOKIE)
     if cookie is None or is_cross_site(request.headers):
@@ -40,12 +40,12 @@ def session_of(request: Request) -> Session | None:
 
 
 def form_session(request: Request) -> Session:
-    """Give a session for the forms of a page; a new one is to be remembered by the browser."""
+    """Return a session for the forms of a page; a new one needs `remember`."""
     return session_of(request) or auth_services(request).sessions.begin()
 
 
 def visitor_of(request: Request) -> ApiKey | None:
-    """Give the key of whoever has signed in; None if nobody has, or the key opens nothing now."""
+    """Return the key of the signed-in visitor; None without one or with an inactive key."""
     keyring = auth_services(request).keyring
     session = session_of(request)
     if keyring is None or session is None or session.key is None:
@@ -62,12 +62,12 @@ def is_cross_site(headers: Headers) -> bool:
     if fetch_site is not None:
         return fetch_site not in {"same-origin", "none"}
     origin = headers.get("origin")
-    # A proxy may have taken https off, so the scheme is not compared.
+    # A proxy may terminate https, so the scheme is not compared.
     return origin is not None and urlsplit(origin).netloc != headers.get("host")
 
 
 def prove(request: Request, session: Session, token: str | None) -> None:
-    """Refuse a change that no page of the session asks for.
+    """Refuse a change without the CSRF token of the session.
 
     Raises
     ------
@@ -80,12 +80,12 @@ def prove(request: Request, session: Session, token: str | None) -> None:
 
 
 async def read_form(request: Request) -> dict[str, str]:
-    """Read the form of a page, without its token; of a field that is there twice, the last one.
+    """Read the form of a page, without its token; of a repeated field the last value.
 
     Raises
     ------
     Problem
-        400, 413 or 415 if it is none; 403 if it is not one of the session.
+        400, 413 or 415 if it is not a form; 403 if it is not from the session.
     """
     media_type(request, [_FORM])
     body = await read_body(request, _LARGEST_FORM)
@@ -94,7 +94,7 @@ async def read_form(request: Request) -> dict[str, str]:
             body.decode(), keep_blank_values=True, errors="strict", max_num_fields=_MOST_FIELDS
         )
     except ValueError:
-        raise Problem("unreadable_body", "The body is no form.") from None
+        raise Problem("unreadable_body", "The body is not a form.") from None
     fields = dict(pairs)
     session = session_of(request)
     if session is None:
@@ -104,7 +104,7 @@ async def read_form(request: Request) -> dict[str, str]:
 
 
 def remember(request: Request, response: Response, session: Session) -> None:
-    """Have the browser keep a session."""
+    """Set the session cookie."""
     name, secure = _cookie_for(request)
     response.set_cookie(
         name,
@@ -117,7 +117,7 @@ def remember(request: Request, response: Response, session: Session) -> None:
 
 
 def forget(request: Request, response: Response) -> None:
-    """Have the browser drop its session, by whichever name it has it."""
+    """Delete the session cookie, under both of its names."""
     for name in (_COOKIE, _HOST_COOKIE):
         if name in request.cookies:
             secure = name == _HOST_COOKIE
@@ -125,13 +125,13 @@ def forget(request: Request, response: Response) -> None:
 
 
 def to_sign_in(request: Request) -> Response:
-    """Send a browser to where it can sign in, and from there back to what it asked for."""
+    """Redirect a browser to sign in, and from there back to the requested page."""
     headers, path = request.headers, quote(request.scope["path"])
     query = f"?{request.url.query}" if request.url.query else ""
-    # Relative addresses, for the service may stand behind a prefix.
+    # Relative addresses, since the service may be behind a path prefix.
     if is_cross_site(headers) and headers.get("sec-fetch-mode") == "navigate":
-        # A link on another site: the browser keeps the cookie back, but sends it with what this
-        # page asks for. Nothing but showing a page comes from it.
+        # After a link on another site the browser withholds the cookie, but sends it with requests
+        # of this page. They only show a page.
         again = escape(f"./{path.rpartition('/')[2]}{query}")
         return HTMLResponse(_ONWARD.format(address=again), headers=_NOT_KEPT)
     root = "../" * (path.count("/") - 1) or "./"
@@ -140,14 +140,14 @@ def to_sign_in(request: Request) -> Response:
 
 
 def destination(asked: str | None, first: str) -> str:
-    """Give where to go after signing in, from the root: what is asked for if it is a page."""
+    """Return where to go after signing in, from the root: the requested path if it is a page."""
     if asked is None or not _PAGE.fullmatch(asked) or asked.startswith(SIGN_IN):
         return first
     return asked
 
 
 def _cookie_for(request: Request) -> tuple[str, bool]:
-    """Give the name and whether it is kept to https: as the browser sees it, before a proxy."""
+    """Return the name of the cookie and whether it is Secure, as the browser sees the scheme."""
     origin = request.headers.get("origin", "")
     forwarded = request.headers.get("x-forwarded-proto", "")
     secure = request.url.scheme == "https" or "https" in {urlsplit(origin).scheme, forwarded}
@@ -163,6 +163,6 @@ _ONWARD = """<!DOCTYPE html>
 <meta http-equiv="refresh" content="0; url={address}">
 <title>rprime</title>
 </head>
-<body><main><h1>rprime</h1><p><a href="{address}">Go on to the page</a></p></main></body>
+<body><main><h1>rprime</h1><p><a href="{address}">Continue to the page</a></p></main></body>
 </html>
 """

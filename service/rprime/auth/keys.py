@@ -1,4 +1,4 @@
-"""The key file: keys are made, listed and revoked by the command, and verified by the service."""
+"""API keys in a file: the command line changes it, the service verifies keys with it."""
 
 import os
 import re
@@ -24,19 +24,19 @@ State = Literal["active", "expired", "revoked"]
 Name = Annotated[str, Field(max_length=128, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
 
-# Who may change an alias sees what it points at; who may evaluate sees no history.
+# `write` implies `read`, since changing an alias shows its target; `evaluate` does not.
 _IMPLIED: dict[Scope, tuple[Scope, ...]] = {"write": ("read",), "admin": SCOPES}
 _TOKEN = re.compile(rb"rp_([0-9a-f]{12})_[0-9a-f]{48}")
 _ID_BYTES, _SECRET_BYTES = 6, 24
 _RETRY_SECONDS = 1.0
-# Compared where no key has the id, so that this takes as long as a wrong secret.
+# Compared if no key has the id, so that an unknown id takes as long as a wrong secret.
 _NO_DIGEST = "0" * 64
 
 log = structlog.get_logger(__name__)
 
 
 class KeyFileError(Exception):
-    """The key file cannot be used; the message says why, without a word of its content."""
+    """The key file cannot be used; the message says why without quoting its content."""
 
 
 class MissingKeyFileError(KeyFileError):
@@ -48,7 +48,7 @@ class UnknownKeyError(Exception):
 
 
 class RefusedKeyError(Exception):
-    """A token opens nothing; the message may be shown to whoever sent it."""
+    """A token is refused; the message may be shown to the client."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,29 +56,29 @@ class Access:
     """What a request may do."""
 
     key: str | None
-    """The id of the key; None where the service asks for no keys."""
+    """The id of the key; None if the service needs no keys."""
     scopes: frozenset[Scope]
-    """With those that are implied."""
+    """The scopes, with implied ones."""
     project: str | None
     """The only project, or None for all."""
 
     def may(self, *scopes: Scope) -> bool:
-        """Tell whether one of the scopes is there."""
+        """Whether the access has one of the scopes."""
         return not self.scopes.isdisjoint(scopes)
 
     def may_use(self, project: str) -> bool:
-        """Tell whether a project may be seen at all."""
+        """Whether the access covers a project."""
         return self.project is None or self.project == project
 
 
 EVERYTHING = Access(key=None, scopes=frozenset(SCOPES), project=None)
-"""What every request may do where the service asks for no keys."""
+"""The access of every request if the service needs no keys."""
 
 
 class ApiKey(BaseModel):
-    """A key as the file has it.
+    """A key in the file.
 
-    No field has a default: one that was lost must not give a key more projects or more time.
+    No field has a default: a lost field must not give a key more projects or more time.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
@@ -95,19 +95,19 @@ class ApiKey(BaseModel):
     @model_validator(mode="after")
     def _admin_has_no_project(self) -> Self:
         if "admin" in self.scopes and self.project is not None:
-            raise ValueError("the scope admin is for all projects, so its key has none")
+            raise ValueError("the scope admin is for all projects, so its key has no project")
         return self
 
     @property
     def state(self) -> State:
-        """Whether the key opens anything now."""
+        """Whether the key is active, expired or revoked."""
         if self.revoked is not None:
             return "revoked"
         return "active" if self.expires is None or datetime.now(UTC) < self.expires else "expired"
 
     @cached_property
     def access(self) -> Access:
-        """What a request with the key may do."""
+        """The access of a request with the key."""
         implied = (scope for given in self.scopes for scope in _IMPLIED.get(given, ()))
         return Access(self.id, frozenset((*self.scopes, *implied)), self.project)
 
@@ -126,17 +126,17 @@ class _Content(BaseModel):
 
 
 def read(path: Path) -> tuple[ApiKey, ...]:
-    """Read every key, in the order in which they were made.
+    """Read all keys, in the order of their creation.
 
     Raises
     ------
     KeyFileError
-        If there is no such file, it cannot be read, is damaged, or everybody may write it.
+        If the file is missing, unreadable, damaged or world-writable.
     """
     try:
         mode = path.stat().st_mode
         if not stat.S_ISREG(mode):
-            raise KeyFileError(f"{path} is no regular file")
+            raise KeyFileError(f"{path} is not a regular file")
         if mode & stat.S_IWOTH:
             raise KeyFileError(f"everybody may write {path}; chmod 600 it")
         content = path.read_bytes()
@@ -158,31 +158,31 @@ def create(
     lasts: timedelta | None = None,
     name: str = "",
 ) -> tuple[ApiKey, str]:
-    """Add a key to the file, which is made if there is none.
+    """Add a key to the file; create a missing file.
 
     Parameters
     ----------
     path
         The file.
     scopes
-        What the key opens.
+        The scopes of the key.
     project
-        The only project it opens; default: all.
+        The only project of the key; default: all.
     lasts
-        Until it expires; default: for ever.
+        The time until it expires; default: never.
     name
-        What it is for, for people.
+        A description for people.
 
     Returns
     -------
-    The key, and the token, which is kept nowhere.
+    The key and the token, which is stored nowhere.
 
     Raises
     ------
     KeyFileError
         If the file cannot be read or written.
     pydantic.ValidationError
-        If there can be no such key.
+        If the values are not valid for a key.
     """
     now = datetime.now(UTC).replace(microsecond=0)
     with _locked(path):
@@ -203,7 +203,7 @@ def create(
 
 
 def revoke(path: Path, key_id: str) -> ApiKey:
-    """Revoke a key for good; it stays in the file, so that the log can be understood.
+    """Revoke a key permanently; it stays in the file, so that ids in the log can be resolved.
 
     Raises
     ------
@@ -224,15 +224,15 @@ def revoke(path: Path, key_id: str) -> ApiKey:
 
 
 class Keyring:
-    """The keys that are in force: those of the file as it is now.
+    """The valid keys, from the current content of the file.
 
-    While the file cannot be read, the last keys that could be stay in force; without a file
-    there are none. Nothing that happens to the file lets anybody in without a key.
+    While the file cannot be read, the last readable keys stay valid; without a file there are none.
+    No state of the file admits requests without a key.
 
     Parameters
     ----------
     path
-        The file. It is first read when it is needed.
+        The file, read on first use.
     """
 
     def __init__(self, path: Path) -> None:
@@ -243,14 +243,14 @@ class Keyring:
         self._retry_at = 0.0
 
     def verify(self, token: bytes) -> Access:
-        """Give what a token opens.
+        """Return the access of a token.
 
         It takes the same time whether the id or the secret is wrong.
 
         Raises
         ------
         RefusedKeyError
-            If it opens nothing.
+            If the token is not valid.
         """
         self.refresh()
         form = _TOKEN.fullmatch(token)
@@ -260,21 +260,21 @@ class Keyring:
         same = compare_digest(_digest(token), _NO_DIGEST if key is None else key.sha256)
         if key is None or not same:
             raise RefusedKeyError("The key is not valid.")
-        # Only who has the secret learns this.
+        # Only a client with the secret learns the state of the key.
         return _active(key).access
 
     def find(self, key_id: str) -> ApiKey:
-        """Give a key by its id, for whoever showed its token before.
+        """Return a key by its id, for a session that signed in with its token.
 
         Raises
         ------
         RefusedKeyError
-            If it opens nothing any more.
+            If the key is no longer valid.
         """
         self.refresh()
         key = self._keys.get(key_id)
         if key is None:
-            raise RefusedKeyError("The key is not there any more.")
+            raise RefusedKeyError("The key no longer exists.")
         return _active(key)
 
     def refresh(self) -> None:
@@ -282,7 +282,7 @@ class Keyring:
         stamp = _stamp(self.path)
         if stamp == self._stamp and not self._failed_a_while_ago():
             return
-        # Taken before reading: a change in between makes the next stamp differ.
+        # Taken before reading, so that a change in between makes the next stamp differ.
         self._stamp = stamp
         try:
             keys = read(self.path)
@@ -290,7 +290,9 @@ class Keyring:
             self._keys = {}
             self._fail("keys_missing", f"{exc}. Until then every key is refused.")
         except KeyFileError as exc:
-            self._fail("keys_unreadable", f"{exc}. The last keys that were read stay in force.")
+            self._fail(
+                "keys_unreadable", f"{exc}. The keys of the last successful reading stay valid."
+            )
         else:
             self._keys = {key.id: key for key in keys}
             self._failure = None
@@ -314,7 +316,7 @@ def _active(key: ApiKey) -> ApiKey:
 
 def _stamp(path: Path) -> object:
     try:
-        found = os.stat(path)  # noqa: PTH116 - with each request, and pathlib takes twice as long
+        found = os.stat(path)  # noqa: PTH116 - runs with each request, and pathlib takes twice as long
     except OSError as exc:
         return exc.errno
     # The time of the last change of the inode covers its content, its mode and its owner.
@@ -324,16 +326,16 @@ def _stamp(path: Path) -> object:
 def _report(path: Path, keys: Sequence[ApiKey]) -> None:
     active = sum(key.state == "active" for key in keys)
     log.info("keys_read", file=str(path), keys=len(keys), active=active)
-    # Read-only mounts of secrets are often readable by all, and what is in the file opens nothing.
-    # If the file is gone by now, the next request finds that out.
+    # Only a warning: mounted secrets are often world-readable, and digests open nothing.
+    # If the file is gone by now, the next request reports it.
     with suppress(OSError):
         if (mode := stat.S_IMODE(path.stat().st_mode)) & (stat.S_IRWXG | stat.S_IRWXO):
             log.warning("keys_exposed", detail=f"{path} has the mode {mode:03o}; chmod 600 it.")
 
 
 def _digest(token: bytes) -> str:
-    # A slow hash protects what people think up; 192 random bits cannot be tried out however
-    # fast the hash is, and a slow one would let anyone keep the service busy with wrong keys.
+    # A slow hash protects passwords of people; 192 random bits cannot be guessed however fast the
+    # hash is, and a slow one would let anyone keep the service busy with wrong keys.
     return sha256(token).hexdigest()
 
 
@@ -352,8 +354,8 @@ def _present(path: Path) -> tuple[ApiKey, ...]:
 
 @contextmanager
 def _locked(path: Path) -> Iterator[None]:
-    """Keep other commands from changing the file; it gets replaced, so its folder is locked."""
-    import fcntl  # noqa: PLC0415 - Windows has none, and only changing the file needs it
+    """Lock out other commands; changes replace the file, so its folder is locked."""
+    import fcntl  # noqa: PLC0415 - missing on Windows, and only changing the file needs it
 
     try:
         folder = os.open(path.resolve().parent, os.O_RDONLY)
@@ -369,10 +371,10 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _write(path: Path, keys: Sequence[ApiKey]) -> None:
     content = _Content(version=1, keys=tuple(keys)).model_dump_json(indent=2) + "\n"
-    # What a link points at is replaced, not the link.
+    # Replace the target of a link, not the link.
     target = path.resolve()
     try:
-        # Made with the mode 0600.
+        # Created with the mode 0600.
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:
             _fill(handle, content, target)
@@ -390,7 +392,7 @@ def _fill(handle: int, content: str, target: Path) -> None:
         file.flush()
         os.fsync(handle)
         if os.geteuid() == 0 and target.exists():
-            # root made the change, but the service still has to read the file.
+            # root made the change, but the service must still be able to read the file.
             owner = target.stat()
             os.fchown(handle, owner.st_uid, owner.st_gid)
 

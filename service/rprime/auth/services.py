@@ -1,4 +1,4 @@
-"""What authentication adds to the services of the server."""
+"""The services of authentication, added to those of the server."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -12,7 +12,7 @@ from rprime.server.services import ServerServices
 
 @dataclass(frozen=True, kw_only=True)
 class AuthServices(ServerServices):
-    """Keys and sessions.
+    """The services of the server, with keys and sessions.
 
     Parameters
     ----------
@@ -27,5 +27,5 @@ class AuthServices(ServerServices):
 
 
 def auth_services(request: Request) -> AuthServices:
-    """Return the services that authentication knows."""
+    """Return the services that authentication uses."""
     return cast("AuthServices", request.app.state.services)

@@ -1,7 +1,7 @@
-"""Sessions: a browser that signed in with a key, known again by a signed cookie.
+"""Sessions of browsers that signed in with a key, carried by signed cookies.
 
 The cookie names the key by its id, so it never opens more than the key does, and ends with it.
-Nothing is kept here: whoever has the secret of the service can read a session, every worker alike.
+Nothing is stored here: every worker reads sessions with the shared secret of the service.
 """
 
 import hmac
@@ -11,20 +11,20 @@ from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 
 LASTS_SECONDS = 12 * 60 * 60
-"""A working day. It is not prolonged, so that a cookie that got lost ends by itself."""
+"""A working day. It is never prolonged, so that a stolen cookie expires."""
 _NOBODY = "-"
 
 
 @dataclass(frozen=True)
 class Session:
-    """A browser.
+    """A session of a browser.
 
     Parameters
     ----------
     key
-        The id of the key it signed in with; None before that, and where there are no keys.
+        The id of the key it signed in with; None before that, or if the service needs no keys.
     cookie
-        What it is known by.
+        The content of the signed cookie.
     """
 
     key: str | None
@@ -32,25 +32,25 @@ class Session:
 
 
 class Sessions:
-    """The sessions of a service.
+    """Creates and reads the sessions of a service.
 
     Parameters
     ----------
     secret
-        Signs them.
+        The secret that signs the cookies.
     """
 
     def __init__(self, secret: str) -> None:
         self._secret = secret.encode()
 
     def begin(self, key: str | None = None) -> Session:
-        """Make a session of a key, or one that only guards the forms of who has not signed in."""
+        """Make a session of a key, or an anonymous one that only protects forms."""
         expires = int(time.time()) + LASTS_SECONDS
         content = f"{key or _NOBODY}.{expires}.{secrets.token_urlsafe(16)}"
         return Session(key, f"{content}.{self._sign('session', content)}")
 
     def read(self, cookie: str) -> Session | None:
-        """Give the session of a cookie; None if it is over, or not one of this service."""
+        """Return the session of a cookie; None if it has expired or is not from this service."""
         content, _, signature = cookie.rpartition(".")
         if not _same(signature, self._sign("session", content)):
             return None
@@ -60,11 +60,11 @@ class Sessions:
         return Session(None if key == _NOBODY else key, cookie)
 
     def csrf_token(self, session: Session) -> str:
-        """Give what proves that a page of this session asks for a change."""
+        """Return the CSRF token of a session."""
         return self._sign("csrf", session.cookie)
 
     def proves(self, session: Session, token: str) -> bool:
-        """Whether a token is that of the session."""
+        """Whether a CSRF token belongs to the session."""
         return _same(token, self.csrf_token(session))
 
     def _sign(self, purpose: str, content: str) -> str:

@@ -1,1 +1,1 @@
-"""For Python: a service asked over HTTP, or the same engine in-process, with the same reports."""
+"""Python client: call a service over HTTP, or the same engine in-process, for equal reports."""

@@ -1,4 +1,4 @@
-"""Where a service is, and who asks."""
+"""The address of a service, and the headers of requests to it."""
 
 from typing import Any, NamedTuple
 
@@ -9,7 +9,7 @@ from rprime.client.calls import Call
 from rprime.client.exchange import JSON
 
 CONNECT_SECONDS = 5.0
-"""A service that can be reached at all accepts a connection sooner."""
+"""Seconds to connect; a reachable service accepts sooner."""
 
 
 class Address(NamedTuple):
@@ -19,7 +19,7 @@ class Address(NamedTuple):
     headers: dict[str, str]
 
     def arguments(self, call: Call[Any]) -> dict[str, Any]:
-        """Give what httpx needs to know for one attempt at a call."""
+        """Return the arguments of httpx for one attempt at a call."""
         return {
             "method": call.method,
             "url": f"{self.url}{call.path}",
@@ -34,14 +34,14 @@ def address(base_url: str | httpx.URL, key: str | None) -> Address:
     Raises
     ------
     ValueError
-        If one of them cannot be right; the key is not repeated.
+        If one of them is malformed; the message does not repeat the key.
     """
     try:
         url = httpx.URL(base_url)
     except httpx.InvalidURL as error:
-        raise ValueError(f"{base_url!r} is no address of a service: {error}") from None
+        raise ValueError(f"{base_url!r} is not an address of a service: {error}") from None
     if url.scheme not in ("http", "https") or not url.host:
-        raise ValueError(f"{str(base_url)!r} is no address such as https://rprime.example")
+        raise ValueError(f"{str(base_url)!r} is not an address such as https://rprime.example")
     if url.query or url.fragment:
         raise ValueError(f"{str(base_url)!r} must end with the path, without ? and #")
     headers = {"Accept": JSON, "User-Agent": f"rprime/{__version__}"}
@@ -51,7 +51,7 @@ def address(base_url: str | httpx.URL, key: str | None) -> Address:
 
 
 def timeouts(seconds: float) -> httpx.Timeout:
-    """Give how long to wait for a connection, and then for each sign of life."""
+    """Return the timeouts for a connection and for each part of an answer."""
     return httpx.Timeout(seconds, connect=min(seconds, CONNECT_SECONDS))
 
 

@@ -1,4 +1,4 @@
-"""AsyncClient: a service asked over HTTP, from a coroutine."""
+"""AsyncClient: call a service over HTTP from coroutines."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, TypeVar, Unpack
@@ -28,32 +28,32 @@ Result = TypeVar("Result")
 
 
 class AsyncClient:
-    """A service, asked over HTTP from coroutines of asyncio or trio.
+    """A client of a service for coroutines of asyncio or trio.
 
     Parameters
     ----------
     base_url
-        The address of the service; None: that of `http`.
+        The address of the service; None means that of `http`.
     key
-        Of `rprime keys create`, where the service asks for one.
+        A key from `rprime keys create`, if the service needs one.
     timeout
         Seconds to wait for an answer, or for the next part of it.
     retries
-        How often a call is repeated that meets a service which is busy, being replaced or out
-        of reach. Each call has one Idempotency-Key, so none of them is counted twice.
+        How often to repeat a call if the service is busy, restarting or unreachable. Each call has
+        one Idempotency-Key, so none of them is counted twice.
     backoff
-        Seconds before the first retry, doubled for each further one; Retry-After goes before.
+        Seconds before the first retry, doubled for each further one; Retry-After takes precedence.
     transport
-        Of httpx, such as one with other certificates or proxies.
+        A transport of httpx, such as one with other certificates or proxies.
     http
-        A client of httpx, in place of `timeout` and `transport`; it is not closed here.
+        A client of httpx, instead of `timeout` and `transport`; it is not closed here.
 
     Raises
     ------
     ProblemError
-        By every method: the service answers with a problem, which says what is wrong.
+        From every method: the service answers with a problem.
     ServiceUnavailableError
-        By every method: it gives no answer.
+        From every method: the service does not answer.
 
     Examples
     --------
@@ -87,7 +87,7 @@ class AsyncClient:
         return f"<{type(self).__name__} of {self._address.url}>"
 
     async def aclose(self) -> None:
-        """Close the connections, unless they belong to a client that was handed in."""
+        """Close the connections, unless they belong to the client in `http`."""
         if self._owned:
             await self._http.aclose()
 
@@ -108,9 +108,9 @@ class AsyncClient:
             The true and the predicted label of every item, one kind of evidence; missing in
             `y_pred` is unclassified.
         table
-            Whether the report has the table itself.
+            Whether the report includes the table.
         idempotency_key
-            Names this evaluation, so that another run which repeats it is not counted twice.
+            Names this evaluation, so that a repetition in another run is not counted twice.
         **request
             Other evidence, and options, as `rprime.client.request.Request` lists them.
         """
@@ -133,7 +133,7 @@ class AsyncClient:
 
         Returns
         -------
-        For each its report or, not raised, its problem.
+        A report or, not raised, a problem for each.
         """
         asked = encode({"requests": [document(request) for request in requests]})
         return await self.ask(calls.batch(asked, table=table, idempotency_key=idempotency_key))
@@ -169,18 +169,18 @@ class AsyncClient:
         replicates: int | None = None,
         seed: int | None = None,
     ) -> GateLintReport:
-        """Ask how often gates would fail a model that has not changed, and what they can see.
+        """Compute how often gates would fail an unchanged model, and which drops they detect.
 
         Parameters
         ----------
         gates
-            Rules as a mapping.
+            The gates of a request, as a mapping.
         confusion_matrix, labels
-            How the model behaves.
+            The confusion matrix of the unchanged model, and its class names.
         pairing, discordance
             How candidates will be compared, and how often just one of two models is right.
         replicates, seed
-            Of the simulation.
+            The number of simulated comparisons, and the seed.
         """
         asked = body(
             gates=gates,
@@ -202,11 +202,11 @@ class AsyncClient:
         return await self.ask(calls.index(scope, key))
 
     async def version(self) -> Version:
-        """Ask which version runs, with which limits."""
+        """Return the version and the limits of the service."""
         return await self.ask(calls.version())
 
     async def ready(self) -> bool:
-        """Ask, once, whether requests can be served now."""
+        """Return whether the service is ready, without retries."""
         try:
             return await self.ask(calls.ready(), Patience(retries=0))
         except (ProblemError, ServiceUnavailableError):
@@ -219,7 +219,7 @@ class AsyncClient:
             outcome = await self._attempt(call)
             pause = attempts.pause(outcome)
             if pause is None:
-                assert isinstance(outcome, httpx.Response)  # noqa: S101 (it has been checked)
+                assert isinstance(outcome, httpx.Response)  # noqa: S101 (`check` refused all else)
                 return call.read(outcome)
             await anyio.sleep(pause)
 

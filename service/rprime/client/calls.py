@@ -1,4 +1,4 @@
-"""Every call of the contract: what it sends, and how its answer is read."""
+"""The calls of the API: what each sends, and how to read its answer."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ Model = TypeVar("Model", bound=BaseModel)
 
 
 class Version(BaseModel):
-    """What runs there, and what a request may cost."""
+    """The version of a service and its limits."""
 
     name: str
     version: str
@@ -42,7 +42,7 @@ class Call(Generic[Result]):
     content
         The body; None without one.
     headers
-        Besides those of the client.
+        Further headers, besides those of the client.
     """
 
     method: str
@@ -96,7 +96,7 @@ def comparison(body: bytes, idempotency_key: str | None = None) -> Call[Comparis
 
 
 def rehearsal(body: bytes, idempotency_key: str | None = None) -> Call[GateLintReport]:
-    """Rehearse a gate on a model that has not changed."""
+    """Rehearse a gate on an unchanged model."""
     return _post("/v1/gates/lint", body, partial(_received, GateLintReport), idempotency_key)
 
 
@@ -112,12 +112,12 @@ def index(scope: Literal["overall", "class"], key: str) -> Call[IndexEntry]:
 
 
 def version() -> Call[Version]:
-    """Ask which version runs, with which limits."""
+    """Get the version and the limits."""
     return Call("GET", "/version", partial(_validated, Version))
 
 
 def ready() -> Call[bool]:
-    """Ask whether requests can be served."""
+    """Check the readiness of the service."""
     return Call("GET", "/readyz", lambda response: response.is_success)
 
 
@@ -148,7 +148,7 @@ def _validated(model: type[Model], response: httpx.Response) -> Model:
 
 
 def _batch(response: httpx.Response) -> list[Report | ProblemError]:
-    # Written again by the writer that wrote it first, each report has the bytes that it had.
+    # The service writes with orjson, too, so each report gets its original bytes.
     return [
         Report(orjson.dumps(result["report"]), _request_id(response))
         if "report" in result

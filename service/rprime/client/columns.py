@@ -1,4 +1,4 @@
-"""Columns and tables as plain lists, from whatever library holds them; none is needed here."""
+"""Convert columns and tables of any library to plain lists, without importing the library."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -12,14 +12,14 @@ import numpy as np
 Label = str | int | None
 
 _LISTS = ("to_pylist", "to_list", "tolist")
-"""What gives a list: Arrow, pandas and polars, numpy and all that follow it."""
+"""Methods that return a list: Arrow, pandas and polars, numpy and libraries like it."""
 _ARROW = ("__arrow_c_array__", "__arrow_c_stream__")
 _MISSING = {"NAType", "NaTType"}
 _BOOLEANS = {"bool", "bool_"}
 
 
 def labels(values: object, name: str) -> list[Label]:
-    """Give class names as strings, integers and, for what is missing, None.
+    """Return class names as strings, integers and, for missing values, None.
 
     Parameters
     ----------
@@ -27,12 +27,12 @@ def labels(values: object, name: str) -> list[Label]:
         A list, an array of numpy, a series of pandas or polars, an array of Arrow, or anything
         that can be iterated. NaN, NA and null are missing; 2.0 is the integer 2.
     name
-        Of the argument, for messages.
+        The name of the argument, for messages.
 
     Raises
     ------
     TypeError, ValueError
-        If something is neither a string nor an integer, with its place.
+        If a value is neither a string nor an integer, with its place.
     """
     items = column(values, name)
     if not set(map(type, items)) <= {str, int, type(None)}:
@@ -41,12 +41,12 @@ def labels(values: object, name: str) -> list[Label]:
 
 
 def weights(values: object, name: str) -> list[float]:
-    """Give numbers.
+    """Return numbers.
 
     Raises
     ------
     TypeError, ValueError
-        If something is no finite number, with its place.
+        If a value is not a finite number, with its place.
     """
     items = column(values, name)
     kinds = set(map(type, items))
@@ -56,12 +56,12 @@ def weights(values: object, name: str) -> list[float]:
 
 
 def rows(values: object, name: str) -> list[list[float]]:
-    """Give the numbers of a table, row by row.
+    """Return the numbers of a table, row by row.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no table of finite numbers, with the place.
+        If it is not a table of finite numbers, with the place.
     """
     to_numpy = getattr(values, "to_numpy", None)
     found = _listed(to_numpy() if _is_frame(values) and callable(to_numpy) else values, name)
@@ -69,16 +69,16 @@ def rows(values: object, name: str) -> list[list[float]]:
 
 
 def scores(values: object, name: str) -> object:
-    """Give the scores of items: a row for each, or one number for each.
+    """Return the scores of items: a row or a number for each.
 
     Returns
     -------
-    Lists; or, of an array of floating-point numbers, an array, which is written as it is.
+    Returns lists, or an array of floating-point numbers unchanged.
 
     Raises
     ------
     TypeError, ValueError
-        If something is no finite number, with its place.
+        If a value is not a finite number, with its place.
     """
     to_numpy = getattr(values, "to_numpy", None)
     found = to_numpy() if _is_frame(values) and callable(to_numpy) else values
@@ -92,9 +92,9 @@ def scores(values: object, name: str) -> object:
 
 
 def score_labels(values: object, name: str, true: list[Label] | None) -> list[Label] | None:
-    """Give the class names that the columns of a data frame of scores carry; else None.
+    """Return the class names in the columns of a data frame of scores; else None.
 
-    Columns that are merely numbered name classes only where the labels are integers.
+    Numbered columns name classes only if the labels are integers.
     """
     if not _is_frame(values):
         return None
@@ -104,12 +104,12 @@ def score_labels(values: object, name: str, true: list[Label] | None) -> list[La
 
 
 def frame_labels(values: object, name: str) -> list[Label] | None:
-    """Give the class names that a data frame carries; None for everything else.
+    """Return the class names of a data frame; None for everything else.
 
     Raises
     ------
     ValueError
-        If its rows have other names than its columns, or the same in another order.
+        If the names of its rows differ from those of its columns.
     """
     if not _is_frame(values):
         return None
@@ -127,12 +127,12 @@ def frame_labels(values: object, name: str) -> list[Label] | None:
 
 
 def column(values: object, name: str) -> list[Any]:
-    """Give what is in a column.
+    """Return the values of a column as a list.
 
     Raises
     ------
     TypeError
-        If it is no column.
+        If it is not a column.
     """
     if _is_frame(values):
         raise TypeError(f"`{name}` is a whole table; give one of its columns")
@@ -157,20 +157,20 @@ def _listed(values: object, name: str) -> list[Any]:
 
 
 def _checked(found: object, values: object, name: str) -> list[Any]:
-    # An array without dimensions gives a number.
+    # An array without dimensions returns a number.
     if isinstance(found, list):
         return found
     raise _no_column(values, name)
 
 
 def _through_arrow(values: object, name: str) -> list[Any]:
-    """Read what offers nothing but the Arrow interface."""
+    """Read an object that offers only the Arrow interface."""
     if find_spec("pyarrow") is None:
         raise TypeError(
             f"`{name}` is a {type(values).__name__}, which only pyarrow can read here: "
             "pip install pyarrow, or give a list"
         )
-    import pyarrow as pa  # noqa: PLC0415 - only who hands in Arrow data needs it
+    import pyarrow as pa  # noqa: PLC0415 - only Arrow data need it
 
     read = pa.array if hasattr(values, "__arrow_c_array__") else pa.chunked_array
     return _checked(read(values).to_pylist(), values, name)
@@ -190,7 +190,7 @@ def _label(value: object, name: str, place: int) -> Label:
         return None
     if kind.__name__ in _BOOLEANS:
         raise TypeError(
-            f"`{name}[{place}]` is a boolean, which names no class: give the integers 0 and 1 "
+            f"`{name}[{place}]` is a boolean, which is not a class name: use the integers 0 and 1 "
             f"({name}.astype(int)), or the names of the two classes"
         )
     if isinstance(value, str):

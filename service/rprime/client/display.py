@@ -1,4 +1,4 @@
-"""A report at a glance: in a terminal by rich, in a notebook as HTML."""
+"""Show a report: in a terminal with rich, in a notebook as HTML."""
 
 from collections.abc import Iterable, Iterator
 from html import escape
@@ -16,19 +16,19 @@ from rprime.report.names import clipped, isolated, shown
 
 if TYPE_CHECKING:
     from rprime.client.values import ClassValues, Values
-    from rprime.schemas.report import Counts, Warning  # noqa: A004 (its name)
+    from rprime.schemas.report import Counts, Warning  # noqa: A004 (the name in the API)
 
 MOST_CLASSES = 20
 MOST_WARNINGS = 10
 MOST_INSTEAD = 6
-"""Indices that are shown where a request asked for none of the headlines."""
+"""Most indices shown if a request asked for none of the headlines."""
 LONGEST_NAME = 60
 
 Row = list[str]
 
 
 class ShownValue(Protocol):
-    """What is shown of a report."""
+    """The parts of a report that are shown."""
 
     labels: list[str]
     counts: "Counts"
@@ -36,7 +36,7 @@ class ShownValue(Protocol):
 
     @property
     def verdict(self) -> str | None:
-        """Of the gate."""
+        """The verdict of the gate."""
 
     @property
     def overall(self) -> "Values":
@@ -48,13 +48,13 @@ class ShownValue(Protocol):
 
 
 def overview(report: ShownValue) -> ConsoleRenderable:
-    """Give what rich prints: the headlines, the classes, the warnings."""
+    """Return a renderable of rich: the headlines, the classes, the warnings."""
     tables = [_table(title, columns, rows) for title, columns, rows in _tables(report)]
     return Group(Text(title_of(report), style="bold"), *tables, *map(Text, _remarks(report)))
 
 
 def html(report: ShownValue) -> str:
-    """Give what a notebook shows; every text of others is escaped and cannot reorder its line."""
+    """Return HTML for a notebook; all foreign text is escaped and cannot reorder its line."""
     parts = [f"<p><strong>{escape(title_of(report))}</strong></p>"]
     for title, columns, rows in _tables(report):
         head = "".join(f"<th>{escape(name)}</th>" for name in columns)
@@ -68,7 +68,7 @@ def html(report: ShownValue) -> str:
 
 
 def title_of(report: ShownValue) -> str:
-    """Say how much was evaluated and what a gate found."""
+    """Describe the size of the evaluation and the verdict."""
     classes = len(report.labels)
     size = f"{classes:,} class{'' if classes == 1 else 'es'}, {count(report.counts.total)} items"
     return size if report.verdict is None else f"{report.verdict}: {size}"

@@ -1,11 +1,11 @@
-"""What may go wrong, for those who ask a service and for those who evaluate here."""
+"""Exceptions of the clients and of the in-process functions."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 
 class Violation(NamedTuple):
-    """One place of a request that breaks a rule."""
+    """A rule that the request breaks, and where."""
 
     pointer: str
     code: str
@@ -25,9 +25,9 @@ class ProblemError(Exception):
     status, code, title, detail
         The kind of problem, and what is wrong this time.
     errors
-        The places of the request that are wrong, each with pointer, code and detail.
+        The violations, each with pointer, code and detail.
     request_id
-        Under which the log of the service speaks of it; None in-process.
+        The id of the request in the log of the service; None in-process.
     """
 
     def __init__(self, document: Mapping[str, Any]) -> None:
@@ -49,8 +49,8 @@ class ProblemError(Exception):
 
 
 class ServiceUnavailableError(Exception):
-    """The service gave no answer of its own: it cannot be reached, is too busy or too slow.
+    """The service did not answer: it is unreachable, too busy or too slow.
 
-    It says nothing about the request or the model. Where a busy service sent a problem, that is
-    the cause (`__cause__`).
+    This says nothing about the request or the model. If a busy service sent a problem, that is the
+    cause (`__cause__`).
     """

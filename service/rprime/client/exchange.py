@@ -1,4 +1,4 @@
-"""One call and what may come of it, without a connection: both clients follow these rules."""
+"""The rules of retries and errors that both clients share, without a connection."""
 
 import gzip
 import re
@@ -19,9 +19,9 @@ PROBLEM = "application/problem+json"
 BUSY = frozenset({429, 502, 503, 504})
 """Statuses after which the same request may succeed."""
 _LARGE = 64 * 1024
-"""Bytes from which on a body is compressed."""
-# The service cannot have answered, or says that its answer to the key is the same: all others,
-# such as an answer that does not come in time, would only add to the load.
+"""Larger bodies, in bytes, are compressed."""
+# Errors that are safe to retry: the service cannot have answered, or repeats its answer to the key.
+# Other retries, such as after a read timeout, would only add to the load.
 _PASSING = (
     httpx.NetworkError,
     httpx.RemoteProtocolError,
@@ -32,17 +32,17 @@ _PASSING = (
 
 @dataclass(frozen=True, kw_only=True)
 class Patience:
-    """How often a call is repeated, and how long is waited before each time.
+    """How often to repeat a call, and how long to wait before each retry.
 
     Parameters
     ----------
     retries
         After the first attempt.
     backoff
-        Seconds before the first retry, doubled for each further one; between half of it and all
-        of it is waited, so that many clients do not come back at the same time.
+        Seconds before the first retry, doubled for each further one; the wait is random between
+        half and all of it, so that clients do not return simultaneously.
     longest
-        Seconds that are waited at most. A service that asks for more is not asked again.
+        Most seconds to wait. If a service asks for more, the call is not repeated.
     """
 
     retries: int = 3
@@ -50,14 +50,14 @@ class Patience:
     longest: float = 60.0
 
     def pause(self, retry: int, asked: float | None) -> float | None:
-        """Give the seconds to wait before a retry, counted from 0; None: there is none.
+        """Return the seconds to wait before a retry; None means no retry.
 
         Parameters
         ----------
         retry
             Which one.
         asked
-            What the service asks to wait at least.
+            The seconds in Retry-After.
         """
         if retry >= self.retries or (asked is not None and asked > self.longest):
             return None
@@ -73,7 +73,7 @@ class Attempts:
     Parameters
     ----------
     patience
-        Shared by all calls of a client.
+        The retry settings of the client.
     """
 
     patience: Patience
@@ -91,7 +91,7 @@ class Attempts:
         ProblemError
             If the answer is a problem.
         ServiceUnavailableError
-            If there is no answer, and no further attempt to be made.
+            If there is no answer and no further attempt.
         """
         if isinstance(outcome, httpx.Response) and outcome.status_code not in BUSY:
             check(outcome)
@@ -114,14 +114,14 @@ class Attempts:
 
 
 def check(response: httpx.Response) -> None:
-    """Refuse an answer that is not what was asked for.
+    """Refuse an unsuccessful answer.
 
     Raises
     ------
     ProblemError
         If it is a problem, or another 4xx.
     ServiceUnavailableError
-        If it is nothing that the service would send.
+        If it cannot be from an rprime service.
     """
     media_type = response.headers.get("content-type", "").partition(";")[0].strip().lower()
     if response.is_success and media_type == response.request.headers["accept"]:
@@ -134,11 +134,11 @@ def check(response: httpx.Response) -> None:
     what = "" if response.is_success else f" {_phrase(response.status_code)}"
     if response.has_redirect_location:
         what += f", to {response.headers['location']}"
-    raise ServiceUnavailableError(f"{response.url}: no service of this kind answers there:{what}")
+    raise ServiceUnavailableError(f"{response.url}: no rprime service answers there:{what}")
 
 
 def problem_of(response: httpx.Response) -> ProblemError | None:
-    """Read the problem in an answer; None where there is none."""
+    """Return the problem in an answer; None without one."""
     if not response.headers.get("content-type", "").startswith(PROBLEM):
         return None
     try:
@@ -148,7 +148,7 @@ def problem_of(response: httpx.Response) -> ProblemError | None:
 
 
 def retry_after(response: httpx.Response) -> float | None:
-    """Read for how many seconds the service asks to wait; None where it does not say."""
+    """Return the seconds in Retry-After; None without the header."""
     said = response.headers.get("retry-after", "").strip()
     if said.isdecimal():
         return float(said)
@@ -162,14 +162,14 @@ def retry_after(response: httpx.Response) -> float | None:
 
 
 def compressed(body: bytes) -> tuple[bytes, dict[str, str]]:
-    """Compress a large body, and give the headers that say so."""
+    """Compress a large body; return it with its headers."""
     if len(body) < _LARGE:
         return body, {}
     return gzip.compress(body, 1), {"Content-Encoding": "gzip"}
 
 
 def _stand_in(response: httpx.Response) -> dict[str, Any]:
-    """Say what a status says, for an answer of a proxy."""
+    """Make a problem of a status, for an answer of a proxy."""
     phrase = _phrase(response.status_code)
     return {
         "status": response.status_code,
@@ -196,4 +196,4 @@ def _words(error: httpx.RequestError) -> str:
 
 
 _NUMBER = re.compile(r"^\[Errno -?\d+\] ")
-"""Of an error of the system, before its words."""
+"""The prefix of a system error message."""

@@ -1,4 +1,4 @@
-"""Values of a report as data frames of pandas or polars, whichever is there."""
+"""Convert the values of a report to data frames of pandas or polars."""
 
 import math
 import sys
@@ -20,16 +20,16 @@ LIBRARIES = ("pandas", "polars")
 def frame(
     overall: "Values", per_class: "Classes", library: str | ModuleType | None, of: str
 ) -> Any:  # noqa: ANN401 (a frame of the library)
-    """Give values of a report as a data frame.
+    """Return values of a report as a data frame.
 
     Parameters
     ----------
     overall, per_class
-        Of the report.
+        The values of the report.
     library
-        pandas or polars, by name or as module; None: the one in use, else the one installed.
+        pandas or polars, by name or as module; None means the imported one, else the installed one.
     of
-        A key of `CONTENTS`.
+        The rows: a key of `CONTENTS`.
     """
     if of not in CONTENTS:
         raise ValueError(f"`of` must be one of: {', '.join(CONTENTS)}")
@@ -57,7 +57,7 @@ def _library(wanted: str | ModuleType | None) -> ModuleType:
 
 
 def _with_nan(values: list[Any]) -> list[Any]:
-    # Else pandas takes a column of which nothing exists for one of objects.
+    # Otherwise pandas gives a column of only None the type object.
     if any(isinstance(value, str) for value in values):
         return values
     return [math.nan if value is None else value for value in values]

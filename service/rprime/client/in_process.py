@@ -1,4 +1,4 @@
-"""The engine in this process: the reports of the service, byte for byte, without a service."""
+"""Evaluate in this process, without a service: reports equal byte for byte."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -29,14 +29,14 @@ def evaluate(
         The true and the predicted label of every item, one kind of evidence: lists, arrays of
         numpy, series of pandas or polars, arrays of Arrow; missing in `y_pred` is unclassified.
     table
-        Whether the report has the table itself.
+        Whether the report includes the table.
     **request
         Other evidence, and options, as `rprime.client.request.Request` lists them.
 
     Raises
     ------
     ProblemError
-        As the service would answer.
+        The problem that the service would answer.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def compare(
     Raises
     ------
     ProblemError
-        As the service would answer.
+        The problem that the service would answer.
     """
     asked = body(candidate=candidate, baseline=baseline, options=options, gates=gates)
     with _problems():
@@ -83,23 +83,23 @@ def lint(
     replicates: int | None = None,
     seed: int | None = None,
 ) -> GateLintReport:
-    """Ask how often gates would fail a model that has not changed, here, without a service.
+    """Compute how often gates would fail an unchanged model, here, without a service.
 
     Parameters
     ----------
     gates
-        Rules as a mapping.
+        The gates of a request, as a mapping.
     confusion_matrix, labels
-        How the model behaves.
+        The confusion matrix of the unchanged model, and its class names.
     pairing, discordance
         How candidates will be compared, and how often just one of two models is right.
     replicates, seed
-        Of the simulation.
+        The number of simulated comparisons, and the seed.
 
     Raises
     ------
     ProblemError
-        As the service would answer.
+        The problem that the service would answer.
     """
     asked = body(
         gates=gates,

@@ -1,4 +1,4 @@
-"""Reports: what comes back, as it was sent and with names and types."""
+"""Answers of the service: the JSON document, and a typed model of it."""
 
 from functools import cached_property
 from types import ModuleType
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
         Note,
         OptionsUsed,
         Table,
-        Warning,  # noqa: A004 (its name)
+        Warning,  # noqa: A004 (the name in the API)
     )
 
 Model = TypeVar("Model", bound=BaseModel)
 
 
 class Answer(Generic[Model]):
-    """An answer as it was sent, validated when it is first looked into.
+    """An answer as JSON, validated on first access.
 
     Parameters
     ----------
     content
         JSON.
     request_id
-        Under which the log of the service speaks of it; None in-process.
+        The id of the request in the log of the service; None in-process.
     """
 
     kind: type[Model]
@@ -49,11 +49,11 @@ class Answer(Generic[Model]):
 
     @cached_property
     def model(self) -> Model:
-        """All of it, as the model of the contract."""
+        """The whole answer as a Pydantic model."""
         return self.kind.model_validate_json(self.content)
 
     def to_dict(self) -> dict[str, Any]:
-        """Give the plain JSON document."""
+        """Return the plain JSON document."""
         found: dict[str, Any] = orjson.loads(self.content)
         return found
 
@@ -72,7 +72,7 @@ class Answer(Generic[Model]):
 
 
 class Judged(Answer[Model]):
-    """An answer that may have a verdict."""
+    """An answer with an optional verdict."""
 
     gate: "Gate | None"
     warnings: "list[Warning]"
@@ -103,7 +103,7 @@ class Report(Judged[ReportModel]):
 
     @cached_property
     def overall(self) -> Values:
-        """The overall values by key, averages among them."""
+        """The overall values by key, including averages."""
         return Values(self.model.overall.root)
 
     @cached_property
@@ -125,12 +125,12 @@ class Report(Judged[ReportModel]):
         *,
         of: Literal["per_class", "overall", "values"] = "per_class",
     ) -> Any:  # noqa: ANN401 (a data frame of a library that may not be here)
-        """Give values as a data frame.
+        """Return values as a data frame.
 
         Parameters
         ----------
         library
-            Default: what the program uses already, else what is installed, pandas first.
+            Default: the imported library, else the installed one, pandas first.
         of
             "per_class": a row for each class and a column for each index; "overall": a row for
             each overall index, with its interval; "values": a row for each value of both.
@@ -138,15 +138,15 @@ class Report(Judged[ReportModel]):
         Raises
         ------
         ImportError
-            If neither pandas nor polars is there.
+            If neither pandas nor polars is installed.
         """
         from rprime.client.frames import frame  # noqa: PLC0415 - few reports become frames
 
         return frame(self.overall, self.per_class, library, of)
 
     def __repr__(self) -> str:
-        said = f", {self.verdict}" if self.verdict else ""
-        return f"<Report: {len(self.labels)} classes, {self.counts.total:,.0f} items{said}>"
+        verdict = f", {self.verdict}" if self.verdict else ""
+        return f"<Report: {len(self.labels)} classes, {self.counts.total:,.0f} items{verdict}>"
 
     def __rich__(self) -> "ConsoleRenderable":
         from rprime.client.display import overview  # noqa: PLC0415 - rich takes a while
@@ -154,7 +154,7 @@ class Report(Judged[ReportModel]):
         return overview(self)
 
     def _repr_html_(self) -> str:
-        from rprime.client.display import html  # noqa: PLC0415 - for notebooks alone
+        from rprime.client.display import html  # noqa: PLC0415 - only for notebooks
 
         return html(self)
 
@@ -168,7 +168,7 @@ class Comparison(Judged[CompareReport]):
 
 
 class GateLintReport(Answer[LintReport]):
-    """What a gate would do to a model that has not changed: `rehearsal.false_fail_rate`."""
+    """How a gate would judge an unchanged model: `rehearsal.false_fail_rate`."""
 
     kind = LintReport
     false_fail_rate: float

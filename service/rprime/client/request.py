@@ -1,4 +1,4 @@
-"""What is asked, from Python's values to the JSON of the contract."""
+"""Convert Python values to the JSON of a request."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, TypedDict
@@ -12,7 +12,7 @@ Json = dict[str, Any]
 
 
 class OptionFields(TypedDict, total=False):
-    """How evidence is evaluated, named as in the contract; None is the same as left out.
+    """The options of an evaluation, named as in the API; None means absent.
 
     A column is a list, an array of numpy, a series of pandas or polars, or an array of Arrow; a
     matrix is an array of numpy, a data frame, or a list of lists.
@@ -32,7 +32,7 @@ class OptionFields(TypedDict, total=False):
 
 
 class Scored(TypedDict, total=False):
-    """Scores of every item for every class, and what is asked of them.
+    """Scores of every item for every class, and their options.
 
     `y_score` is a matrix with a column for each of the `labels`, a data frame, whose columns are
     the `labels`, or for two classes a single column, of the second one.
@@ -46,10 +46,9 @@ class Scored(TypedDict, total=False):
 
 
 class EvidenceFields(TypedDict, total=False):
-    """What is known about a classifier, besides label columns.
+    """Evidence about a classifier, besides label columns.
 
-    Either `confusion_matrix`, of which a data frame brings the `labels` along, or `cells` with
-    `labels`.
+    Either `confusion_matrix`, where a data frame includes the `labels`, or `cells` with `labels`.
     """
 
     confusion_matrix: Any
@@ -74,8 +73,8 @@ class ItemFields(TypedDict, total=False):
 class SideFields(ItemFields, EvidenceFields, total=False):
     """One side of a comparison: evidence, or a stored evaluation by one of its names.
 
-    As a baseline `y_pred` or `y_score` may stand alone: other predictions for the candidate's
-    items. A name is looked up in the project of the candidate; an id, `evaluation`, needs none.
+    A baseline may be only `y_pred` or `y_score`: other predictions for the candidate's items. Names
+    belong to the project of the candidate; an id, `evaluation`, needs no project.
     """
 
     y_score: Any
@@ -89,7 +88,8 @@ class SideFields(ItemFields, EvidenceFields, total=False):
 class RequestFields(OptionFields, EvidenceFields, Scored, total=False):
     """Evidence besides label columns, and any options.
 
-    `gates` are rules as a mapping. `project` and what follows it belong to a stored evaluation.
+    `gates` is a mapping with rules. `project` and the fields after it belong to a stored
+    evaluation.
     """
 
     baseline: SideFields | None
@@ -111,17 +111,17 @@ class BatchRequest(RequestFields, ItemFields, total=False):
 
 
 def document(given: Mapping[str, Any]) -> Json:
-    """Give a request as the object of the contract.
+    """Return a request as its JSON object.
 
     Parameters
     ----------
     given
-        By name; what is None was not given.
+        Arguments by name; None means absent.
 
     Raises
     ------
     TypeError, ValueError
-        If a value is not what its name promises.
+        If a value does not fit its name.
     """
     content: Json = {}
     for name, value in given.items():
@@ -133,17 +133,17 @@ def document(given: Mapping[str, Any]) -> Json:
     }
     for name, found in brought.items():
         if found is not None and content.setdefault("labels", found) != found:
-            raise ValueError(f"`labels` are not the columns of `{name}`; leave them out")
+            raise ValueError(f"`labels` are not the columns of `{name}`; remove them")
     return content
 
 
 def body(**given: object) -> bytes:
-    """Give a request as the bytes that are sent.
+    """Return the bytes of a request.
 
     Raises
     ------
     TypeError, ValueError
-        As `document` and `encode` do.
+        The errors of `document` and `encode`.
     """
     return encode(document(given))
 
@@ -154,7 +154,7 @@ def encode(content: object) -> bytes:
     Raises
     ------
     TypeError
-        If something has no JSON.
+        If a value has no JSON form.
     """
     return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
 
@@ -164,7 +164,7 @@ def _same(value: object, _name: str) -> object:
 
 
 def _plain(value: object, name: str) -> object:
-    """Take a mapping or a model of Pydantic."""
+    """Convert a mapping or a model of Pydantic."""
     if isinstance(value, BaseModel):
         return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
     if isinstance(value, Mapping):

@@ -1,4 +1,4 @@
-"""Tables of frames, counted by the library that holds them."""
+"""Count confusion tables of data frames with the library that holds them."""
 
 from collections.abc import Sequence
 
@@ -14,25 +14,25 @@ def tallied(
 ) -> RequestFields:
     """Count the predictions of a frame, as evidence to evaluate here or by a service.
 
-    Its table is all that is needed where no items are to be paired: a frame of billions of items
-    becomes some kilobytes.
+    The table is enough unless items are compared in pairs: a frame of billions of items becomes
+    some kilobytes.
 
     Parameters
     ----------
     frame
-        Of pandas, Polars (a lazy one, too), Arrow, DuckDB, Dask or Spark, which counts where it
-        computes. Its columns are `y_true` and `y_pred`, optionally `sample_weight` and
-        `y_pred_baseline`, which becomes the baseline; without `y_pred`, columns
-        `score:<label>`, of which the highest is predicted. Others are not read.
+        A frame of pandas, Polars (also lazy), Arrow, DuckDB, Dask or Spark, counted by that
+        library. Its columns are `y_true` and `y_pred`, optionally `sample_weight` and
+        `y_pred_baseline`, which becomes the baseline; without `y_pred`, columns `score:<label>`, of
+        which the highest is predicted. Other columns are not read.
     labels
-        The classes in their order; default: those of the scores, else those that occur.
+        The classes in their order; default: those of the scores, else all that occur.
     reject_below
         Items whose highest score is below it are unclassified.
 
     Raises
     ------
     ValueError
-        If there are no such columns, or what they hold cannot be counted.
+        If columns are missing or their values cannot be counted.
 
     Examples
     --------

@@ -17,7 +17,7 @@ class Values(Mapping[str, "Value"]):
         return self._values[key]
 
     def __getattr__(self, key: str) -> "Value":
-        # Copying and unpickling ask for attributes before there are any values.
+        # Copying and unpickling read attributes before the values exist.
         if not key.startswith("_") and key in self._values:
             return self._values[key]
         raise AttributeError(f"This report has no index {key!r}")
@@ -43,7 +43,7 @@ class ClassValues(Values):
     values
         By key.
     support, predicted, correct
-        Items of the class, predictions of it, and how many are both.
+        Items of the class, predictions of it, and correct predictions.
     """
 
     def __init__(

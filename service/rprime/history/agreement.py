@@ -1,4 +1,4 @@
-"""From the bytes of a request for the agreement between indices to its answer."""
+"""Answer requests for the agreement between indices."""
 
 import math
 from collections.abc import Callable, Iterator, Mapping
@@ -25,11 +25,11 @@ from rprime.schemas.studies import AgreementRequest
 from rprime.settings import Limits
 
 MOST_VALUES = 40_000
-"""All indices together."""
+"""Most values of a request, over all indices."""
 MOST_NAMED = 20
-"""Pairs of models that are named where two indices disagree."""
+"""Most pairs of models in an answer on which two indices disagree."""
 WHOLE = "overall"
-"""Name of the boxes that are of no class."""
+"""Name of the boxes of overall values."""
 
 Json = dict[str, Any]
 
@@ -41,13 +41,13 @@ class Models:
     Parameters
     ----------
     names
-        Of the indices.
+        The names of the indices.
     values
-        Shape (index, model); NaN where a value does not exist.
+        Shape (index, model); NaN for undefined values.
     per_class
-        By class, for the boxes alone: arrays of shape (model,) by index.
+        By class, only for the boxes: arrays of shape (model,) by index.
     described
-        What there is to say about the models themselves.
+        JSON members that describe the models.
     """
 
     names: list[str]
@@ -59,21 +59,21 @@ class Models:
 def agreement_document(
     body: bytes, limits: Limits, stored: Callable[[Document], Models] | None = None
 ) -> bytes:
-    """Say how far indices agree over models, posted or stored ones.
+    """Compute how far indices agree over posted or stored models.
 
     Parameters
     ----------
     body
         JSON, UTF-8.
     limits
-        What a request may cost.
+        The limits of a request.
     stored
-        Reads the models that a request names; None: there is no history.
+        Reads the models that a request names; None without a store.
 
     Raises
     ------
     Problem
-        400 or 422; 409 where there is no history.
+        400 or 422; 409 without a store.
     """
     document = opened(body, limits)
     models = _stored(document, stored) if "project" in document.rest else _posted(document)
@@ -86,7 +86,8 @@ def agreement_document(
             "pairs": [_pair(found, names) for found in agreements(values)],
             "boxes": {label: _boxes(by_index) for label, by_index in boxes.items()},
             "disagreements": [
-                _opposed(found, names) for found in disagreements(values, directions, MOST_NAMED)
+                _disagreement(found, names)
+                for found in disagreements(values, directions, MOST_NAMED)
             ],
         }
     )
@@ -103,24 +104,26 @@ def _posted(document: Document) -> Models:
 
 
 def _uneven(asked: AgreementRequest) -> Iterator[Violation]:
-    """Find lists that are not of the same models."""
+    """Find lists of different lengths."""
     models = len(next(iter(asked.values.values())))
     if models * len(asked.values) > MOST_VALUES:
-        yield Violation("/values", "too_much", f"There are at most {MOST_VALUES:,} values in all.")
+        yield Violation(
+            "/values", "too_much", f"At most {MOST_VALUES:,} values are allowed in all."
+        )
     if WHOLE in asked.per_class:
-        detail = f"`{WHOLE}` is what the boxes of `values` are called; rename the class."
+        detail = f"`{WHOLE}` is the name of the boxes of `values`; rename the class."
         yield Violation("/per_class", "reserved_name", detail)
     lists = [("/values", by_index) for by_index in (asked.values,)]
     lists += [("/per_class", by_index) for by_index in asked.per_class.values()]
     for place, by_index in lists:
         if any(len(numbers) != models for numbers in by_index.values()):
-            detail = f"Every list has a value for each of the {models} models, or null."
+            detail = f"Every list needs a value or null for each of the {models} models."
             yield Violation(place, "length", detail)
 
 
 def _stored(document: Document, stored: Callable[[Document], Models] | None) -> Models:
     if not document.rest.keys().isdisjoint({"values", "per_class"}):
-        detail = "Values are posted, or taken from a project, not both."
+        detail = "Send either `values` or a `project`, not both."
         refuse([Violation("", "several_kinds", detail)])
     if stored is None:
         raise Problem("no_store")
@@ -139,7 +142,7 @@ def _pair(found: Agreement, names: list[str]) -> Json:
     }
 
 
-def _opposed(found: Disagreement, names: list[str]) -> Json:
+def _disagreement(found: Disagreement, names: list[str]) -> Json:
     return {
         "a": names[found.a],
         "b": names[found.b],

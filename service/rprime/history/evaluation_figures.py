@@ -1,4 +1,4 @@
-"""Figures of what is stored: from its tables to an image."""
+"""Draw figures of stored evaluations."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,12 +13,12 @@ from rprime.store import Store, StoredEvaluation
 
 
 def drawn(draw: Callable[[], bytes]) -> bytes:
-    """Draw, and turn what prevents it into a problem.
+    """Draw, and turn the errors of drawing into problems.
 
     Raises
     ------
     Problem
-        501 without matplotlib, 422 for more than a figure can show.
+        501 without matplotlib, 422 if the data do not fit a figure.
     """
     try:
         return draw()
@@ -31,7 +31,7 @@ def drawn(draw: Callable[[], bytes]) -> bytes:
 def figure_of(
     name: str, stored: StoredEvaluation, store: Store, indices: tuple[str, ...], canvas: Canvas
 ) -> bytes:
-    """Draw a figure of a stored evaluation; no indices: the usual ones. It blocks.
+    """Draw a figure of a stored evaluation; no indices means the default ones. Blocks.
 
     Raises
     ------
@@ -42,32 +42,32 @@ def figure_of(
         class_index(key)
     compared = stored.comparison not in {None, NOTHING}
     shown = indices or default_indices(name, compared=compared)
-    # What a report shows besides does not matter here.
+    # Listing options do not matter here.
     subject = replace(stored_report(stored, store, 0), indices=shown).subject
     return drawn(lambda: FIGURES[name](subject, canvas))
 
 
 def class_index(key: str) -> Index:
-    """Look up an index that the table of a class has a value for.
+    """Look up a per-class index that a stored table can have.
 
     Raises
     ------
     Problem
-        422 if there is none.
+        422 if the index is unknown or cannot be computed.
     """
     entry = find("class", key)
     if entry is None:
         detail = _OVERALL if find("overall", key) else _UNKNOWN
         raise refusal("/query/index", "unknown_index", detail)
     if entry.scored:
-        raise refusal("/query/index", "no_scores", "It reads scores, which are not stored.")
+        raise refusal("/query/index", "no_scores", "The index reads scores, which are not stored.")
     return entry
 
 
 _UNKNOWN = "The catalog has no such index; GET /v1/indices lists them."
-_OVERALL = "It is an overall index; this figure shows classes."
+_OVERALL = "The index is overall; this figure shows classes."
 
 
 def refusal(pointer: str, code: str, detail: str) -> Problem:
-    """Give the problem of a parameter."""
+    """Return the problem of a parameter."""
     return Problem("invalid_request", errors=[Violation(pointer, code, detail)])

@@ -1,4 +1,4 @@
-"""The leaderboard: versions in tiers, where one tier is what the evidence cannot tell apart."""
+"""Leaderboard: versions in tiers, where tests find no difference to the best of a tier."""
 
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -18,7 +18,7 @@ from rprime.problems.problem import Problem, Violation
 from rprime.store import Filters, Store
 
 LEVEL = 0.05
-"""One-sided, Holm-adjusted over the versions that are held against the best of a tier."""
+"""One-sided, Holm-adjusted over the versions compared with the best of a tier."""
 MOST_MEASURED = 10_000
 
 Json = dict[str, Any]
@@ -26,14 +26,14 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True)
 class RankedComparisons:
-    """What versions are ordered by, and which ones.
+    """The index that orders versions, and the filters that select them.
 
     Parameters
     ----------
     test_set
-        Its id or fingerprint; None: that of the newest evaluation.
+        Its id or fingerprint; None means that of the newest evaluation.
     limit
-        The best so many versions.
+        Most versions, from the best.
     """
 
     measured: Measured
@@ -44,7 +44,7 @@ class RankedComparisons:
 
 
 def leaderboard_document(store: Store, project: str, contest: RankedComparisons) -> bytes:
-    """Give the tiers as the JSON document of the contract. It reads.
+    """Return the tiers as JSON. Reads the store.
 
     Raises
     ------
@@ -53,7 +53,7 @@ def leaderboard_document(store: Store, project: str, contest: RankedComparisons)
     """
     measured = contest.measured
     if measured.index.higher_is_better is None:
-        detail = "Neither direction of it is better, so versions cannot be ordered by it."
+        detail = "The index has no better direction, so it cannot order versions."
         violation = Violation("/query/index", "not_ordered", detail)
         raise Problem("invalid_request", errors=[violation])
     filters = _filters(store, project, contest)
@@ -77,7 +77,7 @@ def leaderboard_document(store: Store, project: str, contest: RankedComparisons)
 
 
 def _filters(store: Store, project: str, contest: RankedComparisons) -> Filters:
-    """Narrow to one test set: values on different ones say nothing about versions."""
+    """Select one test set, since values on different test sets are not comparable."""
     names: Json = {"model": contest.model, "branch": contest.branch}
     if contest.test_set is not None:
         by_id = Filters(test_set=contest.test_set, **names)
@@ -91,7 +91,7 @@ def _filters(store: Store, project: str, contest: RankedComparisons) -> Filters:
 
 
 def _name(point: Point) -> tuple[str | None, str]:
-    """Give what stands once in the list: a version of a model; what has none, for itself."""
+    """Return the key of an entry: model and version, or the id without a version."""
     return point.model, point.version or f"\n{point.evaluation}"
 
 
@@ -111,14 +111,14 @@ def _version(point: Point) -> Json:
 
 @dataclass(eq=False)
 class TierRanking:
-    """Versions, and the tests between the best of each tier and those that remain.
+    """Ranks versions by tests between the best of each tier and the remaining ones.
 
     Parameters
     ----------
     points
         The newest evaluation of each version.
     unranked
-        Those without a place, with the reason.
+        Versions without a place, with the reason.
     """
 
     store: Store
@@ -129,7 +129,7 @@ class TierRanking:
     sides: dict[str, Side] = field(default_factory=dict)
 
     def tiers(self) -> list[tuple[list[Point], str]]:
-        """Give the tiers, best first, each with the reason for it."""
+        """Return the tiers, best first, each with the reason for it."""
         found: list[tuple[list[Point], str]] = []
         remaining = self.contenders
         while remaining:
@@ -139,7 +139,7 @@ class TierRanking:
 
     @cached_property
     def contenders(self) -> list[Point]:
-        """The best versions, best first."""
+        """The versions with a value, best first."""
         known: list[tuple[float, Point]] = []
         sign = -1.0 if self.measured.index.higher_is_better else 1.0
         for point in self.points:
@@ -154,9 +154,9 @@ class TierRanking:
         self.unranked.append({**names, "reason": reason})
 
     def _next(self, remaining: list[Point]) -> tuple[list[Point], list[Point], str]:
-        """Take the best of what remains and all that cannot be told apart from it."""
+        """Split off the next tier: the best remaining version and all not shown to be worse."""
         best, *others = remaining
-        held = [(other, self._held_against(best, other)) for other in others]
+        held = [(other, self._compared(best, other)) for other in others]
         for other, comparison in held:
             if comparison.comparability == "different":
                 self._leave_out(other, "different_test_sets")
@@ -168,7 +168,7 @@ class TierRanking:
         worse = [other for (other, _), is_worse in zip(held, apart, strict=True) if is_worse]
         return [best, *together], worse, _why(best, [c for _, c in held], adjusted, apart)
 
-    def _held_against(self, best: Point, other: Point) -> Comparison:
+    def _compared(self, best: Point, other: Point) -> Comparison:
         options = Options(indices=(self.measured.index.key,))
         return compare(self._side(best), self._side(other), options, attributed=())
 
@@ -179,7 +179,7 @@ class TierRanking:
         return self.sides[point.evaluation]
 
     def _p(self, comparison: Comparison) -> float:
-        """Smallest level at which the best is shown to be better; NaN without a test."""
+        """Return the p-value that the best is better; NaN without a test."""
         key, label = self.measured.index.key, self.measured.label
         if label is None:
             found = comparison.of_overall(key)[np.newaxis]
@@ -193,18 +193,18 @@ class TierRanking:
 
 
 def _why(best: Point, held: list[Comparison], adjusted: Array, apart: Array) -> str:
-    """Say what the tier rests on."""
+    """Explain a tier by its tests."""
     if not held:
-        return "Nothing remains to be told apart."
+        return "No other version remains."
     name = best.version or best.evaluation
     how = " and ".join(sorted({comparison.pairing or "untested" for comparison in held}))
     tests = f"{how} tests, one-sided at {LEVEL:g}, Holm-adjusted"
     tied, worse = adjusted[~apart], adjusted[apart]
-    said = []
+    parts = []
     if tied.size:
         closest = np.nanmin(tied) if np.isfinite(tied).any() else None
         number = "no test exists" if closest is None else f"smallest p {closest:.3g}"
-        said.append(f"{tied.size} not told apart from {name} ({number})")
+        parts.append(f"{tied.size} without a clear difference to {name} ({number})")
     if worse.size:
-        said.append(f"{worse.size} shown to be worse than {name} (largest p {worse.max():.3g})")
-    return f"{'; '.join(said)}: {tests}."
+        parts.append(f"{worse.size} shown to be worse than {name} (largest p {worse.max():.3g})")
+    return f"{'; '.join(parts)}: {tests}."

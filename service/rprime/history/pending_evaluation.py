@@ -1,4 +1,4 @@
-"""What a request to keep an evaluation takes from the history, and what it adds to it."""
+"""Prepare an evaluation for the store: its baseline, its look and its record."""
 
 import hashlib
 from collections.abc import Mapping
@@ -21,14 +21,14 @@ from rprime.store import BaselineQuery, KeptItems, NewEvaluation, Store, StoredE
 SCORES_NOT_KEPT = Warning(
     "scores_not_kept",
     "",
-    "Scores are not kept, only the table is. What reads them stands in the first answer and in "
-    "its verdict, but in no later report, trend, leaderboard or comparison.",
+    "Only the table is stored, not the scores. Indices of scores are in the first answer and its "
+    "verdict, but in no later report, trend, leaderboard or comparison.",
     "docs/operations.md#what-the-store-keeps",
 )
 
 
 def needs_store(evaluation_request: EvaluationRequest) -> bool:
-    """Whether `with_stored_baseline` has to read anything."""
+    """Whether `with_stored_baseline` must read the store."""
     assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
     if assessment is None or store_request is None:
         return False
@@ -36,7 +36,7 @@ def needs_store(evaluation_request: EvaluationRequest) -> bool:
 
 
 def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) -> EvaluationRequest:
-    """Look up the baseline and count the looks, as far as they are asked for. It blocks."""
+    """Look up the baseline and count the looks, if the request needs them. Blocks."""
     assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
     if assessment is None or store_request is None:
         return evaluation_request
@@ -51,7 +51,7 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
 
 
 def at_look(evaluation_request: EvaluationRequest, look: int) -> EvaluationRequest:
-    """Give the same request as another look at its test set."""
+    """Return the request with another number of its look."""
     assessment = evaluation_request.assessment
     return (
         evaluation_request
@@ -67,7 +67,7 @@ def _counts(assessment: Assessment) -> bool:
 def with_baseline(
     assessment: Assessment, store: Store, project: str, query: BaselineQuery
 ) -> Assessment:
-    """Give a candidate the stored baseline that a request names, or say why there is none."""
+    """Add the stored baseline that a request names, or the reason why there is none."""
     found = store.baseline(project, query)
     if found.evaluation is None:
         return replace(assessment, missing=found.why)
@@ -83,14 +83,14 @@ def with_baseline(
 
 
 def side_of_stored(stored: StoredEvaluation, store: Store, *, with_items: bool = True) -> Side:
-    """Give a stored evaluation as a side of a comparison.
+    """Return a stored evaluation as a side of a comparison.
 
     Parameters
     ----------
     stored, store
-        The evaluation and where it is.
+        The evaluation and its store.
     with_items
-        Whether its items are of use.
+        Whether to read its items.
     """
     items = store.items(stored.id) if with_items and stored.keeps_items else None
     return Side(
@@ -109,13 +109,13 @@ class PendingEvaluation:
     Parameters
     ----------
     evaluation_request
-        Its baseline and its look are `with_stored_baseline`.
+        The request after `with_stored_baseline`.
     store_request
-        Of the inquiry.
+        What the request stores beside the evidence.
     evaluation
-        Of its evidence.
+        The evaluation of its evidence.
     id
-        Under which it will be found.
+        Its id in the store.
     """
 
     evaluation_request: EvaluationRequest
@@ -125,7 +125,7 @@ class PendingEvaluation:
 
     @cached_property
     def record(self) -> NewEvaluation:
-        """What is stored of it."""
+        """The record for the store."""
         evaluation_request, given, assessment = (
             self.evaluation_request,
             self.store_request.given,
@@ -161,7 +161,7 @@ class PendingEvaluation:
         )
 
     def report(self, *, with_table: bool = False) -> bytes:
-        """Render it as it will be found."""
+        """Render the report, equal to a later one from the store."""
         return self.evaluation_request.report(
             self.evaluation, with_table=with_table, members=metadata_members(self.record)
         )
@@ -174,7 +174,7 @@ class PendingEvaluation:
 
     @property
     def _extras(self) -> bytes | None:
-        """What a report is made from, beside the evidence."""
+        """What a report needs beside the evidence."""
         assessment, items = (
             self.evaluation_request.assessment,
             self.evaluation_request.evidence.items,
@@ -190,7 +190,7 @@ class PendingEvaluation:
 
     @property
     def _submission(self) -> bytes:
-        """The digest by which a repetition is known: who, on what, held against what."""
+        """The digest that recognises a repetition: names, evidence, options and baseline."""
         given, assessment = self.store_request.given, self.evaluation_request.assessment
         baseline_side = assessment.baseline_side if assessment else None
         declared = given.test_set
@@ -207,7 +207,7 @@ class PendingEvaluation:
 
 
 def metadata_members(found: NewEvaluation | StoredEvaluation) -> dict[str, bytes]:
-    """Give what the report on a stored evaluation has beside its values, as JSON by name."""
+    """Return the metadata members of a stored report, as JSON by name."""
     members: dict[str, Any] = {
         "id": found.id,
         "created_at": ids.created_at(found.id),
@@ -225,7 +225,7 @@ def metadata_members(found: NewEvaluation | StoredEvaluation) -> dict[str, bytes
 
 
 def links_of(identifier: str, *, judged: bool) -> Mapping[str, str]:
-    """Give the paths of what there is of an evaluation."""
+    """Return the paths of the resources of an evaluation."""
     place = f"/v1/evaluations/{identifier}"
     reports = {entry.name: f"{place}/report.{entry.suffix}" for entry in FORMATS}
     verdict = {"verdict": f"{place}/verdict"} if judged else {}

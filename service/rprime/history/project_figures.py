@@ -1,4 +1,4 @@
-"""Figures of a history: one or a few indices over the evaluations of a project."""
+"""Draw figures of the evaluations of a project over time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -29,11 +29,11 @@ class HistoryFigure:
     name
         `trend`, `lines` or `boxes`.
     indices
-        Their keys.
+        The keys of the indices.
     label
-        Of the class whose trend it is; None: overall indices.
+        The class of the trend; None means overall indices.
     newest
-        At most so many evaluations.
+        Most evaluations, from the newest.
     """
 
     name: str
@@ -44,7 +44,7 @@ class HistoryFigure:
     newest: int
 
     def draw(self, store: Store, canvas: Canvas) -> bytes:
-        """Draw it. It blocks.
+        """Draw the figure. Blocks.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class HistoryFigure:
         return histories, self._about(store, steps)
 
     def _about(self, store: Store, steps: "_Steps") -> str:
-        """Say which evaluations these are."""
+        """Describe the evaluations."""
         given = (self.project, self.filters.model, self.filters.branch)
         shown = len(steps.found)
         number = plural(shown, "evaluation")
@@ -103,7 +103,7 @@ class HistoryFigure:
 
 
 class _Found(NamedTuple):
-    """What is known of a stored evaluation, beside its values."""
+    """The metadata of a stored evaluation."""
 
     id: str
     model: str | None
@@ -121,7 +121,7 @@ class _Steps:
 
     @property
     def named(self) -> tuple[FigureStep, ...]:
-        """How they are called: by version or else by time, with the model where it varies."""
+        """The names of the steps: version or time, with the model if there are several."""
         return tuple(FigureStep(self._name(one), one.verdict) for one in self.found)
 
     def _name(self, one: _Found) -> str:
@@ -138,7 +138,7 @@ def _of_stack(stack: Stack) -> Iterable[_Found]:
 
 
 def _course(index: Index, model: str | None, found: Sequence[Point], steps: _Steps) -> Course:
-    """Give the course of an index for one model."""
+    """Return the line of an index for one model."""
     own = [point for point in found if point.model == model]
     ends = [point.interval or (None, None) for point in own]
     numbers = [[point.value for point in own], *([pair[i] for pair in ends] for i in (0, 1))]

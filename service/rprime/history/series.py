@@ -1,4 +1,4 @@
-"""Series: one index over a history, computed from its tables as one stack."""
+"""Compute one index over the evaluations of a project, their tables as one stack."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -24,11 +24,11 @@ from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store
 
 TOGETHER = 1000
-"""Tables at once: with more, the numbers leave the cache of the processor."""
+"""Cells per part: larger parts leave the cache of the processor."""
 
 
 GROUPED = "items_in_groups"
-"""Reason why there is no interval."""
+"""Reason for a missing interval."""
 
 
 class Point(NamedTuple):
@@ -37,9 +37,9 @@ class Point(NamedTuple):
     Parameters
     ----------
     value, interval
-        None where there is none.
+        None if undefined.
     reason
-        Why there is no value, or no interval; empty where there are both.
+        Why the value or the interval is missing; empty if both exist.
     """
 
     evaluation: str
@@ -53,7 +53,7 @@ class Point(NamedTuple):
 
 
 Columns = tuple[Sequence[Any], ...]
-"""The fields of `Point`, each for a whole series: many small objects cost more than numbers."""
+"""The fields of `Point` as columns of a series, which is faster than many small objects."""
 NOTHING: Columns = ((),) * len(Point._fields)
 
 
@@ -66,7 +66,7 @@ class Measured:
 
     @classmethod
     def of(cls, key: str, label: str | None) -> "Measured":
-        """Look an index up.
+        """Look up an index.
 
         Raises
         ------
@@ -78,29 +78,29 @@ class Measured:
             other = find("class" if label is None else "overall", key)
             raise _refusal(_SCOPED[label is None] if other else _UNKNOWN)
         if entry.scored:
-            raise _refusal("It reads scores, which are not kept, so it has no series.")
+            raise _refusal("The index reads scores, which are not stored, so it has no series.")
         if entry.needs is not None:
-            raise _refusal("It needs an option of its own, so it has no series.")
+            raise _refusal("The index needs an option of the request, so it has no series.")
         return cls(entry, label)
 
     def points(self, store: Store, project: str, filters: Filters, newest: int) -> list[Point]:
-        """Measure a history, oldest first; evaluations without the class are left out. It reads."""
+        """Compute the points, oldest first; skip evaluations without the class. Reads the store."""
         return list(map(Point, *self.columns(store, project, filters, newest)))
 
     def columns(self, store: Store, project: str, filters: Filters, newest: int) -> Columns:
-        """Measure a history as `points` does, each field of the points as a column. It reads."""
+        """Compute the points as columns, one for each field. Reads the store."""
         stacks = store.tables(project, filters, newest=newest)
         known = self.label
         parts = [self._of_stack(s) for s in stacks if known is None or known in s.labels]
         if len(parts) == 1:
             return parts[0]
         columns = tuple([*chain(*column)] for column in zip(*parts, strict=True))
-        # Each stack is in order, but they lie among one another.
+        # Each stack is in order, but the stacks overlap in time.
         rows = sorted(zip(*columns, strict=True), key=itemgetter(0))
         return tuple(map(list, zip(*rows, strict=True))) or NOTHING
 
     def refuse_unknown_class(self, store: Store, project: str, filters: Filters) -> None:
-        """Refuse a class that none of the evaluations has, where some fit. It reads.
+        """Refuse a class that none of the matching evaluations has. Reads the store.
 
         Raises
         ------
@@ -108,7 +108,7 @@ class Measured:
             404.
         """
         if self.label is not None and store.page(project, filters, limit=1).items:
-            raise Problem("not_found", "No evaluation that fits has the class in `class`.")
+            raise Problem("not_found", "No matching evaluation has the class in `class`.")
 
     def _of_stack(self, stack: Stack) -> Columns:
         column = None if self.label is None else stack.labels.index(self.label)
@@ -126,9 +126,9 @@ class Measured:
         return (*names, numbers, pairs, reasons)
 
     def _measure(self, table: ConfusionTable, column: int | None) -> tuple[Array, ...]:
-        """Give values, both ends of the intervals and codes of reasons, shape (n,) each."""
+        """Return values, both ends of the intervals and codes of reasons, shape (n,) each."""
         options = Options(indices=(self.index.key,))
-        selection = lean_selection(self.index.key)
+        selection = minimal_selection(self.index.key)
         values = compute(table, options, selection)
         known = intervals(values)
         if column is None:
@@ -144,20 +144,20 @@ class Measured:
 
 
 def _without(found: list[Any], missing: Array) -> list[Any]:
-    """Put None where something is missing."""
+    """Replace missing entries by None."""
     for place in np.flatnonzero(missing).tolist():
         found[place] = None
     return found
 
 
 def _grouped(stack: Stack) -> list[int]:
-    """Find items that came in groups: a table does not tell how wide their intervals are."""
+    """Find tables of grouped items, whose intervals cannot be computed from the table."""
     given = enumerate(stack.extras)
     return [i for i, extras in given if extras is not None and "grouped" in orjson.loads(extras)]
 
 
 def filters_of(query: Narrowed) -> Filters:
-    """Give filters as the store takes them."""
+    """Return the filters of a query for the store."""
     return Filters(**query.model_dump(include=set(Narrowed.model_fields)))
 
 
@@ -178,8 +178,8 @@ def parts_of(table: ConfusionTable) -> Iterator[ConfusionTable]:
 
 
 @lru_cache(maxsize=256)
-def lean_selection(key: str) -> Selection:
-    """Select one index without what only the warnings of a report read."""
+def minimal_selection(key: str) -> Selection:
+    """Select one index without those that only the warnings of a report read."""
     selection = select(Options(indices=(key,)))
     last = len(selection.computed) - 1
     needed = {other for entry in selection.overall for other in entry.of}
@@ -196,8 +196,8 @@ def lean_selection(key: str) -> Selection:
 
 _UNKNOWN = "The catalog has no such index; GET /v1/indices lists them."
 _SCOPED = {
-    True: "It is an index of classes: name a `class`, or take its macro average.",
-    False: "It is an overall index: leave `class` out.",
+    True: "The index is per class: name a `class`, or take its macro average.",
+    False: "The index is overall: remove `class`.",
 }
 
 

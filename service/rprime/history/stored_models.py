@@ -1,4 +1,4 @@
-"""Stored models: what a study takes from a history, computed from its tables."""
+"""The models of a study, computed from the stored tables of a project."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,18 +17,18 @@ from rprime.schemas.studies import StoredAgreementRequest
 from rprime.store import Stack, ids
 
 MOST_BOXED = 2_000_000
-"""Values of classes, all indices together."""
+"""Most values of classes, over all indices."""
 
 Json = dict[str, Any]
 
 
 def stored_models(document: Document, visible_history: VisibleHistory) -> Models:
-    """Compute the values of the evaluations that a request for their agreement names. It reads.
+    """Compute the values of the evaluations that a request names. Reads the store.
 
     Raises
     ------
     Problem
-        422; 404 if the project is not the caller's; 409 where there is no history.
+        422; 404 if the caller may not see the project; 409 without a store.
     """
     asked = validated(StoredAgreementRequest, document)
     refuse(_unstored(asked))
@@ -39,7 +39,7 @@ def stored_models(document: Document, visible_history: VisibleHistory) -> Models
     if sum(len(stack.ids) for stack in stacks) < 2:  # noqa: PLR2004 (a pair)
         if not store.page(asked.project, limit=1).items:
             raise Problem("not_found")
-        detail = "Fewer than two evaluations fit, and agreement takes two: widen the filters."
+        detail = "Fewer than two evaluations match, and agreement needs two: widen the filters."
         refuse([Violation("", "too_few", detail)])
     selection = select(Options(indices=tuple(asked.indices)))
     refuse(_unfit(selection, stacks))
@@ -51,31 +51,31 @@ def _unstored(asked: StoredAgreementRequest) -> Iterator[Violation]:
     for i, key in enumerate(asked.indices):
         entry = find("overall", key) or find("class", key)
         if entry is not None and entry.scored:
-            detail = "It reads scores, which are not stored; post its numbers as `values`."
+            detail = "The index reads scores, which are not stored; post its numbers as `values`."
             yield Violation(pointer("indices", i), "needs_scores", detail)
         elif entry is not None and entry.needs is not None:
-            detail = f"It needs the option `{entry.needs}`, which a study does not take."
+            detail = f"The index needs the option `{entry.needs}`, which a study does not take."
             yield Violation(pointer("indices", i), "option_missing", detail)
 
 
 def _unfit(selection: Selection, stacks: list[Stack]) -> Iterator[Violation]:
-    """Find what the evaluations that fit leave no room for."""
+    """Find conflicts of names and sizes with the matching evaluations."""
     models = sum(len(stack.ids) for stack in stacks)
     classes = len({label for stack in stacks for label in stack.labels})
     whole, boxed = len(selection.overall) * models, selection.reported * models * classes
     if selection.reported and any(WHOLE in stack.labels for stack in stacks):
         detail = (
-            f"A class is called `{WHOLE}`, as the boxes of the whole are: ask only for indices "
+            f"A class is named `{WHOLE}`, like the boxes of overall values: ask only for indices "
             "that classes do not have."
         )
         yield Violation("/indices", "reserved_name", detail)
     if whole > MOST_VALUES or boxed > MOST_BOXED:
-        detail = "It would take too long: ask for fewer `indices`, or lower `limit`."
+        detail = "This would take too long: ask for fewer `indices`, or lower `limit`."
         yield Violation("", "too_much", detail)
 
 
 def _models(found: StoredValues) -> Models:
-    """Give stored evaluations as a study takes them, oldest first."""
+    """Return stored evaluations as the models of a study, oldest first."""
     named = {
         identifier: (model, version)
         for stack in found.stacks

@@ -1,4 +1,4 @@
-"""Stored values: indices over a history, overall and of its classes, computed from its tables."""
+"""Compute overall and per-class indices over the stored tables of a project."""
 
 from collections.abc import Iterable, Sequence
 
@@ -14,7 +14,7 @@ from rprime.problems.problem import Problem, Violation
 from rprime.store import Filters, Stack, Store
 
 MOST_VALUES = 2_000_000
-"""Of all classes and evaluations together, for each index."""
+"""Most values over all classes and evaluations, for each index."""
 
 
 class StoredValues:
@@ -23,18 +23,18 @@ class StoredValues:
     Parameters
     ----------
     stacks
-        The evaluations, without order.
+        The evaluations, in any order.
     selection
-        What is computed of them.
+        The indices to compute.
 
     Attributes
     ----------
     labels
-        Every class that occurs, those of the newest evaluation first.
+        All classes, those of the newest evaluation first.
     overall
-        Shape (overall, evaluation) by `ids`; NaN where there is nothing.
+        Shape (overall, evaluation) by `ids`; NaN for undefined values.
     per_class
-        Shape (reported, evaluation, class); NaN where there is nothing.
+        Shape (reported, evaluation, class); NaN for undefined values.
     """
 
     def __init__(self, stacks: Sequence[Stack], selection: Selection) -> None:
@@ -53,7 +53,7 @@ class StoredValues:
             self._place(stack, rows, columns)
 
     def of_classes(self, index: Index) -> Array:
-        """Give one index of the classes, shape (evaluation, class)."""
+        """Return one index of the classes, shape (evaluation, class)."""
         found: Array = self.per_class[self.selection.place[index.key]]
         return found
 
@@ -70,7 +70,7 @@ class StoredValues:
 def values_of_classes(
     store: Store, project: str, filters: Filters, *, newest: int, indices: Sequence[Index]
 ) -> StoredValues:
-    """Compute per-class indices over the newest evaluations of a project. It reads.
+    """Compute per-class indices over the newest evaluations of a project. Reads the store.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def values_of_classes(
     """
     stacks = list(store.tables(project, filters, newest=newest))
     if sum(len(stack.ids) for stack in stacks) * len(_labels(stacks)) > MOST_VALUES:
-        detail = "There are too many classes for so many evaluations: give a smaller `limit`."
+        detail = "Too many classes for so many evaluations: lower `limit`."
         raise Problem("invalid_request", errors=[Violation("/query/limit", "too_much", detail)])
     return StoredValues(stacks, select(Options(indices=tuple(index.key for index in indices))))
 

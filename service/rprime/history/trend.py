@@ -12,12 +12,12 @@ from rprime.store import Filters, Store, ids
 def trend_document(
     store: Store, project: str, measured: Measured, filters: Filters, newest: int
 ) -> bytes:
-    """Give the series as the JSON document of the contract. It reads.
+    """Return the series as JSON. Reads the store.
 
     Raises
     ------
     Problem
-        404 if none of the evaluations has the class.
+        404 if no evaluation has the class.
     """
     columns = measured.columns(store, project, filters, newest)
     if not columns[0]:

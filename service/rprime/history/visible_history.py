@@ -1,4 +1,4 @@
-"""Archive: the history, as far as the caller of a comparison may see it."""
+"""The stored evaluations that a caller may see."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from rprime.store import BaselineQuery, EvaluationMissingError, Store, StoredEva
 
 @dataclass(frozen=True)
 class VisibleHistory:
-    """The history of a caller. Its methods block.
+    """The stored evaluations of the projects that a caller may see. Its methods block.
 
     Parameters
     ----------
     open
-        Gives the store, or raises the problem that there is none.
+        Returns the store, or raises a problem without one.
     may_use
         Whether the caller may see a project.
     """
@@ -25,7 +25,7 @@ class VisibleHistory:
     may_use: Callable[[str], bool]
 
     def find(self, identifier: str) -> StoredEvaluation | None:
-        """Read an evaluation; None where there is none for the caller."""
+        """Read an evaluation; None if the caller may not see it."""
         store = self.open()
         try:
             stored = store.get(identifier) if is_id(identifier) else None
@@ -34,11 +34,11 @@ class VisibleHistory:
         return stored if stored is not None and self.may_use(stored.project) else None
 
     def side(self, stored: StoredEvaluation) -> Side:
-        """Give an evaluation as a side of a comparison."""
+        """Return an evaluation as a side of a comparison."""
         return side_of_stored(stored, self.open())
 
     def with_baseline(
         self, assessment: Assessment, project: str, query: BaselineQuery
     ) -> Assessment:
-        """Give a candidate the baseline that is named in a project, or say why there is none."""
+        """Add the baseline that a project names, or the reason why there is none."""
         return with_baseline(assessment, self.open(), project, query)

@@ -1,4 +1,4 @@
-"""Problems as responses, in place of every error of the framework."""
+"""Exception handlers: render problems, and turn errors of the framework into problems."""
 
 from collections.abc import Callable, Coroutine, Mapping
 from http import HTTPStatus
@@ -14,7 +14,7 @@ from starlette.routing import Match
 
 from rprime.problems.problem import MEDIA_TYPE, Problem, blank, from_errors
 
-# The kind that stands for a status which the framework raised.
+# The kind of problem for each status that the framework raises.
 _BY_STATUS = {400: "bad_request", 404: "not_found", 405: "method_not_allowed"}
 _METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
@@ -25,19 +25,19 @@ def respond(problem: Problem, request_id: str | None = None) -> Response:
 
 
 def stopping() -> Problem:
-    """Give the problem of who comes while the service stops."""
+    """Return the problem of a request while the service stops."""
     return Problem("stopping", headers={"Retry-After": "1"})
 
 
 async def on_problem(request: Request, exc: Problem) -> Response:
-    """Answer with the `Problem` that was raised."""
+    """Render the raised `Problem`."""
     return respond(exc, request_id_of(request))
 
 
 async def on_validation_error(
     request: Request, exc: RequestValidationError | ValidationError
 ) -> Response:
-    """Answer with what Pydantic found wrong in the request."""
+    """Render the validation errors of Pydantic as a problem."""
     found = (
         exc.errors()
         if isinstance(exc, RequestValidationError)
@@ -47,7 +47,7 @@ async def on_validation_error(
 
 
 async def on_http_exception(request: Request, exc: HTTPException) -> Response:
-    """Answer with a problem in place of the framework's own errors, 404 and 405 included."""
+    """Render HTTP errors of the framework, 404 and 405 included, as problems."""
     if exc.status_code not in _BY_STATUS:
         return _response(blank(exc.status_code, request_id_of(request)), exc.headers)
     headers = dict(exc.headers or {})
@@ -68,13 +68,13 @@ HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, An
 
 
 def allowed_methods(request: Request) -> str:
-    """List the methods that the path of a request answers to, as Allow wants them."""
+    """List the methods of the path of a request, for the header Allow."""
     allowed = {method for method in _METHODS if _has_route(request, method)}
     return ", ".join(sorted(allowed | ({"HEAD"} if "GET" in allowed else set())))
 
 
 def request_id_of(request: Request) -> str | None:
-    """Give the id under which the log speaks of a request."""
+    """Return the id of a request in the log."""
     return getattr(request.state, "request_id", None)
 
 

@@ -1,4 +1,4 @@
-"""Problems of RFC 9457: an error that is raised anywhere, and the document that tells it."""
+"""Problems of RFC 9457: the exception, and its document."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -14,16 +14,16 @@ MEDIA_TYPE = "application/problem+json"
 MOST_VIOLATIONS = 20
 LONGEST_SEGMENT = 64
 
-# In place of messages of Pydantic that would repeat what the client sent, or mend nothing.
+# Replaces messages of Pydantic that would repeat the input or do not help.
 _SILENT = {
     "union_tag_invalid": "The tag is none of the expected ones",
-    "extra_forbidden": "It is not known here: mend its name or leave it out; /docs has the names",
+    "extra_forbidden": "The name is not known: correct or remove it; /docs lists the names",
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Violation:
-    """One place of a request that breaks a rule; ``detail`` never repeats the input."""
+    """A rule that the request breaks, and where; ``detail`` never repeats the input."""
 
     pointer: Annotated[
         str,
@@ -37,17 +37,17 @@ class Violation:
 
 
 class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
-    """An answer that is an error, to be raised anywhere above the core.
+    """An error of the API as an exception, raised anywhere above the core.
 
     Parameters
     ----------
     code
-        A key of `KINDS`; it gives the status, the title and the type.
+        A key of `KINDS`, which has the status, the title and the type.
     detail
-        What is wrong this time, for people, without a word of what the client sent; default:
-        how many errors there are, or else the meaning of the kind.
+        What is wrong this time, for people, without repeating the input; default: the number of
+        errors, or the meaning of the kind.
     errors
-        The places that are wrong. Only the first 20 are sent.
+        The violations. Only the first 20 are sent.
     headers
         Further headers of the response, such as ``Retry-After``.
     """
@@ -67,7 +67,7 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
         super().__init__(f"{self.kind.status} {code}: {self.detail}")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Let it be sent from a process that found it."""
+        """Support pickling, to send it from a worker process."""
         return _again, (self.kind.code, self.detail, self.errors, self.headers)
 
     @property
@@ -76,7 +76,7 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
         return self.kind.status
 
     def document(self, request_id: str | None = None) -> dict[str, Any]:
-        """Give the members of the problem document, without those that are empty."""
+        """Return the members of the problem document, without empty ones."""
         return _document(
             type=self.kind.type,
             title=self.kind.title,
@@ -95,17 +95,17 @@ def _again(
 
 
 def pointer(*parts: str | int) -> str:
-    """Give the JSON pointer (RFC 6901) of a place, safe to send and of bounded length."""
+    """Return the JSON pointer (RFC 6901) of a place, safe to send and of bounded length."""
     return "".join(f"/{_segment(part)}" for part in parts)
 
 
 def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:
-    """Turn what Pydantic found wrong into a problem, without a word of the input.
+    """Turn errors of Pydantic into a problem, without repeating the input.
 
     Parameters
     ----------
     found
-        As `errors` of its exception gives it.
+        The result of `errors()` of its exception.
     """
     if any(error["type"] == "json_invalid" for error in found):
         return Problem("unreadable_body", "The body is not valid JSON.")
@@ -116,7 +116,7 @@ def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:
 
 
 def blank(status: int, request_id: str | None) -> dict[str, Any]:
-    """Give the problem document of a status that says all there is to say (RFC 9457, 4.2.1)."""
+    """Return a problem document of only a status, type about:blank (RFC 9457, 4.2.1)."""
     phrase = HTTPStatus(status).phrase
     return _document(
         type="about:blank",
@@ -129,7 +129,7 @@ def blank(status: int, request_id: str | None) -> dict[str, Any]:
 
 
 class ProblemDocument(BaseModel):
-    """An error, as RFC 9457 describes it."""
+    """An error in the form of RFC 9457."""
 
     model_config = ConfigDict(title="Problem")
 
@@ -141,7 +141,7 @@ class ProblemDocument(BaseModel):
     request_id: str = Field(description="The X-Request-Id of the response.")
     errors: list[Violation] = Field(
         default=[],
-        description="The places that are wrong, the first 20 of them; left out if there are none.",
+        description="The first 20 violations; absent if there are none.",
         max_length=MOST_VIOLATIONS,
     )
 
@@ -153,7 +153,7 @@ def responses(*codes: str) -> dict[int | str, dict[str, Any]]:
 
 
 def components() -> dict[str, Any]:
-    """Give the JSON schemas that `responses` refers to, for the OpenAPI document."""
+    """Return the JSON schemas that `responses` refers to, for the OpenAPI document."""
     schema = ProblemDocument.model_json_schema(ref_template="#/components/schemas/{model}")
     return {**schema.pop("$defs"), "Problem": schema}
 
@@ -186,8 +186,8 @@ def _document(**members: Any) -> dict[str, Any]:  # noqa: ANN401 - the members o
 
 
 def _count(found: int) -> str:
-    told = f"; the first {MOST_VIOLATIONS} are listed" if found > MOST_VIOLATIONS else ""
-    return f"{found} error{'s' if found > 1 else ''} in the request{told}."
+    listed = f"; the first {MOST_VIOLATIONS} are listed" if found > MOST_VIOLATIONS else ""
+    return f"{found} error{'s' if found > 1 else ''} in the request{listed}."
 
 
 def _violation(error: Mapping[str, Any]) -> Violation:
@@ -200,6 +200,6 @@ def _segment(part: str | int) -> str:
     text = str(part)
     if len(text) > LONGEST_SEGMENT:
         text = text[: LONGEST_SEGMENT - 1] + "…"
-    # A lone surrogate has no UTF-8, so it could not be sent.
+    # A lone surrogate has no UTF-8 form, so it cannot be sent.
     text = text.encode("utf-8", "replace").decode("utf-8")
     return text.replace("~", "~0").replace("/", "~1")

@@ -1,4 +1,4 @@
-"""Aliases of the history: names that point at an evaluation, changed by comparing first."""
+"""Aliases: names that point at a stored evaluation, changed under If-Match or If-None-Match."""
 
 from http import HTTPStatus
 from typing import Any
@@ -34,14 +34,14 @@ def _header(name: str, description: str) -> dict[str, Any]:
     }
 
 
-_MATCH = _header("If-Match", "The ETag of the alias as it is, or `*`: as long as it is there.")
-_NONE_MATCH = _header("If-None-Match", "`*`: as long as it is not there.")
+_MATCH = _header("If-Match", "The current ETag of the alias; `*` if any alias will do.")
+_NONE_MATCH = _header("If-None-Match", "`*`: only if the alias does not exist.")
 
 
 @router.get(
     "/v1/projects/{project}/aliases",
     summary="The aliases of a project",
-    description="By name.",
+    description="Sorted by name.",
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
@@ -50,7 +50,7 @@ _NONE_MATCH = _header("If-None-Match", "`*`: as long as it is not there.")
 )
 @requires("read")
 async def list_aliases(request: Request, project: str) -> Response:
-    """Answer with all aliases."""
+    """Return all aliases of the project."""
     found = await run_in_threadpool(get_store(request).aliases, project)
     if not found:
         await require_project(request, project)
@@ -61,7 +61,7 @@ async def list_aliases(request: Request, project: str) -> Response:
 @router.get(
     "/v1/projects/{project}/aliases/{alias}",
     summary="An alias",
-    description="What it points at; the header ETag is what a change has to name.",
+    description="The evaluation it points at. A change must send the header ETag in If-Match.",
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
@@ -74,7 +74,7 @@ async def list_aliases(request: Request, project: str) -> Response:
 )
 @requires("read")
 async def get_alias(request: Request, project: str, alias: str) -> Response:
-    """Answer with the alias."""
+    """Return the alias."""
     found = await run_in_threadpool(get_store(request).alias, project, alias)
     return _response(found)
 
@@ -82,8 +82,8 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
 @router.put(
     "/v1/projects/{project}/aliases/{alias}",
     summary="Point an alias at an evaluation",
-    description="The request says what it expects the alias to be, so that of two promotions at "
-    "the same time one is told that it came too late.",
+    description="The request says which state of the alias it expects, so that one of two "
+    "simultaneous promotions fails with 412.",
     response_class=Response,
     responses={
         **responses(
@@ -99,7 +99,7 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
             *PROBLEMS,
         ),
         200: {
-            "description": "It points there now.",
+            "description": "The alias points at the evaluation.",
             "headers": _ETAG,
             "content": json_content(schema_reference("AliasEntry")),
         },
@@ -122,7 +122,7 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
 )
 @requires("write")
 async def put_alias(request: Request, project: str, alias: str) -> Response:
-    """Point it there."""
+    """Point the alias at the evaluation in the body."""
     store = get_store(request)
     expectation = expected(request, required=True)
     target = await read_model(request, AliasTarget)
@@ -131,16 +131,16 @@ async def put_alias(request: Request, project: str, alias: str) -> Response:
 
 
 def point(store: Store, name: tuple[str, str], evaluation: str, expectation: Expected) -> AliasPut:
-    """Point an alias at an evaluation; `name`: of the project and in it. It blocks.
+    """Point an alias at an evaluation; `name` is the project and the alias. Blocks.
 
     Raises
     ------
     Problem
         422 if the project has no such evaluation.
     pydantic.ValidationError
-        If no alias can be called so.
+        If the name of the alias is invalid.
     AliasChangedError
-        If it is not what is expected.
+        If the alias is not as expected.
     """
     project, alias = name
     _NAME.validate_python(alias)
@@ -156,13 +156,13 @@ def point(store: Store, name: tuple[str, str], evaluation: str, expectation: Exp
     "/v1/projects/{project}/aliases/{alias}",
     status_code=HTTPStatus.NO_CONTENT,
     summary="Delete an alias",
-    description="The evaluation stays.",
+    description="The evaluation itself stays.",
     responses=responses("not_found", "precondition_failed", "store_full", *PROBLEMS),
     openapi_extra={"parameters": [_MATCH]},
 )
 @requires("write")
 async def delete_alias(request: Request, project: str, alias: str) -> None:
-    """Delete it."""
+    """Delete the alias."""
     expectation = expected(request, required=False)
     store = get_store(request)
     await run_in_threadpool(store.delete_alias, project, alias, expected=expectation)

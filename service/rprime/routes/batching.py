@@ -1,4 +1,4 @@
-"""Gathering: small requests that arrive together are evaluated as one stack."""
+"""Evaluate small requests that arrive together as one stack of tables."""
 
 import asyncio
 
@@ -9,27 +9,27 @@ from rprime.core.options import SCORE_OPTIONS, Options
 from rprime.core.table import ConfusionTable
 
 MOST_CLASSES = MOST_BY_DOTS
-"""Larger tables cost more in numbers than in calls, and a stack saves only calls. And up to here
-a table gets the same in a stack as alone, to the last digit."""
+"""A stack saves calls of numpy; in larger tables the arithmetic dominates. Up to this size the
+values in a stack equal those of a single table to the last digit."""
 MOST_TOGETHER = 64
-"""So that nobody waits for more than some milliseconds of others' requests."""
+"""Bounds the wait for other requests to a few milliseconds."""
 
 Key = tuple[object, ...]
 
 
 class RequestBatcher:
-    """Requests of one or two turns of the event loop, evaluated together.
+    """Evaluates the requests of one or two turns of the event loop together.
 
-    The cost of a small table is that of calling numpy, and a stack of tables takes hardly more
-    calls than one. Nothing waits for a timer: what has been received by the end of the next turn
-    is what is evaluated, so that a lone request is answered as soon as without.
+    Calls of numpy dominate the cost of a small table, and a stack takes hardly more calls than one
+    table. There is no timer: a stack has the requests received by the end of the next turn, so a
+    lone request is answered as fast as without batching.
     """
 
     def __init__(self) -> None:
         self.waiting: dict[Key, list[tuple[EvaluationRequest, asyncio.Future[Evaluation]]]] = {}
 
     async def evaluate(self, evaluation_request: EvaluationRequest) -> Evaluation:
-        """Evaluate an inquiry, with those that came at the same time."""
+        """Evaluate a request, together with those that arrive at the same time."""
         key = stack_key(evaluation_request)
         if key is None:
             return evaluation_request.evaluate()
@@ -38,18 +38,18 @@ class RequestBatcher:
         group = self.waiting.setdefault(key, [])
         group.append((evaluation_request, future))
         if len(group) == 1:
-            # One turn more: it lets in whose bytes have arrived while others were answered.
+            # One more turn admits requests whose bytes arrived while others were answered.
             loop.call_soon(loop.call_soon, self.answer, key)
         elif len(group) == MOST_TOGETHER:
             self.answer(key)
         return await future
 
     def answer(self, key: Key) -> None:
-        """Evaluate all that waits under a key."""
+        """Evaluate all waiting requests of a key."""
         group = self.waiting.pop(key, [])
         try:
             found = evaluate_together([evaluation_request for evaluation_request, _ in group])
-        except Exception as error:  # noqa: BLE001 (whatever it is, it is the answer to all)
+        except Exception as error:  # noqa: BLE001 (every request of the stack gets the error)
             for _, future in group:
                 if not future.done():
                     future.set_exception(error)
@@ -60,7 +60,7 @@ class RequestBatcher:
 
 
 def evaluate_together(evaluation_requests: list[EvaluationRequest]) -> list[Evaluation]:
-    """Evaluate inquiries of one key, as one stack where there are several."""
+    """Evaluate requests of one key, several of them as one stack."""
     if len(evaluation_requests) == 1:
         return [evaluation_requests[0].evaluate()]
     evidence = [evaluation_request.evidence for evaluation_request in evaluation_requests]
@@ -72,7 +72,7 @@ def evaluate_together(evaluation_requests: list[EvaluationRequest]) -> list[Eval
 
 
 def stack_key(evaluation_request: EvaluationRequest) -> Key | None:
-    """Give what the tables of one stack have in common; None where one stays alone."""
+    """Return what the tables of one stack share; None if a request cannot be stacked."""
     evidence, options = evaluation_request.evidence, evaluation_request.options
     table, items = evidence.table, evidence.items
     grouped = items is not None and items.groups is not None
@@ -95,5 +95,5 @@ OPTIONS = tuple(
 
 
 def has_matrix(options: Options) -> bool:
-    """Whether an option is a matrix, or a weighting that hardly anybody else asks for."""
+    """Whether an option is a matrix or a weighting, which requests rarely share."""
     return any(getattr(options, name) is not None for name in MATRICES)

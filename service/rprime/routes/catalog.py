@@ -1,4 +1,4 @@
-"""The catalog: what every index is."""
+"""The catalog of indices (metrics), with formula, range and source."""
 
 from functools import cache
 from typing import Any
@@ -19,7 +19,7 @@ _HEADERS = {"Cache-Control": "max-age=300"}
 
 
 def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    # Not an argument of the function: FastAPI would answer 422 where there is nothing, 404.
+    # Not an argument of the function: FastAPI would answer 422 to an unknown index, not 404.
     return {"name": name, "in": "path", "required": True, "schema": schema}
 
 
@@ -33,7 +33,7 @@ def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
 @requires("evaluate", "read")
 async def indices() -> Response:
     """List every index that a report can have: key, formula, range, best value, source."""
-    # The first time the properties of all indices are computed, which takes half a second.
+    # The first call computes the properties of all indices, which takes half a second.
     return Response(await run_in_threadpool(_catalog), media_type=JSON, headers=_HEADERS)
 
 

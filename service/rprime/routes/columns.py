@@ -7,11 +7,11 @@ from rprime.evidence import MEDIA_TYPES
 CONTENT: dict[str, Any] = {
     media: {"schema": {"type": "string", "format": "binary"}} for media in MEDIA_TYPES
 }
-"""The bodies, for the OpenAPI document."""
+"""Media types of column bodies, for the OpenAPI document."""
 PARAMETER: dict[str, Any] = {
     "name": "request",
     "in": "query",
-    "description": "Of a body of columns: every other member of the request, the JSON object that "
+    "description": "For column bodies: every other member of the request, as the JSON object that "
     "a JSON body would be without its items. Columns are `y_true`, `y_pred`, and optionally "
     "`y_pred_baseline` (the baseline, on the same items), `sample_weight`, `item_id` (items are "
     "compared in the order of their ids, whatever the order of the rows) and `group`; scores are "

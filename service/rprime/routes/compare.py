@@ -1,4 +1,4 @@
-"""Comparison of two sides, and the rehearsal of a gate."""
+"""Compare a candidate with a baseline, and rehearse a gate on unchanged models."""
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -29,9 +29,9 @@ _PROBLEMS = responses(
 @router.post(
     "/v1/compare",
     summary="Compare a candidate with a baseline",
-    description="Each side is evidence of its own or an evaluation of the history, or the baseline "
-    "is other predictions (`y_pred`) for the candidate's items. Paired where both sides carry the "
-    "items of one test set, else unpaired. Every difference is candidate minus baseline.",
+    description="Each side is its own evidence or a stored evaluation, or the baseline is other "
+    "predictions (`y_pred`) for the candidate's items. Paired if both sides carry the items of "
+    "one test set, else unpaired. Every difference is candidate minus baseline.",
     response_class=Response,
     responses={
         **_PROBLEMS,
@@ -54,7 +54,7 @@ _PROBLEMS = responses(
 )
 @requires("evaluate")
 async def compare(request: Request) -> Response:
-    """Answer with a comparison and, where there are gates, a verdict."""
+    """Return the comparison and, if the request has gates, the verdict."""
     media_type(request, [JSON])
     limits = get_services(request).limits
     body = await read_body(request, limits.json_body_bytes)
@@ -89,7 +89,7 @@ async def compare(request: Request) -> Response:
 )
 @requires("evaluate")
 async def lint_gate(request: Request) -> Response:
-    """Answer with what the gate would do to an unchanged model."""
+    """Return how the gate would judge an unchanged model."""
     media_type(request, [JSON])
     limits = get_services(request).limits
     body = await read_body(request, limits.json_body_bytes)

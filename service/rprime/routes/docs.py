@@ -1,4 +1,4 @@
-"""The documentation as pages, from files in the package: nothing comes from another host."""
+"""Documentation pages, served from files in the package without any other host."""
 
 import re
 from functools import cache
@@ -16,7 +16,7 @@ from rprime.problems.problem import Problem
 
 PACKAGE = Path(__file__).parent.parent
 STATIC = PACKAGE / "static"
-# A wheel has its own copy; in a checkout they lie at the top, where GitHub shows them.
+# A wheel has its own copy; in a checkout the files are in the top folder, where GitHub shows them.
 DOCUMENTS = next(
     (path for path in (PACKAGE / "docs", PACKAGE.parents[1] / "docs") if path.is_dir()), PACKAGE
 )
@@ -40,7 +40,7 @@ async def swagger_ui() -> FileResponse:
 
 @router.get("/redoc")
 async def redoc() -> FileResponse:
-    """Show the operations as a text to read."""
+    """Show the operations as a reference text."""
     return FileResponse(STATIC / "redoc.html", headers=_HEADERS)
 
 
@@ -69,7 +69,7 @@ def documents() -> dict[str, str]:
 
 @cache
 def rendered(text: str) -> str:
-    """Return Markdown as HTML whose headings have the anchors that GitHub gives them."""
+    """Return Markdown as HTML, its headings with the same anchors as on GitHub."""
     markdown = MarkdownIt("commonmark").enable("table")
     tokens = markdown.parse(text)
     for heading, inline in pairwise(tokens):
@@ -84,7 +84,7 @@ def _anchor(heading: Token) -> str:
 
 @router.get("/favicon.ico")
 async def favicon() -> FileResponse:
-    """Give the icon to browsers that ask for it on their own."""
+    """Return the icon that browsers request on their own."""
     return FileResponse(STATIC / "favicon.svg", media_type="image/svg+xml")
 
 

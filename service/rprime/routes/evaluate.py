@@ -1,4 +1,4 @@
-"""Evaluation: evidence in, report out."""
+"""POST /evaluate and its batch: evidence in, report out."""
 
 from http import HTTPStatus
 from typing import Any
@@ -37,7 +37,7 @@ from rprime.schemas import evaluate_schema
 from rprime.server.body import join_chunks, media_type, read_body, read_chunks
 
 SMALL = 256 * 1024
-"""Bytes. A larger body would keep small requests waiting, so it goes to a thread."""
+"""Bytes. A larger body would delay small requests, so a thread evaluates it."""
 
 _ACCEPTED = (JSON, *MEDIA_TYPES)
 
@@ -61,13 +61,12 @@ _PROBLEMS = responses(
     "store_full",
 )
 _DESCRIPTION = """\
-Exactly one kind of evidence, and any options. Every index that exists for it comes back: overall,
-for each class and averaged, with intervals and warnings.
+Send exactly one kind of evidence, and any options. The report has every index that the evidence
+allows: overall, for each class and averaged, with intervals and warnings.
 
-With a `project` the evaluation is kept in its history, and the report is answered with 201 once it
-is on the disk; without one nothing is stored. A `baseline` may name an evaluation of the history.
-The same request once more is answered with 200 and the evaluation that is there already; with an
-`Idempotency-Key`, with the very same answer for 24 hours.
+With a `project` the evaluation is stored, and the answer is 201 once it is on the disk; without a
+project nothing is stored. A `baseline` may name a stored evaluation. A repeated request gets 200
+and the evaluation already stored; with an `Idempotency-Key`, exactly the first answer for 24 hours.
 
 An index that does not exist is null with a `reason`. Class names are brought into Unicode form NFC
 and stripped of surrounding white space.
@@ -86,11 +85,11 @@ def schema_reference(model: str) -> dict[str, str]:
 
 VERDICT = {
     "Evaluation-Verdict": {
-        "description": "What the gate found; only of a request with `gates`.",
+        "description": "The verdict of the gate, if the request has `gates`.",
         "schema": {"type": "string", "enum": ["pass", "fail", "inconclusive", "no_rules"]},
     }
 }
-"""The header that `verdict_header` gives, for the OpenAPI document."""
+"""The header of `verdict_header`, for the OpenAPI document."""
 _INCLUDE = {
     "name": "include",
     "in": "query",
@@ -100,8 +99,8 @@ _INCLUDE = {
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "Of a request with a project: a repetition with the same key gets the same "
-    "answer, and nothing is stored twice.",
+    "description": "For requests with a project: a repetition with the same key gets the same "
+    "answer and stores nothing.",
     "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY},
 }
 _EVALUATE: dict[str, Any] = {
@@ -111,12 +110,12 @@ _EVALUATE: dict[str, Any] = {
     "responses": {
         **_PROBLEMS,
         200: {
-            "description": "The report. With a project: the evaluation was there already.",
+            "description": "The report. With a project: the evaluation had been stored before.",
             "headers": VERDICT,
             "content": {**json_content(schema_reference("Report")), **RENDERINGS},
         },
         201: {
-            "description": "The report on an evaluation that is now kept at Location.",
+            "description": "The report on an evaluation that is now stored at Location.",
             "headers": {"Location": {"schema": {"type": "string"}}, **VERDICT},
             "content": {**json_content(schema_reference("Report")), **RENDERINGS},
         },
@@ -135,7 +134,7 @@ _EVALUATE: dict[str, Any] = {
 @router.post("/v1/evaluate", **_EVALUATE)
 @requires("evaluate")
 async def evaluate(request: Request) -> Response:
-    """Answer with a report."""
+    """Return the report."""
     media = media_type(request, _ACCEPTED)
     columns = MEDIA_TYPES.get(media)
     options = ResponseOptions(
@@ -155,7 +154,7 @@ async def evaluate(request: Request) -> Response:
 async def _evaluated(
     request: Request, options: ResponseOptions
 ) -> RenderedReport | UnstoredEvaluation:
-    """Evaluate where it disturbs others least: here, in a thread, or in a worker process."""
+    """Evaluate here, in a thread or in a worker process, whichever delays other requests least."""
     if options.kind is not None:
         return await answer_columns(request, options)
     chunks = await read_chunks(request, options.limits.json_body_bytes)
@@ -178,24 +177,24 @@ def _counted(request: Request, evidence: str, response: Response) -> Response:
 
 
 def verdict_header(verdict: str | None) -> dict[str, str] | None:
-    """Give the header that says the verdict of a gate."""
+    """Return the header with the verdict of a gate."""
     return None if verdict is None else {"Evaluation-Verdict": verdict}
 
 
 @router.post(
     "/v1/evaluate/batch",
     summary="Evaluate many classifiers at once",
-    description="Up to 100 requests as `POST /evaluate` takes them, each answered on its own. "
-    "Tables of equal size with equal options are computed as one stack.",
+    description="Up to 100 requests of `POST /evaluate`, each answered on its own. Tables of "
+    "equal size with equal options are computed as one stack.",
     response_class=Response,
     responses={
         **_PROBLEMS,
         200: {
-            "description": "All requests were answered with a report.",
+            "description": "Every request got a report.",
             "content": json_content(schema_reference("BatchReport")),
         },
         207: {
-            "description": "Some requests have a problem in place of a report.",
+            "description": "Some requests got a problem instead of a report.",
             "content": json_content(schema_reference("BatchReport")),
         },
     },
@@ -224,7 +223,7 @@ def verdict_header(verdict: str | None) -> dict[str, str] | None:
 )
 @requires("evaluate")
 async def evaluate_batch(request: Request) -> Response:
-    """Answer with a report or a problem for each request."""
+    """Return a report or a problem for each request."""
     with_table = _wants_table(request)
     media_type(request, [JSON])
     limits = get_services(request).limits
@@ -234,7 +233,7 @@ async def evaluate_batch(request: Request) -> Response:
 
 
 def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[HTTPStatus, bytes]:
-    """Answer a batch: 200, or 207 where some requests have a problem; and the results, JSON."""
+    """Answer a batch: 200, or 207 if some requests have a problem; and the results as JSON."""
     documents = parse_batch(body, get_services(request).limits)
     understood = dict(enumerate(_understood(request, document) for document in documents))
     evaluation_requests = {
@@ -276,7 +275,7 @@ def _reported(
     *,
     with_table: bool,
 ) -> tuple[int, bytes] | Problem:
-    """Report on one request of a batch, after it was kept where it is to be."""
+    """Report on one request of a batch; store it first if it names a project."""
     metrics = get_services(request).metrics
     kind = evaluation_request.evidence.kind
     if evaluation_request.store_request is None:
@@ -302,7 +301,7 @@ def _reported(
 
 
 def _evaluated_together(evaluation_requests: dict[int, EvaluationRequest]) -> dict[int, Evaluation]:
-    """Evaluate inquiries, those that can be stacked as one stack."""
+    """Evaluate requests, those that share a key as one stack."""
     groups: dict[object, list[int]] = {}
     for i, evaluation_request in evaluation_requests.items():
         key = stack_key(evaluation_request)

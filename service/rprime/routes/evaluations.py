@@ -1,4 +1,4 @@
-"""Evaluations of the history: lists, whole reports, renderings, verdicts."""
+"""Stored evaluations: lists, reports, renderings, verdicts."""
 
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -26,14 +26,14 @@ router = APIRouter(tags=["History"])
 
 PROBLEMS = ("no_store", "invalid_request", "internal_error", "store_unavailable")
 PARTS = ("overall", "averages", "per_class", "top_confusions", "comparison", "gate", "warnings")
-"""Of a report, to be named in `include`; `table` adds to the whole."""
+"""Parts of a report that `include` can select; `table` adds to the whole report."""
 _ALWAYS_LEFT_OUT = {*PARTS, "notes", "table"}
 
 
 @router.get(
     "/v1/projects/{project}/evaluations",
     summary="The evaluations of a project",
-    description="Newest first, as summaries; every filter that is given has to fit.",
+    description="Newest first, as summaries; an evaluation must match every filter.",
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
@@ -47,7 +47,7 @@ _ALWAYS_LEFT_OUT = {*PARTS, "notes", "table"}
 async def list_evaluations(
     request: Request, project: str, query: Annotated[ListQuery, Query()]
 ) -> Response:
-    """Answer with a page of summaries."""
+    """Return a page of summaries."""
     store = get_store(request)
     page = await run_in_threadpool(
         store.page, project, filters_of(query), limit=query.limit, cursor=query.cursor
@@ -59,21 +59,21 @@ async def list_evaluations(
 
 
 def summary_of(found: EvaluationSummary) -> dict[str, Any]:
-    """Give a summary as the object of the contract."""
+    """Return a summary as its JSON object."""
     names = (name for name in EvaluationSummary.__dataclass_fields__ if name != "id")
     known = {name: getattr(found, name) for name in names}
     return {"id": found.id, "created_at": found.created_at, **known}
 
 
 async def require_project(request: Request, project: str) -> None:
-    """Fail where there is no such project.
+    """Fail if there is no such project.
 
     Raises
     ------
     Problem
         404.
     """
-    # Reached where nothing was found, so that the list of all may take its time.
+    # Called only if nothing was found, so listing all projects may be slow.
     projects = await run_in_threadpool(get_store(request).projects)
     if all(found.name != project for found in projects):
         raise Problem("not_found")
@@ -91,8 +91,8 @@ _INCLUDE = {
 @router.get(
     "/v1/evaluations/{evaluation}",
     summary="The report on an evaluation",
-    description="Computed now from the stored table, so that it has every index there is; the "
-    "comparison and the verdict are as they were given.",
+    description="Computed now from the stored table, with every index of this version; the "
+    "comparison and the verdict are those of the first answer.",
     response_class=Response,
     responses={
         **responses("not_found", "not_acceptable", *PROBLEMS),
@@ -101,13 +101,13 @@ _INCLUDE = {
             "content": {**json_content(schema_reference("Report")), **RENDERINGS},
             "headers": {"ETag": {"schema": {"type": "string"}}, **VERDICT},
         },
-        304: {"description": "It is what If-None-Match says."},
+        304: {"description": "The report equals the one that If-None-Match names."},
     },
     openapi_extra={"parameters": [_INCLUDE]},
 )
 @requires("read")
 async def get_evaluation(request: Request, evaluation: str) -> Response:
-    """Answer with the report, or a rendering of it."""
+    """Return the report or a rendering of it."""
     return await _represented(request, evaluation, wanted_format(request), _parts(request))
 
 
@@ -119,12 +119,12 @@ async def get_evaluation(request: Request, evaluation: str) -> Response:
     responses={
         **responses("not_found", *PROBLEMS),
         200: {"description": "The rendering.", "content": RENDERINGS},
-        304: {"description": "It is what If-None-Match says."},
+        304: {"description": "The report equals the one that If-None-Match names."},
     },
 )
 @requires("read")
 async def get_rendering(request: Request, evaluation: str, suffix: str) -> Response:
-    """Answer with the rendering that the path names."""
+    """Return the rendering that the path names."""
     if suffix not in BY_SUFFIX:
         raise Problem("not_found")
     return await _represented(request, evaluation, BY_SUFFIX[suffix], ())
@@ -135,7 +135,7 @@ async def _represented(
 ) -> Response:
     stored = await find(request, evaluation)
     limits = get_services(request).limits
-    # What is stored does not change, so this determines every byte.
+    # Stored evaluations never change, so these parts determine every byte.
     variant = (form.name if form else "json", *parts)
     etag = etag_of(stored.id, __version__, limits.top_confusions, *variant)
     headers = {"ETag": etag, "Vary": "Accept", **(verdict_header(stored.verdict) or {})}
@@ -156,9 +156,9 @@ async def find(request: Request, evaluation: str) -> StoredEvaluation:
     Raises
     ------
     Problem
-        404 if it is not the caller's: the same as where there is none.
+        404 if the caller may not see it, as if it did not exist.
     EvaluationMissingError
-        If there is none.
+        If it does not exist.
     """
     stored = await run_in_threadpool(get_store(request).get, evaluation)
     check_project(request, stored.project)
@@ -166,7 +166,7 @@ async def find(request: Request, evaluation: str) -> StoredEvaluation:
 
 
 def _parts(request: Request) -> tuple[str, ...]:
-    """Give the parts that `include` names, each once."""
+    """Return the distinct parts that `include` names."""
     given = dict(request.query_params)
     if not given:
         return ()
@@ -197,13 +197,13 @@ def _is_average(key: str) -> bool:
     "/v1/evaluations/{evaluation}",
     status_code=HTTPStatus.NO_CONTENT,
     summary="Delete an evaluation",
-    description="The looks at its test set stay counted. As long as an alias points at it, it "
-    "stays.",
+    description="The looks at its test set stay counted. An evaluation with an alias cannot be "
+    "deleted.",
     responses=responses("not_found", "evaluation_aliased", "store_full", *PROBLEMS),
 )
 @requires("write")
 async def delete_evaluation(request: Request, evaluation: str) -> None:
-    """Delete it."""
+    """Delete the evaluation."""
     stored = await find(request, evaluation)
     await run_in_threadpool(get_store(request).delete, stored.id)
 
@@ -211,18 +211,19 @@ async def delete_evaluation(request: Request, evaluation: str) -> None:
 @router.get(
     "/v1/evaluations/{evaluation}/verdict",
     summary="The verdict in one word",
-    description="`pass`, `fail`, `inconclusive`, `no_rules`; `no_gate` where there was none.",
+    description="`pass`, `fail`, `inconclusive`, `no_rules`; `no_gate` if the request had no "
+    "gates.",
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
         200: {
-            "description": "The word.",
+            "description": "The verdict.",
             "content": {"text/plain": {"schema": {"type": "string"}, "example": "pass"}},
         },
     },
 )
 @requires("read")
 async def get_verdict(request: Request, evaluation: str) -> Response:
-    """Answer with one word."""
+    """Return the verdict as one word."""
     stored = await find(request, evaluation)
     return Response(stored.verdict or "no_gate", media_type="text/plain")

@@ -1,4 +1,4 @@
-"""The examples of the documentation: real evidence, and what the engine answers to it."""
+"""Examples for the OpenAPI document: published tables and their reports."""
 
 from functools import cache
 from typing import Any
@@ -66,11 +66,11 @@ EXAMPLES: dict[str, Any] = {
         "value": {**MNIST, **SHORT},
     },
     "labels": {
-        "summary": "The labels of six items, one of them left unclassified",
+        "summary": "The labels of six items, one of them unclassified",
         "value": LABELS,
     },
     "cells": {
-        "summary": "The cells of a table that are not empty",
+        "summary": "The nonzero cells of a table",
         "value": {
             "labels": ["a", "b", "c"],
             "cells": [[0, 0, 50], [1, 1, 30], [1, 2, 4], [2, 2, 9]],
@@ -80,9 +80,9 @@ EXAMPLES: dict[str, Any] = {
 
 
 def add_examples(document: dict[str, Any]) -> None:
-    """Show the answer to the first sample in an OpenAPI document.
+    """Add the report on the first example to an OpenAPI document.
 
-    It is computed for the document alone: the service starts without it.
+    Computed only for the document, so that the service starts without it.
     """
     for path in ("/evaluate", "/v1/evaluate"):
         answer = document["paths"][path]["post"]["responses"]["200"]
@@ -91,7 +91,7 @@ def add_examples(document: dict[str, Any]) -> None:
 
 @cache
 def example_report() -> Any:  # noqa: ANN401 (JSON)
-    """Answer the first sample, for reading: numbers rounded, two classes."""
+    """Return the report on the first example, shortened: rounded numbers, two classes."""
     evaluation_request = read_request(orjson.dumps(EXAMPLES["confusion_matrix"]["value"]), Limits())
     report = orjson.loads(evaluation_request.report(evaluation_request.evaluate()))
     report["per_class"] = {label: report["per_class"][label] for label in ("0", "9")}

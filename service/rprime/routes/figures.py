@@ -1,4 +1,4 @@
-"""Figures without a browser: of an evaluation, and of the history of a project."""
+"""Figures as SVG or PNG: of an evaluation, and of the history of a project."""
 
 from collections.abc import Callable, Container
 from http import HTTPStatus
@@ -28,7 +28,7 @@ router = APIRouter(tags=["History"])
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 CONTENT: dict[str, Any] = {"image/svg+xml": {"schema": {"type": "string"}}, "image/png": _BINARY}
-"""The images, for the OpenAPI document."""
+"""Media types of figures, for the OpenAPI document."""
 _RESPONSES: dict[int | str, dict[str, Any]] = {
     **responses("not_found", "not_installed", "overloaded", *PROBLEMS),
     200: {
@@ -36,16 +36,15 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
         "content": CONTENT,
         "headers": {"ETag": {"schema": {"type": "string"}}},
     },
-    304: {"description": "It is what If-None-Match says."},
+    304: {"description": "The image equals the one that If-None-Match names."},
 }
 _SIZES = (
-    "`form` is `svg` or `png`. In an SVG texts stay texts. The same data always give the same "
-    "image."
+    "`form` is `svg` or `png`. SVG keeps text as text. The same data always give the same image."
 )
 
 
 def drawing_of(limits: Limits) -> ThreadPool:
-    """Make the pool for figures: one at a time, since drawing holds the interpreter."""
+    """Make the pool for figures: one at a time, since drawing holds the interpreter lock."""
     return ThreadPool(1, limits.large_waiting)
 
 
@@ -53,8 +52,8 @@ def drawing_of(limits: Limits) -> ThreadPool:
     "/v1/evaluations/{evaluation}/figures/{name}.{form}",
     summary="A figure of an evaluation",
     description="`name` is `confusion`, the table as a heat map; `radar`, the classes around a "
-    "circle, with the baseline where there is one; or `per_class`, a row for each class with its "
-    f"intervals. Of very many classes the worst are shown, or blocks of them. {_SIZES}",
+    "circle, with the baseline, if any; or `per_class`, a row for each class with its intervals. "
+    f"Of many classes only the worst are shown, or blocks of classes. {_SIZES}",
     response_class=Response,
     responses=_RESPONSES,
 )
@@ -66,19 +65,19 @@ async def evaluation_figure(
     form: str,
     query: Annotated[FigureQuery, Query()],
 ) -> Response:
-    """Answer with the image."""
+    """Return the image."""
     sheet = _sheet(name, of_evaluation.FIGURES, form, query)
     if query.index and name == "confusion":
         violation = Violation("/query/index", "misplaced", "A confusion matrix has no index.")
         raise Problem("invalid_request", errors=[violation])
     stored = await find(request, evaluation)
-    # What is stored does not change, so this determines every byte.
+    # Stored evaluations never change, so these parts determine every byte.
     etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index)
     if is_known(request, etag):
         return _unchanged(etag)
     store = get_store(request)
     indices = tuple(dict.fromkeys(query.index))
-    image = await drawn_apart(request, lambda: figure_of(name, stored, store, indices, sheet))
+    image = await draw_in_pool(request, lambda: figure_of(name, stored, store, indices, sheet))
     return _answer(image, etag, sheet)
 
 
@@ -86,8 +85,8 @@ async def evaluation_figure(
     "/v1/projects/{project}/figures/{name}.{form}",
     summary="A figure of a history",
     description="`name` is `trend`, indices with their intervals over the evaluations; `lines`, "
-    "indices of the classes over them; or `boxes`, their quartiles over the classes. Evaluations "
-    f"are chosen as for the trend. {_SIZES}",
+    "indices of the classes over them; or `boxes`, their quartiles over the classes. The filters "
+    f"are those of the trend. {_SIZES}",
     response_class=Response,
     responses=_RESPONSES,
 )
@@ -99,7 +98,7 @@ async def history_figure(
     form: str,
     query: Annotated[HistoryFigureQuery, Query()],
 ) -> Response:
-    """Answer with the image."""
+    """Return the image."""
     sheet = _sheet(name, of_history.FIGURES, form, query)
     await require_some(request, project)
     figure = HistoryFigure(
@@ -111,7 +110,7 @@ async def history_figure(
         newest=query.limit,
     )
     store = get_store(request)
-    image = await drawn_apart(request, lambda: figure.draw(store, sheet))
+    image = await draw_in_pool(request, lambda: figure.draw(store, sheet))
     etag = etag_of(image)
     return _unchanged(etag) if is_known(request, etag) else _answer(image, etag, sheet)
 
@@ -124,13 +123,13 @@ def _sheet(
     return Canvas(form, query.width, query.scale)
 
 
-async def drawn_apart(request: Request, work: Callable[[], bytes]) -> bytes:
+async def draw_in_pool(request: Request, work: Callable[[], bytes]) -> bytes:
     """Draw in the pool for figures.
 
     Raises
     ------
     Problem
-        503 if too many others are drawn; what `work` raises.
+        503 if too many figures wait; what `work` raises.
     """
     threads = get_services(request).drawing
     async with threads.slots.place():
@@ -138,7 +137,7 @@ async def drawn_apart(request: Request, work: Callable[[], bytes]) -> bytes:
 
 
 def _answer(image: bytes, etag: str, sheet: Canvas) -> Response:
-    # An image that is opened by itself is a document, too.
+    # A browser opens an image by itself as a document.
     headers = {"ETag": etag, "Content-Security-Policy": PAGE_POLICY}
     return Response(image, headers=headers, media_type=MEDIA_TYPES[sheet.form])
 

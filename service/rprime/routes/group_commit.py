@@ -1,4 +1,4 @@
-"""Putting: evaluations of one turn of the event loop go to the store, and come back, together."""
+"""Store the evaluations of one turn of the event loop together, and answer them together."""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,17 +10,16 @@ Waiting = tuple[Packed, "asyncio.Future[Stored]"]
 Known = tuple["asyncio.Future[Stored]", Outcome]
 
 LONGEST_WAIT = 0.004
-"""Seconds that an answer waits for those that are nearly there: about one commit."""
+"""Seconds that an answer waits for the others of its group: about one commit."""
 
 
 class GroupCommit:
-    """Gives the store what one turn of the loop has made, and gives its answers back together.
+    """Passes the evaluations of one turn of the loop to the store, and its answers back together.
 
-    The store commits what comes together as one group, and the engine evaluates as one stack what
-    arrives together: sixteen tables in a stack cost a quarter of what they cost alone. Without
-    this, the first of a group would be committed while the next ones are being made, come back
-    earlier, and after a while everybody would come, be evaluated and be committed alone. A client
-    that is alone waits for nobody.
+    The store commits evaluations that arrive together as one group, and the engine evaluates them
+    as one stack: sixteen tables in a stack cost a quarter of sixteen single tables. Without this
+    class the first of a group would be committed and answered before the rest, and after a while
+    every request would arrive, be evaluated and be committed alone. A lone client never waits.
     """
 
     def __init__(self) -> None:
@@ -31,7 +30,7 @@ class GroupCommit:
 
     @contextmanager
     def entered(self) -> Iterator[None]:
-        """Count a request that will put something."""
+        """Count a request that will store an evaluation."""
         self._entered += 1
         try:
             yield
@@ -40,7 +39,7 @@ class GroupCommit:
             self._answer_if_complete()
 
     def put(self, store: Store, packed: Packed) -> "asyncio.Future[Stored]":
-        """Store an evaluation in the one store of the service, in the next turn of the loop."""
+        """Store an evaluation in the next turn of the loop."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Stored] = loop.create_future()
         self._waiting.append((packed, future))
@@ -53,9 +52,9 @@ class GroupCommit:
         futures = [future for _, future in waiting]
         try:
             outcomes = store.put_many([packed for packed, _ in waiting])
-        except Exception as error:  # noqa: BLE001 (whatever it is, it is the answer to all)
+        except Exception as error:  # noqa: BLE001 (every request of the group gets the error)
             for future in futures:
-                _tell(future, error)
+                _resolve(future, error)
             return
         outcomes.add_done_callback(
             lambda known: loop.call_soon_threadsafe(
@@ -79,10 +78,10 @@ class GroupCommit:
             self._timer = None
         known, self._known = self._known, []
         for future, outcome in known:
-            _tell(future, outcome)
+            _resolve(future, outcome)
 
 
-def _tell(future: "asyncio.Future[Stored]", outcome: Outcome) -> None:
+def _resolve(future: "asyncio.Future[Stored]", outcome: Outcome) -> None:
     if future.done():
         return
     if isinstance(outcome, Stored):

@@ -14,12 +14,12 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 
 @router.get(
     "/metrics",
-    summary="What has been done, and what is being done?",
-    description="In the text format of Prometheus, or as OpenMetrics where Accept asks for it. "
-    "Labels are templates of routes, methods, classes of status, kinds of evidence and verdicts; "
-    "nothing that was sent. Where the service asks for keys, it takes one with the scope `read` "
-    "for all projects. Of several workers the one answers that the request comes to, and each of "
-    "its series names it in the label `worker`.",
+    summary="Metrics of requests, pools and the store",
+    description="In the text format of Prometheus, or as OpenMetrics if Accept asks for it. "
+    "Labels are route templates, methods, classes of status, kinds of evidence and verdicts, "
+    "never content of a request. If the service needs keys, this route needs one with the scope "
+    "`read` for all projects. With several workers, each answers for itself and names itself in "
+    "the label `worker`.",
     response_class=Response,
     responses={
         200: {"description": "The metrics.", "content": {"text/plain": {}}},
@@ -27,12 +27,12 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 )
 @requires("read")
 async def metrics(request: Request) -> Response:
-    """Answer with the metrics of this process."""
+    """Return the metrics of this process."""
     if access_of(request).project is not None:
-        raise Problem("forbidden", "The metrics are those of all projects; the key opens one.")
+        raise Problem("forbidden", "The metrics cover all projects, but the key opens only one.")
     found = get_services(request).metrics
     content, media = found.exposition(request.headers.get("accept", ""))
-    # Set as a header, so that nothing is added to it.
+    # Set as a header, so that Starlette adds no charset.
     return Response(content, headers={"Content-Type": media})
 
 

@@ -1,4 +1,4 @@
-"""Negotiation: which of the renderings a client wants, by the header Accept."""
+"""Content negotiation: choose a rendering by the header Accept."""
 
 from functools import lru_cache
 from typing import Any
@@ -12,22 +12,22 @@ from rprime.report.formats import BY_MEDIA_TYPE, Format
 JSON = "application/json"
 OFFERED = (JSON, *BY_MEDIA_TYPE)
 RENDERINGS: dict[str, Any] = {media: {"schema": {"type": "string"}} for media in BY_MEDIA_TYPE}
-"""What there is beside JSON, for the OpenAPI document."""
+"""Media types beside JSON, for the OpenAPI document."""
 LONGEST = 2000
 """Characters of the header; browsers send about 150."""
 
-# The page itself allows its own style alone, by its hash; this is what holds where it does not.
+# The page itself allows only its own style, by its hash; this policy covers the other pages.
 _STYLE = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; "
 PAGE_POLICY = f"{_STYLE}form-action 'none'; frame-ancestors 'none'"
 
 
 def wanted_format(request: Request) -> Format | None:
-    """Give the rendering that the request wants most; None for JSON.
+    """Return the preferred rendering of the request; None means JSON.
 
     Raises
     ------
     Problem
-        406 if it wants nothing that there is.
+        406 if it accepts none of the renderings.
     """
     accept = request.headers.get("accept", JSON)
     if accept in {"*/*", JSON}:
@@ -36,12 +36,12 @@ def wanted_format(request: Request) -> Format | None:
 
 
 def preferred(request: Request, offered: tuple[str, ...]) -> str:
-    """Give the media type that the request wants most; the first one where it does not care.
+    """Return the preferred media type of the request; the first one without a preference.
 
     Raises
     ------
     Problem
-        406 if it wants none of them.
+        406 if it accepts none of them.
     """
     accept = request.headers.getlist("accept") or ["*/*"]
     return _chosen(",".join(accept)[:LONGEST], offered)
@@ -57,7 +57,7 @@ def _chosen(accept: str, offered: tuple[str, ...]) -> str:
 
 
 def _range(part: str) -> tuple[str, float]:
-    """Read one media range and its weight; what cannot be read weighs nothing."""
+    """Read one media range and its weight; an unreadable weight is 0."""
     name, *parameters = (piece.strip().lower() for piece in part.split(";"))
     weights = [p.removeprefix("q=") for p in parameters if p.startswith("q=")]
     try:
@@ -67,7 +67,7 @@ def _range(part: str) -> tuple[str, float]:
 
 
 def _quality(offered: str, ranges: list[tuple[str, float]]) -> float:
-    """Give the weight of the most specific range that a media type falls into."""
+    """Return the weight of the most specific range that matches a media type."""
     for pattern in (offered, f"{offered.partition('/')[0]}/*", "*/*"):
         found = [weight for name, weight in ranges if name == pattern]
         if found:
@@ -81,11 +81,11 @@ def rendered(
     status: int = 200,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """Answer with a rendering; form None: JSON."""
+    """Return a rendering as a response; form None means JSON."""
     headers = headers or {}
     if form is None:
         return Response(content, status, headers, media_type=JSON)
     if form.name == "html":
         headers["Content-Security-Policy"] = PAGE_POLICY
-    # Set as a header, so that nothing is added to it.
+    # Set as a header, so that Starlette adds no charset.
     return Response(content, status, {**headers, "Content-Type": form.content_type})

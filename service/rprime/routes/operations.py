@@ -1,4 +1,4 @@
-"""Operation: is the service alive, is it ready, which version and limits has it."""
+"""Liveness, readiness, version and limits of the service."""
 
 from typing import Literal
 
@@ -28,12 +28,12 @@ class Readiness(Health):
 
 
 class VersionInfo(BaseModel):
-    """What runs here, and what a request may cost."""
+    """The version of the service and its limits."""
 
     name: Literal["rprime"] = "rprime"
     version: str = Field(__version__, description="The version of the service.")
     engine_version: str = Field(
-        __version__, description="The version of the formulas, as reports carry it."
+        __version__, description="The version of the formulas, as in reports."
     )
     limits: Limits
     fixed_limits: FixedLimits = FixedLimits()
@@ -41,7 +41,7 @@ class VersionInfo(BaseModel):
 
 @router.get("/livez", summary="Is the process alive?")
 async def livez() -> Health:
-    """Answer as long as the process can answer at all. A failure means: restart it."""
+    """Answer while the process runs. A failure means: restart it."""
     return Health()
 
 
@@ -59,5 +59,5 @@ async def readyz(request: Request) -> Readiness:
 
 @router.get("/version", summary="Which version, with which limits?")
 async def version(request: Request) -> VersionInfo:
-    """Give the version of the service and of its formulas, and every limit in force."""
+    """Return the version of the service and of its formulas, and every limit in force."""
     return VersionInfo(limits=get_services(request).limits)

@@ -1,4 +1,4 @@
-"""Conditions: small JSON bodies, entity tags, and what a request expects to be there."""
+"""Small JSON bodies, entity tags, If-Match and If-None-Match."""
 
 import hashlib
 import re
@@ -26,14 +26,14 @@ async def read_model(request: Request, model: type[Model]) -> Model:
     Problem
         400, 413 or 415.
     ValidationError
-        If it is not what it should be.
+        If it does not fit the model.
     """
     media_type(request, [JSON])
     return model.model_validate_json(await read_body(request, SMALL_BODY))
 
 
 def etag_of(*parts: object) -> str:
-    """Make a strong entity tag of what determines a representation, byte by byte."""
+    """Make a strong entity tag from the parts that determine every byte of a representation."""
     text = "\n".join(map(str, parts)).encode()
     return f'"{hashlib.blake2b(text, digest_size=12).hexdigest()}"'
 
@@ -45,12 +45,12 @@ def is_known(request: Request, etag: str) -> bool:
 
 
 def expected(request: Request, *, required: bool) -> Expected:
-    """Give what the request expects an alias to be.
+    """Return the state of an alias that the request expects.
 
     Raises
     ------
     Problem
-        428 if it has to say so and does not.
+        428 if a required header is missing.
     """
     match = ",".join(request.headers.getlist("if-match")).strip()
     absent = ",".join(request.headers.getlist("if-none-match")).strip() == "*"

@@ -1,4 +1,4 @@
-"""Projects of the history: the list, what is set for one, and how it is thinned out."""
+"""Projects: list, settings, deletion, and purging of old evaluations."""
 
 from dataclasses import asdict
 from http import HTTPStatus
@@ -25,7 +25,8 @@ _BODY = ("unreadable_body", "body_too_large", "unsupported_media_type")
 @router.get(
     "/v1/projects",
     summary="The projects",
-    description="By name, with the number of their evaluations; those that the caller may see.",
+    description="The projects that the caller may see, sorted by name, with the number of their "
+    "evaluations.",
     response_class=Response,
     responses={
         **responses(*PROBLEMS),
@@ -34,7 +35,7 @@ _BODY = ("unreadable_body", "body_too_large", "unsupported_media_type")
 )
 @requires("read")
 async def list_projects(request: Request) -> Response:
-    """Answer with the projects that the caller may see."""
+    """Return the projects that the caller may see."""
     found = await run_in_threadpool(get_store(request).projects)
     may_use = access_of(request).may_use
     items = [asdict(project) for project in found if may_use(project.name)]
@@ -45,8 +46,8 @@ async def list_projects(request: Request) -> Response:
     "/v1/projects/{project}",
     status_code=HTTPStatus.NO_CONTENT,
     summary="Set who sees the badge of a project",
-    description="A badge needs a key with `read`, as everything else of the project does, unless "
-    "the project is marked here.",
+    description="A badge needs a key with `read`, like everything else of the project, unless it "
+    "is made public here.",
     responses=responses(*_BODY, "unsupported_encoding", "overloaded", "store_full", *PROBLEMS),
     openapi_extra={
         "requestBody": {
@@ -59,7 +60,7 @@ async def list_projects(request: Request) -> Response:
 )
 @requires("write")
 async def set_project(request: Request, project: str) -> None:
-    """Set it."""
+    """Set whether the badge is public."""
     store = get_store(request)
     wanted = await read_model(request, ProjectSettings)
     await run_in_threadpool(store.set_badge_public, project, public=wanted.badge_public)
@@ -74,7 +75,7 @@ async def set_project(request: Request, project: str) -> None:
 )
 @requires("write")
 async def delete_project(request: Request, project: str) -> None:
-    """Delete all of it."""
+    """Delete the project and everything in it."""
     await run_in_threadpool(get_store(request).delete_project, project)
 
 
@@ -104,7 +105,7 @@ async def delete_project(request: Request, project: str) -> None:
 )
 @requires("write")
 async def purge(request: Request, project: str) -> Response:
-    """Delete what nothing keeps."""
+    """Delete the evaluations that no criterion protects."""
     store = get_store(request)
     wanted = await read_model(request, PurgeRequest)
     await require_project(request, project)

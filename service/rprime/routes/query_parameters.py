@@ -1,4 +1,4 @@
-"""Parameters of the query: of one that is given twice nobody knows which value counts."""
+"""Refuse repeated query parameters: which value counts would be ambiguous."""
 
 from collections.abc import Iterable, Iterator
 from copy import copy
@@ -30,7 +30,7 @@ def _guarded(route: APIRoute) -> APIRoute:
 
 
 def _lists(route: APIRoute) -> Iterator[str]:
-    """Name the parameters that are lists: they are repeated for every element."""
+    """Yield the names of list parameters, which are repeated for every element."""
     for query in route.dependant.query_params:
         model = query.field_info.annotation
         assert isinstance(model, type)  # noqa: S101 (every query is a model)
@@ -41,7 +41,7 @@ def _lists(route: APIRoute) -> Iterator[str]:
 
 
 class _Guard:
-    """ASGI application before a route."""
+    """ASGI middleware of a route."""
 
     def __init__(self, app: ASGIApp, lists: frozenset[str]) -> None:
         self.app = app

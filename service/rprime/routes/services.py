@@ -1,4 +1,4 @@
-"""Everything that the routes share: one object, built by `rprime.app`."""
+"""The services that the routes share: one object, built by `rprime.app`."""
 
 from dataclasses import dataclass
 from typing import cast

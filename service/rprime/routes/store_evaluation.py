@@ -1,4 +1,4 @@
-"""An evaluation with a project is stored before it is answered."""
+"""Store an evaluation that names a project before answering it."""
 
 import asyncio
 import hashlib
@@ -44,23 +44,23 @@ from rprime.store import (
 
 LONGEST_KEY = 255
 MOST_LOOKS = 50
-"""How often a gate is judged again because others looked at its test set meanwhile."""
+"""How often a gate is judged again because of simultaneous looks at its test set."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class StoreOptions:
-    """How a request that is stored wants to be answered.
+    """How to answer a request whose evaluation is stored.
 
     Parameters
     ----------
     store
         The store.
     form
-        The rendering; None: JSON.
+        The rendering of the answer; None means JSON.
     with_table
         Whether the report has the table itself.
     limits
-        What a request may cost.
+        The limits of a request.
     key
         The idempotency key, if the request has one.
     """
@@ -74,7 +74,7 @@ class StoreOptions:
 
 @dataclass(frozen=True)
 class IdempotencyKey:
-    """An idempotency key: whose, which, and the digest of what came with it."""
+    """An idempotency key: its caller, the key itself, and the digest of the request."""
 
     owner: str
     name: str
@@ -92,7 +92,7 @@ async def store_and_respond(
         404 if the key may not use the project, 409 and 422 as the contract says.
     """
     evaluation_request = unstored.evaluation_request
-    assert evaluation_request.store_request is not None  # noqa: S101 (nothing else comes here)
+    assert evaluation_request.store_request is not None  # noqa: S101 (callers check it)
     check_project(request, evaluation_request.store_request.project)
     options = StoreOptions(
         store=get_store(request),
@@ -112,7 +112,7 @@ async def store_and_respond(
 
 @dataclass(frozen=True)
 class StoredResponse:
-    """What a request that was kept is answered with."""
+    """The answer to a request whose evaluation was stored."""
 
     status: int
     content: bytes
@@ -151,7 +151,7 @@ async def _put(
         packed = options.store.pack(pending.record, idempotency=_idempotency(answer, options.key))
         return answer, await group_commit.put(options.store, packed)
     put = group_commit.put(options.store, options.store.pack(pending.record))
-    # Rendered while it is on its way to the disk: the one takes the processor, the other waits.
+    # Rendered while the store writes: rendering uses the processor, writing waits for the disk.
     await asyncio.sleep(0)
     return _answer(pending, options), await put
 
@@ -159,7 +159,7 @@ async def _put(
 def store_in_thread(
     evaluation_request: EvaluationRequest, evaluation: Evaluation | None, options: StoreOptions
 ) -> StoredResponse:
-    """Store an evaluation in a thread that may block; None: it is evaluated here first."""
+    """Store an evaluation in a thread that may block; `evaluation` None is computed here first."""
     evaluation_request = with_stored_baseline(evaluation_request, options.store)
     pending = pending_evaluation(evaluation_request, evaluation or evaluation_request.evaluate())
     for _ in range(MOST_LOOKS):
@@ -181,8 +181,8 @@ def _at_look(pending: PendingEvaluation, look: int) -> PendingEvaluation:
 def pending_evaluation(
     evaluation_request: EvaluationRequest, evaluation: Evaluation
 ) -> PendingEvaluation:
-    """Give an evaluation a name of its own."""
-    assert evaluation_request.store_request is not None  # noqa: S101 (only what is to be kept comes here)
+    """Make the evaluation to be stored, with a new id."""
+    assert evaluation_request.store_request is not None  # noqa: S101 (callers check it)
     if evaluation_request.evidence.scores is not None:
         evaluation = replace(evaluation, warnings=(*evaluation.warnings, SCORES_NOT_KEPT))
     return PendingEvaluation(
@@ -194,7 +194,7 @@ def pending_evaluation(
 
 
 def _answer(pending: PendingEvaluation, options: StoreOptions) -> StoredResponse:
-    """Render the answer: it is stored with its key, so it is there before it is true."""
+    """Render the answer before the commit, since it is stored with its idempotency key."""
     if options.form is None:
         content = pending.report(with_table=options.with_table)
     else:
@@ -222,7 +222,7 @@ def _idempotency(answer: StoredResponse, key: IdempotencyKey | None) -> Idempote
 
 
 def _earlier(stored: Stored, options: StoreOptions) -> StoredResponse:
-    """Return the answer to the same request: the replay of its key, or the stored report."""
+    """Return the earlier answer: the replay of its key, or the stored report."""
     if stored.replay is not None:
         return _replayed(stored.replay, options)
     evaluation = options.store.get(stored.id)
@@ -259,7 +259,7 @@ async def _once(
 def _begin(
     running: AbstractContextManager[None], store: Store, key: IdempotencyKey
 ) -> Replay | None:
-    """Hold a key, then look whether it was answered before; else it could be in between."""
+    """Hold a key before looking for an earlier answer, so that none is stored in between."""
     running.__enter__()
     try:
         return store.replay(key.owner, key.name, key.payload)

@@ -1,4 +1,4 @@
-"""The history of the service: its store, opened at the start and closed at the end."""
+"""The store of the service, opened at the start and closed at the end."""
 
 import asyncio
 from collections.abc import Callable, Coroutine
@@ -37,28 +37,28 @@ from rprime.store import (
 T = TypeVar("T")
 
 NONE = "none"
-"""The setting of a service that keeps nothing."""
+"""The setting of a service without a store."""
 RETRY_SECONDS = 5
-# The log has the path, which is nobody else's business.
+# Only the log shows the path; clients must not learn it.
 _MOVED = (
     "A file of the store was removed or replaced under the running service. Stop the service, "
     "restore the file that its log names, start the service again."
 )
 CHECK_SECONDS = 1.5
-"""How long a probe of the readiness waits for the store."""
+"""Seconds that `/readyz` waits for the store."""
 
 log = structlog.get_logger(__name__)
 
 
 class StoreHandle:
-    """The store, where there is one.
+    """The store of the service, if it has one.
 
     Parameters
     ----------
     url
-        Of the store, or "none".
+        The URL of the store, or "none".
     lock_seconds
-        How long to wait for locks of others.
+        How long to wait for locks of other processes.
     statement_seconds
         How long PostgreSQL may take to answer a statement.
     """
@@ -72,18 +72,18 @@ class StoreHandle:
         self.group_commit = GroupCommit()
         self._store: Store | None = None
         self._opening: asyncio.Task[None] | None = None
-        # A thread of their own: requests that wait for the store may have all others.
+        # Own threads: requests that wait for the store may occupy all others.
         self._checks = CapacityLimiter(1)
         self._check: asyncio.Task[None] | None = None
 
     @property
     def is_kept(self) -> bool:
-        """Whether there is to be a store at all."""
+        """Whether the service is configured with a store."""
         return self.url != NONE
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a store that can be asked."""
+        """Whether the store is open."""
         return self._store is not None
 
     @property
@@ -93,7 +93,7 @@ class StoreHandle:
         Raises
         ------
         Problem
-            409 if the service keeps nothing, 503 while its store cannot be reached.
+            409 if the service has no store, 503 while its store cannot be reached.
         """
         if self._store is not None:
             return self._store
@@ -102,7 +102,7 @@ class StoreHandle:
         raise _unavailable(RETRY_SECONDS)
 
     async def open(self) -> None:
-        """Open the store. One that may come later is waited for while requests are answered.
+        """Open the store; retry in the background if it is only unavailable for now.
 
         Raises
         ------
@@ -135,7 +135,7 @@ class StoreHandle:
         log.info("store_opened")
 
     async def close(self) -> None:
-        """Write what waits, then close the store."""
+        """Write the waiting changes, then close the store."""
         if self._opening is not None:
             self._opening.cancel()
             with suppress(asyncio.CancelledError):
@@ -145,12 +145,12 @@ class StoreHandle:
             self._store = None
 
     async def check(self) -> str:
-        """Tell the state of the store: `ok`, or `none` where the service keeps nothing.
+        """Return the state of the store: `ok`, or `none` if the service has none.
 
         Raises
         ------
         Problem
-            503 if it cannot be used.
+            503 if the store cannot be used.
         StoreError
             The same.
         """
@@ -159,9 +159,9 @@ class StoreHandle:
         store = self.store
         if self._check is None or self._check.done():
             self._check = asyncio.create_task(to_thread.run_sync(store.check, limiter=self._checks))
-            # Its error is known to asyncio, even if all have left who waited for it.
+            # Retrieve its error, so that asyncio does not log it if no request waits any more.
             self._check.add_done_callback(lambda task: task.cancelled() or task.exception())
-        # One check at a time: where a disk hangs for ever, so do the threads that read from it.
+        # One check at a time: if a disk hangs for ever, so do the threads that read from it.
         done, _ = await asyncio.wait({self._check}, timeout=CHECK_SECONDS)
         if not done:
             raise StoreTimeoutError("The store does not answer.")
@@ -189,7 +189,7 @@ def _on_changed(exc: AliasChangedError) -> Problem:
 
 
 def _on_export(exc: InvalidExportError) -> Problem:
-    detail = f"Line {exc.line} cannot be imported; what stands before it may have been."
+    detail = f"Line {exc.line} cannot be imported; the lines before it may have been imported."
     return _invalid("", "invalid_export", detail)
 
 
@@ -207,7 +207,7 @@ _KINDS: dict[type[Exception], Callable[[Any], Problem]] = {
     KeyReusedError: lambda _: Problem("idempotency_key_reused"),
     KeyRunningError: lambda _: Problem("idempotency_key_running", headers={"Retry-After": "1"}),
     InvalidCursorError: lambda _: _invalid(
-        "/query/cursor", "invalid_cursor", "It is no `next_cursor` of this list."
+        "/query/cursor", "invalid_cursor", "The value is not a `next_cursor` of this list."
     ),
     InvalidRecordError: lambda exc: _invalid("", "invalid_name", str(exc)),
     InvalidExportError: _on_export,
@@ -215,7 +215,7 @@ _KINDS: dict[type[Exception], Callable[[Any], Problem]] = {
 
 
 def problem_of(exc: Exception) -> Problem | None:
-    """Give the problem that an exception of the store is; None for any other exception."""
+    """Return the problem for an exception of the store; None for any other exception."""
     turns = (_KINDS[kind] for kind in type(exc).__mro__ if kind in _KINDS)
     turn = next(turns, None)
     return None if turn is None else turn(exc)
@@ -226,7 +226,7 @@ def _handler(
 ) -> Callable[[Request, Any], Coroutine[Any, Any, Response]]:
     async def handle(request: Request, exc: Any) -> Response:  # noqa: ANN401 - as declared beside it
         problem, request_id = turn(exc), request_id_of(request)
-        # The store itself has logged once that it was moved.
+        # The store itself has already logged that its file was moved.
         if isinstance(exc, StoreError) and not isinstance(exc, StoreMovedError):
             log.warning("store_failed", detail=str(exc), request_id=request_id)
         return respond(problem, request_id)
@@ -237,4 +237,4 @@ def _handler(
 HANDLERS: dict[int | type[Exception], Callable[[Request, Any], Coroutine[Any, Any, Response]]] = {
     kind: _handler(turn) for kind, turn in _KINDS.items()
 }
-"""What the store raises, as problems."""
+"""The handlers that turn exceptions of the store into problems."""

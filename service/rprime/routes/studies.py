@@ -1,4 +1,4 @@
-"""Studies: what indices have to do with each other."""
+"""Studies of indices: discrimination lines, and agreement over many models."""
 
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from rprime.problems.problem import Problem, Violation, responses
 from rprime.report.figures.discrimination import TooManyLinesError, draw_discrimination
 from rprime.report.figures.sheet import NoFiguresError
 from rprime.routes.evaluate import json_content, schema_reference
-from rprime.routes.figures import drawn_apart
+from rprime.routes.figures import draw_in_pool
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
 from rprime.routes.services import get_services, get_store
 from rprime.server.body import media_type, read_body
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 SVG = "image/svg+xml"
 LARGEST = 4 * 1024 * 1024
-"""Bytes of a body; no study needs more, and reading more would hold up other requests."""
+"""Bytes of a body; no study needs more, and reading more would delay other requests."""
 
 router = APIRouter(tags=["Studies"])
 
@@ -97,14 +97,14 @@ _AGREEMENTS = {
 )
 @requires("evaluate")
 async def discrimination(request: Request) -> Response:
-    """Answer with discrimination lines, or with a figure of them."""
+    """Return discrimination lines, or a figure of them."""
     form = preferred(request, (JSON, SVG))
     media_type(request, [JSON])
     limits = get_services(request).limits
     body = await read_body(request, min(limits.json_body_bytes, LARGEST))
     lines = await run_in_threadpool(discrimination_lines, body, limits)
     if form == SVG:
-        image = await drawn_apart(request, lambda: _figure(lines))
+        image = await draw_in_pool(request, lambda: _figure(lines))
         return Response(image, headers={"Content-Security-Policy": PAGE_POLICY}, media_type=SVG)
     return Response(await run_in_threadpool(discrimination_document, lines), media_type=form)
 
@@ -116,7 +116,8 @@ async def discrimination(request: Request) -> Response:
     "of every two indices over several models (Zhang, Su, Dou 2021, section 4.2), the quartiles "
     "that box plots show, and the pairs of models on which two indices disagree about which is "
     "better. The values of the models are posted, or computed from the stored tables of a "
-    "`project`, with the default options of an evaluation; a key needs the scope `read` for it.",
+    "`project`, with the default options of an evaluation; a project needs a key with the scope "
+    "`read`.",
     response_class=Response,
     responses={
         **responses("not_found", "no_store", "store_unavailable", *_PROBLEMS),
@@ -142,7 +143,7 @@ async def discrimination(request: Request) -> Response:
 )
 @requires("evaluate")
 async def agreement(request: Request) -> Response:
-    """Answer with the agreement of indices."""
+    """Return the agreement of indices."""
     media_type(request, [JSON])
     limits = get_services(request).limits
     body = await read_body(request, min(limits.json_body_bytes, LARGEST))

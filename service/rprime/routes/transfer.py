@@ -1,4 +1,4 @@
-"""The whole history as lines of JSON, out of one service and into another."""
+"""Export and import of the whole history as lines of JSON."""
 
 import asyncio
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ router = APIRouter(tags=["History"])
 NDJSON = "application/x-ndjson"
 PIECE = 256 * 1024
 WAITING = 8
-"""Pieces of a body that wait to be imported: a fast sender does not fill the memory."""
+"""Pieces of a body that may wait to be imported, so that a fast client does not fill the memory."""
 _LINES = {NDJSON: {"schema": {"type": "string"}}}
 
 
@@ -37,7 +37,7 @@ _LINES = {NDJSON: {"schema": {"type": "string"}}}
     "/v1/export",
     summary="The whole history",
     description="One line of JSON for each evaluation, alias and count of looks; the first one "
-    "names the version of the format. What is stored meanwhile is left out.",
+    "names the version of the format. Evaluations stored during the export are left out.",
     response_class=Response,
     responses={
         **responses(*PROBLEMS),
@@ -46,14 +46,14 @@ _LINES = {NDJSON: {"schema": {"type": "string"}}}
 )
 @requires("admin")
 async def export(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
-    """Answer with the lines, as they are read."""
+    """Stream the lines as they are read."""
     lines = get_store(request).export(query.project)
     headers = {"Content-Disposition": 'attachment; filename="rprime.ndjson"'}
     return StreamingResponse(_pieces(lines), headers=headers, media_type=NDJSON)
 
 
 def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
-    """Join lines: each piece changes the thread."""
+    """Join lines into larger pieces, since each piece costs a change of threads."""
     stored: list[bytes] = []
     size = 0
     for line in lines:
@@ -68,7 +68,7 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
 @router.post(
     "/v1/import",
     summary="Add an export to the history",
-    description="What is there stays as it is, so importing twice changes nothing.",
+    description="Existing evaluations stay unchanged, so importing twice changes nothing.",
     response_class=Response,
     responses={
         **responses(
@@ -87,10 +87,10 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
 )
 @requires("admin")
 async def import_(request: Request) -> Response:
-    """Add the lines, as they arrive."""
+    """Add the lines as they arrive."""
     media_type(request, [NDJSON])
     if request.headers.get("content-encoding", "identity") != "identity":
-        raise Problem("unsupported_encoding", "An import is sent as it is, not compressed.")
+        raise Problem("unsupported_encoding", "Send an import uncompressed.")
     store = get_store(request)
     incoming = Incoming(get_services(request).limits.other_body_bytes)
     importing = asyncio.create_task(run_in_threadpool(store.import_lines, incoming))
@@ -104,7 +104,7 @@ async def import_(request: Request) -> Response:
 
 
 class Incoming(Iterator[bytes]):
-    """The lines of a body, given from the loop that receives it to the thread that imports it.
+    """The lines of a body, passed from the loop that receives it to the thread that imports it.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ class Incoming(Iterator[bytes]):
         self._broken = False
 
     async def fill(self, request: Request, importing: "asyncio.Task[Imported]") -> None:
-        """Receive the body, no faster than it is imported; stop where importing has failed."""
+        """Receive the body no faster than it is imported; stop if the import fails."""
         async for piece in request.stream():
             if importing.done():
                 return
@@ -133,14 +133,14 @@ class Incoming(Iterator[bytes]):
             self._pieces.put_nowait(piece)
 
     def break_off(self) -> None:
-        """Let the thread end: no more will come."""
+        """Let the importing thread end, since the body broke off."""
         self._broken = True
         while not self._pieces.empty():
             self._pieces.get_nowait()
         self._pieces.put(None)
 
     def __next__(self) -> bytes:
-        """Give the next line; wait for it."""
+        """Return the next line; wait for it."""
         return next(self._lines)
 
     def _split(self) -> Iterator[bytes]:

@@ -1,4 +1,4 @@
-"""Trend and leaderboard: one index over the history of a project; and its badge."""
+"""Trend, leaderboard and badge of a project."""
 
 from typing import TYPE_CHECKING, Annotated
 
@@ -29,9 +29,9 @@ BADGE_SECONDS = 60
 @router.get(
     "/v1/projects/{project}/trend",
     summary="One index over the history",
-    description="Oldest first, with intervals, computed now from the stored tables as one stack: "
-    "an index that is new is there for the whole history. Default options of an evaluation; no "
-    "index that reads scores, which are not kept.",
+    description="Oldest first, with intervals, computed now from the stored tables as one stack, "
+    "so that a new index covers the whole history. With the default options of an evaluation; "
+    "without indices of scores, which are not stored.",
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
@@ -40,7 +40,7 @@ BADGE_SECONDS = 60
 )
 @requires("read")
 async def trend(request: Request, project: str, query: Annotated[TrendQuery, Query()]) -> Response:
-    """Answer with the series."""
+    """Return the series."""
     store = get_store(request)
     measured = Measured.of(query.index, query.class_)
     await require_some(request, project)
@@ -54,8 +54,8 @@ async def trend(request: Request, project: str, query: Annotated[TrendQuery, Que
     "/v1/projects/{project}/leaderboard",
     summary="Versions in tiers",
     description="The newest evaluation of each version on one test set, best first. Versions that "
-    "a test cannot tell apart from the best of their tier share it: paired where the items of both "
-    "are kept, else unpaired, one-sided at 5 %, Holm-adjusted.",
+    "a test cannot tell apart from the best of their tier share it: paired if the items of both "
+    "are stored, else unpaired, one-sided at 5 %, Holm-adjusted.",
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
@@ -69,7 +69,7 @@ async def trend(request: Request, project: str, query: Annotated[TrendQuery, Que
 async def leaderboard(
     request: Request, project: str, query: Annotated[LeaderboardQuery, Query()]
 ) -> Response:
-    """Answer with the tiers."""
+    """Return the tiers."""
     store = get_store(request)
     contest = RankedComparisons(
         measured=Measured.of(query.index, query.class_),
@@ -84,7 +84,7 @@ async def leaderboard(
 
 
 async def require_some(request: Request, project: str) -> None:
-    """Fail where a project has no evaluation and is not known.
+    """Fail if a project has no evaluation and does not exist.
 
     Raises
     ------
@@ -97,7 +97,7 @@ async def require_some(request: Request, project: str) -> None:
 
 
 async def has_public_badge(request: Request) -> bool:
-    """Whether everybody may see the badge that a request is about."""
+    """Whether the badge of the requested project is public."""
     history = get_services(request).store
     if not history.is_open:
         return False
@@ -108,13 +108,13 @@ async def has_public_badge(request: Request) -> bool:
 @router.get(
     "/v1/projects/{project}/badge.svg",
     summary="A badge",
-    description="The newest verdict, or one index of the newest evaluation. Public where the "
-    "project is marked so.",
+    description="The newest verdict, or one index of the newest evaluation. Needs no key if the "
+    "project has `badge_public`.",
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
         200: {
-            "description": "The picture.",
+            "description": "The image.",
             "content": {"image/svg+xml": {"schema": {"type": "string"}}},
         },
     },
@@ -123,7 +123,7 @@ async def has_public_badge(request: Request) -> bool:
 async def badge_svg(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
-    """Answer with the picture."""
+    """Return the image."""
     badge = await _badge(request, project, query)
     return await _cached(request, project, render_badge(badge).encode(), "image/svg+xml")
 
@@ -131,7 +131,7 @@ async def badge_svg(
 @router.get(
     "/v1/projects/{project}/badge.json",
     summary="A badge as data",
-    description="For the endpoint badge of shields.io; otherwise as badge.svg.",
+    description="For the endpoint badge of shields.io; otherwise like badge.svg.",
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
@@ -145,7 +145,7 @@ async def badge_svg(
 async def badge_json(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
-    """Answer with the data."""
+    """Return the badge as JSON."""
     badge = await _badge(request, project, query)
     return await _cached(request, project, render_endpoint(badge), JSON)
 

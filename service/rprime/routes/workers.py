@@ -1,4 +1,4 @@
-"""Large requests, which are answered by worker processes: large JSON bodies, and all columns."""
+"""Answer large JSON bodies, and all column bodies, in worker processes."""
 
 import asyncio
 import pickle
@@ -23,15 +23,15 @@ from rprime.server.worker_pool import WorkerEndedError, WorkerPool, cancelled, f
 from rprime.settings import Limits
 
 LARGE = 1024 * 1024
-"""Bytes. A larger JSON body is decoded by a worker, since that holds the interpreter."""
+"""Bytes. A worker decodes larger JSON bodies, since decoding holds the interpreter lock."""
 STALLED_SECONDS = 30.0
-"""Without a byte for so long, a client counts as gone: others wait for its place."""
+"""A client that sends nothing for so long counts as gone: other requests wait for its place."""
 _BEGIN = 1 << 20
-"""Bytes that have to be there, if not all, before a place is taken: a slow client has none."""
+"""Bytes received before a request takes a place, so that slow clients hold none."""
 _ENVIRONMENT = {
-    # Pools that keep what is freed would count against the limit of memory.
+    # Pools that retain freed memory would count against the memory limit.
     "ARROW_DEFAULT_MEMORY_POOL": "system",
-    # Of glibc: arrays that grow are mapped, so that they need not be copied.
+    # glibc: map growing arrays, so that they need not be copied.
     "MALLOC_MMAP_THRESHOLD_": str(4 << 20),
     "MALLOC_TRIM_THRESHOLD_": str(32 << 20),
 }
@@ -41,7 +41,7 @@ log = structlog.get_logger(__name__)
 
 def worker_pool(limits: Limits) -> WorkerPool:
     """Make the pool for large requests."""
-    # -P: what lies in the working directory is not imported.
+    # -P: do not import from the working directory.
     command = [sys.executable, "-P", "-m", "rprime.application.worker"]
     most, waiting = limits.large_requests, limits.large_waiting
     return WorkerPool(command, most=most, waiting=waiting, environment=_ENVIRONMENT)
@@ -55,16 +55,16 @@ async def evaluate_json_in_worker(
     Parameters
     ----------
     request
-        Its body is read.
+        The request, its body already read.
     body
-        In pieces.
+        The pieces of the body; they are freed as the worker reads them.
     options
-        What is asked.
+        How to answer.
 
     Raises
     ------
     Problem
-        400, 413, 422; 503 if too many others are worked on.
+        400, 413, 422; 503 if too many large requests wait.
     """
     complete = asyncio.Event()
     complete.set()
@@ -79,14 +79,14 @@ async def answer_columns(
     Parameters
     ----------
     request
-        Its body is read as far as it is of use.
+        Its body is read until the answer is certain.
     options
-        What is asked, with the kind of the body.
+        How to answer, with the kind of the body.
 
     Raises
     ------
     Problem
-        400, 413, 415, 422; 503 if too many others are worked on.
+        400, 413, 415, 422; 503 if too many large requests wait.
     """
     limit = options.limits.other_body_bytes
     options = replace(
@@ -127,7 +127,7 @@ async def _answer(
 async def _unless_gone(
     request: Request, complete: asyncio.Event, work: Coroutine[Any, Any, bytearray]
 ) -> bytearray:
-    """Wait for an answer; give it up when the client goes away after a complete body."""
+    """Wait for an answer; stop if the client disconnects after a complete body."""
 
     async def gone() -> None:
         await complete.wait()
@@ -147,11 +147,11 @@ async def _unless_gone(
 _CRASHES = {-number for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGBUS, signal.SIGFPE)}
 _CRASHED = (
     "The body ended the process that read it, so it is damaged or needs too much memory. Write it "
-    "anew, with fewer rows in each record batch or row group; the service goes on."
+    "again, with fewer rows in each record batch or row group. The service is unaffected."
 )
 _OUT_OF_TIME = (
-    f"The request took more than {CPU_SECONDS} s of processor time. Send fewer items or scores, or "
-    "a confusion matrix or `cells` in place of them."
+    f"The request took more than {CPU_SECONDS} s of processor time. Send fewer items or scores, "
+    "or a confusion matrix or `cells` instead."
 )
 
 
@@ -161,18 +161,18 @@ def _problem_of(status: int) -> Problem:
         return Problem("body_too_large", _OUT_OF_TIME)
     if status in _CRASHES:
         return Problem("unreadable_body", _CRASHED)
-    return overloaded("The process that worked on the request has ended.")
+    return overloaded("The worker process of the request has ended.")
 
 
 async def _handed_over(pieces: list[bytes]) -> AsyncIterator[bytes]:
-    """Yield pieces that stay in memory no longer than that."""
+    """Yield pieces, and drop each from memory once it is handed over."""
     pieces.reverse()
     while pieces:
         yield pieces.pop()
 
 
 class _Sent:
-    """The pieces of a body, within its limit and as long as they keep coming."""
+    """The pieces of a body, with a limit of bytes and of the pause between them."""
 
     def __init__(self, request: Request, limit: int) -> None:
         self._in_flight = get_services(request).admission
@@ -183,7 +183,7 @@ class _Sent:
         self.complete = asyncio.Event()
 
     async def piece(self) -> bytes | None:
-        """Wait for the next one; None at the end."""
+        """Wait for the next piece; None at the end."""
         try:
             async with asyncio.timeout(STALLED_SECONDS):
                 piece = await anext(self._pieces, None)
@@ -198,7 +198,7 @@ class _Sent:
         return piece
 
     async def begin(self) -> list[bytes]:
-        """Wait for the first ones."""
+        """Wait for the first pieces."""
         begin: list[bytes] = []
         while self._size < _BEGIN and (piece := await self.piece()) is not None:
             self._in_flight.hold(self._scope, len(piece))
@@ -206,7 +206,7 @@ class _Sent:
         return begin
 
     async def pieces(self, begin: list[bytes]) -> AsyncIterator[bytes]:
-        """Yield the first ones, and then the others as they come."""
+        """Yield the first pieces, then the others as they arrive."""
         async for piece in _handed_over(begin):
             yield piece
         while (further := await self.piece()) is not None:

@@ -1,4 +1,4 @@
-"""The contract as Pydantic models; texts and ranges come from the catalog."""
+"""Pydantic models of the API; texts and ranges of indices come from the catalog."""
 
 from functools import cache
 from typing import Any
@@ -58,7 +58,7 @@ _REFERENCE = "#/components/schemas/{model}"
 
 
 def components() -> dict[str, Any]:
-    """Give the JSON schemas of requests and reports, for the OpenAPI document."""
+    """Return the JSON schemas of requests and reports, for the OpenAPI document."""
     found: dict[str, Any] = {}
     for models, mode in (((*_REQUESTS, *BODIES), "validation"), (_ANSWERS, "serialization")):
         _, schema = models_json_schema(
@@ -70,13 +70,13 @@ def components() -> dict[str, Any]:
 
 
 def evaluate_schema() -> dict[str, Any]:
-    """Give the JSON schema of the body of POST /evaluate: one of the kinds of evidence."""
+    """Return the JSON schema of the body of POST /evaluate: one of the kinds of evidence."""
     return {"oneOf": [{"$ref": _REFERENCE.format(model=m.__name__)} for m in EVALUATE_REQUESTS]}
 
 
 @cache
 def request_fields() -> frozenset[str]:
-    """Give every name that a request may have somewhere."""
+    """Return every field name of requests, nested ones included."""
     _, schema = models_json_schema([(model, "validation") for model in _REQUESTS])
     return frozenset(
         name for model in schema["$defs"].values() for name in model.get("properties", {})

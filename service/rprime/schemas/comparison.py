@@ -1,4 +1,4 @@
-"""Comparisons as answers."""
+"""Models of comparisons in answers."""
 
 from typing import Any, Literal
 
@@ -9,15 +9,15 @@ from rprime.schemas.gate import Delta, Pairing
 
 
 class ResolvedBaseline(Answer):
-    """Which baseline was asked for, which was taken, and why that one."""
+    """The requested and the resolved baseline, with the reason."""
 
-    requested: dict[str, Any] = Field(description="The reference, or the kind of evidence given.")
+    requested: dict[str, Any] = Field(description="The reference, or the kind of evidence.")
     resolved: str | None = Field(description="Id of the stored evaluation; null for evidence.")
     why: str
 
 
 class OtherClasses(Answer):
-    """Classes that one side alone declares: rules about them are not comparable."""
+    """Classes that only one side declares: rules about them are not comparable."""
 
     candidate_only: list[str]
     baseline_only: list[str]
@@ -28,7 +28,7 @@ class ClassFlips(Answer):
 
     right_to_wrong: float
     wrong_to_right: float
-    mid_p: float | None = Field(description="One-sided: small where the candidate is worse.")
+    mid_p: float | None = Field(description="One-sided: small if the candidate is worse.")
     p_worse: float | None = Field(description="Probability of being worse; for information.")
 
 
@@ -56,7 +56,7 @@ class CellChange(Answer):
     baseline: float
     candidate: float
     change: float | None = Field(
-        description="Of counts; of shares where the totals differ, and null where one is 0."
+        description="Difference of counts; of shares if the totals differ, null if one total is 0."
     )
 
 
@@ -88,7 +88,7 @@ class Attribution(Answer):
 
     cells: list[Contribution]
     rest: float | None = Field(description="Sum over all other cells.")
-    residual: float | None = Field(description="What the cells fall short of the difference.")
+    residual: float | None = Field(description="The difference minus the sum over all cells.")
 
 
 class Comparison(Answer):

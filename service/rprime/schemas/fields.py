@@ -1,4 +1,4 @@
-"""The types that the models of the contract are made of."""
+"""Base classes and field types of the API models."""
 
 from difflib import get_close_matches
 from typing import Annotated, Any
@@ -18,7 +18,7 @@ SPARSE_CLASSES = 100_000
 
 
 class Request(BaseModel):
-    """What a client sends: unknown fields and lax types are refused."""
+    """Base class of requests: unknown fields and lax types are refused."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True
@@ -32,11 +32,11 @@ def _leave_out_null_defaults(schema: dict[str, Any]) -> None:
 
 
 Absent = SkipJsonSchema[None]
-"""The type of a field that is left out where it does not apply."""
+"""The type of a field that is absent if it does not apply."""
 
 
 class Answer(BaseModel):
-    """What the service sends: fields with a default are left out where they do not apply."""
+    """Base class of answers: fields with a default are absent if they do not apply."""
 
     model_config = ConfigDict(json_schema_extra=_leave_out_null_defaults)
 
@@ -53,14 +53,14 @@ def _known_key(key: str) -> str:
 
 def _not_null(value: object) -> object:
     if value is None:
-        raise PydanticCustomError("null", "Leave the field out instead of sending null")
+        raise PydanticCustomError("null", "Remove the field instead of sending null")
     return value
 
 
 _KEYS = frozenset(KEYS)
 
 NotNull = BeforeValidator(_not_null)
-"""For fields that null, which a client may send by mistake, must not switch off."""
+"""For fields that an accidental null must not switch off."""
 
 IndexKey = TypeAliasType(
     "IndexKey",
@@ -80,7 +80,7 @@ ClassName = TypeAliasType(
         Field(
             min_length=1,
             max_length=LONGEST_NAME,
-            description="Brought into Unicode form NFC and stripped of surrounding white space; "
+            description="Normalised to Unicode NFC, without surrounding white space; "
             "no control, zero-width or bidirectional-override characters.",
             json_schema_extra={"pattern": r"\S", "not": {"pattern": f"[{HIDDEN}]"}},
         ),
@@ -125,8 +125,8 @@ Costs = TypeAliasType(
         list[Annotated[list[Cost], Field(min_length=1)]],
         Field(
             min_length=1,
-            description="k rows of k costs, [true][predicted], or of k + 1, the last one of "
-            "leaving an item unclassified.",
+            description="k rows of k costs, [true][predicted], or of k + 1, the last one for "
+            "unclassified items.",
         ),
     ],
 )
@@ -140,6 +140,6 @@ Cell = TypeAliasType(
 )
 
 
-def text(most: int, description: str) -> Any:  # noqa: ANN401 (what Field gives)
+def text(most: int, description: str) -> Any:  # noqa: ANN401 (the type of Field)
     """Declare an optional string of bounded length."""
     return Field(default=None, min_length=1, max_length=most, description=description)

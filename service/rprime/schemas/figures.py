@@ -1,4 +1,4 @@
-"""Figures: how large, and what they show."""
+"""Query parameters of figures."""
 
 from typing import Annotated
 
@@ -8,10 +8,10 @@ from rprime.schemas.fields import IndexKey
 from rprime.schemas.history import ClassWanted, Narrowed, Query
 
 _WIDTH = Field(
-    default=800, ge=320, le=1600, description="In pixels of CSS: 96 are an inch, 363 are 96 mm."
+    default=800, ge=320, le=1600, description="In CSS pixels: 96 are an inch, 363 are 96 mm."
 )
 _SCALE = Field(
-    default=2.0, ge=0.5, le=4, description="Pixels of a PNG for each of these; 3.125 are 300 dpi."
+    default=2.0, ge=0.5, le=4, description="PNG pixels for each CSS pixel; 3.125 means 300 dpi."
 )
 _MOST_INDICES = 6
 
@@ -38,11 +38,11 @@ class HistoryFigureQuery(Narrowed):
         Field(
             min_length=1,
             max_length=_MOST_INDICES,
-            description="Keys: overall ones for `trend` unless it is of a class, per-class ones "
-            "for `lines` and `boxes`; can be repeated.",
+            description="Keys of overall indices for `trend`, or per-class ones with `class`; of "
+            "per-class ones for `lines` and `boxes`; can be repeated.",
         ),
     ] = ("r_prime",)
     class_: ClassWanted = None
-    limit: int = Field(default=100, ge=1, le=1000, description="The newest so many.")
+    limit: int = Field(default=100, ge=1, le=1000, description="Most evaluations, from the newest.")
     width: int = _WIDTH
     scale: float = _SCALE

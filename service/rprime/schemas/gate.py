@@ -1,4 +1,4 @@
-"""Gates: the rules of a request, and what became of them."""
+"""Models of gates: the rules of a request, and their results."""
 
 from datetime import date
 from typing import Annotated, Any, Literal
@@ -24,7 +24,7 @@ def _one_limit(schema: dict[str, Any]) -> None:
 class Rule(Request):
     """One demand on one index, with exactly one limit.
 
-    With `classes` it is about the per-class index, without about the overall one.
+    With `classes` it applies to the per-class index, otherwise to the overall index.
     """
 
     model_config = ConfigDict(json_schema_extra=_one_limit)
@@ -56,7 +56,7 @@ class Rule(Request):
         return self
 
     def core(self) -> demands.Rule:
-        """Give the rule as the core takes it."""
+        """Return the rule of the core."""
         kind = next(kind for kind in demands.KINDS if getattr(self, kind) is not None)
         return demands.Rule(
             id=self.id or "",
@@ -71,17 +71,17 @@ class Rule(Request):
 
 
 class Waiver(Request):
-    """A known failure that somebody answers for, up to a ceiling and a day."""
+    """A known failure that is accepted up to a ceiling and a day."""
 
     rule: Identifier = Field(description="The id of the rule.")
     class_: ClassName | None = Field(default=None, alias="class")
-    ceiling: float = Field(description="The worst that is waived, in the unit of the limit.")
+    ceiling: float = Field(description="The worst waived value, in the unit of the limit.")
     reason: str = Field(min_length=1, max_length=1000)
     by: str = Field(min_length=1, max_length=200)
     expires: date = Field(strict=False, description="The last day on which it holds.")
 
     def core(self) -> demands.Waiver:
-        """Give the waiver as the core takes it."""
+        """Return the waiver of the core."""
         return demands.Waiver(
             rule=self.rule,
             class_=self.class_,
@@ -93,7 +93,7 @@ class Waiver(Request):
 
 
 class Effects(Request):
-    """What a verdict that is neither pass nor fail leads to."""
+    """The effects of results that are neither pass nor fail."""
 
     inconclusive: Effect = "warn"
     no_baseline: Literal["warn", "fail"] = "warn"
@@ -113,7 +113,7 @@ class Gates(Request):
     waivers: list[Waiver] = Field(default=[], max_length=200)
 
     def core(self) -> demands.Gate:
-        """Give the gate as the core takes it; `core.gates.rules.mistakes` checks its meaning."""
+        """Return the gate of the core; `core.gates.rules.mistakes` checks its meaning."""
         return demands.Gate(
             rules=tuple(rule.core() for rule in self.rules),
             alpha=self.alpha,
@@ -129,22 +129,22 @@ class Gates(Request):
 
 
 class Result(Answer):
-    """What became of a rule, overall or for one class."""
+    """The result of a rule, overall or for one class."""
 
     rule: str
     index: str
     class_: str | None = Field(alias="class")
     verdict: Literal[
         "pass", "fail", "inconclusive", "no_baseline", "not_comparable", "undefined", "waived"
-    ] = Field(description="What was found.")
-    effect: Effect = Field(description="What it leads to.")
+    ] = Field(description="The finding.")
+    effect: Effect = Field(description="The effect on the verdict.")
     observed: float | None
     baseline: float | None
     delta: float | None
     kind: demands.RuleKind = Field(description="What the rule bounds: the value, or its change.")
     limit: float
     interval: tuple[float | None, float | None] | None = Field(
-        description="Of the delta or the value, at level alpha at each end."
+        description="Interval of the delta or the value, at level alpha at each end."
     )
     p_value: float | None
     p_adjusted: float | None
@@ -152,7 +152,7 @@ class Result(Answer):
     pairing: Pairing | None
     n: float | None
     min_detectable_drop: float | None = Field(
-        description="The drop that would be found in 8 of 10 cases."
+        description="The drop that the test detects with 80 % power."
     )
     reason: str | None
     message: str
@@ -164,7 +164,7 @@ class Gate(Answer):
     verdict: Literal["pass", "fail", "inconclusive", "no_rules"]
     alpha: float
     look: int | None = Field(
-        description="Which look at the test set this was, from 1; null where looks are ignored."
+        description="Which look at the test set this was, from 1; null if looks are ignored."
     )
     results: list[Result]
 

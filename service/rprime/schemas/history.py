@@ -1,4 +1,4 @@
-"""The history: what may be asked of it, and what it answers."""
+"""Models of requests and answers of the history routes."""
 
 import re
 from datetime import datetime
@@ -13,9 +13,9 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 
 def _dated(value: object) -> object:
-    """Refuse a number of seconds, which Pydantic takes for a moment, too."""
+    """Refuse a number of seconds, which Pydantic accepts as a datetime."""
     if isinstance(value, str) and not _DATE.match(value):
-        raise PydanticCustomError("not_a_moment", "It is a date or a moment of ISO 8601")
+        raise PydanticCustomError("not_a_moment", "Use a date or a datetime of ISO 8601")
     return value
 
 
@@ -24,63 +24,69 @@ Verdict = Literal["pass", "fail", "inconclusive", "no_rules"]
 Wanted = Annotated[str, Field(min_length=1, max_length=255)]
 ClassWanted = Annotated[
     str | None,
-    Field(alias="class", max_length=128, description="Of this class; absent: the overall index."),
+    Field(
+        alias="class",
+        max_length=128,
+        description="Per-class index of this class; absent: the overall index.",
+    ),
 ]
 
 
 class Query(BaseModel):
-    """The parameters of a request: unknown ones are refused."""
+    """Base class of query parameters: unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)
 
 
 class Narrowed(Query):
-    """Which evaluations of a project."""
+    """Filters of the evaluations of a project."""
 
     model: Wanted | None = None
     version: Wanted | None = None
     branch: Wanted | None = None
-    test_set: Wanted | None = Field(default=None, description="Its id.")
+    test_set: Wanted | None = Field(default=None, description="Id of the test set.")
     verdict: Verdict | None = None
     since: Moment | None = Field(
-        default=None, description="Made then or later; without an offset it is UTC."
+        default=None, description="Created then or later; without an offset it is UTC."
     )
-    tag: Wanted | None = Field(default=None, description="Is among its tags.")
+    tag: Wanted | None = Field(default=None, description="One of its tags.")
 
 
 class ListQuery(Narrowed):
-    """Which page of the evaluations of a project."""
+    """The filters and the page of a list of evaluations."""
 
     limit: int = Field(default=50, ge=1, le=200)
     cursor: str | None = Field(
-        default=None, max_length=100, description="`next_cursor` of the page before."
+        default=None, max_length=100, description="`next_cursor` of the previous page."
     )
 
 
 class TrendQuery(Narrowed):
-    """Which series."""
+    """The index, the filters and the length of a series."""
 
     index: IndexKey
     class_: ClassWanted = None
-    limit: int = Field(default=1000, ge=1, le=10_000, description="The newest so many.")
+    limit: int = Field(
+        default=1000, ge=1, le=10_000, description="Most evaluations, from the newest."
+    )
 
 
 class LeaderboardQuery(Query):
-    """Which versions, ordered by what."""
+    """The index and the filters of a leaderboard."""
 
     index: IndexKey
     class_: ClassWanted = None
     test_set: Wanted | None = Field(
         default=None,
-        description="Its id or fingerprint; absent: that of the newest evaluation.",
+        description="Id or fingerprint of the test set; absent: that of the newest evaluation.",
     )
     model: Wanted | None = None
     branch: Wanted | None = None
-    limit: int = Field(default=20, ge=1, le=50, description="The best so many versions.")
+    limit: int = Field(default=20, ge=1, le=50, description="Most versions, from the best.")
 
 
 class BadgeQuery(Query):
-    """What a badge says of the newest evaluation; without an index: its verdict."""
+    """The index on a badge of the newest evaluation; default: its verdict."""
 
     index: IndexKey | None = None
     class_: ClassWanted = None
@@ -89,44 +95,46 @@ class BadgeQuery(Query):
 
 
 class ExportQuery(Query):
-    """What is exported."""
+    """The filter of an export."""
 
-    project: Wanted | None = Field(default=None, description="It alone.")
+    project: Wanted | None = Field(default=None, description="Only this project.")
 
 
 class ProjectSettings(Request):
-    """What is set for a project."""
+    """The settings of a project."""
 
-    badge_public: bool = Field(description="Whether everybody may see its badge, without a key.")
+    badge_public: bool = Field(description="Whether the badge is visible without a key.")
 
 
 class AliasTarget(Request):
-    """What an alias is to point at."""
+    """The target of an alias."""
 
-    evaluation: str = Field(min_length=1, max_length=64, description="Its id.")
+    evaluation: str = Field(min_length=1, max_length=64, description="Id of the evaluation.")
 
 
 class PurgeRequest(Request):
-    """What to keep: an evaluation stays if any of these, or an alias, says so."""
+    """What to keep: evaluations that match any of these, or have an alias."""
 
     model_config = ConfigDict(
         json_schema_extra={
             "anyOf": [{"required": ["keep_last"]}, {"required": ["newer_than_days"]}]
         }
     )
-    keep_last: int = Field(default=0, ge=0, le=2**31, description="The newest so many.")
+    keep_last: int = Field(
+        default=0, ge=0, le=2**31, description="Most evaluations, from the newest."
+    )
     newer_than_days: float | None = Field(default=None, ge=0, le=36_500)
-    dry_run: bool = Field(default=False, description="Only count.")
+    dry_run: bool = Field(default=False, description="Only count, without deleting.")
 
     @model_validator(mode="after")
     def _keeps_something(self) -> "PurgeRequest":
         if not {"keep_last", "newer_than_days"} & self.model_fields_set:
-            raise PydanticCustomError("keeps_nothing", "Say keep_last or newer_than_days, or both")
+            raise PydanticCustomError("keeps_nothing", "Set keep_last or newer_than_days, or both")
         return self
 
 
 class Summary(Answer):
-    """A kept evaluation in a list."""
+    """A stored evaluation in a list."""
 
     id: str
     created_at: datetime
@@ -147,7 +155,7 @@ class EvaluationPage(Answer):
     """A page of the list, newest first."""
 
     items: list[Summary]
-    next_cursor: str | None = Field(description="Of the next page; null on the last one.")
+    next_cursor: str | None = Field(description="Cursor of the next page; null on the last one.")
 
 
 class ProjectEntry(Answer):
@@ -160,7 +168,7 @@ class ProjectEntry(Answer):
 
 
 class ProjectList(Answer):
-    """The projects by name."""
+    """The projects, sorted by name."""
 
     items: list[ProjectEntry]
 
@@ -175,7 +183,7 @@ class AliasEntry(Answer):
 
 
 class AliasList(Answer):
-    """The aliases of a project by name."""
+    """The aliases of a project, sorted by name."""
 
     items: list[AliasEntry]
 
@@ -191,7 +199,7 @@ class TrendItem(Answer):
     verdict: Verdict | None
     reason: str | Absent = Field(
         default=None,
-        description="Why there is no value; or `items_in_groups`: then only the report has the "
+        description="Why the value is missing; or `items_in_groups`: then only the report has the "
         "interval.",
     )
 
@@ -215,7 +223,7 @@ class RankedVersion(Answer):
 
 
 class Tier(Answer):
-    """Versions that cannot be told apart from the best of them."""
+    """Versions without a clear difference to the best of them."""
 
     tier: int
     versions: list[RankedVersion]
@@ -242,33 +250,33 @@ class Leaderboard(Answer):
 
 
 class PurgeReport(Answer):
-    """What a purge deleted and kept, or would."""
+    """What a purge deleted and kept, or would in a dry run."""
 
     deleted: int
     kept: int
-    aliased: int = Field(description="Those kept only because an alias points at them.")
+    aliased: int = Field(description="Evaluations kept only because of an alias.")
     dry_run: bool
 
 
 class ImportReport(Answer):
-    """What an import added, and what was there already."""
+    """What an import added, and what existed already."""
 
     evaluations: int
     evaluations_present: int
     aliases: int
     aliases_present: int
-    aliases_dangling: int = Field(description="Left out: their evaluation is not there.")
+    aliases_dangling: int = Field(description="Skipped, since their evaluation is missing.")
 
 
 class BadgeEndpoint(Answer):
-    """A badge as shields.io draws one from."""
+    """A badge in the endpoint format of shields.io."""
 
-    schemaVersion: int  # noqa: N815 (its name)
+    schemaVersion: int  # noqa: N815 (the name in shields.io)
     label: str
     message: str
     color: str
-    labelColor: str | Absent = None  # noqa: N815 (its name)
-    isError: bool | Absent = None  # noqa: N815 (its name)
+    labelColor: str | Absent = None  # noqa: N815 (the name in shields.io)
+    isError: bool | Absent = None  # noqa: N815 (the name in shields.io)
 
 
 ANSWERS: tuple[type[BaseModel], ...] = (

@@ -1,4 +1,4 @@
-"""Where an evaluation comes from and where it is kept; and what it is compared with."""
+"""Models of the origin of an evaluation, its project and its stored baseline."""
 
 from typing import Annotated, Any, Literal, get_args
 
@@ -13,14 +13,14 @@ Name = Annotated[
 PathName = Annotated[
     str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._+-]*$")
 ]
-"""A name that stands in a path, so it has no slash."""
+"""A name in a path, so it has no slash."""
 BranchName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x00-\x1f\x7f]*$")]
 Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
-PROJECT = "Keeps the evaluation in the history of this project."
+PROJECT = "Stores the evaluation in this project."
 Way = Literal["alias", "version", "branch", "evaluation"]
 WAYS: tuple[Way, ...] = get_args(Way)
-"""By which a baseline of the history is named."""
+"""The ways to name a stored baseline."""
 
 
 class TestSet(Request):
@@ -31,7 +31,7 @@ class TestSet(Request):
 
 
 class Provenance(Request):
-    """What is kept beside the table; without a `project` nothing is kept."""
+    """What is stored beside the table; without a `project` nothing is stored."""
 
     project: Annotated[PathName | None, NotNull] = Field(default=None, description=PROJECT)
     model: Name | None = None
@@ -39,25 +39,30 @@ class Provenance(Request):
     branch: BranchName | None = Field(default=None, description="Of the repository.")
     commit: Name | None = Field(default=None, description="Of the repository.")
     tags: Annotated[list[Tag], Field(max_length=64)] | None = None
-    source: str | None = text(2048, "The address of the run, for people; it is never opened.")
+    source: str | None = text(
+        2048, "The address of the run, for people; the service never opens it."
+    )
     test_set: TestSet | None = None
     keep_items: bool | None = Field(
         default=None,
-        description="Keep the classes of the items for paired comparison later; default: where "
+        description="Store the classes of the items for later paired comparison; default: yes, if "
         "items come with a project.",
     )
 
 
 class Reference(Request):
-    """A baseline of the project's history, named in one of four ways."""
+    """A stored baseline of the project, named in one of four ways."""
 
     alias: PathName | None = None
     version: Name | None = None
     branch: BranchName | None = Field(
         default=None,
-        description="The newest evaluation of it that neither failed its gate nor was waived.",
+        description="The newest evaluation of this branch that neither failed its gate nor was "
+        "waived.",
     )
-    evaluation: str | None = Field(default=None, min_length=1, max_length=64, description="Its id.")
+    evaluation: str | None = Field(
+        default=None, min_length=1, max_length=64, description="Id of the evaluation."
+    )
 
     @property
     def ways(self) -> list[tuple[Way, str]]:
@@ -81,6 +86,6 @@ def _one_way(schema: dict[str, Any]) -> None:
 
 
 class StoredBaseline(Reference):
-    """A baseline of the project's history: exactly one of these."""
+    """A stored baseline of the project: exactly one of these."""
 
     model_config = ConfigDict(json_schema_extra=_one_way)

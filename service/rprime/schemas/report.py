@@ -1,4 +1,4 @@
-"""What the service answers: for the OpenAPI document and for clients, not for the hot path."""
+"""Models of reports, for the OpenAPI document and for clients, not for the hot path."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -28,24 +28,23 @@ class Excluded(Answer):
 
 
 class Value(Answer):
-    """The value of an index. What does not exist is null, with a reason."""
+    """The value of an index. An undefined value is null, with a reason."""
 
     value: float | None
-    interval: tuple[float, float] | None = Field(
-        description="[low, high]; null where there is none."
-    )
+    interval: tuple[float, float] | None = Field(description="[low, high]; null if undefined.")
     reason: str | Absent = Field(
         default=None,
-        description="Why the value, or else its interval, does not exist.",
+        description="Why the value, or else its interval, is undefined.",
         json_schema_extra={"enum": list(REASONS[1:])},
     )
     excluded: list[Excluded] | Absent = Field(
-        default=None, description="Classes that an average leaves out, because they have no value."
+        default=None,
+        description="Classes that an average leaves out, because their value is undefined.",
     )
     excluded_elsewhere: int | Absent = Field(
-        default=None, description="How many more it leaves out, which `classes` does not show."
+        default=None, description="How many more it leaves out, beyond the page of `classes`."
     )
-    method: str | Absent = Field(default=None, description="How the interval was made.")
+    method: str | Absent = Field(default=None, description="The method of the interval.")
     reliability: Literal["low"] | Absent = Field(
         default=None, description="The interval rests on fewer than 10 items."
     )
@@ -53,19 +52,19 @@ class Value(Answer):
     p_value: Annotated[float, Field(ge=0, le=1)] | Absent = None
     clipped: int | Absent = Field(default=None, description="How many probabilities were clipped.")
     bins: list[dict[str, float]] | Absent = Field(
-        default=None, description="Of a reliability diagram."
+        default=None, description="The bins of a reliability diagram."
     )
 
 
 def described(entries: Iterable[Index], value: dict[str, Any]) -> dict[str, Any]:
-    """Give JSON schema properties for indices, with texts and ranges from the catalog.
+    """Return JSON schema properties for indices, with texts and ranges from the catalog.
 
     Parameters
     ----------
     entries
-        Of the catalog.
+        Entries of the catalog.
     value
-        The schema that every one of them has.
+        The schema of each value.
     """
     return {
         entry.key: {
@@ -97,7 +96,7 @@ def _list_per_class(schema: dict[str, Any]) -> None:
 
 
 class Overall(RootModel[dict[str, Value]]):
-    """The overall indices by key, averages among them."""
+    """The overall indices by key, including averages."""
 
     model_config = ConfigDict(json_schema_extra=_list_overall)
 
@@ -110,7 +109,7 @@ class ClassReport(Answer):
 
     support: float = Field(ge=0, description="Items of the class.")
     predicted: float = Field(ge=0, description="Predictions of the class.")
-    correct: float = Field(ge=0, description="Items of the class that were predicted as such.")
+    correct: float = Field(ge=0, description="Items of the class that were predicted correctly.")
 
 
 class Counts(Answer):
@@ -124,7 +123,7 @@ class Counts(Answer):
 
 
 class OptionsUsed(Answer):
-    """The options that shaped the numbers; of matrices, whether they were given."""
+    """The options of the evaluation; for matrices, whether they were given."""
 
     beta: float
     undefined: Literal["null", "zero", "one"]
@@ -136,19 +135,19 @@ class OptionsUsed(Answer):
     exact: bool
     sampling: Literal["random", "fixed_rows"]
     top_k: int | Absent = Field(
-        default=None, description="Of `top_k_accuracy`, where there are scores and it was given."
+        default=None, description="The k of `top_k_accuracy`, if scores and this option were sent."
     )
 
 
 class Curve(Answer):
-    """A curve as columns of equal length; null is what does not exist at a point."""
+    """A curve as columns of equal length; null if undefined at a point."""
 
     model_config = ConfigDict(extra="allow")
     __pydantic_extra__: dict[str, list[float | None]] = Field(init=False)
 
 
 class Curves(Answer):
-    """The curves that scores draw, at most 1000 points each, from the highest threshold."""
+    """The curves of scores, at most 1000 points each, from the highest threshold."""
 
     roc: dict[str, Curve] = Field(
         description="By class: `false_positive_rate`, `recall`, `threshold`."
@@ -157,7 +156,7 @@ class Curves(Answer):
         description="By class: `recall`, `precision`, `threshold`."
     )
     reliability: list[dict[str, float]] | Absent = Field(
-        default=None, description="The bins of the top score; of probabilities only."
+        default=None, description="The bins of the top score, if the scores are probabilities."
     )
     risk_coverage: Curve = Field(description="`coverage`, `risk`, `threshold`.")
 
@@ -167,7 +166,7 @@ class ThresholdView(Answer):
 
     threshold: float
     table: tuple[tuple[int, int], tuple[int, int]] = Field(description="[[TP, FN], [FP, TN]].")
-    values: dict[str, float | None] = Field(description="Indices of the class there.")
+    values: dict[str, float | None] = Field(description="Indices of the class at this threshold.")
 
 
 class Confusion(Answer):
@@ -176,10 +175,10 @@ class Confusion(Answer):
     true: str
     predicted: str
     items: float = Field(gt=0)
-    share_of_true: float = Field(description="Of the items of the true class.", gt=0, le=1)
+    share_of_true: float = Field(description="Share of the items of the true class.", gt=0, le=1)
 
 
-class Warning(Answer):  # noqa: A001 (the contract's name)
+class Warning(Answer):  # noqa: A001 (the name in the API)
     """A machine-checked condition under which an index misleads."""
 
     code: str
@@ -192,7 +191,7 @@ class Warning(Answer):  # noqa: A001 (the contract's name)
 
 
 class Note(Answer):
-    """What must be known to read some of the values."""
+    """Information that some values need to be read correctly."""
 
     code: str
     indices: list[str]
@@ -208,17 +207,17 @@ class Table(Answer):
 
 
 class KeptTestSet(Answer):
-    """The test set of a kept evaluation."""
+    """The test set of a stored evaluation."""
 
     id: str | Absent = Field(default=None)
     fingerprint: str | Absent = Field(default=None)
 
 
 class ClassesShown(Answer):
-    """Which of the classes `per_class` has."""
+    """The page of classes in `per_class`."""
 
     total: int = Field(description="How many classes there are.")
-    left_out: int = Field(description="How many of them are not shown here.")
+    left_out: int = Field(description="How many of them this page does not show.")
     limit: int
     offset: int
     order_by: str = Field(description="`labels`, `support`, `predicted` or the key of an index.")
@@ -237,16 +236,16 @@ class Report(Answer):
     options: OptionsUsed
     overall: Overall
     classes: ClassesShown | Absent = Field(
-        default=None, description="Where a page of the classes was asked for, or they are many."
+        default=None, description="If the request selects a page of the classes, or there are many."
     )
     per_class: dict[str, ClassReport] = Field(
-        description="By class, in the order of `labels` or else of `classes`."
+        description="By class, in the order of `labels`, or of `classes` if present."
     )
     top_confusions: list[Confusion] = Field(description="The largest errors, largest first.")
-    id: str | Absent = Field(default=None, description="Of a kept evaluation.")
+    id: str | Absent = Field(default=None, description="Id of a stored evaluation.")
     created_at: datetime | Absent = Field(default=None)
     links: dict[str, str] | Absent = Field(
-        default=None, description="Paths of what there is of a kept evaluation."
+        default=None, description="Paths of the resources of a stored evaluation."
     )
     project: str | Absent = Field(default=None)
     model: str | Absent = Field(default=None)
@@ -258,10 +257,10 @@ class Report(Answer):
     source: str | Absent = Field(default=None)
     comparison: Comparison | None = Field(
         default=None,
-        description="Where there is a `baseline`; null where the history has none, and a warning "
-        "says why.",
+        description="If the request has a `baseline`; null if no such evaluation is stored, with "
+        "a warning.",
     )
-    gate: Gate | Absent = Field(default=None, description="Where there are `gates`.")
+    gate: Gate | Absent = Field(default=None, description="If the request has `gates`.")
     warnings: list[Warning]
     notes: list[Note]
     table: Table | Absent = Field(default=None)
@@ -269,8 +268,8 @@ class Report(Answer):
     rejection: Curve | Absent = Field(
         default=None,
         description="With `reject`: `threshold`, `coverage`, `accuracy`, `accuracy_on_answered`, "
-        "`r_prime`. Items with a top score below the threshold are left unclassified; R' counts "
-        "these as not wrong.",
+        "`r_prime`. Items with a top score below the threshold are unclassified; R' does not "
+        "count these as wrong.",
     )
     thresholds: dict[str, ThresholdView] | Absent = Field(
         default=None, description="With `thresholds`, by class."
@@ -284,7 +283,7 @@ class BatchResult(Answer):
     report: Report | Absent = Field(default=None)
     problem: dict[str, Any] | Absent = Field(
         default=None,
-        description="In place of the report.",
+        description="Instead of the report.",
         json_schema_extra={"allOf": [{"$ref": "#/components/schemas/Problem"}]},
     )
 
@@ -305,22 +304,24 @@ class IndexEntry(Answer):
     description: str
     tex: str = Field(description="The formula, in the notation a_i, m_i, s_i, w, n_ij.")
     range: tuple[float | None, float | None] = Field(description="[low, high]; null: no bound.")
-    range_note: str = Field(description="What the two numbers cannot say; often empty.")
+    range_note: str = Field(description="A remark on the range; often empty.")
     best: float | None = Field(
-        description="The value of a perfect classifier; null: none is best. What has no largest "
-        "value has no finite best, either: see `higher_is_better`."
+        description="The value of a perfect classifier; null if no value is best, or if the best "
+        "value is infinite: see `higher_is_better`."
     )
     higher_is_better: bool | None
-    undefined_when: list[str] = Field(description="Reasons for which it may not exist.")
+    undefined_when: list[str] = Field(description="Reasons for which it may be undefined.")
     universe: Literal["all", "classified"] = Field(
         description="Whether it counts unclassified and spurious items."
     )
-    association: bool = Field(description="Whether it does not care which label is which.")
+    association: bool = Field(
+        description="Whether it ignores which predicted label belongs to which true one."
+    )
     scale_invariant: bool
-    interval: IntervalName | None = Field(description="The kind of interval it gets.")
-    needs: str | None = Field(description="The option without which it is not computed.")
-    scores: bool = Field(description="Whether it exists only where `y_score` was sent.")
-    average_of: list[str] = Field(description="Keys that it averages; mostly empty.")
+    interval: IntervalName | None = Field(description="The kind of its interval.")
+    needs: str | None = Field(description="The option that it requires.")
+    scores: bool = Field(description="Whether it needs `y_score`.")
+    average_of: list[str] = Field(description="Keys of the averaged indices; often empty.")
     source: str
     properties: Properties | None = Field(
         description="Computed on tables; null for an index that reads scores."

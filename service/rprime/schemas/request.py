@@ -1,4 +1,4 @@
-"""What a client may ask: options and evidence of POST /evaluate."""
+"""Models of requests: options and evidence of POST /evaluate."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
@@ -48,8 +48,8 @@ Discordance = Annotated[
     ),
 ]
 Replicates = Annotated[int, Field(ge=100, le=20_000, description="Simulated comparisons.")]
-Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Of the simulation.")]
-OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known as it is imported
+Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Seed of the simulation.")]
+OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known at import
 Score = Annotated[float, Field(ge=-MOST, le=MOST)]
 RejectBelow = Annotated[
     Score | None,
@@ -59,7 +59,7 @@ GroupName = Annotated[str, Field(min_length=1)]
 
 
 class EvaluateOptions(Request):
-    """The options that are no arrays, whatever the evidence."""
+    """The options without arrays, for every kind of evidence."""
 
     indices: Annotated[list[IndexKey], Field(min_length=1, max_length=len(KEYS))] | None = Field(
         default=None,
@@ -70,18 +70,19 @@ class EvaluateOptions(Request):
     )
     undefined: Literal["null", "zero", "one"] = Field(
         default="null",
-        description="What replaces undefined per-class values before they are averaged.",
+        description="The replacement of undefined per-class values in averages.",
     )
     intervals: bool | None = Field(
         default=None,
-        description="Whether to give intervals; default: up to 300 classes. At 1000 classes they "
+        description="Whether to compute intervals; default: up to 300 classes. At 1000 classes "
+        "they "
         "add about 25 ms.",
     )
     confidence: float = Field(
         default=0.95, ge=0.5, le=0.9999, description="Two-sided confidence level."
     )
     exact: bool = Field(
-        default=False, description="Clopper-Pearson in place of Wilson for plain proportions."
+        default=False, description="Clopper-Pearson instead of Wilson for plain proportions."
     )
     sampling: Literal["random", "fixed_rows"] = Field(
         default="random",
@@ -89,7 +90,7 @@ class EvaluateOptions(Request):
     )
     top_k: Annotated[int, Field(ge=1, le=DENSE_CLASSES)] | None = Field(
         default=None,
-        description="How many of the highest scores `top_k_accuracy` looks at; default: 5, at "
+        description="How many of the highest scores count in `top_k_accuracy`; default: 5, at "
         "most all but one of the classes.",
     )
 
@@ -111,49 +112,47 @@ class ScoreOptions(Request):
     thresholds: Annotated[dict[str, Score] | None, NotNull] = Field(
         default=None,
         max_length=DENSE_CLASSES,
-        description="Adds, for each class named here, its table against the rest where items are "
-        "taken for it from this score on.",
+        description="Adds, for each class named here, its table against the rest, with items of "
+        "at least this score predicted as the class.",
     )
 
 
 class ClassesWanted(Request):
-    """Which classes a report shows, where there are many."""
+    """The page of classes in a report."""
 
-    limit: int = Field(default=100, ge=1, le=SPARSE_CLASSES, description="How many, at most.")
-    offset: int = Field(
-        default=0, ge=0, le=SPARSE_CLASSES, description="How many are skipped before."
-    )
+    limit: int = Field(default=100, ge=1, le=SPARSE_CLASSES, description="Most classes.")
+    offset: int = Field(default=0, ge=0, le=SPARSE_CLASSES, description="How many classes to skip.")
     order_by: OrderBy = Field(
         default="support",
         description="`labels`: their order. `support`, `predicted`: largest first. The key of a "
-        "per-class index: worst first, and largest first where none is best.",
+        "per-class index: worst first, or largest first if it has no best value.",
     )
 
     def core(self) -> Paging:
-        """Give it as the core takes it."""
+        """Return the page of the core."""
         return Paging(limit=self.limit, offset=self.offset, order_by=self.order_by)
 
 
 class ListOptions(Request):
-    """How much a report lists."""
+    """The lengths of the lists in a report."""
 
     classes: Annotated[
         ClassesWanted | None,
         NotNull,
         Field(
             description="The page of `per_class`. Default: all classes, up to 100 000 values, "
-            "those with the most items. The member `classes` of the report says what is left out."
+            "those with the most items. The member `classes` of the report shows what is left out."
         ),
     ] = None
     top_confusions: Annotated[
         int | None,
         NotNull,
-        Field(ge=1, le=1000, description="How many confusions are listed; default: `/version`."),
+        Field(ge=1, le=1000, description="Most confusions in the report; default: `/version`."),
     ] = None
 
 
 class BaselineRest(Reference):
-    """What is left of a baseline once its arrays are taken out: options, or a reference."""
+    """A baseline without its arrays: options, or a reference."""
 
     axis: Axis | None = None
     weighted: bool = False
@@ -162,21 +161,21 @@ class BaselineRest(Reference):
 
 
 class MatrixOptions(EvaluateOptions):
-    """The options of a comparison once their matrices are taken out."""
+    """The options of a comparison without their matrices."""
 
     kappa_weights: Literal["linear", "quadratic"] | None = None
 
     def lacking(self, given: Collection[str]) -> list[tuple[int, str]]:
-        """Find indices that need an option which is not given.
+        """Find indices that need a missing option.
 
         Parameters
         ----------
         given
-            Names of the options that are matrices and were given.
+            Names of the matrix options in the request.
 
         Returns
         -------
-        Position among `indices` and name of the option.
+        Positions in `indices` and names of the missing options.
         """
         there = {*given, *(["kappa_weights"] if self.kappa_weights else [])}
         needs = [
@@ -187,14 +186,14 @@ class MatrixOptions(EvaluateOptions):
         return [(i, option) for i, option in needs if option is not None and option not in there]
 
     def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
-        """Give the options as the core takes them.
+        """Return the options of the core.
 
         Parameters
         ----------
         matrices
-            `cost`, `cell_weights`, `kappa_weights`, as far as they were given as matrices.
+            `cost`, `cell_weights`, `kappa_weights`, if sent as matrices.
         top_confusions
-            How many confusions a report lists.
+            Most confusions in the report.
         """
         return Options(
             indices=None if self.indices is None else tuple(self.indices),
@@ -213,7 +212,7 @@ class MatrixOptions(EvaluateOptions):
 
 
 class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, Provenance):
-    """What is left of a request once its arrays are taken out."""
+    """A request without its arrays."""
 
     axis: Axis | None = None
     weighted: bool = False
@@ -221,7 +220,7 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, Provenance):
     gates: Annotated[Gates | None, NotNull] = None
 
     def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
-        """Give the options as the core takes them, those of scores and of lists included."""
+        """Return the options of the core, including those of scores and lists."""
         found = super().options(matrices, self.top_confusions or top_confusions)
         if self.classes is not None:
             found = replace(found, classes=self.classes.core())
@@ -232,7 +231,7 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, Provenance):
 
 
 class SideRest(Request):
-    """What is left of one side of a comparison once its arrays are taken out."""
+    """One side of a comparison without its arrays."""
 
     axis: Axis | None = None
     weighted: bool = False
@@ -242,7 +241,7 @@ class SideRest(Request):
 
 
 class ComparisonRest(Request):
-    """What is left of a request to compare once its arrays are taken out."""
+    """A request to compare without its arrays."""
 
     candidate: SideRest
     baseline: BaselineRest
@@ -251,11 +250,11 @@ class ComparisonRest(Request):
 
 
 class PublishedOptions(EvaluateOptions):
-    """The options with their matrices, as the OpenAPI document shows them."""
+    """The options with their matrices, for the OpenAPI document."""
 
     cost: Costs | None = Field(default=None, description="Adds `expected_cost` and its kin.")
     cell_weights: Weights | None = Field(
-        default=None, description="Multiplies the table before anything is computed."
+        default=None, description="Multiplies the cells of the table before the evaluation."
     )
     kappa_weights: Literal["linear", "quadratic"] | Weights | None = Field(
         default=None,
@@ -270,7 +269,7 @@ class _Evidence(Request):
 
 class _Table(_Evidence):
     axis: Axis | None = Field(
-        default=None, description="What the rows are; default: `rows_are_true`."
+        default=None, description="The meaning of the rows; default: `rows_are_true`."
     )
     unclassified: list[Count] | None = Field(
         default=None, description="k counts: items of each true class without a prediction."
@@ -363,9 +362,9 @@ class PredictedScoresEvidence(Request):
 
 
 class StoredSide(Request):
-    """An evaluation of the history."""
+    """A stored evaluation."""
 
-    evaluation: str = Field(min_length=1, max_length=64, description="Its id.")
+    evaluation: str = Field(min_length=1, max_length=64, description="Id of the evaluation.")
 
 
 AnyBaseline = (
@@ -383,10 +382,10 @@ AnySide = MatrixEvidence | CellsEvidence | LabelsEvidence | ScoresEvidence | Sto
 class _Demands(PublishedOptions, ListOptions, Provenance):
     project: PathName | Absent = Field(default=None, description=PROJECT)
     baseline: AnyBaseline | Absent = Field(
-        default=None, description="What the report compares with, and `gates` may rest on."
+        default=None, description="The baseline of the comparison in the report and of `gates`."
     )
     gates: Gates | Absent = Field(
-        default=None, description="Rules that decide; the verdict is in the report."
+        default=None, description="The rules of the gate; the verdict is in the report."
     )
 
 
@@ -416,7 +415,7 @@ class CompareRequest(Request):
 
 
 class LintRequest(Request):
-    """A gate, and the table of a model that it is rehearsed on."""
+    """A gate, and the table of a model to rehearse it on."""
 
     gates: Gates
     confusion_matrix: Matrix
@@ -428,7 +427,7 @@ class LintRequest(Request):
 
 
 class LintRest(Request):
-    """What is left of a request to lint once its arrays are taken out."""
+    """A request to lint without its arrays."""
 
     gates: Gates
     pairing: Literal["paired", "unpaired"] = "paired"

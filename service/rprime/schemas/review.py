@@ -1,11 +1,11 @@
-"""What the routes about comparisons and gates answer."""
+"""Models of the answers about comparisons and gates."""
 
 from pydantic import Field
 
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.fields import Absent, Answer
 from rprime.schemas.gate import Gate
-from rprime.schemas.report import Warning  # noqa: A004 (its name)
+from rprime.schemas.report import Warning  # noqa: A004 (the name in the API)
 
 
 class CompareReport(Answer):
@@ -13,26 +13,26 @@ class CompareReport(Answer):
 
     engine_version: str
     comparison: Comparison | None = Field(
-        description="Null where the history has no such baseline, and a warning says why."
+        description="Null if no such baseline is stored, with a warning."
     )
-    gate: Gate | Absent = Field(default=None, description="Where `gates` were given.")
+    gate: Gate | Absent = Field(default=None, description="If the request has `gates`.")
     warnings: list[Warning]
 
 
 class RuleLint(Answer):
-    """What a rule would do to an unchanged model."""
+    """How a rule would judge an unchanged model."""
 
     id: str
     class_: str | None = Field(alias="class")
     false_fail_rate: float
     inconclusive_rate: float
     detectable_drop: float | None = Field(
-        description="The drop that the rule finds in 8 of 10 cases; null where none is."
+        description="The drop that the rule detects with 80 % power; null if none."
     )
 
 
 class LintReport(Answer):
-    """What a gate would do to a model that has not changed."""
+    """How a gate would judge an unchanged model."""
 
     false_fail_rate: float
     inconclusive_rate: float

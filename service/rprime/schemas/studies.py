@@ -1,4 +1,4 @@
-"""Studies of indices: what is asked and answered, and the properties of an index."""
+"""Models of studies of indices, and of the properties of an index."""
 
 from dataclasses import asdict
 from datetime import datetime
@@ -22,7 +22,7 @@ class IndexOfClass(Request):
     """A per-class index, taken for one class."""
 
     index: IndexKey
-    class_: ClassOfStudy = Field(alias="class", description="From 1 on, the one that c_y is of.")
+    class_: ClassOfStudy = Field(alias="class", description="Number of the class, from 1.")
 
 
 def _listed(value: object) -> object:
@@ -44,7 +44,7 @@ Imbalances = Annotated[list[Imbalance], Field(min_length=1, max_length=101)]
 
 
 class DiscriminationRequest(Request):
-    """Which discrimination lines are wanted."""
+    """A request for discrimination lines."""
 
     indices: list[StudiedIndex] = Field(
         min_length=1,
@@ -80,11 +80,11 @@ class DiscriminationLine(Answer):
     k: int
     p: float
     points: list[tuple[float, float]] = Field(
-        description="[c_x, c_y] along the line; empty where there is none."
+        description="[c_x, c_y] along the line; empty if there is no line."
     )
     prefers: Literal["x", "y"] | None = Field(
-        description="The series that it always prefers, where there is no line. Where no value "
-        "is best, the larger one counts as preferred."
+        description="The series that it always prefers, if there is no line. If no value is best, "
+        "the larger one counts as preferred."
     )
     reason: Literal["indifferent", "undefined"] | Absent = Field(
         default=None, description="Why there is neither a line nor a preference."
@@ -103,7 +103,7 @@ ModelValues = Annotated[
     Field(
         min_length=2,
         max_length=MOST_MODELS,
-        description="A value for each model, in one order; null where it does not exist.",
+        description="A value for each model, in one order; null if undefined.",
     ),
 ]
 
@@ -114,26 +114,30 @@ class AgreementRequest(Request):
     values: dict[ValueName, ModelValues] = Field(
         min_length=2,
         max_length=MOST_INDICES,
-        description="By index. A name that the catalog does not have is taken for an index that "
-        "is better where it is larger.",
+        description="By index. A name outside the catalog counts as an index whose larger values "
+        "are better.",
     )
     per_class: dict[ClassName, dict[ValueName, ModelValues]] = Field(
-        default={}, max_length=1000, description="By class and index, for the boxes alone."
+        default={}, max_length=1000, description="By class and index, only for the boxes."
     )
 
 
 class StoredAgreementRequest(Narrowed):
-    """Which evaluations of a project, each a model, under which indices."""
+    """The filters of stored evaluations, each a model, and the indices."""
 
     project: Wanted
     indices: list[IndexKey] = Field(
         min_length=1,
         max_length=MOST_INDICES,
-        description="A key that exists in both scopes is taken overall and for every class; one "
-        "that exists for classes alone has boxes alone.",
+        description="A key in both scopes is computed overall and for every class; a key only for "
+        "classes has only boxes.",
     )
     limit: int = Field(
-        default=MOST_MODELS, ge=2, le=MOST_MODELS, strict=True, description="The newest so many."
+        default=MOST_MODELS,
+        ge=2,
+        le=MOST_MODELS,
+        strict=True,
+        description="Most evaluations, from the newest.",
     )
 
 
@@ -147,7 +151,7 @@ class StudiedEvaluation(Answer):
 
 
 class AgreementPair(Answer):
-    """How far two indices agree over the models for which both exist."""
+    """How far two indices agree over the models for which both are defined."""
 
     a: str
     b: str
@@ -159,7 +163,7 @@ class AgreementPair(Answer):
 
 
 class Quartiles(Answer):
-    """What a box plot shows of the values of an index over the models."""
+    """The box plot of the values of an index over the models."""
 
     n: int
     minimum: float
@@ -189,7 +193,7 @@ class AgreementReport(Answer):
     )
     pairs: list[AgreementPair]
     boxes: dict[str, dict[str, Quartiles]] = Field(
-        description="`overall`, and by class what there is for classes."
+        description="`overall`, and the boxes of each class."
     )
     disagreements: list[OpposedPair]
 
@@ -200,7 +204,7 @@ class Relation(Answer):
     key: str
     rising: bool = Field(description="Whether both rise together, or one falls as the other rises.")
     extent: Literal["always", "same_test_set"] = Field(
-        description="Whether it holds for any two tables, or among models on one test set."
+        description="Whether it holds for any two tables, or only among models on one test set."
     )
 
 
@@ -217,10 +221,10 @@ class Properties(Answer):
     )
     transposition: bool = Field(description="Exchanging truth and prediction.")
     transposed: str | None = Field(description="The index that it turns into by that, if any.")
-    relations: list[Relation] = Field(description="Indices that it merely repeats.")
+    relations: list[Relation] = Field(description="Indices that order models the same way.")
 
     @classmethod
     def of(cls, index: Index) -> "Properties":
-        """Give the properties of an index as the contract has them."""
+        """Return the properties of an index."""
         found: dict[str, Any] = asdict(properties_of(index))
         return cls.model_validate(found)

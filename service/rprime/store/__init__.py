@@ -1,4 +1,4 @@
-"""The history: evaluations in SQLite or PostgreSQL, as evidence and metadata."""
+"""Store evaluations in SQLite or PostgreSQL, as evidence and metadata."""
 
 from rprime.store.aliases import Alias, AliasChangedError, AliasMissingError, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery

@@ -1,4 +1,4 @@
-"""Aliases: names of a project that point at an evaluation and change by comparing first."""
+"""Aliases: names of a project that point at an evaluation, changed by compare-and-set."""
 
 import secrets
 import time
@@ -27,22 +27,22 @@ class AliasChangedError(Exception):
     Parameters
     ----------
     current
-        What it is; None where there is none.
+        The current alias; None if there is none.
     """
 
     def __init__(self, current: "Alias | None") -> None:
-        super().__init__("the alias is not as it was expected")
+        super().__init__("the alias is not as expected")
         self.current = current
 
 
 @dataclass(frozen=True, kw_only=True)
 class Alias:
-    """An alias as it stands.
+    """The current state of an alias.
 
     Parameters
     ----------
     etag
-        Another one after every change, even where the alias was deleted in between.
+        Differs after every change, even if the alias was deleted in between.
     """
 
     project: str
@@ -54,21 +54,21 @@ class Alias:
 
 @dataclass(frozen=True)
 class Expected:
-    """What an alias has to be before it is changed.
+    """The state of an alias that a change expects.
 
     Parameters
     ----------
     etags
-        One of these, as of If-Match; "*": any, but there; None: not asked.
+        One of these, as in If-Match; "*" means any existing alias, None no condition.
     absent
-        Not there, as of If-None-Match: *.
+        The alias must not exist, as in If-None-Match: *.
     """
 
     etags: Collection[str] | Literal["*"] | None = None
     absent: bool = False
 
     def check(self, current: Alias | None) -> None:
-        """Compare with what is there.
+        """Compare with the current alias.
 
         Raises
         ------
@@ -85,7 +85,7 @@ class Expected:
 
 @dataclass(frozen=True)
 class AliasPut:
-    """An alias after it was put, and whether it is new."""
+    """An alias after a put, and whether it is new."""
 
     alias: Alias
     created: bool
@@ -105,7 +105,7 @@ def get(connection: Connection, project: str, name: str) -> Alias:
     Raises
     ------
     AliasMissingError
-        If there is none of this name.
+        If there is no such alias.
     """
     found = _find(connection, project, name)
     if found is None:
@@ -126,14 +126,14 @@ def put(
     Parameters
     ----------
     name
-        The project and the name in it.
+        The project and the name of the alias.
     expected
-        What it has to be now.
+        The expected current state.
 
     Raises
     ------
     AliasChangedError
-        If it is something else.
+        If the alias differs from it.
     EvaluationMissingError
         If the project has no such evaluation.
     """
@@ -143,7 +143,7 @@ def put(
     there = select(evaluations.c.id).where(
         evaluations.c.id == evaluation, evaluations.c.project == name[0]
     )
-    # Held until the end of the transaction, so that it cannot be deleted meanwhile.
+    # Locked until the end of the transaction, so that nothing deletes it meanwhile.
     if connection.scalar(there.with_for_update(key_share=True, read=True)) is None:
         raise EvaluationMissingError
     return AliasPut(_point(database, connection, name, evaluation), created=current is None)
@@ -157,9 +157,9 @@ def delete(
     Raises
     ------
     AliasMissingError
-        If there is none of this name.
+        If there is no such alias.
     AliasChangedError
-        If it is something else than expected.
+        If the alias is not as expected.
     """
     current = _locked(database, connection, name)
     if current is None and expected.etags is None:

@@ -1,4 +1,4 @@
-"""Baselines: which stored evaluation a request means, and why that one."""
+"""Find the stored evaluation that a request names as its baseline."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -28,9 +28,9 @@ class Baseline:
     Parameters
     ----------
     evaluation
-        None where there is none: then no comparison can be made.
+        None if nothing matches; then no comparison is possible.
     why
-        Why this one, or why none.
+        Why this evaluation, or why none.
     """
 
     evaluation: StoredEvaluation | None
@@ -38,7 +38,7 @@ class Baseline:
 
 
 def resolve(connection: Connection, project: str, query: BaselineQuery) -> Baseline:
-    """Find the evaluation of a project that a request means."""
+    """Find the evaluation of a project that a request names."""
     return _RESOLVERS[query.by](connection, project, query.name)
 
 
@@ -60,7 +60,7 @@ def _by_version(connection: Connection, project: str, name: str) -> Baseline:
 def _by_branch(connection: Connection, project: str, name: str) -> Baseline:
     on_branch = (_of.project == project, _of.branch == name)
     failed = or_(_of.verdict == "fail", _of.waived)
-    # Not `not failed`: without a gate the verdict is null.
+    # Not `NOT failed`: without a gate the verdict is null.
     passed = (or_(_of.verdict.is_(None), _of.verdict != "fail"), _of.waived.is_(False))
     found = _newest(connection, *on_branch, *passed)
     newer = [_of.id > found] if found else []
@@ -81,7 +81,7 @@ def _by_id(connection: Connection, project: str, name: str) -> Baseline:
         evaluation = None
     if evaluation is None or evaluation.project != project:
         return Baseline(None, "The project has no evaluation with this id.")
-    return Baseline(evaluation, "It was named by its id.")
+    return Baseline(evaluation, "The request named its id.")
 
 
 _RESOLVERS = {

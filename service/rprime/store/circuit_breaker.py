@@ -1,4 +1,4 @@
-"""Circuit breaker: while the server is silent, calls fail at once, not after their timeout."""
+"""Circuit breaker: while the server is silent, calls fail at once instead of after a timeout."""
 
 from threading import Lock
 from time import monotonic
@@ -11,13 +11,13 @@ _RETRY_SECONDS = 1.0
 class CircuitBreaker:
     """Remembers that the server did not answer in time.
 
-    While it is open, calls are refused; after a second one call may try again, and the others
-    are refused until that one has its answer or has timed out.
+    While the breaker is open, it refuses calls; after a second one call may try again, and the
+    others are refused until that call is answered or times out.
 
     Parameters
     ----------
     trial_seconds
-        How long the call that tries again may take.
+        How long the trial call may take.
     """
 
     def __init__(self, trial_seconds: float) -> None:
@@ -26,12 +26,12 @@ class CircuitBreaker:
         self._lock = Lock()
 
     def check(self) -> None:
-        """Let a call pass.
+        """Let a call pass, or refuse it.
 
         Raises
         ------
         StoreTimeoutError
-            If the server does not answer and this call is not the one that tries again.
+            If the server does not answer and this is not the trial call.
         """
         if not self._retry_at:
             return
@@ -42,10 +42,10 @@ class CircuitBreaker:
             self._retry_at = now + self._trial_seconds
 
     def trip(self) -> None:
-        """Note that the server did not answer in time."""
+        """Record that the server did not answer in time."""
         with self._lock:
             self._retry_at = monotonic() + _RETRY_SECONDS
 
     def reset(self) -> None:
-        """Note that the server answers."""
+        """Record that the server answers."""
         self._retry_at = 0.0

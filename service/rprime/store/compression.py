@@ -1,4 +1,4 @@
-"""Bytes made small: JSON by zstd, digests of hexadecimal text as bytes."""
+"""Compress JSON with zstd, and hexadecimal digests to bytes."""
 
 import hashlib
 import re
@@ -16,7 +16,7 @@ CONTENT_KEY_BYTES = 16
 
 
 class _Contexts(threading.local):
-    """A compressor and a decompressor for each thread: they are not to be shared."""
+    """A compressor and a decompressor for each thread, since threads must not share them."""
 
     def __init__(self) -> None:
         self.compressor = zstandard.ZstdCompressor(level=3)
@@ -27,17 +27,17 @@ _contexts = _Contexts()
 
 
 def deflate(data: bytes) -> bytes:
-    """Compress into one frame, which tells its inflated size."""
+    """Compress into one frame that states its inflated size."""
     return _contexts.compressor.compress(data)
 
 
 def inflate(data: bytes) -> bytes:
-    """Give back what `deflate` was given."""
+    """Invert `deflate`."""
     return _contexts.decompressor.decompress(data)
 
 
 def squeeze(text: bytes | None) -> bytes | None:
-    """Compress JSON where that makes it smaller; None stays None."""
+    """Compress JSON if that makes it smaller; None stays None."""
     if text is None or len(text) < _WORTHWHILE:
         return text
     small = deflate(text)
@@ -45,12 +45,12 @@ def squeeze(text: bytes | None) -> bytes | None:
 
 
 def expand(data: bytes | None) -> bytes | None:
-    """Give back what `squeeze` was given: no JSON starts as a frame does."""
+    """Invert `squeeze`: no JSON starts like a zstd frame."""
     return inflate(data) if data is not None and data.startswith(_MAGIC) else data
 
 
 def content_key(data: bytes) -> bytes:
-    """Give the key under which equal bytes are stored once."""
+    """Return the key under which equal bytes are stored once."""
     return hashlib.blake2b(data, digest_size=CONTENT_KEY_BYTES).digest()
 
 
@@ -59,12 +59,12 @@ def digest_bytes(text: str) -> bytes:
     bare = text.removeprefix(_PREFIX)
     if _SHA256.fullmatch(bare):
         return (_BARE if bare == text else _PREFIXED) + bytes.fromhex(bare)
-    # A lone surrogate cannot come out of a database, but it may be asked for.
+    # A filter may have a lone surrogate, although no database can store one.
     return _OTHER + text.encode(errors="surrogatepass")
 
 
 def digest_text(data: bytes) -> str:
-    """Give back what `digest_bytes` was given."""
+    """Invert `digest_bytes`."""
     mark, rest = data[:1], data[1:]
     if mark == _OTHER:
         return rest.decode(errors="surrogatepass")

@@ -1,4 +1,4 @@
-"""What the rest of a store asks of a database, and what SQLite and PostgreSQL have in common."""
+"""The interface of a database to the store, and what SQLite and PostgreSQL share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -19,13 +19,13 @@ from rprime.store.errors import (
 
 T = TypeVar("T")
 Insert = sqlite.Insert | postgresql.Insert
-"""Both have the same methods for conflicts."""
+"""The insert constructs of both dialects have the same methods for conflicts."""
 Row = Mapping[Any, Any]
-"""By the names of the columns."""
+"""Values by column name."""
 
 
 class KeyRunningError(Exception):
-    """A request with this idempotency key is being answered right now."""
+    """A request with this idempotency key is still running."""
 
 
 class Database(ABC):
@@ -34,7 +34,7 @@ class Database(ABC):
     Parameters
     ----------
     readers
-        Connections for reading: a thread has one of its own for as long as it reads.
+        Connections for reading; each thread has its own while it reads.
     """
 
     can_lose_connection: ClassVar[bool] = False
@@ -46,7 +46,7 @@ class Database(ABC):
     @staticmethod
     @abstractmethod
     def insert(table: Table) -> Insert:
-        """Start an insertion that can say what it does about rows that are there."""
+        """Return an INSERT that supports ON CONFLICT."""
 
     @staticmethod
     def add(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
@@ -56,10 +56,10 @@ class Database(ABC):
     @staticmethod
     @abstractmethod
     def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-        """Whether a column has a text in it, capital letters apart from small ones."""
+        """Whether a column contains a text, case-sensitive."""
 
     def read(self, work: Callable[[Connection], T]) -> T:
-        """Read in one transaction; once more where the server had closed the connection."""
+        """Read in one transaction; retry once if the server had closed the connection."""
         try:
             return self._read(work)
         except StoreUnavailableError as exc:
@@ -77,24 +77,24 @@ class Database(ABC):
 
     @contextmanager
     def streaming(self) -> Iterator[Connection]:
-        """Give a connection to read rows from one by one, however many there are."""
+        """Yield a connection that streams rows one by one."""
         with translated(), self._reading() as connection:
             yield connection.execution_options(stream_results=True, yield_per=1000)
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[Connection]:
-        """Give a connection in a transaction for writing, which is committed at the end."""
+        """Return a connection in a writing transaction, which commits at the end."""
 
     @abstractmethod
     def serialise(self, connection: Connection, names: Iterable[bytes]) -> None:
-        """Let no other transaction that gives one of these names run beside this one."""
+        """Exclude other transactions with one of these names until this one ends."""
 
     @abstractmethod
     def quiesce(self, connection: Connection) -> None:
-        """Let no evaluation be stored before this transaction ends."""
+        """Block storing of evaluations until this transaction ends."""
 
     def running(self, key: bytes) -> AbstractContextManager[None]:
-        """Hold a key while a request is answered.
+        """Hold an idempotency key while its request is answered.
 
         Raises
         ------
@@ -105,15 +105,15 @@ class Database(ABC):
 
     @abstractmethod
     def backup(self, path: Path) -> None:
-        """Write a copy of the database to a file that is not there yet."""
+        """Write a copy of the database to a new file."""
 
     @abstractmethod
     def close(self) -> None:
-        """Give every connection back."""
+        """Close every connection."""
 
 
 class RunningKeys:
-    """The keys that are held in this process."""
+    """The idempotency keys that are held in this process."""
 
     def __init__(self) -> None:
         self._held: set[bytes] = set()
@@ -121,7 +121,7 @@ class RunningKeys:
 
     @contextmanager
     def hold(self, key: bytes) -> Iterator[None]:
-        """Hold a key, which nobody else may."""
+        """Hold a key exclusively."""
         with self._lock:
             if key in self._held:
                 raise KeyRunningError

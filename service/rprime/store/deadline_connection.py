@@ -11,18 +11,18 @@ from rprime.store.circuit_breaker import CircuitBreaker
 
 _INTERVAL_SECONDS = 0.1
 _ROLLBACK_SECONDS = 2.0
-"""A rollback is instant; the server does it by itself where the connection is closed."""
+"""Seconds for a rollback, which is instant; a closed connection is rolled back by the server."""
 
 
 class AnswerTimeoutError(psycopg.OperationalError, TimeoutError):
-    """The server did not answer in time. It may have done what it was asked for all the same."""
+    """The server did not answer in time. It may have run the statement all the same."""
 
 
 class DeadlineConnection(psycopg.Connection[Any]):
     """A connection that is closed when the server is silent for too long.
 
     The server ends a slow statement, and the kernel a connection whose packets are not
-    acknowledged; neither helps where a proxy acknowledges packets and holds them.
+    acknowledged; neither helps if a proxy acknowledges packets and holds them back.
     """
 
     breaker: CircuitBreaker
@@ -37,7 +37,7 @@ class DeadlineConnection(psycopg.Connection[Any]):
         Parameters
         ----------
         parameters
-            As `connect` takes them.
+            The parameters of `psycopg.connect`.
         breaker
             Shared by the connections to a server.
         seconds
@@ -54,7 +54,7 @@ class DeadlineConnection(psycopg.Connection[Any]):
             breaker.trip()
             raise AnswerTimeoutError from exc
         except psycopg.OperationalError:
-            # Refused at once: to try again costs no time.
+            # Refused at once, so another attempt costs no time.
             breaker.reset()
             raise
         connection.breaker, connection.seconds = breaker, seconds
@@ -64,14 +64,14 @@ class DeadlineConnection(psycopg.Connection[Any]):
         self,
         gen: PQGen[RV],
         interval: float = _INTERVAL_SECONDS,
-        timeout: float | None = None,  # noqa: ARG002 - the timeout of the connection is meant
+        timeout: float | None = None,  # noqa: ARG002 - the timeout of the connection applies
     ) -> RV:
-        """Wait for the answer of the server; close the connection where it does not come.
+        """Wait for the answer of the server; close the connection on timeout.
 
         Raises
         ------
         AnswerTimeoutError
-            If it does not come in time.
+            If the server does not answer in time.
         """
         end = monotonic() + self.seconds
         try:

@@ -1,4 +1,4 @@
-"""What goes wrong with a store as a whole, told from the errors of both databases."""
+"""Errors of a store as a whole, translated from the errors of both databases."""
 
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ from rprime.store.records import InvalidRecordError
 
 
 class StoreError(Exception):
-    """A store cannot do what it was asked; the message says what mends it."""
+    """The store failed; the message says how to fix it."""
 
 
 class StoreUrlError(StoreError):
@@ -25,11 +25,11 @@ class StoreUrlError(StoreError):
 
 
 class StoreMissingError(StoreError):
-    """The folder, the driver or the server is not there."""
+    """The folder, the driver or the server is missing."""
 
 
 class StoreForeignError(StoreError):
-    """What is there is no store of rprime."""
+    """The file or the tables belong to another program."""
 
 
 class StoreNewerError(StoreError):
@@ -37,7 +37,7 @@ class StoreNewerError(StoreError):
 
 
 class StoreOutdatedError(StoreError):
-    """The database itself is too old, or its tables are and this opening may not change them."""
+    """The database is too old, or its tables are and this opening may not migrate them."""
 
 
 class StoreDamagedError(StoreError):
@@ -45,11 +45,11 @@ class StoreDamagedError(StoreError):
 
 
 class StoreInUseError(StoreError):
-    """Another process has the SQLite file."""
+    """Another process uses the SQLite file."""
 
 
 class StoreFullError(StoreError):
-    """There is no space left; nothing of the request was stored, and reading goes on."""
+    """No space left: nothing of the request was stored; reading still works."""
 
 
 class StoreClosedError(StoreError):
@@ -57,7 +57,7 @@ class StoreClosedError(StoreError):
 
 
 class StoreUnavailableError(StoreError):
-    """It may work when it is tried again.
+    """The store is unavailable for now; a retry may succeed.
 
     Attributes
     ----------
@@ -69,40 +69,40 @@ class StoreUnavailableError(StoreError):
 
 
 class StoreTimeoutError(StoreUnavailableError):
-    """The store did not answer in time; to try again at once would take as long again."""
+    """The store did not answer in time; an immediate retry would take as long again."""
 
 
 class StoreLockedError(StoreTimeoutError):
-    """Someone else holds a lock for too long."""
+    """Another process holds a lock for too long."""
 
     retry_after = 2
 
 
 class StoreMovedError(StoreUnavailableError):
-    """A file of the store is no longer at its path; it has to be restored first."""
+    """A file of the store is no longer at its path; restore it first."""
 
 
 class StoreConflictError(StoreLockedError):
-    """Transactions got in each other's way and this one was undone."""
+    """The transaction conflicted with another one and was rolled back."""
 
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """Turn the errors of a database that are not about one statement into a `StoreError`."""
+    """Turn errors of the database as a whole into a `StoreError`."""
     try:
         yield
     except DBAPIError as exc:
-        # A server that went away, that is read-only, that is starting, and the like: whatever it
-        # is, it is no fault of the request. What is left is a defect in a statement.
+        # The server went away, is read-only, is starting and so on: not a fault of the request. All
+        # other errors are defects in a statement.
         failed = isinstance(exc, OperationalError | InternalError | InterfaceError)
-        known = told(exc.orig, failed=failed or exc.connection_invalidated)
+        known = store_error_of(exc.orig, failed=failed or exc.connection_invalidated)
         if known is not None:
             raise known from exc
         if isinstance(exc, DataError):
             raise InvalidRecordError("A name has a character that no database can hold.") from exc
         raise
     except sqlite3.Error as exc:
-        known = told(exc)
+        known = store_error_of(exc)
         if known is None:
             raise
         raise known from exc
@@ -112,15 +112,15 @@ def translated() -> Iterator[None]:
         raise StoreUnavailableError("All connections to the database are busy.") from exc
 
 
-def told(cause: BaseException | None, *, failed: bool = False) -> StoreError | None:
-    """Find the kind of failure that an error of a driver means; None where it is none of these.
+def store_error_of(cause: BaseException | None, *, failed: bool = False) -> StoreError | None:
+    """Return the `StoreError` for an error of a driver; None if it is another kind of error.
 
     Parameters
     ----------
     cause
         The error.
     failed
-        Whether it is an error of the database as a whole, of whichever kind.
+        Whether it is known to be an error of the database as a whole.
     """
     if isinstance(cause, sqlite3.Error):
         return _of_sqlite(getattr(cause, "sqlite_errorcode", 0))
@@ -134,7 +134,7 @@ def told(cause: BaseException | None, *, failed: bool = False) -> StoreError | N
 
 
 def _full() -> StoreError:
-    return StoreFullError("The disk is full; make room, then send it again.")
+    return StoreFullError("The disk is full; make room, then send the request again.")
 
 
 def _unreachable() -> StoreError:
@@ -142,13 +142,16 @@ def _unreachable() -> StoreError:
 
 
 _OF_POSTGRESQL: tuple[tuple[tuple[str, ...], Callable[[], StoreError]], ...] = (
-    (("40001", "40P01"), lambda: StoreConflictError("Transactions got in each other's way.")),
-    (("55P03",), lambda: StoreLockedError("A lock was not given up in time.")),
+    (
+        ("40001", "40P01"),
+        lambda: StoreConflictError("The transaction conflicted with another one."),
+    ),
+    (("55P03",), lambda: StoreLockedError("A lock was not released in time.")),
     (("57014",), lambda: StoreTimeoutError("A statement took too long.")),
     (("53100",), _full),
     (("08", "53", "57"), _unreachable),
 )
-"""What starts the SQLSTATE of an error, and what it means here."""
+"""The error for each prefix of SQLSTATE."""
 
 _DAMAGED = (
     "The file of the store is damaged. Keep a copy of it, then restore a backup, or save what can "
@@ -158,7 +161,7 @@ _DAMAGED = (
 
 def _of_sqlite(code: int) -> StoreError | None:
     if code == sqlite3.SQLITE_IOERR_SHMSIZE:
-        # The file shared between connections could not grow.
+        # The shared-memory file (-shm) could not grow.
         return _full()
     match code & 0xFF:
         case sqlite3.SQLITE_FULL:

@@ -1,4 +1,4 @@
-"""Reading evaluations: one, a page of them, or all that fit some filters."""
+"""Read evaluations: one, a page, or conditions for all that match filters."""
 
 import base64
 import binascii
@@ -59,11 +59,11 @@ class EvaluationAliasedError(Exception):
 
 
 class InvalidCursorError(ValueError):
-    """A cursor that no page gave."""
+    """A cursor that is not from a page."""
 
 
 def whole() -> Select[Any]:
-    """Select evaluations with everything that belongs to them but their items."""
+    """Select evaluations with everything except their items."""
     return (
         select(
             *(column for column in evaluations.c if column.name not in {"labels", "options"}),
@@ -81,7 +81,7 @@ def get(connection: Connection, identifier: str) -> StoredEvaluation:
     Raises
     ------
     EvaluationMissingError
-        If there is none with this id.
+        If no evaluation has this id.
     """
     row = connection.execute(whole().where(_of.id == identifier)).first()
     if row is None:
@@ -112,7 +112,7 @@ def labels_of(content: bytes) -> tuple[str, ...]:
 
 
 def kept_items(connection: Connection, identifier: str) -> KeptItems | None:
-    """Read the items of an evaluation, None where none were kept."""
+    """Read the items of an evaluation; None if none were stored."""
     content = connection.scalar(select(items.c.content).where(items.c.evaluation == identifier))
     return None if content is None else packed_items.unpack(content)
 
@@ -131,7 +131,7 @@ def page(
     Raises
     ------
     InvalidCursorError
-        If no page gave the cursor.
+        If the cursor is not from a page.
     """
     query = select(*_SUMMARY).where(*conditions(database, project, filters))
     if cursor is not None:
@@ -142,7 +142,7 @@ def page(
 
 
 def conditions(database: Database, project: str, filters: Filters) -> list[ColumnElement[bool]]:
-    """Say as conditions which evaluations of a project fit."""
+    """Return SQL conditions for the evaluations of a project that match filters."""
     fits = [_of.project == project]
     for name in ("model", "version", "branch", "test_set", "verdict"):
         wanted = getattr(filters, name)
@@ -161,7 +161,7 @@ def conditions(database: Database, project: str, filters: Filters) -> list[Colum
 
 
 def count(database: Database, connection: Connection, project: str, filters: Filters) -> int:
-    """Count the evaluations of a project that fit."""
+    """Count the matching evaluations of a project."""
     fits = conditions(database, project, filters)
     return connection.scalar(select(func.count()).select_from(evaluations).where(*fits)) or 0
 
@@ -172,11 +172,11 @@ def delete(connection: Connection, identifier: str) -> None:
     Raises
     ------
     EvaluationMissingError
-        If there is none with this id.
+        If no evaluation has this id.
     EvaluationAliasedError
         If an alias points at it.
     """
-    # The row first: whoever points an alias at it meanwhile waits, and then finds it gone.
+    # Lock the row first: a transaction that points an alias at it waits, then finds it gone.
     found = connection.scalar(select(_of.id).where(_of.id == identifier).with_for_update())
     if found is None:
         raise EvaluationMissingError
@@ -187,7 +187,7 @@ def delete(connection: Connection, identifier: str) -> None:
     connection.execute(evaluations.delete().where(_of.id == identifier))
 
 
-def _common(row: Any) -> dict[str, Any]:  # noqa: ANN401 - of any query that has them
+def _common(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row of any query with these columns
     fingerprint = row.fingerprint
     return {
         "id": row.id,

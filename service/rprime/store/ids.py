@@ -1,4 +1,4 @@
-"""Identifiers of evaluations: text that sorts by the time it was made."""
+"""Identifiers of evaluations: text that sorts by creation time."""
 
 import re
 import secrets
@@ -54,7 +54,7 @@ def is_id(text: str) -> bool:
 
 
 def created_at(identifier: str) -> datetime:
-    """Give the time at which an identifier was made, in UTC, to the millisecond."""
+    """Return the creation time of an identifier, in UTC, to the millisecond."""
     value = 0
     for digit in identifier[:_TIME_DIGITS]:
         value = value << 5 | _VALUES[digit]
@@ -62,7 +62,7 @@ def created_at(identifier: str) -> datetime:
 
 
 def creation_times(identifiers: Sequence[str]) -> list[datetime]:
-    """Give the times at which many identifiers were made, in UTC but without saying so."""
+    """Return the creation times of many identifiers, as naive datetimes in UTC."""
     letters = np.frombuffer("".join(identifiers).encode(), np.uint8).reshape(-1, _LENGTH)
     digits = _VALUE_OF_LETTER[letters[:, :_TIME_DIGITS]]
     milliseconds = digits @ (32 ** np.arange(_TIME_DIGITS - 1, -1, -1))
@@ -71,7 +71,7 @@ def creation_times(identifiers: Sequence[str]) -> list[datetime]:
 
 
 def first_id(moment: datetime) -> str:
-    """Give the smallest identifier that can be made at a time; a naive time is UTC."""
+    """Return the smallest identifier of a time; a naive time is UTC."""
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return _text(max(0, int(aware.timestamp() * 1000)) << _RANDOM_BITS)
 

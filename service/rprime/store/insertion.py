@@ -1,4 +1,4 @@
-"""Storing evaluations: many in one transaction, each with its look, its key and its content."""
+"""Store evaluations in one transaction, each with its look, key and content."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -16,13 +16,13 @@ from rprime.store.records import NewEvaluation, tags_text
 from rprime.store.schema import evaluations, items, looks, replays, shared
 
 REPLAY_MILLISECONDS = 24 * 60 * 60 * 1000
-"""How long the answer to a key is kept."""
+"""How long the answer to a key is stored."""
 
 _SUBMISSION_BYTES = 16
 
 
 class KeyReusedError(Exception):
-    """An idempotency key came again with another payload."""
+    """An idempotency key was reused with another payload."""
 
 
 class LookMovedError(Exception):
@@ -31,7 +31,7 @@ class LookMovedError(Exception):
     Parameters
     ----------
     look
-        The number of the look that it would be now.
+        The number that the look would have now.
     """
 
     def __init__(self, look: int) -> None:
@@ -45,18 +45,18 @@ class EvaluationExistsError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Idempotency:
-    """An idempotency key and the answer to keep with it.
+    """An idempotency key and the answer to store with it.
 
     Parameters
     ----------
     owner
-        Within what the key is unique: the API key or the project.
+        The scope in which the key is unique: the API key or the project.
     key
         As the client sent it.
     payload
         Digest of the request.
     status, body
-        What a repetition is answered with for 24 hours.
+        The answer to repetitions for 24 hours.
     """
 
     owner: str
@@ -68,7 +68,7 @@ class Idempotency:
 
 @dataclass(frozen=True)
 class Replay:
-    """What the first request with a key was answered."""
+    """The answer to the first request with a key."""
 
     evaluation: str
     status: int
@@ -77,18 +77,18 @@ class Replay:
 
 @dataclass(frozen=True)
 class Stored:
-    """What became of an evaluation that was put.
+    """The outcome of storing an evaluation.
 
     Parameters
     ----------
     id
-        Its own, or that of the one stored earlier.
+        Its own id, or that of an equal evaluation stored earlier.
     created
         Whether it was stored now.
     look
-        The number of the look at its test set that it was; None without a fingerprint.
+        The number of its look at the test set; None without a fingerprint.
     replay
-        The answer to its key, where that was used before.
+        The earlier answer, if its key was used before.
     """
 
     id: str
@@ -98,13 +98,13 @@ class Stored:
 
 
 Outcome = Stored | Exception
-"""What became of an evaluation, or why nothing did."""
+"""The outcome of an evaluation, or the error that prevented it."""
 LookKey = tuple[str, bytes]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Packed:
-    """An evaluation as the rows that it becomes."""
+    """An evaluation as rows of the database."""
 
     evaluation: Row
     contents: tuple[Row, Row]
@@ -120,7 +120,7 @@ class Packed:
 
     @property
     def names(self) -> list[bytes]:
-        """What two transactions must not store at the same time."""
+        """The names that two transactions must not store at the same time."""
         names: list[bytes] = []
         if self.replay is not None:
             names.append(b"key:" + self.replay["key"])
@@ -133,7 +133,7 @@ class Packed:
 
 
 def alone(outcomes: "Future[list[Outcome]]") -> "Future[Stored]":
-    """Give what became of one evaluation that was put by itself."""
+    """Return the outcome of a batch of one evaluation."""
     future: Future[Stored] = Future()
     future.set_running_or_notify_cancel()
 
@@ -149,12 +149,12 @@ def alone(outcomes: "Future[list[Outcome]]") -> "Future[Stored]":
 
 
 def replay_key(owner: str, key: str) -> bytes:
-    """Give the primary key of the answer to an idempotency key."""
+    """Return the primary key of the answer to an idempotency key."""
     return content_key(f"{owner}\n{key}".encode(errors="surrogatepass"))
 
 
 def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packed:
-    """Turn an evaluation into rows; all the work that needs no database.
+    """Turn an evaluation into rows, without the database.
 
     Parameters
     ----------
@@ -192,7 +192,7 @@ def _labels(labels: tuple[str, ...]) -> Row:
 
 @lru_cache(maxsize=256)
 def _content(content: bytes) -> Row:
-    """Give the row of content that many evaluations share, prepared once."""
+    """Return the row of content that many evaluations share; cached."""
     return {"key": content_key(content), "content": squeeze(content)}
 
 
@@ -250,7 +250,7 @@ def _replay_row(new: NewEvaluation, given: Idempotency, now: int) -> Row:
 
 
 def find_replay(connection: Connection, key: bytes, payload: bytes, now: int) -> Replay | None:
-    """Give the answer to an idempotency key that was used before.
+    """Return the answer to an idempotency key, if it was used before.
 
     Raises
     ------
@@ -283,20 +283,19 @@ def put_all(
     Parameters
     ----------
     database
-        Of the connection.
+        The database of the connection.
     connection
-        In a transaction for writing.
+        A connection in a writing transaction.
     batch
-        In the order in which they came: of two with one key the first is stored.
+        In order of arrival: of two with one key the first is stored.
     now
         Milliseconds since 1970.
     repeated
-        Whether it may be that they were stored already, because the connection was lost while
-        it was committed.
+        Whether they may already be stored, because the connection was lost during the commit.
 
     Returns
     -------
-    For each what became of it; an exception only where nothing of it is in the transaction.
+    The outcome of each; an exception only if nothing of it is in the transaction.
     """
     if not batch:
         return []
@@ -309,7 +308,7 @@ def put_all(
 
 @dataclass
 class _Known:
-    """What is stored already, and what of the batch is to be stored."""
+    """What is stored already, and what of the batch will be stored."""
 
     replays: dict[bytes, Row]
     submissions: dict[bytes, str]
@@ -319,7 +318,7 @@ class _Known:
     looked: set[LookKey] = field(default_factory=set)
 
     def judge(self, packed: Packed) -> Outcome:
-        """Decide whether an evaluation is stored, and keep in mind what follows for the next."""
+        """Decide whether an evaluation will be stored, and record it for the next decisions."""
         earlier = self._earlier(packed)
         if earlier is not None:
             return earlier
@@ -393,7 +392,7 @@ def _known_ids(connection: Connection, batch: Sequence[Packed]) -> set[str]:
     return set(connection.scalars(_IDS, {"ids": [packed.id for packed in batch]}))
 
 
-# Built once: to build a statement takes SQLAlchemy longer than the database takes to run it.
+# Built once: SQLAlchemy takes longer to build a statement than the database to run it.
 _REPLAYS = select(replays).where(
     replays.c.key.in_(bindparam("keys", expanding=True)), replays.c.expires > bindparam("now")
 )
@@ -408,7 +407,7 @@ _IDS = select(evaluations.c.id).where(evaluations.c.id.in_(bindparam("ids", expa
 
 @dataclass(frozen=True)
 class _Upserts:
-    """The statements that each database has its own words for."""
+    """The statements that differ between the databases."""
 
     contents: Insert
     replays: Insert
@@ -421,7 +420,7 @@ def _upserts(insert: Callable[[Table], Insert]) -> _Upserts:
     fresh = {c.name: replay.excluded[c.name] for c in replays.c if not c.primary_key}
     return _Upserts(
         insert(shared).on_conflict_do_nothing(),
-        # One with this key is there only where it has expired.
+        # A row with this key exists only if it has expired.
         replay.on_conflict_do_update(index_elements=["key"], set_=fresh),
         look.on_conflict_do_update(
             index_elements=["project", "fingerprint"], set_={"looks": look.excluded.looks}
@@ -434,7 +433,7 @@ def _write(database: Database, connection: Connection, known: _Known) -> None:
         return
     upserts = _upserts(database.insert)
     contents = {row["key"]: row for packed in known.fresh for row in packed.contents}
-    # In one order, so that two transactions never wait for each other.
+    # Sorted, so that two transactions never wait for each other.
     connection.execute(upserts.contents, [contents[key] for key in sorted(contents)])
     database.add(connection, evaluations, [packed.evaluation for packed in known.fresh])
     kept = [packed.items for packed in known.fresh if packed.items is not None]

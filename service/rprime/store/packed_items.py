@@ -1,4 +1,4 @@
-"""The items of an evaluation as few bytes, so that two stored runs compare paired."""
+"""Pack the items of an evaluation into few bytes, for later paired comparison."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,14 +16,14 @@ _LENGTH_BYTES = 4
 
 @dataclass(frozen=True, eq=False)
 class KeptItems:
-    """Items and, where they were given, their identifiers in the same order."""
+    """Items and, if given, their identifiers in the same order."""
 
     items: Items
     ids: Sequence[str] | None = None
 
 
 def pack(kept: KeptItems) -> bytes:
-    """Give items as bytes: a zstd frame over a JSON header and the arrays one after another."""
+    """Pack items: a zstd frame over a JSON header and the arrays one after another."""
     arrays = [(name, _packed(values)) for name, values in _parts(kept)]
     header = orjson.dumps([[name, values.dtype.str, values.size] for name, values in arrays])
     pieces = [len(header).to_bytes(_LENGTH_BYTES, "little"), header]
@@ -31,7 +31,7 @@ def pack(kept: KeptItems) -> bytes:
 
 
 def unpack(blob: bytes) -> KeptItems:
-    """Give back the items that `pack` was given, codes in the smallest type that holds them."""
+    """Unpack items, codes in the smallest type that holds them."""
     data = inflate(blob)
     start = _LENGTH_BYTES + int.from_bytes(data[:_LENGTH_BYTES], "little")
     arrays = {}
@@ -49,7 +49,7 @@ def unpack(blob: bytes) -> KeptItems:
 def _parts(kept: KeptItems) -> list[tuple[str, Array]]:
     items = kept.items
     true = items.true.astype(np.int64)
-    # Most predictions are right, so that zeros in their place compress several times better.
+    # Most predictions are right; stored as zeros they compress several times better.
     moved = np.where(items.predicted == items.true, 0, items.predicted.astype(np.int64) + 1)
     parts = [("true", true), ("moved", moved)]
     if items.groups is not None:

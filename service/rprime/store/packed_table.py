@@ -1,4 +1,4 @@
-"""A confusion table as few bytes, and many of them back as one stack at once."""
+"""Pack a confusion table into few bytes, and unpack many of them as one stack."""
 
 import struct
 from bisect import bisect_left
@@ -13,25 +13,25 @@ from rprime.core.table import ConfusionTable
 from rprime.store.compression import deflate, inflate
 
 # The form, byte by byte, is fixed by the files that hold it:
-#   0     type of the counts: position in _TYPES; +8 where the cells are coordinates
+#   0     type of the counts: position in _TYPES; +8 if the cells are coordinates
 #   1     flags
-#   then, as a zstd frame where the flag says so:
+#   then, as a zstd frame if flagged:
 #   dense:  the k * k cells in row order
 #   sparse: type of the steps (1 byte), number c of cells (4 bytes), c steps between the codes
 #           row * k + column in growing order, c counts
-#   both:   k unclassified and k spurious items, where the flags say so
+#   both: k unclassified and k spurious items, if flagged
 _TYPES = tuple(np.dtype(code) for code in ("<u1", "<u2", "<u4", "<u8", "<f8"))
 _LARGEST = (*(int(np.iinfo(kind).max) for kind in _TYPES[:-1]), np.inf)
 _SPARSE = 8
 _UNCLASSIFIED, _SPURIOUS, _WEIGHTED, _DEFLATED = 1, 2, 4, 8
 _HEAD = 2
 _SPARSE_HEAD = struct.Struct("<BI")
-# Below, a frame saves little disk and costs more than half of the time to read a history.
+# Below this size, a frame saves little disk and doubles the time to read a history.
 _WORTH_DEFLATING = 512
 
 
 def pack(table: ConfusionTable) -> bytes:
-    """Give a single table as bytes; `unpack` gives an equal one, dense or sparse as it was."""
+    """Pack a single table; `unpack` returns an equal one, dense or sparse as before."""
     vectors = [v for v in (table.unclassified, table.spurious) if v is not None]
     counts = np.concatenate([np.ravel(table.cells.counts), *vectors])
     kind = _smallest(counts)
@@ -48,7 +48,7 @@ def pack(table: ConfusionTable) -> bytes:
 
 
 def unpack(blob: bytes, k: int) -> ConfusionTable:
-    """Give back the single table over k classes that `pack` was given."""
+    """Unpack a single table over k classes."""
     return unpack_stack([blob], k)[0]
 
 
@@ -63,12 +63,12 @@ def is_weighted(blob: bytes) -> bool:
 
 
 def unpack_stack(blobs: Sequence[bytes], k: int) -> ConfusionTable:
-    """Give many tables over k classes as one stack, dense ones or sparse ones.
+    """Unpack many tables over k classes as one stack.
 
     Parameters
     ----------
     blobs
-        Of `pack`; all dense or all sparse, all weighted or none.
+        Results of `pack`; all dense or all sparse, all weighted or none.
     k
         Number of classes.
     """
@@ -116,7 +116,7 @@ def _alike(blobs: Sequence[bytes]) -> dict[tuple[int, int, int], list[int]]:
 
 
 def _matrix(blobs: list[bytes], flags: int) -> Array:
-    """Give the bodies of blobs of one length as the rows of a matrix of bytes."""
+    """Return the bodies of blobs of one length as the rows of a matrix of bytes."""
     if flags & _DEFLATED:
         return _bytes([inflate(blob[_HEAD:]) for blob in blobs])
     return np.ascontiguousarray(_bytes(blobs)[:, _HEAD:])
@@ -155,7 +155,7 @@ def _sparse_stack(blobs: Sequence[bytes], k: int, *, weighted: bool) -> Confusio
 
 
 def _coordinates(blob: bytes) -> tuple[Array, Array, int]:
-    """Give the codes of the cells, the counts with the omissions after them, and the flags."""
+    """Return the codes of the cells, the counts with the omissions after them, and the flags."""
     flags = blob[1]
     body = inflate(blob[_HEAD:]) if flags & _DEFLATED else blob[_HEAD:]
     step_kind, size = _SPARSE_HEAD.unpack_from(body)

@@ -1,4 +1,4 @@
-"""PostgreSQL: many processes, kept apart by advisory locks."""
+"""The store on PostgreSQL: many processes, coordinated by advisory locks."""
 
 import hashlib
 from collections.abc import Iterable, Iterator
@@ -30,9 +30,9 @@ OLDEST_SERVER = (15,)
 _CONNECTIONS = 8
 _MORE_CONNECTIONS = 24
 _CONNECT_SECONDS = 5
-"""For each address of the server."""
+"""Seconds to connect, for each address of the server."""
 _NETWORK_SECONDS = 2
-"""How much longer than the server may work on a statement its answer is waited for."""
+"""Seconds to wait for an answer beyond the statement timeout of the server."""
 _UPGRADE_SECONDS = 3600
 _UPGRADING = b"rprime upgrade"
 _LOCK = sql("SELECT pg_advisory_xact_lock(:number)")
@@ -43,15 +43,15 @@ _LOCK_ALL = sql("SELECT pg_advisory_xact_lock(number) FROM unnest(:numbers) AS n
 
 
 class PostgresqlDatabase(Database):
-    """A database on a server.
+    """A database on a PostgreSQL server.
 
     Parameters
     ----------
     engine
-        For reading and writing.
+        Connections for reading and writing.
     holders
-        For the transactions that hold a running key; apart from the others, so that requests
-        that wait for a connection are not waited for by those that have one.
+        Connections of the transactions that hold a running key; separate, so that requests with a
+        connection never wait for those without one.
     breaker
         Shared by both.
     """
@@ -66,34 +66,34 @@ class PostgresqlDatabase(Database):
 
     @staticmethod
     def insert(table: Table) -> Insert:
-        """Start an insertion as PostgreSQL says it."""
+        """Return an INSERT of PostgreSQL."""
         return insert(table)
 
     @staticmethod
     def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-        """Look for a text."""
+        """Search case-sensitively."""
         return func.strpos(column, text) > 0
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give a connection in a transaction."""
+        """Yield a connection in a transaction."""
         self._breaker.check()
         with translated(), self._engine.begin() as connection:
             yield connection
 
     def serialise(self, connection: Connection, names: Iterable[bytes]) -> None:
-        """Take the advisory locks of all names, always in the same order."""
+        """Take the advisory locks of all names, in sorted order."""
         numbers = sorted({_number(b"write", name) for name in names})
         if numbers:
             connection.execute(_LOCK_ALL, {"numbers": numbers})
 
     def quiesce(self, connection: Connection) -> None:
-        """Wait for the evaluations that are being stored and keep off the next ones."""
+        """Wait for running inserts of evaluations and block the next ones."""
         connection.execute(sql("LOCK TABLE shared, aliases IN SHARE ROW EXCLUSIVE MODE"))
 
     @contextmanager
     def running(self, key: bytes) -> Iterator[None]:
-        """Hold a key against every process; a process that dies gives it free."""
+        """Hold a key against every process; a process that dies releases it."""
         self._breaker.check()
         with super().running(key), translated(), self._holders.connect() as connection:
             if not connection.scalar(_TRY_LOCK, {"number": _number(b"running", key)}):
@@ -104,12 +104,12 @@ class PostgresqlDatabase(Database):
         self._breaker.check()
         return super()._reading()
 
-    def backup(self, path: Path) -> None:  # noqa: ARG002 - as SQLite does
-        """Leave it to the means of the server."""
+    def backup(self, path: Path) -> None:  # noqa: ARG002 - the interface of SQLite
+        """Refuse: the tools of the server make backups."""
         raise StoreError("A PostgreSQL store is saved with pg_dump, or with `rprime export`.")
 
     def close(self) -> None:
-        """Give every connection back."""
+        """Close every connection."""
         self._engine.dispose()
         self._holders.dispose()
 
@@ -117,16 +117,16 @@ class PostgresqlDatabase(Database):
 def open_postgresql(
     url: URL, *, read_only: bool, lock_seconds: float, statement_seconds: float
 ) -> PostgresqlDatabase:
-    """Connect to a database and bring its tables up.
+    """Connect to a database and migrate its tables.
 
     Parameters
     ----------
     url
-        Of the database, which exists.
+        The URL of an existing database.
     read_only
         Nothing is migrated.
     lock_seconds
-        How long to wait for a lock that another transaction has.
+        How long to wait for a lock of another transaction.
     statement_seconds
         How long a statement may take.
     """
@@ -173,7 +173,7 @@ def _engine(
 
 
 def _parameters(lock_seconds: float, statement_seconds: float) -> dict[str, str | int]:
-    """Return the timeouts of the server and of the kernel, as libpq takes them."""
+    """Return the timeouts of the server and of the kernel as parameters of libpq."""
     statement = int(statement_seconds * 1000)
     return {
         "application_name": "rprime",
@@ -194,12 +194,12 @@ def _is_current(engine: Engine, *, read_only: bool) -> bool:
             raise StoreOutdatedError(f"PostgreSQL {found[0]} is too old, 15 is needed.")
         current = version_of(connection) == SCHEMA_VERSION
     if read_only and not current:
-        raise StoreOutdatedError("The store has older tables; `rprime serve` brings them up.")
+        raise StoreOutdatedError("The store has older tables; `rprime serve` migrates them.")
     return current
 
 
 def _upgrade(url: URL) -> None:
-    """Bring the tables up, which takes longer than any statement of a request."""
+    """Migrate the tables, without the statement timeout of requests."""
     engine = _engine(
         url,
         CircuitBreaker(_UPGRADE_SECONDS),
@@ -208,7 +208,7 @@ def _upgrade(url: URL) -> None:
     )
     try:
         with engine.begin() as connection:
-            # Several processes start at once: one upgrades, the others wait and find it done.
+            # If several processes start at once, one migrates and the others wait.
             connection.execute(_LOCK, {"number": _number(b"upgrade", _UPGRADING)})
             upgrade(connection)
     finally:
@@ -216,6 +216,6 @@ def _upgrade(url: URL) -> None:
 
 
 def _number(purpose: bytes, name: bytes) -> int:
-    """Give the number of an advisory lock; those of a purpose do not meet those of another."""
+    """Return the number of an advisory lock; purposes do not share numbers."""
     digest = hashlib.blake2b(name, digest_size=8, person=purpose).digest()
     return int.from_bytes(digest, "little", signed=True)

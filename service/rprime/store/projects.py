@@ -1,4 +1,4 @@
-"""Projects: what there is, what is set for one, and how one is deleted or thinned out."""
+"""Projects: lists, settings, deletion and retention."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -11,7 +11,7 @@ from rprime.store.records import ModelSummary, Project, check_names
 from rprime.store.schema import aliases, evaluations, looks, projects, replays, shared
 
 MOST_IN_A_STEP = 500
-"""Evaluations deleted in one transaction: others who write wait no longer than that."""
+"""Evaluations deleted in one transaction; bounds the wait of other writers."""
 
 _of = evaluations.c
 
@@ -22,16 +22,16 @@ class ProjectMissingError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class Retention:
-    """What to keep of a project: an evaluation stays if any of these says so.
+    """Which evaluations of a project to keep: those that match any of these.
 
-    Aliased evaluations stay in any case.
+    Aliased evaluations always stay.
 
     Parameters
     ----------
     keep_last
-        The newest so many.
+        The number of newest evaluations.
     newer_than_days
-        Those made within so many days.
+        Evaluations created within so many days.
     """
 
     keep_last: int = 0
@@ -40,12 +40,12 @@ class Retention:
 
 @dataclass(frozen=True, kw_only=True)
 class Purged:
-    """What a purge deleted and kept, or would."""
+    """What a purge deleted and kept, or would in a dry run."""
 
     deleted: int
     kept: int
     aliased: int
-    """How many of those kept are so only for an alias."""
+    """How many were kept only because of an alias."""
 
 
 def read_all(connection: Connection) -> tuple[Project, ...]:
@@ -65,7 +65,7 @@ def read_all(connection: Connection) -> tuple[Project, ...]:
 
 
 def models(connection: Connection, name: str) -> tuple[ModelSummary, ...]:
-    """List the models of a project, the one that was evaluated last first."""
+    """List the models of a project, the most recently evaluated first."""
     newest = func.max(_of.id).label("newest")
     grouped = select(_of.model, func.count(), newest).where(_of.project == name)
     rows = connection.execute(grouped.group_by(_of.model).order_by(newest.desc())).all()
@@ -73,7 +73,7 @@ def models(connection: Connection, name: str) -> tuple[ModelSummary, ...]:
 
 
 def branches(connection: Connection, name: str) -> tuple[str, ...]:
-    """List the branches of a project by name."""
+    """List the branches of a project, sorted by name."""
     query = select(_of.branch).distinct().where(_of.project == name, _of.branch.is_not(None))
     return tuple(connection.scalars(query.order_by(_of.branch)))
 
@@ -86,14 +86,14 @@ def exists(connection: Connection, name: str) -> bool:
 
 
 def is_badge_public(connection: Connection, name: str) -> bool:
-    """Whether everyone may see the badge of a project."""
+    """Whether the badge of a project is public."""
     return bool(connection.scalar(select(projects.c.badge_public).where(projects.c.name == name)))
 
 
 def set_badge_public(
     database: Database, connection: Connection, name: str, *, public: bool
 ) -> None:
-    """Let everyone see the badge of a project, or not."""
+    """Set whether the badge of a project is public."""
     check_names(name)
     put = database.insert(projects).values(name=name, badge_public=public)
     connection.execute(
@@ -102,7 +102,7 @@ def set_badge_public(
 
 
 def delete(database: Database, connection: Connection, name: str) -> int:
-    """Delete everything of a project; how many evaluations it had.
+    """Delete everything of a project; return how many evaluations it had.
 
     Raises
     ------
@@ -137,7 +137,7 @@ def unwanted(connection: Connection, name: str, keep: Retention) -> tuple[list[s
 
 
 def delete_unaliased(connection: Connection, identifiers: list[str]) -> int:
-    """Delete evaluations, but none that an alias points at by now; how many it were."""
+    """Delete evaluations that no alias points at by now; return how many."""
     chosen = select(_of.id).where(_of.id.in_(identifiers)).order_by(_of.id).with_for_update()
     locked = connection.scalars(chosen).all()
     pointed = select(aliases.c.evaluation)
@@ -146,7 +146,7 @@ def delete_unaliased(connection: Connection, identifiers: list[str]) -> int:
 
 
 def drop_unused(database: Database, connection: Connection) -> None:
-    """Delete class names and options that no evaluation has any more."""
+    """Delete class names and options that no evaluation uses."""
     database.quiesce(connection)
     _drop_unused(connection)
 
@@ -157,12 +157,12 @@ def _drop_unused(connection: Connection) -> None:
 
 
 def _outdated(connection: Connection, name: str, keep: Retention) -> list[ColumnElement[bool]]:
-    """Say as conditions which evaluations neither number nor age keeps."""
+    """Return SQL conditions for the evaluations that neither number nor age keeps."""
     conditions = []
     if keep.keep_last > 0:
         newest = select(_of.id).where(_of.project == name).order_by(_of.id.desc())
         oldest_kept = connection.scalar(newest.offset(keep.keep_last - 1).limit(1))
-        # Fewer than are kept: nothing is outdated, for no id is smaller than none.
+        # Fewer than `keep_last`: nothing is outdated, since no id is smaller than NULL.
         conditions.append(_of.id < (oldest_kept or ""))
     if keep.newer_than_days is not None:
         since = datetime.now(UTC) - timedelta(days=keep.newer_than_days)

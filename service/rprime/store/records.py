@@ -1,4 +1,4 @@
-"""What a store takes and gives: plain values, without a trace of the database."""
+"""The records that the store reads and writes, independent of the database."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -30,28 +30,28 @@ class NewEvaluation:
     table
         A single table.
     input_digest
-        Of the evidence.
+        The digest of the evidence.
     engine_version
-        What computed the report.
+        The version that computed the report.
     tags
-        Names, each to filter by.
+        Names for filters.
     fingerprint
-        Of the test set. With one, storing the evaluation counts as a look at that test set.
+        The digest of the test set. With it, storing counts as a look at that test set.
     options, source, gate, comparison, extras
-        JSON, kept as given: how it was evaluated, where it comes from, what was answered, and
-        whatever else the report needs.
+        JSON, stored unchanged: how it was evaluated, its origin, the answer, and whatever else the
+        report needs.
     verdict, waived
-        Of the gate: its verdict, and whether some failure of it was waived.
+        The verdict of the gate, and whether a failure was waived.
     items
-        Per-item codes to keep.
+        Per-item codes to store.
     submission
-        Digest of everything that makes a submission the same as an earlier one; without an
-        idempotency key an evaluation with the same digest is not stored twice.
+        The digest that recognises a repetition; without an idempotency key an evaluation with the
+        same digest is not stored twice.
     look
-        The number of the look by which the gate was judged; storing fails with `LookMovedError`
-        where another evaluation was stored meanwhile. None: it was not used.
+        The number of the look that judged the gate; storing fails with `LookMovedError` if another
+        evaluation was stored meanwhile. None if the gate did not use it.
     id
-        Known before it is stored, so that the answer can be stored with it.
+        Its id, made before storing, so that the answer can be stored with it.
     """
 
     project: str
@@ -79,21 +79,21 @@ class NewEvaluation:
     id: str = field(default_factory=ids.new_id)
 
     def check(self) -> None:
-        """Refuse what a database could not hold or not filter by.
+        """Refuse values that a database cannot store or filter by.
 
         Raises
         ------
         InvalidRecordError
-            If a name is empty, too long or has control characters, or the id is none.
+            If a name is empty, too long or has control characters, or the id is malformed.
         """
         if not ids.is_id(self.id):
-            raise InvalidRecordError("The id is none that a store makes.")
+            raise InvalidRecordError("The id is not one that a store makes.")
         names = (self.model, self.version, self.branch, self.commit, self.test_set, self.verdict)
         check_names(self.project, *self.tags, *(name for name in names if name is not None))
 
 
 def check_names(*names: str) -> None:
-    """Refuse names that a database could not hold or not filter by.
+    """Refuse names that a database cannot store or filter by.
 
     Raises
     ------
@@ -115,7 +115,7 @@ def _plain(name: str) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class EvaluationSummary:
-    """What a list says about an evaluation."""
+    """An evaluation in a list."""
 
     id: str
     project: str
@@ -132,7 +132,7 @@ class EvaluationSummary:
 
     @property
     def created_at(self) -> datetime:
-        """When it was made, in UTC."""
+        """The creation time, in UTC."""
         return ids.created_at(self.id)
 
 
@@ -152,22 +152,22 @@ class StoredEvaluation(EvaluationSummary):
 
     @cached_property
     def options_digest(self) -> str:
-        """The options: the same for the same bytes."""
+        """The digest of the options: equal for equal bytes."""
         return content_key(self.options).hex()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
-    """Which evaluations of a project; every filter that is given has to fit.
+    """Filters of the evaluations of a project; all of them must match.
 
     Parameters
     ----------
     since
-        Made at this time or later; a naive time is UTC.
+        Created at this time or later; a naive time is UTC.
     tag
-        Has it among its tags.
+        One of its tags.
     ids
-        Is one of these.
+        One of these ids.
     """
 
     model: str | None = None
@@ -186,7 +186,7 @@ ALL = Filters()
 
 @dataclass(frozen=True)
 class EvaluationPage:
-    """Summaries, newest first, and where the next page starts; None on the last one."""
+    """Summaries, newest first, and the cursor of the next page; None on the last page."""
 
     items: tuple[EvaluationSummary, ...]
     next_cursor: str | None
@@ -194,7 +194,7 @@ class EvaluationPage:
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
-    """A project in the list of all."""
+    """A project in the list of projects."""
 
     name: str
     evaluations: int
@@ -204,7 +204,7 @@ class Project:
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSummary:
-    """A model in the list of those of a project; the name is None where none was given."""
+    """A model in the list of a project; the name is None for evaluations without one."""
 
     name: str | None
     evaluations: int
@@ -230,7 +230,7 @@ class Stack:
 
     @cached_property
     def created_at(self) -> tuple[datetime, ...]:
-        """When each was made, in UTC."""
+        """The creation times, in UTC."""
         return tuple(map(ids.created_at, self.ids))
 
 
@@ -241,5 +241,5 @@ def tags_text(tags: Iterable[str]) -> str:
 
 
 def tags_of(text: str) -> tuple[str, ...]:
-    """Give back what `tags_text` was given."""
+    """Invert `tags_text`."""
     return tuple(text[1:-1].split("\n")) if text else ()

@@ -13,7 +13,7 @@ from sqlalchemy import (
     Text,
 )
 
-# By code point on PostgreSQL, too: identifiers sort by time, names the same everywhere.
+# Sort by code point on PostgreSQL, too: identifiers by time, names the same everywhere.
 Name = Text().with_variant(Text(collation="C"), "postgresql")
 
 metadata = MetaData()

@@ -1,4 +1,4 @@
-"""The version of the tables of a store, and how it gets to the one that this code knows."""
+"""The schema version of a store, and the migration to the current one."""
 
 from pathlib import Path
 
@@ -8,14 +8,14 @@ from rprime.store.errors import StoreForeignError, StoreNewerError
 from rprime.store.schema import metadata
 
 SCHEMA_VERSION = 1
-"""The last of the migrations."""
+"""The number of the last migration."""
 
 VERSION_TABLE = "rprime_version"
-"""Of our own name: a database may hold the tables of another program that uses Alembic."""
+"""Our own name, since another program in the same database may use Alembic, too."""
 
 
 def upgrade(connection: Connection) -> None:
-    """Bring the tables to `SCHEMA_VERSION`, in the transaction that the connection is in.
+    """Migrate the tables to `SCHEMA_VERSION`, in the transaction of the connection.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def upgrade(connection: Connection) -> None:
     """
     if version_of(connection) == SCHEMA_VERSION:
         return
-    # It takes longer than all else that opening does.
+    # Importing Alembic takes longer than the rest of opening a store.
     from alembic import command  # noqa: PLC0415 (see above)
     from alembic.config import Config  # noqa: PLC0415 (see above)
 
@@ -38,7 +38,7 @@ def upgrade(connection: Connection) -> None:
 
 
 def version_of(connection: Connection) -> int:
-    """Give the version of the tables, 0 where there are none.
+    """Return the version of the tables, 0 without tables.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def version_of(connection: Connection) -> int:
 
 
 def newer(version: int) -> StoreNewerError:
-    """Say that a store is newer than this code."""
+    """Return the error of a store that is newer than this code."""
     return StoreNewerError(
         f"The store has version {version} of the tables, this rprime knows {SCHEMA_VERSION}; "
         "install the newer rprime again."

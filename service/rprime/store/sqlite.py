@@ -1,4 +1,4 @@
-"""SQLite: one process, one writer, and a file that is looked at before it is trusted."""
+"""The store on SQLite: one process, one writer, and a file that is checked before use."""
 
 import os
 import sqlite3
@@ -34,14 +34,14 @@ from rprime.store.sqlite_file import REMEDY, HeldFile
 T = TypeVar("T")
 
 APPLICATION_ID = 0x52505249
-"""RPRI, in the header of every file of ours."""
+""""RPRI", the application id in the header of the file."""
 
 OLDEST_LIBRARY = (3, 37, 0)
 SOUND_LIBRARY = (3, 51, 3)
-"""Before it a WAL can be reset under a second writer; a store has one."""
+"""In older versions a second writer can reset the WAL; a store has only one writer."""
 
 MOST_CHECKED_BYTES = 256 * 1024 * 1024
-"""Up to here a file is checked as a whole at opening, in well under a second."""
+"""Up to this size opening checks the whole file, in well under a second."""
 
 _MAGIC = b"SQLite format 3\x00"
 # Of 22 columns, with far fewer than the 32 766 parameters that a statement may have.
@@ -53,18 +53,18 @@ log = structlog.get_logger(__name__)
 
 
 class SqliteDatabase(Database):
-    """One file in WAL mode: one connection writes, the others read.
+    """A SQLite file in WAL mode: one connection writes, the others read.
 
     Parameters
     ----------
     path
         The file.
     writer
-        Of one connection; None for a store that is only read.
+        An engine of one connection; None for a read-only store.
     readers
-        Of connections that cannot write.
+        An engine of read-only connections.
     file
-        Held for this process; None for a store that is only read.
+        The locked file; None for a read-only store.
     """
 
     def __init__(
@@ -79,14 +79,14 @@ class SqliteDatabase(Database):
 
     @staticmethod
     def insert(table: Table) -> Insert:
-        """Start an insertion as SQLite says it."""
+        """Return an INSERT of SQLite."""
         return insert(table)
 
     @staticmethod
     def add(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        """Insert all rows in as few steps as SQLite takes parameters for.
+        """Insert all rows in as few statements as the limit of parameters allows.
 
-        With a step for each, the thread that writes would wait for the interpreter as often.
+        With a statement per row, the writing thread would wait for the interpreter lock each time.
         """
         columns = tuple(rows[0])
         for start in range(0, len(rows), _MOST_ROWS):
@@ -96,18 +96,18 @@ class SqliteDatabase(Database):
 
     @staticmethod
     def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-        """Look for a text; LIKE would take capital letters for small ones."""
+        """Search case-sensitively, which LIKE does not."""
         return func.instr(column, text) > 0
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """Give the one connection that writes, in a transaction."""
+        """Yield the writing connection in a transaction."""
         if self._writer is None:
             raise StoreError("The store was opened for reading only.")
         self._verify()
         with translated(), self._writer.begin() as connection:
             yield connection
-        # What was committed meanwhile may be in a file that is gone: it is not acknowledged.
+        # The commit may be in a file that is gone, so it is not acknowledged.
         self._verify()
 
     def _read(self, work: Callable[[Connection], T]) -> T:
@@ -116,7 +116,7 @@ class SqliteDatabase(Database):
 
     @contextmanager
     def streaming(self) -> Iterator[Connection]:
-        """Give a connection to read rows from one by one, however many there are."""
+        """Yield a connection that streams rows one by one."""
         self._verify()
         with super().streaming() as connection:
             yield connection
@@ -128,7 +128,7 @@ class SqliteDatabase(Database):
         """Do nothing: one thread writes."""
 
     def backup(self, path: Path) -> None:
-        """Copy by SQLite's own means, while others read and write."""
+        """Copy with the backup API of SQLite, while others read and write."""
         if path.exists():
             raise StoreError(f"{path} exists already.")
         part = path.with_name(path.name + ".part")
@@ -140,21 +140,21 @@ class SqliteDatabase(Database):
         part.replace(path)
 
     def close(self) -> None:
-        """Move everything into the main file and give the file free."""
+        """Move the WAL into the main file and release the file."""
         self.readers.dispose()
         writer, self._writer = self._writer, None
         if writer is not None:
             self._checkpoint(writer)
             writer.dispose()
-        # The last, as it closes a descriptor of the file; and once, as its number may be reused.
+        # Last, since it closes a descriptor of the file; and once, since its number may be reused.
         file, self._file = self._file, None
         if file is not None:
             file.release()
 
     def _verify(self) -> None:
-        """Refuse work on files that are no longer at their paths.
+        """Refuse to work on files that are no longer at their paths.
 
-        It goes on by itself once the very same files are back, not when copies of them are.
+        Work resumes once the same files are back; copies do not count.
         """
         moved = None if self._file is None else self._file.moved()
         if moved != self._moved:
@@ -172,14 +172,14 @@ class SqliteDatabase(Database):
             return
         log.error("store_moved", detail=moved)
         if self._writer is not None:
-            # Of a WAL that was removed nothing is lost then, whatever ends the process; and the
-            # WAL of a file that was replaced must not be taken for that of its successor.
+            # Then a removed WAL loses nothing, however the process ends, and the WAL of a replaced
+            # file is not mistaken for that of its successor.
             self._checkpoint(self._writer)
 
     @staticmethod
     def _checkpoint(writer: Engine) -> None:
-        """Move everything from the WAL into the main file, if that is possible."""
-        # On a full disk it stays in the WAL, where it is as safe.
+        """Move everything from the WAL into the main file, if possible."""
+        # On a full disk it stays in the WAL, which is equally safe.
         failures = (sqlite3.OperationalError, PoolTimeoutError)
         with suppress(*failures), closing(writer.raw_connection()) as raw:
             raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -194,16 +194,16 @@ def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
 
 
 def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteDatabase:
-    """Open a file, or make it.
+    """Open a file, or create it.
 
     Parameters
     ----------
     url
-        With the path of the file.
+        The URL with the path of the file.
     read_only
-        Beside the process that serves it: nothing is made, locked or migrated.
+        Open beside the serving process: nothing is created, locked or migrated.
     lock_seconds
-        How long to wait for a lock that another program has on the file.
+        How long to wait for a lock of another program.
     """
     path = _path(url)
     check_library()
@@ -260,7 +260,7 @@ def _check_file(path: Path, *, read_only: bool, lock_seconds: float) -> None:
     with path.open("rb") as file:
         if file.read(len(_MAGIC)) != _MAGIC:
             raise StoreForeignError(
-                f"{path} is no SQLite file, or its start is damaged; "
+                f"{path} is not a SQLite file, or its start is damaged; "
                 "let RPRIME_STORE name another file, or restore a backup."
             )
     with closing(_connect(path, lock_seconds, read_only=read_only)) as connection:
@@ -283,7 +283,7 @@ def _check_version(connection: sqlite3.Connection, *, read_only: bool) -> None:
     if version > SCHEMA_VERSION:
         raise newer(version)
     if read_only and version < SCHEMA_VERSION:
-        raise StoreOutdatedError("The store has older tables; `rprime serve` brings them up.")
+        raise StoreOutdatedError("The store has older tables; `rprime serve` migrates them.")
 
 
 def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
@@ -307,8 +307,8 @@ def _connect(path: Path, lock_seconds: float, *, read_only: bool = False) -> sql
         f"{path.as_uri()}?mode={mode}",
         uri=True,
         timeout=lock_seconds,
-        # Python is not to begin transactions of its own; and a connection goes from thread to
-        # thread with the pool, which never gives it to two at a time.
+        # Python must not begin transactions itself. The pool moves a connection between threads,
+        # but never shares it between two at a time.
         isolation_level=None,
         check_same_thread=False,
         cached_statements=256,
@@ -323,7 +323,7 @@ def _writer(path: Path, lock_seconds: float) -> Engine:
             raise StoreError(f"The file system of {path} cannot hold a store; use a local disk.")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
-        # 16 MiB: a checkpoint writes a page once however often it changed.
+        # 16 MiB: a checkpoint writes each changed page only once.
         connection.execute("PRAGMA wal_autocheckpoint = 4000")
         return connection
 

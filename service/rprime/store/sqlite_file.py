@@ -1,4 +1,4 @@
-"""The file of a SQLite store: held by one process, and compared with what is at its path."""
+"""The file of a SQLite store: locked by one process, and checked to be still at its path."""
 
 import errno
 import os
@@ -15,7 +15,7 @@ from rprime.store.errors import (
     StoreMovedError,
 )
 
-REMEDY = "give this user the right to it, or let RPRIME_STORE name another file."
+REMEDY = "give this user access to it, or let RPRIME_STORE name another file."
 _POSTGRES_HINT = (
     "A SQLite store belongs to one process; several workers or hosts share a PostgreSQL one: "
     "RPRIME_STORE=postgresql+psycopg://..."
@@ -28,15 +28,15 @@ _Identity = tuple[int, int]
 
 
 class HeldFile:
-    """The file of a store, locked for this process until it ends, however it ends.
+    """The file of a store, locked until this process ends, however it ends.
 
-    The lock belongs to the inode, so a symbolic link, a hard link or another mount is no way
-    around it.
+    The lock belongs to the inode, so a symbolic link, a hard link or another mount does not evade
+    it.
 
     Parameters
     ----------
     path
-        The file as the setting names it; an empty one is made where there is none.
+        The file that the setting names; created empty if missing.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class HeldFile:
             raise StoreMovedError(moved)
 
     def moved(self) -> str | None:
-        """Return what is no longer at its path and what mends it, or None."""
+        """Return which file is no longer at its path and how to restore it, or None."""
         if self._store is None or _identity_at(self.path) != self._store:
             return (
                 f"{self.path} was removed or replaced under the running service. Stop the service, "
@@ -101,13 +101,13 @@ class HeldFile:
 
 
 def wal_path(path: Path) -> Path:
-    """Return the path of the WAL: SQLite puts it beside the file that a symbolic link means."""
+    """Return the path of the WAL, which SQLite puts beside the target of a symbolic link."""
     real = path.resolve()
     return real.with_name(real.name + "-wal")
 
 
 _held: set[_Identity] = set()
-"""What this process has locked: it must not open, and so close, these a second time."""
+"""The files locked by this process, which must not open, and so close, them a second time."""
 _holding = Lock()
 
 
@@ -123,7 +123,7 @@ def _identity_at(path: Path) -> _Identity | None:
 
 
 def _locked(path: Path) -> int:
-    import fcntl  # noqa: PLC0415 - Windows has none, and can read a store all the same
+    import fcntl  # noqa: PLC0415 - missing on Windows, which can still read a store
 
     real = path.resolve()
     target = real if _LOCKS_STORE else real.with_name(real.name + ".lock")
@@ -162,7 +162,7 @@ def _in_use(path: Path, holder: int | None) -> StoreInUseError:
 
 
 def _holder(file: os.stat_result) -> int | None:
-    """Return the id of the process that has locked a file, where Linux tells it."""
+    """Return the id of the process that has locked a file, if Linux shows it."""
     device = f"{os.major(file.st_dev):02x}:{os.minor(file.st_dev):02x}"
     place = f"{device}:{file.st_ino}"
     with suppress(OSError):

@@ -1,4 +1,4 @@
-"""A whole history as stacks of tables, for trends and leaderboards."""
+"""Read a whole history as stacks of tables, for trends and leaderboards."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ from rprime.store.records import Filters, Stack
 from rprime.store.schema import evaluations, shared
 
 MOST_CELLS = 1 << 23
-"""Numbers in one stack, 64 MiB: a longer history comes in several."""
+"""Numbers in one stack, 64 MiB; a longer history needs several stacks."""
 
 _of = evaluations.c
 _COLUMNS = (
@@ -35,14 +35,14 @@ _Key = tuple[bytes, bool, bool]
 
 @dataclass
 class _Gathered:
-    """Rows that will be stacks."""
+    """Collects rows for a stack."""
 
     labels: tuple[str, ...]
     sparse: bool
     rows: list[Any] = field(default_factory=list)
 
     def add(self, rows: Iterable[Any]) -> Iterator[Stack]:
-        """Take rows; give the stacks that are large enough with them."""
+        """Add rows; yield the stacks that are then large enough."""
         self.rows += rows
         while len(self.rows) >= (most := self._most()):
             rest = self.rows[most:]
@@ -51,9 +51,9 @@ class _Gathered:
             self.rows = rest
 
     def _most(self) -> int:
-        """Tell how many rows make a large stack."""
+        """Return how many rows fill a stack."""
         if self.sparse:
-            # At most one cell in two bytes before it was deflated, typically far fewer.
+            # At most one cell per two inflated bytes, typically far fewer.
             sizes = accumulate(len(row[_CELLS]) for row in self.rows)
             large = (n for n, size in enumerate(sizes, start=1) if size * n >= MOST_CELLS)
             return next(large, len(self.rows) + 1)
@@ -61,7 +61,7 @@ class _Gathered:
         return max(1, -(-MOST_CELLS // (k * (k + 2))))
 
     def stack(self) -> Stack:
-        """Give all of the rows as one stack."""
+        """Return all of the rows as one stack."""
         columns = tuple(zip(*self.rows, strict=True))
         table = packed_table.unpack_stack(columns[_CELLS], len(self.labels))
         ids, models, versions, branches, test_sets, verdicts = columns[:_LABELS]
@@ -81,16 +81,16 @@ class _Gathered:
 def stacks(
     database: Database, project: str, filters: Filters, *, newest: int | None
 ) -> Iterator[Stack]:
-    """Read the tables of the evaluations that fit, those over the same classes together.
+    """Read the tables of matching evaluations, grouped by their classes.
 
     Parameters
     ----------
     database
-        Where to read; a connection is held until the iterator is used up or closed.
+        Where to read; the iterator holds a connection until it is exhausted or closed.
     project, filters
-        Which evaluations.
+        The matching evaluations.
     newest
-        At most so many, the newest ones.
+        Most evaluations, from the newest.
     """
     gathered: dict[_Key, _Gathered] = {}
     with database.streaming() as connection:
@@ -108,13 +108,13 @@ def stacks(
 
 
 def _oldest(connection: Connection, fits: list[ColumnElement[bool]], newest: int) -> str:
-    """Find the oldest of the newest ones, by an index alone, so that rows come in order."""
+    """Find the oldest of the newest evaluations by an index alone, so that rows stay in order."""
     ids = select(_of.id).where(*fits).order_by(_of.id.desc())
     return connection.scalar(ids.offset(newest - 1).limit(1)) or ""
 
 
 def _runs(rows: CursorResult[Any]) -> Iterator[tuple[_Key, Iterable[Any]]]:
-    """Give rows that go into one stack together, as far as they follow one another."""
+    """Yield runs of consecutive rows that belong to one stack."""
     for part in rows.partitions():
         yield from groupby(part, _key)
 

@@ -1,8 +1,8 @@
-"""Store: the one face of the history, over SQLite or PostgreSQL."""
+"""The store of evaluations, over SQLite or PostgreSQL."""
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import Future  # noqa: TC003 - Sphinx and FastAPI read annotations
+from concurrent.futures import Future  # noqa: TC003 - FastAPI reads annotations
 from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
@@ -46,7 +46,7 @@ _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
 
 def milliseconds() -> int:
-    """Tell the time, since 1970."""
+    """Return the time in milliseconds since 1970."""
     return time.time_ns() // 1_000_000
 
 
@@ -58,25 +58,25 @@ def open_store(
     statement_seconds: float = 10.0,
     clock: Callable[[], int] = milliseconds,
 ) -> "Store":
-    """Open a store; its tables are made or brought up to date.
+    """Open a store; create or migrate its tables.
 
     Parameters
     ----------
     url
         `sqlite:///rprime.db`, `sqlite:////var/lib/rprime.db`, `postgresql+psycopg://...`.
     read_only
-        Read beside the process that serves a SQLite file, to export it or to back it up.
+        Open a SQLite file beside the serving process, for an export or a backup.
     lock_seconds
-        How long to wait for locks of others.
+        How long to wait for locks of other processes.
     statement_seconds
         How long PostgreSQL may take to answer a statement.
     clock
-        Tells when the answer to an idempotency key expires.
+        The time in milliseconds, for the expiry of idempotency keys.
 
     Raises
     ------
     StoreError
-        One of its kinds; the message says what mends it.
+        One of its subclasses; the message says how to fix it.
     """
     parsed = _parse(url)
     database: Database
@@ -93,7 +93,7 @@ def open_store(
 
 
 def refuse_many_workers(url: str, workers: int) -> None:
-    """Refuse several processes on one SQLite file, before they are started.
+    """Refuse several processes on one SQLite file before they start.
 
     Raises
     ------
@@ -110,17 +110,17 @@ def refuse_many_workers(url: str, workers: int) -> None:
 class Store:
     """A history of evaluations.
 
-    Reading blocks until the answer is there, so an event loop runs it in a thread; so does every
-    method that changes something, but for `put`, which gives a future.
+    All methods block, so an event loop runs them in a thread; only `put` and `put_many` return a
+    future.
 
     Parameters
     ----------
     database
-        Where everything is.
+        The database of the store.
     writer
-        The thread that writes to it; None for a store that is only read.
+        The thread that writes to it; None for a read-only store.
     clock
-        Tells the milliseconds since 1970.
+        Returns the milliseconds since 1970.
     """
 
     def __init__(self, database: Database, writer: Writer | None, clock: Callable[[], int]) -> None:
@@ -135,7 +135,7 @@ class Store:
     ) -> "Future[Stored]":
         """Store an evaluation with its items, its look and the answer to its key, or none of it.
 
-        The future is resolved when all of it is on the disk. It fails with `KeyReusedError`,
+        The future resolves when all of it is on the disk. It fails with `KeyReusedError`,
         `LookMovedError`, `EvaluationExistsError` or a `StoreError`. Packing many items takes
         milliseconds in the thread of the caller.
 
@@ -147,7 +147,7 @@ class Store:
         return submission.alone(self.put_many([self.pack(new, idempotency=idempotency)]))
 
     def pack(self, new: NewEvaluation, *, idempotency: Idempotency | None = None) -> Packed:
-        """Turn an evaluation into what `put_many` takes: all the work that needs no database.
+        """Turn an evaluation into rows for `put_many`, without the database.
 
         Raises
         ------
@@ -157,9 +157,9 @@ class Store:
         return submission.pack(new, idempotency, self._clock())
 
     def put_many(self, batch: Sequence[Packed]) -> "Future[list[Outcome]]":
-        """Store evaluations, at least one, each as `put` does: all or nothing of it.
+        """Store at least one evaluation, each like `put`: completely or not at all.
 
-        The future has what became of each, in their order: what `put` gives or fails with.
+        The future has the outcome of each in order: the result or the exception of `put`.
         """
         if any(packed.replay is not None for packed in batch):
             self._sweep(self._clock())
@@ -167,11 +167,11 @@ class Store:
 
     @property
     def waiting(self) -> int:
-        """How many changes wait to be written; what was put together counts once."""
+        """How many changes wait to be written; a batch counts once."""
         return 0 if self._writer is None else self._writer.waiting
 
     def replay(self, owner: str, key: str, payload: bytes) -> Replay | None:
-        """Give what the first request with an idempotency key was answered, for 24 hours.
+        """Return the answer to the first request with an idempotency key, for 24 hours.
 
         Raises
         ------
@@ -184,7 +184,7 @@ class Store:
     def running(self, owner: str, key: str) -> AbstractContextManager[None]:
         """Hold an idempotency key while its request is answered.
 
-        Look for a `replay` inside it, not before: else the first request can end in between.
+        Look for a `replay` while holding the key; before, the first request could end in between.
 
         Raises
         ------
@@ -196,9 +196,9 @@ class Store:
     def looks(self, project: str, fingerprint: str) -> int:
         """Count the evaluations that were stored on a test set, deleted ones included.
 
-        The next one is look `looks + 1`. Judge the gate by that number and name it in
-        `NewEvaluation.look`: where another evaluation comes first, `put` fails with
-        `LookMovedError` and the right number, so that no two gates spend the same look.
+        The next one is look `looks + 1`. Judge the gate by that number and set
+        `NewEvaluation.look`: if another evaluation is first, `put` fails with `LookMovedError` and
+        the right number, so that no two gates spend the same look.
         """
         key = digest_bytes(fingerprint)
         query = select(looks.c.looks).where(looks.c.project == project, looks.c.fingerprint == key)
@@ -210,12 +210,12 @@ class Store:
         Raises
         ------
         EvaluationMissingError
-            If there is none with this id.
+            If no evaluation has this id.
         """
         return self._read(lambda c: evaluations.get(c, identifier))
 
     def items(self, identifier: str) -> KeptItems | None:
-        """Read the items of an evaluation; None where none were kept."""
+        """Read the items of an evaluation; None if none were stored."""
         return self._read(lambda c: evaluations.kept_items(c, identifier))
 
     def delete(self, identifier: str) -> None:
@@ -224,7 +224,7 @@ class Store:
         Raises
         ------
         EvaluationMissingError
-            If there is none with this id.
+            If no evaluation has this id.
         EvaluationAliasedError
             If an alias points at it.
         """
@@ -243,16 +243,16 @@ class Store:
         Parameters
         ----------
         project, filters
-            Which evaluations.
+            The matching evaluations.
         limit
-            At most so many, up to 200.
+            Most evaluations of the page, up to 200.
         cursor
-            `next_cursor` of the page before.
+            `next_cursor` of the previous page.
 
         Raises
         ------
         InvalidCursorError
-            If no page gave the cursor.
+            If the cursor is not from a page.
         """
         size = max(1, min(limit, LARGEST_PAGE_VALUES))
         return self._read(
@@ -270,15 +270,15 @@ class Store:
     ) -> Iterator[Stack]:
         """Read tables as stacks, one for all evaluations over the same classes.
 
-        A history of more than 64 MiB of counts comes in several stacks. Use the iterator up, or
-        close it: it holds a connection.
+        A history of more than 64 MiB of counts needs several stacks. Exhaust or close the iterator:
+        it holds a connection.
 
         Parameters
         ----------
         project, filters
-            Which evaluations.
+            The matching evaluations.
         newest
-            At most so many, the newest ones.
+            Most evaluations, from the newest.
         """
         return stacks(self.database, project, filters, newest=newest)
 
@@ -287,15 +287,15 @@ class Store:
         return self._read(projects.read_all)
 
     def models(self, project: str) -> tuple[ModelSummary, ...]:
-        """List the models of a project with their counts, the one evaluated last first."""
+        """List the models of a project with their counts, the most recently evaluated first."""
         return self._read(lambda c: projects.models(c, project))
 
     def branches(self, project: str) -> tuple[str, ...]:
-        """List the branches of a project by name."""
+        """List the branches of a project, sorted by name."""
         return self._read(lambda c: projects.branches(c, project))
 
     def delete_project(self, name: str) -> int:
-        """Delete all of a project, its look counts included; how many evaluations it had.
+        """Delete a project with its look counts; return how many evaluations it had.
 
         Raises
         ------
@@ -305,24 +305,24 @@ class Store:
         return self._write(lambda c: projects.delete(self.database, c, name))
 
     def badge_public(self, project: str) -> bool:
-        """Whether everyone may see the badge of a project."""
+        """Whether the badge of a project is public."""
         return self._read(lambda c: projects.is_badge_public(c, project))
 
     def set_badge_public(self, project: str, *, public: bool) -> None:
-        """Let everyone see the badge of a project, or not."""
+        """Set whether the badge of a project is public."""
         self._write(lambda c: projects.set_badge_public(self.database, c, project, public=public))
 
     def purge(self, project: str, keep: Retention, *, dry_run: bool = False) -> Purged:
-        """Delete the evaluations of a project that nothing keeps, in steps.
+        """Delete the evaluations of a project that no criterion keeps, in steps.
 
         Parameters
         ----------
         project
             Which one.
         keep
-            What stays, beside what an alias points at.
+            The criteria to keep evaluations, besides aliases.
         dry_run
-            Only count.
+            Whether only to count.
         """
         doomed, counts = self._read(lambda c: projects.unwanted(c, project, keep))
         if dry_run or not doomed:
@@ -330,7 +330,7 @@ class Store:
         deleted = 0
         for start in range(0, len(doomed), projects.MOST_IN_A_STEP):
             step = doomed[start : start + projects.MOST_IN_A_STEP]
-            deleted += self._write(lambda c: projects.delete_unaliased(c, step))  # noqa: B023 - done at once
+            deleted += self._write(lambda c: projects.delete_unaliased(c, step))  # noqa: B023 - called at once
         self._write(lambda c: projects.drop_unused(self.database, c))
         return Purged(
             deleted=deleted, kept=counts.kept + counts.deleted - deleted, aliased=counts.aliased
@@ -346,19 +346,19 @@ class Store:
         Raises
         ------
         AliasMissingError
-            If there is none of this name.
+            If there is no such alias.
         """
         return self._read(lambda c: aliases.get(c, project, name))
 
     def put_alias(
         self, project: str, name: str, *, evaluation: str, expected: Expected
     ) -> AliasPut:
-        """Point an alias at an evaluation, if it is what is expected.
+        """Point an alias at an evaluation, if it is as expected.
 
         Raises
         ------
         AliasChangedError
-            If it is something else.
+            If it is not as expected.
         EvaluationMissingError
             If the project has no such evaluation.
         """
@@ -368,20 +368,20 @@ class Store:
         )
 
     def delete_alias(self, project: str, name: str, *, expected: Expected) -> None:
-        """Delete an alias, if it is what is expected.
+        """Delete an alias, if it is as expected.
 
         Raises
         ------
         AliasMissingError
-            If there is none of this name.
+            If there is no such alias.
         AliasChangedError
-            If it is something else.
+            If it is not as expected.
         """
         place = (project, name)
         self._write(lambda c: aliases.delete(self.database, c, place, expected=expected))
 
     def baseline(self, project: str, query: BaselineQuery) -> Baseline:
-        """Find the evaluation that a request names as its baseline, and say why that one."""
+        """Find the evaluation that a request names as its baseline, with the reason."""
         return self._read(lambda c: baselines.resolve(c, project, query))
 
     def export(self, project: str | None = None) -> Iterator[bytes]:
@@ -389,24 +389,24 @@ class Store:
         return transfer.export(self.database, project)
 
     def import_lines(self, lines: Iterable[bytes]) -> Imported:
-        """Add what an export has and this store has not; once more, and nothing changes.
+        """Add the records of an export that this store lacks; repeating it changes nothing.
 
         Raises
         ------
         InvalidExportError
-            At a line that no export wrote; what stood before it may have been added.
+            At an invalid line; the lines before it may have been added.
         """
         total = Imported()
         for step in transfer.steps(lines):
-            total += self._write(lambda c: transfer.write(self.database, c, step))  # noqa: B023 - done at once
+            total += self._write(lambda c: transfer.write(self.database, c, step))  # noqa: B023 - called at once
         return total
 
     def check(self) -> None:
-        """Fail with a `StoreError` where the database cannot be read."""
+        """Fail with a `StoreError` if the database cannot be read."""
         self._read(lambda c: c.scalar(select(replays.c.key).limit(1)))
 
     def backup(self, path: Path) -> None:
-        """Write a copy of a SQLite store while it is used.
+        """Write a copy of a SQLite store while it is in use.
 
         Raises
         ------
@@ -416,7 +416,7 @@ class Store:
         self.database.backup(path)
 
     def close(self) -> None:
-        """Write what waits, and give the database free."""
+        """Write the waiting changes, then release the database."""
         if self._writer is not None:
             self._writer.close()
         self.database.close()
@@ -433,12 +433,12 @@ class Store:
         return self._writer
 
     def _sweep(self, now: int) -> None:
-        """Let expired answers be deleted, now and then."""
+        """Delete expired answers now and then."""
         with self._sweeping:
             due = now - self._swept >= _SWEEP_MILLISECONDS
             self._swept = now if due else self._swept
         if due:
-            # Nobody waits for it: what expired is not given out in any case.
+            # Nothing waits for the deletion: expired answers are never returned.
             self._writing().do(lambda c: c.execute(delete(replays).where(replays.c.expires <= now)))
 
 

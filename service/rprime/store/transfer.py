@@ -1,4 +1,4 @@
-"""A store as lines of JSON: out of one database, into another, as often as one likes."""
+"""Export a store as lines of JSON, and import them, repeatably."""
 
 import base64
 from collections import Counter
@@ -21,7 +21,7 @@ from rprime.store.records import InvalidRecordError, check_names, tags_of, tags_
 from rprime.store.schema import evaluations, items, looks, projects, shared
 
 FORMAT = 1
-"""Version of the lines; the first line names it."""
+"""Version of the format, named by the first line."""
 
 PAGE = 200
 MOST_IN_A_STEP = 200
@@ -33,7 +33,7 @@ _NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 
 class InvalidExportError(ValueError):
-    """A line that no export wrote.
+    """An invalid line of an export.
 
     Parameters
     ----------
@@ -50,14 +50,14 @@ class InvalidExportError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Imported:
-    """What an import added, and what was there already."""
+    """What an import added, and what existed already."""
 
     evaluations: int = 0
     evaluations_present: int = 0
     aliases: int = 0
     aliases_present: int = 0
     aliases_dangling: int = 0
-    """Those that were left out: their evaluation is not there."""
+    """Skipped aliases, whose evaluation is missing."""
 
     def __add__(self, other: "Imported") -> "Imported":
         return Imported(**{name: n + getattr(other, name) for name, n in vars(self).items()})
@@ -66,8 +66,8 @@ class Imported:
 def export(database: Database, project: str | None) -> Iterator[bytes]:
     """Write a store, or one project of it, as lines of JSON with their ends.
 
-    It is read page by page, so nothing is held up however slowly the lines are taken: what is
-    stored meanwhile is left out, what is deleted meanwhile may be.
+    It is read page by page, so a slow reader blocks nothing. Evaluations stored meanwhile are left
+    out; those deleted meanwhile may be.
     """
     now = ids.new_id()
     after, named = database.read(lambda connection: _beside(connection, project))
@@ -75,7 +75,7 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
     exported: set[str] = set()
     pointed = {alias.evaluation for alias in named}
     last = ""
-    while rows := database.read(lambda c: _page(c, project, after=last, before=now)):  # noqa: B023 - read at once
+    while rows := database.read(lambda c: _page(c, project, after=last, before=now)):  # noqa: B023 - called at once
         for row in rows:
             if row.id in pointed:
                 exported.add(row.id)
@@ -88,7 +88,7 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
 def _beside(
     connection: Connection, project: str | None
 ) -> tuple[list[bytes], tuple[aliases.Alias, ...]]:
-    """Read what stands beside the evaluations: settings and looks as lines, and the aliases."""
+    """Read settings and looks as lines, and the aliases."""
     counted, set_for = select(looks), select(projects)
     if project is not None:
         counted = counted.where(looks.c.project == project)
@@ -163,7 +163,7 @@ def _table(table: ConfusionTable) -> dict[str, Any]:
 
 
 def _whole(values: Any) -> Any:  # noqa: ANN401 - arrays of any shape
-    """Write counts as integers where all of them are."""
+    """Write counts as integers if all of them are whole."""
     integers = values.astype(np.int64)
     return np.ascontiguousarray(integers if (integers == values).all() else values)
 
@@ -176,7 +176,7 @@ def _alias(alias: aliases.Alias) -> dict[str, str]:
     return {"project": alias.project, "name": alias.name, "evaluation": alias.evaluation}
 
 
-def _optional(turn: Any, value: Any) -> Any:  # noqa: ANN401 - whatever it turns
+def _optional(turn: Any, value: Any) -> Any:  # noqa: ANN401 - any value
     return None if value is None else turn(value)
 
 
@@ -186,7 +186,7 @@ def _line(document: dict[str, Any]) -> bytes:
 
 @dataclass
 class ImportStep:
-    """Lines of an import that are written in one transaction, already read and checked."""
+    """Validated lines of an import that are written in one transaction."""
 
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     contents: dict[bytes, dict[str, Any]] = field(default_factory=dict)
@@ -203,7 +203,7 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
     Raises
     ------
     InvalidExportError
-        At the first line that no export wrote; the steps before it were given.
+        At the first invalid line, after the steps before it.
     """
     step = ImportStep()
     started = False
@@ -220,7 +220,7 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
         except _Unreadable as exc:
             raise InvalidExportError(number, str(exc)) from exc
         except _DEFECTS as exc:
-            raise InvalidExportError(number, "This is no line of an export.") from exc
+            raise InvalidExportError(number, "This is not a line of an export.") from exc
         step.size += 1
         if step.size >= MOST_IN_A_STEP:
             yield step
@@ -279,9 +279,9 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
 
 def _check_evaluation(given: dict[str, Any], labels: object, names: list[str]) -> None:
     if not ids.is_id(given["id"]):
-        raise _Unreadable("The id is none that a store makes.")
+        raise _Unreadable("The id is not one that a store makes.")
     if not isinstance(labels, list) or len(set(labels)) != len(labels) or not labels:
-        raise _Unreadable("`labels` is no list of distinct class names.")
+        raise _Unreadable("`labels` is not a list of distinct class names.")
     try:
         check_names(given["project"], *names, *given["tags"], *labels)
     except InvalidRecordError as exc:
@@ -302,7 +302,7 @@ def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
         triples = np.array(given["cells"], dtype=np.float64).reshape(-1, 3)
         rows, columns = triples[:, 0].astype(np.int64), triples[:, 1].astype(np.int64)
         if ((rows < 0) | (rows >= k) | (columns < 0) | (columns >= k)).any():
-            raise _Unreadable("A cell names a class that is not there.")
+            raise _Unreadable("A cell names an unknown class.")
         table = ConfusionTable.sparse(rows, columns, triples[:, 2], k, **vectors, weighted=weighted)
     for counts in (table.cells.counts, *vectors.values()):
         if not (np.isfinite(counts) & (counts >= 0)).all():
@@ -313,15 +313,15 @@ def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
 def _check_items(content: bytes, k: int) -> None:
     items_ = packed_items.unpack(content).items
     if items_.true.shape != items_.predicted.shape:
-        raise _Unreadable("There are not as many predictions as items.")
+        raise _Unreadable("The numbers of predictions and items differ.")
     if (items_.true >= k).any() or (items_.predicted > k).any():
-        raise _Unreadable("An item names a class that is not there.")
+        raise _Unreadable("An item names an unknown class.")
 
 
 def _read_alias(step: ImportStep, given: dict[str, Any]) -> None:
     check_names(given["project"], given["name"])
     if not ids.is_id(given["evaluation"]):
-        raise _Unreadable("The id is none that a store makes.")
+        raise _Unreadable("The id is not one that a store makes.")
     step.aliases.append(given)
 
 
@@ -345,7 +345,7 @@ _READERS = {
 
 
 def write(database: Database, connection: Connection, step: ImportStep) -> Imported:
-    """Add what is not there yet; what is there stays as it is, but for the larger look count."""
+    """Add missing records; existing ones stay unchanged, except for a larger look count."""
     insert = database.insert
     given = [row["id"] for row in step.evaluations]
     present = set(connection.scalars(select(_of.id).where(_of.id.in_(given))))
@@ -387,7 +387,7 @@ def _raise_looks(database: Database, connection: Connection, row: dict[str, Any]
 def _point(
     database: Database, connection: Connection, given: dict[str, Any]
 ) -> Literal["made", "present", "dangling"]:
-    """Point an alias that is not there yet."""
+    """Point a new alias."""
     name = (given["project"], given["name"])
     try:
         aliases.put(

@@ -1,4 +1,4 @@
-"""The one thread of a process that writes: what waits is committed as one group."""
+"""The writing thread of a process, which commits waiting changes as one group."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -29,19 +29,19 @@ T = TypeVar("T")
 MOST_IN_A_GROUP = 256
 """Changes after which no further batch joins a group."""
 ATTEMPTS = 5
-"""How often a group is tried where transactions of other processes undo it."""
+"""How often a group is tried if transactions of other processes roll it back."""
 
 _GATHERING_SECONDS = 0.0005
 _PAUSE_SECONDS = 0.01
 
 
 Tell = Callable[[Any], None]
-"""Takes what became of a change: what it gave, or the exception that it failed with."""
+"""Receives the outcome of a change: its result or its exception."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Put:
-    """An evaluation to store. Safe to repeat: its id tells whether it is stored."""
+    """An evaluation to store. Safe to repeat: its id shows whether it is stored."""
 
     packed: Packed
     tell: Tell
@@ -49,7 +49,7 @@ class _Put:
 
 @dataclass(frozen=True, eq=False)
 class _Task:
-    """Anything else that writes."""
+    """Any other writing function."""
 
     work: Callable[[Connection], Any]
     tell: Tell
@@ -59,7 +59,7 @@ _Change = _Put | _Task
 
 
 class _Outcomes:
-    """What became of evaluations that were put together, in their order; told once."""
+    """Collects the outcomes of a batch of evaluations in order, then resolves its future."""
 
     def __init__(self, number: int) -> None:
         self.future: Future[list[Outcome]] = _promise()
@@ -73,18 +73,18 @@ class _Outcomes:
 
 
 class Writer:
-    """Commits what waits together; each future is resolved after its commit only.
+    """Commits waiting changes together; each future resolves only after its commit.
 
-    While one group is on its way to the disk the next one gathers, so that sixteen clients share
-    a commit and one alone waits for nobody. What fails by itself fails alone: it is told in the
-    outcome of its own future, and where a whole group fails its members are tried one by one.
+    While one group is written to the disk the next one gathers, so that sixteen clients share a
+    commit and a lone one never waits. A change that fails affects only its own future; if a whole
+    group fails, its members are tried one by one.
 
     Parameters
     ----------
     database
-        Where to write.
+        The database to write to.
     clock
-        Tells the milliseconds since 1970.
+        Returns the milliseconds since 1970.
     """
 
     def __init__(self, database: Database, clock: Callable[[], int]) -> None:
@@ -93,25 +93,25 @@ class Writer:
         self._queue: SimpleQueue[list[_Change] | None] = SimpleQueue()
         self._closing = Lock()
         self._closed = False
-        # A daemon: a program that forgets to close its store can still end. What was
-        # acknowledged is on the disk already.
+        # A daemon, so that a program that does not close its store can still end. Acknowledged
+        # changes are on the disk already.
         self._thread = Thread(target=self._run, name="rprime-store-writer", daemon=True)
         self._thread.start()
 
     def put(self, batch: Sequence[Packed]) -> "Future[list[Outcome]]":
-        """Store evaluations, at least one; what became of each, in their order."""
+        """Store at least one evaluation; return the outcome of each, in order."""
         outcomes = _Outcomes(len(batch))
         self._enqueue([_Put(packed, outcomes.tell) for packed in batch])
         return outcomes.future
 
     def do(self, work: Callable[[Connection], T]) -> "Future[T]":
-        """Run something in a transaction; its own errors undo only what it did."""
+        """Run a function in a transaction; its own errors roll back only its own changes."""
         future: Future[T] = _promise()
         self._enqueue([_Task(work, partial(_resolve, future))])
         return future
 
     def close(self) -> None:
-        """Write what waits, then end; further work is refused."""
+        """Write the waiting changes, then end; refuse further work."""
         with self._closing:
             if self._closed:
                 return
@@ -139,11 +139,11 @@ class Writer:
                 self._settle(group)
 
     def _next_group(self, *, in_company: bool) -> list[list[_Change] | None]:
-        """Wait for work, then take all that waits; None says that there will be no more."""
+        """Wait for work, then take everything that waits; None marks the end."""
         waiting = [self._queue.get()]
         if in_company:
-            # Those whose group has just ended come back at once: without this pause the first
-            # of them would have a commit of its own and the clients would fall into two halves.
+            # Clients of the last group return at once: without this pause the first of them would
+            # get its own commit, and the clients would split into two halves.
             time.sleep(_GATHERING_SECONDS)
         with suppress(Empty):
             while sum(len(batch or ()) for batch in waiting) < MOST_IN_A_GROUP:
@@ -151,13 +151,13 @@ class Writer:
         return waiting
 
     def _settle(self, group: Sequence[_Change]) -> None:
-        """Commit a group and tell everyone in it what became of theirs."""
+        """Commit a group and resolve the futures of its members."""
         try:
             outcomes = self._persist(group)
         except (StoreTimeoutError, StoreMovedError) as exc:
-            # Each by itself would wait as long again, or might be committed twice.
+            # Single tries would wait as long again, or might commit twice.
             outcomes = [exc] * len(group)
-        except Exception as exc:  # noqa: BLE001 - whatever it is belongs to the futures
+        except Exception as exc:  # noqa: BLE001 - every error belongs to the futures
             if len(group) > 1:
                 for change in group:
                     self._settle([change])
@@ -175,11 +175,11 @@ class Writer:
                 if attempt == ATTEMPTS:
                     raise
             except StoreTimeoutError:
-                # Those who wait have waited long enough.
+                # The waiting requests have waited long enough.
                 raise
             except StoreUnavailableError:
-                # It may have been committed before the connection was lost. Evaluations are
-                # known by their ids; anything else must not happen twice.
+                # The commit may have succeeded before the connection was lost. Evaluations are
+                # recognised by their ids; other work must not run twice.
                 repeated = self._database.can_lose_connection
                 lone = all(isinstance(change, _Put) for change in group)
                 if not (repeated and lone) or attempt == ATTEMPTS:
@@ -199,7 +199,7 @@ class Writer:
 
 
 def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> object:
-    """Run something within its own savepoint; give what it returned or what it raised."""
+    """Run a function in its own savepoint; return its result or its exception."""
     savepoint = connection.begin_nested()
     try:
         with translated():
@@ -214,7 +214,7 @@ def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> objec
 
 
 def _promise() -> "Future[Any]":
-    """Give a future that cannot be cancelled: what waits is written, whoever still asks."""
+    """Return a future that cannot be cancelled: a waiting change is always written."""
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future
