@@ -174,7 +174,7 @@ _NOT_COUNTED = (
 
 
 def side_of(evidence: Evidence, test_set: TestSet | None) -> Side:
-    """Give evidence as a side of a comparison.
+    """Return evidence as a side of a comparison.
 
     Parameters
     ----------

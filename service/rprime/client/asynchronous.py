@@ -219,7 +219,7 @@ class AsyncClient:
             outcome = await self._attempt(call)
             pause = attempts.pause(outcome)
             if pause is None:
-                assert isinstance(outcome, httpx.Response)  # noqa: S101 (`check` refused all else)
+                assert isinstance(outcome, httpx.Response)  # noqa: S101 (check refused all else)
                 return call.read(outcome)
             await anyio.sleep(pause)
 

@@ -221,7 +221,7 @@ class Client:
             outcome = self._attempt(call)
             pause = attempts.pause(outcome)
             if pause is None:
-                assert isinstance(outcome, httpx.Response)  # noqa: S101 (`check` refused all else)
+                assert isinstance(outcome, httpx.Response)  # noqa: S101 (check refused all else)
                 return call.read(outcome)
             time.sleep(pause)
 

@@ -106,7 +106,7 @@ class CiRequest:
     origin: Mapping[str, Any] = field(default_factory=dict)
 
     def sent(self, body: bytes) -> bytes:
-        """Give what is sent to a service in place of a body."""
+        """Return the payload that is sent to a service."""
         return splice(body, self.kept_there)
 
 
@@ -225,7 +225,7 @@ def splice(body: bytes, members: Mapping[str, Any]) -> bytes:
 
 
 def written(members: Mapping[str, Any]) -> bytes:
-    """Give members of a request as JSON."""
+    """Return members of a request as JSON."""
     import orjson
 
     try:
@@ -235,7 +235,7 @@ def written(members: Mapping[str, Any]) -> bytes:
 
 
 def evidence_members() -> frozenset[str]:
-    """Give the names of a request that are evidence."""
+    """Return the names of a request that are evidence."""
     from rprime.evidence.reader import COMPANIONS, EVIDENCE_ARRAYS
 
     parts = (*EVIDENCE_ARRAYS.values(), *COMPANIONS.values())
@@ -266,7 +266,7 @@ def _take_inline_baseline(candidate: bytes | Columns, members: Json, file: str) 
 
 
 def _fragment(content: bytes | Columns, file: str) -> object:
-    """Give evidence as a part of a larger document."""
+    """Return evidence as a part of a larger document."""
     import orjson
 
     if isinstance(content, dict) and "y_pred_baseline" in content:

@@ -127,7 +127,7 @@ def _begins(file: IO[bytes], magic: bytes) -> bool:
 
 @contextmanager
 def _streamed(path: Path) -> Iterator[IO[bytes]]:
-    """Give a file of Arrow as the stream that a service reads."""
+    """Return a file of Arrow as the stream that a service reads."""
     import pyarrow as pa
 
     with TemporaryFile() as stream:

@@ -49,7 +49,7 @@ def read_drawn(file: str, baseline: str | None) -> Drawn:
 
 
 def _report(file: str) -> Json | None:
-    """Give the report that a file is; None where it is none."""
+    """Return the report in a file; None if the file is no report."""
     import orjson
 
     path = Path(file)

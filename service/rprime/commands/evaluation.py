@@ -190,7 +190,7 @@ def refuse_here(problem: "Problem") -> NoReturn:
 
 
 def limits() -> "Limits":
-    """Give what a request may cost here, from the environment."""
+    """Return the limits of a request, from the environment."""
     from pydantic import ValidationError
 
     from rprime.settings import Settings

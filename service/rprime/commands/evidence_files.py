@@ -202,7 +202,7 @@ def shown(stream: BinaryIO, size: int, name: str) -> Any:  # noqa: ANN401 (a rea
 
 
 def npz_names(path: Path) -> list[str]:
-    """Give the names of the arrays of an archive."""
+    """Return the names of the arrays of an archive."""
     try:
         with ZipFile(path) as archive:
             return [name.removesuffix(".npy") for name in archive.namelist()]

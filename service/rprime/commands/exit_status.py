@@ -47,7 +47,7 @@ def refuse_problem(problem: "ProblemError") -> NoReturn:
 
 @contextmanager
 def defects() -> Iterator[None]:
-    """Give a defect a status of its own."""
+    """End with the status of a defect."""
     try:
         yield
     except (typer.Exit, typer.Abort, typer.BadParameter):

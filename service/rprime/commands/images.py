@@ -13,7 +13,7 @@ _FORMS: dict[str, Literal["svg", "png"]] = {".svg": "svg", ".png": "png"}
 
 
 def form_of(output: Path) -> "Form":
-    """Give the form that the name of a file asks for."""
+    """Return the image format that the name of a file asks for."""
     form = _FORMS.get(output.suffix.lower())
     if form is None:
         refuse(f"{output}: a figure is .svg or .png")

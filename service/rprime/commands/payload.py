@@ -67,7 +67,7 @@ def make_payload(
     table_only: bool,
     columns: bool,
 ) -> Payload:
-    """Give what is sent, items as codes where they are many.
+    """Return the payload, with items as codes if there are many.
 
     Parameters
     ----------
@@ -93,7 +93,7 @@ def make_payload(
 
 
 def _tabled(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> bytes:
-    """Give a request with tables in place of its items."""
+    """Return a request with tables in place of its items."""
     if evaluation_request.evidence.scores is not None:
         refuse("a table has no scores; send the items, or evaluate here, without --server")
     members = ci_request.request.members
@@ -108,7 +108,7 @@ def _tabled(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> b
 
 
 def _packed(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> Payload | None:
-    """Give the codes of the items as columns; None where the rest is too long for an address."""
+    """Return the codes of the items as columns; None if the other members are too long."""
     evidence, members = evaluation_request.evidence, ci_request.request.members
     assert evidence.items is not None  # noqa: S101 (see `make_payload`)
     arrays = _coded(evidence.items, len(evidence.labels))
@@ -142,7 +142,7 @@ def _coded(items: "Items", k: int) -> Arrays:
 
 
 def _positions(predicted: "NDArray[Any]", k: int) -> "NDArray[Any]":
-    """Give predicted classes with -1 for what is unclassified."""
+    """Return the codes of predicted classes; -1 is unclassified."""
     signed = predicted.astype(np.min_scalar_type(-k - 1), copy=False)
     return np.where(predicted == k, signed.dtype.type(-1), signed)
 
@@ -173,7 +173,7 @@ def _archived(arrays: Arrays) -> bytes:
 
 
 def _streamed(arrays: Arrays, labels: tuple[str, ...], identities: Any) -> bytes:
-    """Give columns with the ids of their items, which have been read by pyarrow."""
+    """Return columns with the ids of their items, as an Arrow stream."""
     import pyarrow as pa
 
     scores = arrays.pop("y_score", None)
@@ -191,7 +191,7 @@ def _streamed(arrays: Arrays, labels: tuple[str, ...], identities: Any) -> bytes
 def _spelled(
     ci_request: CiRequest, evaluation_request: "EvaluationRequest", *, with_ids: bool
 ) -> Payload | None:
-    """Give the items as JSON; None where they are too many for that.
+    """Return the items as JSON; None if there are too many.
 
     Their ids do not go along, which say no more once the same items stand in the same order.
     """
@@ -219,7 +219,7 @@ _IDS = (
 
 
 def _side(side: "Side") -> Json:
-    """Give the items of a side by the names of their classes."""
+    """Return the items of a side by the names of their classes."""
     items = side.items
     assert items is not None  # noqa: S101 (columns have items)
     names = np.array([*side.labels, None], dtype=object)
@@ -232,7 +232,7 @@ def _side(side: "Side") -> Json:
 
 
 def _rest(members: Mapping[str, Any]) -> Json:
-    """Give what is neither evidence nor a baseline that comes with the request."""
+    """Return the members that are neither evidence nor an inline baseline."""
     left_out = evidence_members().difference(OF_SCORES) | {"baseline"}
     return {name: value for name, value in members.items() if name not in left_out}
 

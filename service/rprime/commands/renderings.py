@@ -107,7 +107,7 @@ def _append(variable: str, content: Callable[[], bytes]) -> None:
 
 
 def _outputs(outcome: "EvaluationOutcome") -> bytes:
-    """Give what later steps of a job branch on: the verdict, the id and the first figures."""
+    """Return the outputs for later steps of a job: verdict, id and first figures."""
     from rprime.report.measures import Measures
 
     subject = outcome.subject

@@ -64,7 +64,7 @@ NEWEST_FIRST = ListingOrder()
 
 
 def latest_of(store: Store, projects: list[Project]) -> list[Latest]:
-    """Give projects with their newest evaluation. It reads."""
+    """Return projects with their newest evaluation. It reads."""
     return [Latest(one, _newest(store, one.name)) for one in projects]
 
 
@@ -126,7 +126,7 @@ def _chosen(
     limit: int,
     cursor: str | None,
 ) -> tuple[list[str], str | None]:
-    """Give the ids of a part of a list: those that follow the id that is the cursor."""
+    """Return the ids of a page of a list: those after the cursor."""
     by_index = order.by not in _NAMED
     measured = Measured.of(order.by if by_index else HEADLINES[0], None)
     points = measured.points(store, project, filters, MOST_SORTED)

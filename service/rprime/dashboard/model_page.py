@@ -130,5 +130,5 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
 
 
 def _measurable(indices: Mapping[str, Index]) -> list[tuple[str, str]]:
-    """Give keys and names of the indices that a stored table is enough for."""
+    """Return keys and names of the indices that need only a stored table."""
     return [(e.key, e.name) for e in indices.values() if e.needs is None and not e.scored]

@@ -29,7 +29,7 @@ Kind = int | type[Exception]
 
 
 def page_of(request: Request, title: str) -> PageContext:
-    """Give what surrounds the content of the page that is asked for."""
+    """Return the frame of the requested page."""
     services = get_services(request)
     return PageContext(
         title,

@@ -111,7 +111,7 @@ _reproduction = cache(reproduce)
 
 @public.get("/ui/static/{name}")
 async def static(request: Request, name: str) -> Response:
-    """Give a file that pages load, for ever where the address has its digest."""
+    """Return a static file; it is immutable if its address has its digest."""
     if name not in ASSETS:
         raise Problem("not_found")
     found = asset(name)

@@ -81,7 +81,7 @@ NOT_KEPT = Problem(
 
 @cache
 def sample() -> tuple[str, Markup]:
-    """Give a matrix as text to change, and what the pages show of it."""
+    """Return a matrix as text to change, and what the pages show of it."""
     labels, table = printed_table(MNIST)
     evaluation = evaluate(table, labels, Options())
     subject = ReportSubject(evaluation=evaluation, engine_version=__version__)

@@ -149,7 +149,7 @@ def cell_of(measure: Measure, axis: Axis) -> TableCell:
 
 
 def pointing(aliases: Sequence[Alias]) -> dict[str, list[str]]:
-    """Give the names of the aliases that point at each evaluation."""
+    """Return the names of the aliases that point at each evaluation."""
     found: dict[str, list[str]] = {}
     for alias in aliases:
         found.setdefault(alias.evaluation, []).append(shown(alias.name))
@@ -157,7 +157,7 @@ def pointing(aliases: Sequence[Alias]) -> dict[str, list[str]]:
 
 
 def verdict_of(word: str | None) -> Headline:
-    """Give the words for a stored verdict."""
+    """Return the words for a stored verdict."""
     known = {None if key is None else str(key): found for key, found in VERDICTS.items()}
     return known.get(word, VERDICTS[None])
 

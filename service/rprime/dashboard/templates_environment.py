@@ -180,5 +180,5 @@ def asset(name: str) -> Asset:
 
 
 def address(name: str) -> str:
-    """Give the address of an asset from the root of the service."""
+    """Return the address of an asset from the root of the service."""
     return f"ui/static/{name}?v={asset(name).digest}"

@@ -114,7 +114,7 @@ class StoredReport:
 
 
 def extras_of(stored: StoredEvaluation) -> dict[str, Any]:
-    """Give what was kept beside the evidence, the verdict and the comparison."""
+    """Return what is stored beside the evidence, the verdict and the comparison."""
     return {} if stored.extras is None else orjson.loads(stored.extras)
 
 

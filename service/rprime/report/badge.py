@@ -66,7 +66,7 @@ def render_badge(badge: Badge) -> str:
 
 
 def render_endpoint(badge: Badge) -> bytes:
-    """Give a badge as the JSON that shields.io draws one from."""
+    """Return a badge as JSON for shields.io."""
     return orjson.dumps(
         {
             "schemaVersion": 1,

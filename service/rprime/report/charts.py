@@ -19,7 +19,7 @@ DIGITS = 7
 
 
 def charts_of(subject: ReportSubject) -> dict[str, Any]:
-    """Give everything that is drawn of an evaluation, as JSON can have it; NaN stays."""
+    """Return the data of all charts of an evaluation; NaN stays."""
     measures, evaluation = Measures(subject), subject.evaluation
     table = evaluation.table
     return {

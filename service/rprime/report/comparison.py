@@ -32,7 +32,7 @@ def render_comparison(comparison: Comparison, baseline: Json) -> bytes:
 
 
 def comparison_document(comparison: Comparison, baseline: Json) -> Json:
-    """Give a comparison as the object of the contract."""
+    """Return a comparison as the object of the contract."""
     c = comparison
     level = (1 - c.confidence) / 2
     rows = deltas(c.per_class, level)
@@ -61,7 +61,7 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
 
 
 def deltas(difference: Difference, level: float) -> list[Json]:
-    """Give every element of a difference as a Delta, in flat order.
+    """Return every element of a difference as a Delta, in flat order.
 
     Parameters
     ----------
@@ -110,7 +110,7 @@ def _delta(  # noqa: PLR0917 (the members of a Delta in their order)
 
 
 def flips_document(flips: Flips) -> Json:
-    """Give the flips, each item once, with the one-sided tests of being worse."""
+    """Return the flips, each item once, with the one-sided tests of being worse."""
     rows = zip(
         flips.right_to_wrong.tolist(),
         flips.wrong_to_right.tolist(),
@@ -135,7 +135,7 @@ def flips_document(flips: Flips) -> Json:
 
 
 def moves(flips: Flips) -> list[Json]:
-    """Give the most frequent changes of a prediction; null is unclassified."""
+    """Return the most frequent changes of a prediction; null is unclassified."""
     return [
         {"true": move.true, "from": move.before, "to": move.after, "items": move.items}
         for move in flips.moves
@@ -143,7 +143,7 @@ def moves(flips: Flips) -> list[Json]:
 
 
 def changes_document(changes: CellChanges) -> list[Json]:
-    """Give the cells of the table that changed most; null is unclassified or spurious."""
+    """Return the cells of the table that changed most; null is unclassified or spurious."""
     names = (*changes.labels, None)
     columns = (changes.baseline, changes.candidate, changes.change)
     return [
@@ -161,7 +161,7 @@ def changes_document(changes: CellChanges) -> list[Json]:
 
 
 def shift_document(shift: Shift) -> Json:
-    """Give the tests of old-versus-new predictions, for information."""
+    """Return the tests of old-versus-new predictions, for information."""
     return {
         "bowker": chi_square_document(shift.bowker),
         "stuart_maxwell": chi_square_document(shift.stuart_maxwell),
@@ -169,7 +169,7 @@ def shift_document(shift: Shift) -> Json:
 
 
 def chi_square_document(test: ShiftTest) -> Json:
-    """Give a chi-square test."""
+    """Return a chi-square test."""
     return {
         "statistic": float(test.statistic),
         "df": int(test.df),
@@ -185,7 +185,7 @@ def name(attribution: Attribution) -> str:
 
 
 def attribution_document(attribution: Attribution) -> Json:
-    """Give which cells the change of an index comes from."""
+    """Return which cells the change of an index comes from."""
     names = (*attribution.labels, None)
     rows = zip(
         attribution.true,

@@ -149,7 +149,7 @@ def per_class(evaluation: Evaluation, labels: list[bytes]) -> bytes:
         return b"{" + b",".join(head + b"}" for head in heads) + b"}"
 
     def shown(values: Array) -> Array:
-        """Give values of the reported indices, shape (classes, index)."""
+        """Return values of the reported indices, shape (classes, index)."""
         own: Array = values[:width]
         return (own if evaluation.page is None else own[:, evaluation.page.positions]).T
 

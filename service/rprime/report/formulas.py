@@ -11,7 +11,7 @@ DATA = "data/formulas.json"
 
 
 def formula(tex: str) -> Markup:
-    """Give the MathML of a formula of the catalog; one that was not built yet stays TeX."""
+    """Return the MathML of a formula of the catalog; one that was not built yet stays TeX."""
     found = _built().get(tex)
     return Markup("<code>{}</code>").format(tex) if found is None else Markup(found)  # noqa: S704 (our own file)
 

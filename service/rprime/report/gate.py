@@ -17,7 +17,7 @@ def render_gate(result: GateResult) -> bytes:
 
 
 def gate_document(result: GateResult) -> Json:
-    """Give a verdict as the object of the contract."""
+    """Return a verdict as the object of the contract."""
     return {
         "verdict": result.verdict,
         "alpha": result.alpha,
@@ -27,5 +27,5 @@ def gate_document(result: GateResult) -> Json:
 
 
 def result_document(result: Result) -> Json:
-    """Give one result, its members named as in the contract."""
+    """Return one result, its members named as in the contract."""
     return {member: getattr(result, name) for name, member in MEMBERS}

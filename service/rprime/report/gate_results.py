@@ -85,7 +85,7 @@ def _point(result: Result) -> float | None:
 
 
 def _threshold(result: Result) -> float:
-    """Give the limit on the axis: that of a drop lies below zero."""
+    """Return the limit on the axis: that of a drop lies below zero."""
     return -result.limit if result.kind == "max_drop" else result.limit
 
 

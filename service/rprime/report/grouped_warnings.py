@@ -44,7 +44,7 @@ class GroupedWarning:
 
 
 def grouped_warnings(subject: ReportSubject) -> list[GroupedWarning]:
-    """Give the warnings about values, comparison and gate, each code once where it can be."""
+    """Return the warnings about values, comparison and gate, grouped by code."""
     grouped = groupby(subject.evaluation.warnings, key=lambda warning: warning.code)
     return [
         grouped_warning for code, group in grouped for grouped_warning in _group(code, list(group))

@@ -93,7 +93,7 @@ def heat_map(evaluation: Evaluation) -> HeatMap | None:
 
 
 def _counts(evaluation: Evaluation) -> Array:
-    """Give the cells, shape (k, k), or (k, k + 1) with unclassified items."""
+    """Return the cells, shape (k, k), or (k, k + 1) with unclassified items."""
     table, k = evaluation.table, len(evaluation.labels)
     rows, columns, items = table.cells.coordinates()
     counts = np.zeros((k, k))

@@ -37,7 +37,7 @@ class Formats:
         return cls(*([opening + end for opening in openings] for end in ends))
 
     def values(self, low: Array | None = None, *, times: int = 1) -> list[bytes]:
-        """Give the formats of as many rounds of Values, to add more to them.
+        """Return the formats of as many rounds of Values, to add more to them.
 
         Parameters
         ----------

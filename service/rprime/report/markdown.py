@@ -58,7 +58,7 @@ def render_markdown(subject: ReportSubject) -> str:
 
 
 def marker(subject: ReportSubject) -> str:
-    """Give the hidden comment by which an earlier comment on the same model is found again."""
+    """Return the hidden marker that finds an earlier comment on the same model."""
     names = [subject.project or "", subject.model or ""]
     digest = hashlib.sha256("\n".join(names).encode()).hexdigest()[:12]
     return f"<!-- {MARKER} {digest} -->"

@@ -46,7 +46,7 @@ class Axis:
 
 
 def _step(width: float) -> float:
-    """Give the smallest round step of which few make up a width."""
+    """Return the smallest round step that divides a width into few parts."""
     power = 10.0 ** floor(log10(width / MOST_STEPS))
     return next(f * power for f in (1, 2, 5, 10) if width / (f * power) <= MOST_STEPS)
 

@@ -129,7 +129,7 @@ class Measures:
         return tuple(chosen or entries[:MOST_INSTEAD])
 
     def columns(self, indices: tuple[Index, ...]) -> MeasureColumns:
-        """Give the values of per-class indices, with intervals and reasons, of what is shown."""
+        """Return the values of per-class indices, with intervals and reasons, of what is shown."""
         e, found = self.subject.evaluation, self.subject.evaluation.intervals
         rows = np.array([e.per_class_indices.index(entry) for entry in indices], np.intp)
         places = np.ix_(rows, self.positions)
@@ -244,7 +244,7 @@ class Measures:
         return f"{first}{by} first"
 
     def confusions(self) -> Iterable[ConfusionLine]:
-        """Give the largest confusions, largest first."""
+        """Return the largest confusions, largest first."""
         e = self.subject.evaluation
         true, predicted, items = e.table.cells.largest_errors(e.options.top_confusions)
         shares = (items / e.table.support[true]).tolist()

@@ -36,7 +36,7 @@ def isolated(text: str) -> str:
 
 
 def address(link: str | None) -> str | None:
-    """Give a link that is safe to follow, else None."""
+    """Return a link that is safe to follow, else None."""
     if link is None or shown(link) != link or re.search(r"[\s\\\"'<>`]", link):
         return None
     return link if re.match(r"https?://[^/]|/(?!/)", link) else None

@@ -35,7 +35,7 @@ def render_openmetrics(subject: ReportSubject) -> str:
 
 
 def _common(subject: ReportSubject) -> dict[str, str]:
-    """Give the labels that every sample has."""
+    """Return the labels that every sample has."""
     names = ("project", "model", "version")
     return {name: value for name in names if (value := getattr(subject, name))}
 

@@ -31,7 +31,7 @@ def members(evaluation: Evaluation) -> dict[str, bytes]:
 
 
 def curves(scores: Scores, labels: tuple[str, ...]) -> Json:
-    """Give the curves; those of a class only where it has items, and others have, too."""
+    """Return the curves; a class has some only if it and other classes have items."""
     found: Json = {"roc": {}, "precision_recall": {}}
     for own in np.flatnonzero(scores.support).tolist():
         detections = Detections.of(scores, own)
@@ -45,12 +45,12 @@ def curves(scores: Scores, labels: tuple[str, ...]) -> Json:
 
 
 def columns(curve: CurveColumns) -> Json:
-    """Give a curve as arrays that can be dumped."""
+    """Return a curve as arrays that can be dumped."""
     return {name: np.ascontiguousarray(column) for name, column in curve.items()}
 
 
 def views(scores: Scores, evaluation: Evaluation) -> Json:
-    """Give the table of a class against the rest at each threshold that is asked for."""
+    """Return the table of a class against the rest at each requested threshold."""
     wanted = evaluation.options.thresholds
     number = {label: i for i, label in enumerate(evaluation.labels)}
     classes = np.array([number[label] for label, _ in wanted])
@@ -68,7 +68,7 @@ def views(scores: Scores, evaluation: Evaluation) -> Json:
 
 
 def annotations(evaluation: Evaluation, labels: list[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Give what some overall Values of scores have besides: a position and JSON members."""
+    """Yield further members of overall Values of scores: a position and JSON."""
     scores, places = evaluation.values.scores, evaluation.selection.overall_place
     if scores is None:
         return

@@ -52,7 +52,7 @@ class Terminal:
     most_results: int = MOST_RESULTS
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give the parts in their order."""
+        """Return the parts in their order."""
         measures = Measures(self.subject)
         yield from _verdict(self.subject)
         yield from _results(self.subject, self.most_results)

@@ -47,7 +47,7 @@ LEADS_TO = {"fail": "fails the gate", "warn": "warns only", "pass": ""}
 
 
 def headline(gate: Gate | None) -> Headline:
-    """Give the words for the verdict of a gate, or for there being none."""
+    """Return the words for the verdict of a gate; None means no gate."""
     return HEADLINES[None if gate is None else gate.verdict]
 
 
@@ -90,7 +90,7 @@ def finding(result: Result) -> str:
 
 
 def said(result: Result) -> str:
-    """Give the sentence of a result, its class kept from reordering the words around it."""
+    """Return the sentence of a result, with the direction of the class name isolated."""
     message = shown(result.message)
     if result.class_ is None:
         return message

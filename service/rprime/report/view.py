@@ -28,7 +28,7 @@ MOST_CELLS = 6
 
 
 def view_of(subject: ReportSubject) -> dict[str, Any]:
-    """Give what the components of a page show; every foreign text is still to be escaped."""
+    """Return the content of a page; templates must escape every foreign text."""
     measures = Measures(subject)
     return {
         **_opening(subject),
@@ -44,7 +44,7 @@ def view_of(subject: ReportSubject) -> dict[str, Any]:
 
 
 def _opening(subject: ReportSubject) -> dict[str, Any]:
-    """Give the verdict, what it rests on, and where all of it comes from."""
+    """Return the verdict, its basis and its origin."""
     comparison, evaluation = subject.comparison, subject.evaluation
     before, after = compared(comparison)
     facts = {**subject.provenance, "items": count(subject.items)}
@@ -155,7 +155,7 @@ def _overall(measures: Measures) -> dict[str, Any]:
 
 
 def _classes(measures: Measures) -> dict[str, Any]:
-    """Give the table of classes: all in their order where they fit, else the worst ones."""
+    """Return the table of classes: all in their order where they fit, else the worst ones."""
     sorted_ = measures.changes is not None or len(measures.classes) > MOST_CLASSES
     lines = (measures.worst_first if sorted_ else measures.classes)[:MOST_CLASSES]
     order = measures.order if sorted_ else measures.own_order

@@ -12,7 +12,7 @@ from rprime.server.services import server_services
 
 
 def media_type(request: Request, accepted: Collection[str]) -> str:
-    """Give the media type of the body, without parameters.
+    """Return the media type of the body, without parameters.
 
     Raises
     ------
@@ -33,7 +33,7 @@ async def read_body(request: Request, limit: int) -> bytes:
 
 
 def join_chunks(pieces: list[bytes]) -> bytes:
-    """Give the body in one piece."""
+    """Return the body in one piece."""
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
@@ -69,7 +69,7 @@ async def read_chunks(request: Request, limit: int) -> list[bytes]:
 
 
 def content_encoding(request: Request) -> str:
-    """Give how the body is encoded; "identity" for not at all.
+    """Return the content encoding of the body; "identity" if there is none.
 
     Raises
     ------
@@ -102,7 +102,7 @@ async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) ->
 
 
 async def received_chunks(request: Request) -> AsyncIterator[bytes]:
-    """Give the pieces of a body as they come in.
+    """Return the pieces of a body as they come in.
 
     Raises
     ------

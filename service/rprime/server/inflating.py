@@ -87,11 +87,11 @@ class Inflated(RawIOBase):
         self._size = 0
 
     def readable(self) -> bool:
-        """Give True: it is a file to read."""
+        """Return True: the worker only reads it."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Give so many bytes, fewer only at the end."""
+        """Return so many bytes; fewer only at the end."""
         parts: list[memoryview] = []
         wanted = size if size >= 0 else self._bound() + 1
         while wanted and (self._ready or self._more()):

@@ -56,11 +56,11 @@ class Channel(RawIOBase):
         self._kept = 0
 
     def readable(self) -> bool:
-        """Return True: it is a file to read."""
+        """Return True: the worker only reads it."""
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return so many bytes, fewer only at the end.
+        """Return so many bytes; fewer only at the end.
 
         Raises
         ------

@@ -86,14 +86,14 @@ class ClassValueArrays:
 
 
 def _in_order(evaluation: Evaluation) -> tuple[Index, ...]:
-    """Give the per-class indices as they were asked for."""
+    """Return the requested per-class indices."""
     asked = list(evaluation.options.indices or ())
     entries = [entry for entry in evaluation.per_class_indices if not asked or entry.key in asked]
     return tuple(sorted(entries, key=lambda e: asked.index(e.key) if asked else 0))
 
 
 def _baseline(subject: ReportSubject, entry: Index, labels: tuple[str, ...]) -> list[float]:
-    """Give what the classes had before; NaN for those that nothing is known of."""
+    """Return the baseline values of the classes; NaN if unknown."""
     changes = {} if subject.comparison is None else subject.comparison.per_class
     deltas = [changes.get(label, {}).get(entry.key) for label in labels]
     return [np.nan if d is None or d.baseline is None else d.baseline for d in deltas]

@@ -18,5 +18,5 @@ _SOME = ("r_prime", "recall", "precision", "f1")
 
 
 def default_indices(name: str, *, compared: bool) -> tuple[str, ...]:
-    """Give what a figure shows: around the circle, of a comparison, both sides of one index."""
+    """Return what a figure shows: around the circle, of a comparison, both sides of one index."""
     return _LONE if name == "confusion" or (name == "radar" and compared) else _SOME

@@ -68,7 +68,7 @@ def _fill(
 
 
 def _worst(history: ClassHistory) -> Array:
-    """Give the classes that are worst in the newest step."""
+    """Return the classes that are worst in the newest step."""
     down = history.index.higher_is_better is False
     order = np.argsort(history.values[-1] * (-1 if down else 1), kind="stable")
     return order[:MOST_WORST]

@@ -23,7 +23,7 @@ class Palette(NamedTuple):
     series: tuple[str, ...]
 
     def look(self, number: int) -> dict[str, Any]:
-        """Give the colour and dashes of a line: two that share a colour differ in dashes."""
+        """Return the colour and dashes of a line: two that share a colour differ in dashes."""
         colours = len(self.series)
         return {
             "color": self.series[number % colours],

@@ -37,7 +37,7 @@ def draw_radar(subject: ReportSubject, canvas: Canvas) -> bytes:
 
 
 def _outlines(values: ClassValueArrays, subject: ReportSubject) -> list[tuple[str, Array]]:
-    """Give what goes around the circle: every index or, of one, the candidate and its baseline."""
+    """Return the lines of the radar: every index or, for one index, candidate and baseline."""
     if len(values.indices) > 1 or not values.compared:
         found = zip(values.indices, values.values, strict=True)
         return [(index.name, row) for index, row in found]

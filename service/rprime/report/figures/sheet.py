@@ -109,7 +109,7 @@ def draw(picture: Picture, canvas: Canvas) -> bytes:
 
 
 def library() -> str:
-    """Give the version of matplotlib, which has a part in every byte; empty without it."""
+    """Return the version of matplotlib, which has a part in every byte; empty without it."""
     try:
         return version("matplotlib")
     except PackageNotFoundError:
@@ -117,7 +117,7 @@ def library() -> str:
 
 
 def named(label: str) -> str:
-    """Give the name of a class as it stands beside a plot."""
+    """Return the name of a class as a plot shows it."""
     return clipped(shown(label), LONGEST_NAME)
 
 

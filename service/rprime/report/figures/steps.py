@@ -77,7 +77,7 @@ def draw_nothing(title: str, about: str, canvas: Canvas) -> bytes:
 
 
 def height_of(steps: Sequence[FigureStep]) -> float:
-    """Give the height of a plot with the names below it."""
+    """Return the height of a plot with the names below it."""
     names = [named(step.name) for step in steps]
     return HEIGHT + (width_of(names) if turns(names) else 0.0)
 
@@ -141,6 +141,6 @@ _LEADER = {"arrowstyle": "-", "linewidth": 0.8, "shrinkA": 2, "shrinkB": 3, "rel
 
 
 def last_of(places: Array, values: Array) -> tuple[float, float] | None:
-    """Give the last point of a line; None where it has none."""
+    """Return the last point of a line; None where it has none."""
     known = np.flatnonzero(np.isfinite(values))
     return (float(places[known[-1]]), float(values[known[-1]])) if known.size else None
