@@ -37,7 +37,11 @@ ROOT = EXAMPLES.parent
 SERVICE = "http://127.0.0.1:8000"
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")}
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-TEXTS = {"README.md": README} | {f"docs/{name}": text for name, text in PAGES.items()}
+DEVELOPMENT = {
+    name: (ROOT / name).read_text(encoding="utf-8")
+    for name in ("ARCHITECTURE.md", "CONTRIBUTING.md")
+}
+TEXTS = {"README.md": README} | DEVELOPMENT | {f"docs/{name}": text for name, text in PAGES.items()}
 SOURCE = re.compile(r"\bdocs/[\w-]+\.md(?:#[\w-]+)?")
 
 
@@ -67,7 +71,7 @@ def test_every_link_leads_to_a_file_and_an_anchor(place: str) -> None:
         target = (ROOT / place).parent / name if name else ROOT / place
         assert target.is_file(), link
         # The service shows these pages alone.
-        assert place == "README.md" or target.parent == ROOT / "docs", link
+        assert "/" not in place or target.parent == ROOT / "docs", link
         assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), link
 
 
@@ -252,6 +256,48 @@ def test_every_figure_names_a_program_that_is_there(place: str) -> None:
             assert f'"{option}"' in program, line
         for variable in re.findall(r"RPRIME_TEST_\w+", line):
             assert variable in program, line
+
+
+# What developers read
+
+
+@pytest.mark.parametrize("place", DEVELOPMENT)
+def test_every_file_and_folder_exists(place: str) -> None:
+    paths = re.findall(r"`((?:[\w.-]+/)+[\w.-]*|[\w-]+\.(?:py|md|toml))`", DEVELOPMENT[place])
+    paths += re.findall(r"\b(?:tests|\.ci)/[\w./-]*\w", DEVELOPMENT[place])
+    assert len(paths) > 10
+    package = ROOT / "service" / "rprime"
+    for path in paths:
+        roots = (ROOT, package, package / "dashboard" / "templates")
+        assert any((root / path).exists() for root in roots), path
+
+
+def test_every_name_of_contributing_is_in_its_file() -> None:
+    named = r"((?:`@?\w+`(?: or | and |, )?)+)(?: and a `\w+`)?(?: to `\w+`)? in `([\w/]+\.py)`"
+    found = re.findall(named, DEVELOPMENT["CONTRIBUTING.md"])
+    assert len(found) > 5
+    for names, path in found:
+        file = next(f for f in (ROOT / path, ROOT / "service" / "rprime" / path) if f.exists())
+        for name in re.findall(r"\w+", names):
+            assert re.search(rf"\b{name}\b", file.read_text(encoding="utf-8")), (name, path)
+
+
+def test_every_program_of_contributing_can_be_run() -> None:
+    lines = code(DEVELOPMENT["CONTRIBUTING.md"])
+    programs = {line.split()[2] for line in lines if line.startswith("sh .ci/venv ")} - {"NAME"}
+    assert {"pytest", "ruff", "mypy", "lint-imports", "rprime"} <= programs
+    for name in programs:
+        assert Path(sys.executable).with_name(name).is_file(), name
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    for marker in re.findall(r"not (\w+)", " ".join(line for line in lines if " -m " in line)):
+        assert f'"{marker}: ' in project, marker
+    assert "--full" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")
+
+
+def test_every_test_of_contributing_exists() -> None:
+    files = {path: path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py")}
+    for name in re.findall(r"`(test_\w+)`", DEVELOPMENT["CONTRIBUTING.md"]):
+        assert any(f"def {name}(" in text for text in files.values()), name
 
 
 @pytest.fixture(scope="module")

@@ -197,6 +197,14 @@ class TestEquality:
             assert done.stdout_bytes == expected.content + b"\n", done.stderr
 
 
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_a_file_of_every_format_is_opened(tmp_path: Path, suffix: str) -> None:
+    broken = tmp_path / f"broken{suffix}"
+    broken.write_bytes(b"\xff\n")
+    done = run("evaluate", broken)
+    assert done.exit_code == 2, done.stderr
+
+
 def test_nothing_is_loaded_that_is_not_needed(write: Write) -> None:
     path = write("items.csv", PLAIN)
     code = (
