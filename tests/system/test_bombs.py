@@ -49,7 +49,7 @@ def test_every_format_has_a_bomb(form: BodyFormat) -> None:
 def test_a_bomb_is_refused(target: httpx.Client, processes: dict[int, int], bomb: Bomb) -> None:
     port = target.base_url.port or 0
     [(status, seconds, answer)], peak = measured(port, processes[port], [bomb])
-    print(f"{bomb}: {status}, {seconds:.2f} s, {peak / MIB:+.0f} MiB")  # noqa: T201 (the figure) (the figure)
+    print(f"{bomb}: {status}, {seconds:.2f} s, {peak / MIB:+.0f} MiB")  # noqa: T201 (the figure)
     assert status in REFUSALS, answer[:500]
     assert len(answer) <= 16 * 1024
     assert peak <= bomb.most
