@@ -326,5 +326,5 @@ def test_an_empty_history_says_how_to_fill_it(
         assert seen.violations() == []
     with keeping(serve_app, tmp_path, store="none") as client:
         page = client.get("/ui/projects", headers={"Accept": "text/html"})
-        assert (page.status_code, "keeps no history" in page.text) == (409, True)
+        assert (page.status_code, "has no store" in page.text) == (409, True)
         assert "ui/projects" not in client.get("/").text

@@ -154,7 +154,7 @@ def test_a_validation_error_points_at_the_place(failing: httpx.Client) -> None:
         {
             "pointer": "/a~1b~0c",
             "code": "extra_forbidden",
-            "detail": "It is not known here: mend its name or leave it out; /docs has the names.",
+            "detail": "The name is not known: correct or remove it; /docs lists the names.",
         },
     ]
 
