@@ -295,7 +295,7 @@ class TestWhatTravels:
         (INLINE, PLAIN, "there is a `baseline` already"),
         (PLAIN, INLINE, "no y_pred_baseline of its own"),
         (PLAIN, {"y_pred": OTHER[1:]}, "It has 119 items and the candidate 120"),
-        ({"item_id": IDS, **PLAIN}, {"y_pred": OTHER}, "give the baseline `item_id` and `y_true`"),
+        ({"item_id": IDS, **PLAIN}, {"y_pred": OTHER}, "the baseline needs `item_id` and `y_true`"),
         ({**PLAIN, "item_id": [1.5] * SIZE}, None, "/item_id"),
         ({**PLAIN, "y_true": [None, *TRUE[1:]]}, None, "/y_true/0: The item has no label"),
     ],
