@@ -292,7 +292,7 @@ def test_a_full_temporary_folder_is_told_and_passes(tmp_path: Path) -> None:
 
 FULL = """
 import io, resource, sys
-from rprime.application.columns_request import inquire_columns, question_of
+from rprime.application.columns_request import parse_columns_request, read_columns_request
 from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
@@ -303,7 +303,8 @@ class Received(io.RawIOBase):
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 try:
-    inquire_columns("npz", Received(), question_of(b"", Limits()), Limits(), lambda size: None)
+    asked = parse_columns_request(b"", Limits())
+    read_columns_request("npz", Received(), asked, Limits(), lambda size: None)
 except Problem as problem:
     print(str(problem).partition(":")[0], problem.headers["Retry-After"])
 """
