@@ -533,7 +533,7 @@ class TestLint:
         assert here.stdout == there.stdout == expected.content.decode() + "\n", there.stderr
         assert "recall.max_drop" in rprime(*arguments).stdout
 
-    def test_what_cannot_be_rehearsed_ends_with_2(self, rprime: Run, file: str, gates: str) -> None:
+    def test_what_cannot_be_linted_ends_with_2(self, rprime: Run, file: str, gates: str) -> None:
         done = rprime("lint", file, "--gates", gates)
         assert done.returncode == 2
         assert "without unclassified and spurious items" in done.stderr

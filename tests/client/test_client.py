@@ -82,7 +82,7 @@ class TestAnswers:
         here = rprime.compare(*arguments, gates=GATES, options={"confidence": 0.9})
         assert found.content == here.content
 
-    def test_a_rehearsal_is_the_one_made_here(self, service: Client) -> None:
+    def test_a_lint_is_the_one_made_here(self, service: Client) -> None:
         arguments: Any = {"labels": ["a", "b"], "replicates": 200, "seed": 3}
         found = service.lint(GATES, TABLE["confusion_matrix"], **arguments)
         assert found.false_fail_rate == 1.0

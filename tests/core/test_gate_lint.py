@@ -254,7 +254,7 @@ OVERALL = ("accuracy", "kappa", "macro_f1", "error_rate", "weighted_precision", 
 
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("known", [True, False])
-def test_rehearsals_and_comparisons_have_the_same_evidence(*, paired: bool, known: bool) -> None:
+def test_simulations_and_comparisons_have_the_same_evidence(*, paired: bool, known: bool) -> None:
     draws = UnchangedModel.paired(even(0.7, 90, k=4), 0.3).draw(1, np.random.default_rng(8))
     joint = joint_of(draws)
     candidate, baseline = sides_of(joint)

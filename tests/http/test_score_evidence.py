@@ -250,7 +250,7 @@ def test_two_sides_with_scores_are_compared(client: httpx.Client) -> None:
     assert found["overall"]["log_loss"]["interval"] is not None
 
 
-def test_a_gate_on_scores_is_not_rehearsed_on_a_table(client: httpx.Client) -> None:
+def test_a_gate_on_scores_is_not_linted_with_a_table(client: httpx.Client) -> None:
     gates = {"rules": [{"index": "macro_roc_auc", "max_drop": 0.02}]}
     body = {"gates": gates, "confusion_matrix": [[90, 6], [8, 85]]}
     answer = client.post("/v1/gates/lint", json=body)

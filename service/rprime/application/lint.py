@@ -1,4 +1,4 @@
-"""Answer requests that rehearse a gate."""
+"""Answer requests that lint a gate."""
 
 import orjson
 
@@ -17,7 +17,7 @@ from rprime.settings import Limits
 
 
 def lint_request(body: bytes, limits: Limits) -> bytes:
-    """Rehearse the gate of a request.
+    """Lint the gate of a request by simulation.
 
     Raises
     ------
@@ -51,7 +51,7 @@ def lint_request(body: bytes, limits: Limits) -> bytes:
 
 
 def lint_document(found: GateLint) -> bytes:
-    """Render a rehearsal as JSON."""
+    """Render the result of linting as JSON."""
     return orjson.dumps(
         {
             "false_fail_rate": found.false_fail_rate,

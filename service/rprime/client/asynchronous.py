@@ -191,7 +191,7 @@ class AsyncClient:
             replicates=replicates,
             seed=seed,
         )
-        return await self.ask(calls.rehearsal(asked))
+        return await self.ask(calls.gate_lint(asked))
 
     async def indices(self) -> Catalog:
         """List every index that a report can have."""

@@ -193,7 +193,7 @@ class Client:
             replicates=replicates,
             seed=seed,
         )
-        return self.ask(calls.rehearsal(asked))
+        return self.ask(calls.gate_lint(asked))
 
     def indices(self) -> Catalog:
         """List every index that a report can have."""

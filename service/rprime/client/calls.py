@@ -95,8 +95,8 @@ def comparison(body: bytes, idempotency_key: str | None = None) -> Call[Comparis
     return _post("/v1/compare", body, partial(_received, Comparison), idempotency_key)
 
 
-def rehearsal(body: bytes, idempotency_key: str | None = None) -> Call[GateLintReport]:
-    """Rehearse a gate on an unchanged model."""
+def gate_lint(body: bytes, idempotency_key: str | None = None) -> Call[GateLintReport]:
+    """Simulate a gate on an unchanged model."""
     return _post("/v1/gates/lint", body, partial(_received, GateLintReport), idempotency_key)
 
 

@@ -168,7 +168,7 @@ class Comparison(Judged[CompareReport]):
 
 
 class GateLintReport(Answer[LintReport]):
-    """How a gate would judge an unchanged model: `rehearsal.false_fail_rate`."""
+    """How a gate would judge an unchanged model: `lint.false_fail_rate`."""
 
     kind = LintReport
     false_fail_rate: float

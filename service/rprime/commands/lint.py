@@ -1,4 +1,4 @@
-"""The rehearsal of a gate, here or by a service."""
+"""The simulation of a gate, here or by a service."""
 
 import sys
 from enum import StrEnum
@@ -60,14 +60,14 @@ def lint(
     }
     service = ServiceOptions(server, key, timeout, retries, on_service_error) if server else None
     with defects():
-        found = _rehearse(_body(file, gates, simulation), service)
+        found = _lint(_body(file, gates, simulation), service)
         if as_json:
             put(found.content + b"\n")
         else:
             _print(found)
 
 
-def _rehearse(body: bytes, service: ServiceOptions | None) -> "GateLintReport":
+def _lint(body: bytes, service: ServiceOptions | None) -> "GateLintReport":
     from rprime.application import lint_request
     from rprime.client import calls
     from rprime.client.report import GateLintReport
@@ -75,7 +75,7 @@ def _rehearse(body: bytes, service: ServiceOptions | None) -> "GateLintReport":
     from rprime.problems.problem import Problem
 
     if service is not None:
-        return ask(calls.rehearsal(body), service)
+        return ask(calls.gate_lint(body), service)
     try:
         return GateLintReport(lint_request(body, limits()))
     except Problem as problem:
@@ -101,7 +101,7 @@ def _table(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     evidence = evaluation_request.evidence
     cells = evidence.table.cells
     if not isinstance(cells, DenseCells):
-        refuse(f"{len(evidence.labels):,} classes are too many for a rehearsal")
+        refuse(f"{len(evidence.labels):,} classes are too many for a simulation")
     vectors = {
         "unclassified": evidence.table.unclassified,
         "spurious": evidence.table.spurious,

@@ -1,4 +1,4 @@
-"""Compare a candidate with a baseline, and rehearse a gate on unchanged models."""
+"""Compare a candidate with a baseline, and simulate a gate on unchanged models."""
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
@@ -66,14 +66,13 @@ async def compare(request: Request) -> Response:
 @router.post(
     "/v1/gates/lint",
     summary="How often would a gate fail an unchanged model?",
-    description="Rehearses the gate on pairs of models that both behave as the table says, by a "
-    "seeded simulation: how often it fails by chance alone, and which drop it detects with 80 % "
-    "power.",
+    description="Simulates the gate, with a seed, on pairs of models that both behave as the table "
+    "says: how often it fails by chance alone, and which drop it detects with 80 % power.",
     response_class=Response,
     responses={
         **_PROBLEMS,
         200: {
-            "description": "The rehearsal.",
+            "description": "The simulated rates.",
             "content": json_content(schema_reference("LintReport")),
         },
     },

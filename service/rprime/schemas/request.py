@@ -415,7 +415,7 @@ class CompareRequest(Request):
 
 
 class LintRequest(Request):
-    """A gate, and the table of a model to rehearse it on."""
+    """A gate, and the table of a model to lint it with."""
 
     gates: Gates
     confusion_matrix: Matrix
