@@ -135,7 +135,7 @@ def test_the_keyboard_reaches_everything(server: str, visit: Visitor) -> None:
     term = page.locator(".tile a").first
     term.focus()
     definition = page.get_by_role("tooltip")
-    expect(definition).to_contain_text("One less the wrong and spurious predictions")
+    expect(definition).to_contain_text("1 minus (wrong + spurious predictions)")
     page.keyboard.press("Escape")
     expect(definition).to_be_hidden()
 
