@@ -171,7 +171,7 @@ class TestTables:
 
     def test_labels_that_contradict_the_columns_are_refused(self) -> None:
         frame = library("pandas").DataFrame([[1, 2], [3, 4]], columns=["a", "b"])
-        with pytest.raises(ValueError, match="leave them out"):
+        with pytest.raises(ValueError, match="remove them"):
             rprime.evaluate(confusion_matrix=frame, labels=["b", "a"])
 
     def test_options_that_are_matrices_are_arrays(self) -> None:
