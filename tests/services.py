@@ -20,7 +20,8 @@ def environment(**variables: str) -> dict[str, str]:
     kept = {
         name: value
         for name, value in os.environ.items()
-        if name != "PORT" and not name.startswith("RPRIME_")
+        # A worker that a test kills must not write a traceback into the log, which is JSON.
+        if name not in {"PORT", "PYTHONFAULTHANDLER"} and not name.startswith("RPRIME_")
     }
     # Nobody has to learn that a service of a test stops.
     return kept | {"RPRIME_DRAIN_SECONDS": "0"} | variables

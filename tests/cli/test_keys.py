@@ -189,7 +189,7 @@ def test_a_file_that_everybody_may_write_is_refused(path: Path) -> None:
 def test_what_is_no_file_is_refused(path: Path, tmp_path: Path) -> None:
     os.mkfifo(path)
     for other in (path, tmp_path):
-        with pytest.raises(KeyFileError, match="is no regular file"):
+        with pytest.raises(KeyFileError, match="is not a regular file"):
             keys.read(other)
     with pytest.raises(KeyFileError, match="cannot open the folder of"):
         keys.create(tmp_path / "nowhere" / "keys.json", ["read"])
@@ -330,7 +330,7 @@ def test_while_the_file_is_damaged_the_last_good_keys_hold(
             keyring.verify(token.encode())
             refused(keyring, "rp_")
     assert [entry["event"] for entry in log] == ["keys_unreadable"]
-    assert "The last keys that were read stay in force" in log[0]["detail"]
+    assert "The keys of the last successful reading stay valid" in log[0]["detail"]
     path.unlink()
     path.write_text(good.replace('"keys": [', '"keys": [], "x": ['))
     keyring.verify(token.encode())

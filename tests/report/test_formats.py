@@ -1,5 +1,6 @@
 """Formats: every rendering is declared once, takes every subject, and is quick."""
 
+import pickle
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -12,7 +13,7 @@ from rprime.cli import app
 from rprime.core.options import Options
 from rprime.history.pending_evaluation import links_of
 from rprime.report.annotations import render_annotations
-from rprime.report.formats import BY_MEDIA_TYPE, BY_NAME, BY_SUFFIX, FORMATS
+from rprime.report.formats import BY_MEDIA_TYPE, BY_NAME, BY_SUFFIX, FORMATS, Format
 from rprime.report.subject import ReportSubject
 from rprime.report.terminal import render_terminal
 from tests.report.report_subjects import SUBJECTS, cifar, many, of_paper
@@ -28,6 +29,13 @@ THOUSAND = many()
 def test_names_media_types_and_suffixes_are_unique() -> None:
     assert len(BY_NAME) == len(BY_MEDIA_TYPE) == len(BY_SUFFIX) == len(FORMATS)
     assert {"md", "html", "csv", "junit.xml", "openmetrics.txt"} == set(BY_SUFFIX)
+
+
+@pytest.mark.parametrize("entry", FORMATS, ids=lambda entry: entry.name)
+def test_every_format_can_be_sent_to_a_worker(entry: Format) -> None:
+    sent = pickle.loads(pickle.dumps(entry))  # noqa: S301 (made here)
+    assert sent == entry
+    assert sent.render(of_paper())
 
 
 @pytest.mark.parametrize("name", ["evaluate", "compare"])

@@ -60,8 +60,8 @@ def in_a_read_only_folder(path: Path) -> None:
         (newer, "install the newer rprime"),
         (foreign, "let RPRIME_STORE name another file"),
         (missing, "make it, then start again"),
-        (read_only, "give this user the right to it"),
-        (in_a_read_only_folder, "give this user the right to it"),
+        (read_only, "give this user access to it"),
+        (in_a_read_only_folder, "give this user access to it"),
     ],
 )
 def test_a_store_that_cannot_be_used_is_refused_with_what_mends_it(

@@ -47,30 +47,45 @@ class Format:
         return rendered.encode() if isinstance(rendered, str) else rendered
 
 
-def _renderer(name: str) -> Callable[["ReportSubject"], str | bytes]:
-    """Import a renderer at its first use, since the commands read the formats when they start."""
+@dataclass(frozen=True, slots=True)
+class LazyRenderer:
+    """A renderer that is imported at its first use, since commands read the formats at their start.
 
-    def render(subject: "ReportSubject") -> str | bytes:
-        renderer: Any = resolve_name(f"rprime.report.{name}")
+    It is an object and not a closure, because requests with large bodies send it to a worker.
+
+    Parameters
+    ----------
+    name
+        The module and the function, below `rprime.report`.
+    """
+
+    name: str
+
+    def __call__(self, subject: "ReportSubject") -> str | bytes:
+        """Render a report."""
+        renderer: Any = resolve_name(f"rprime.report.{self.name}")
         rendered: str | bytes = renderer(subject)
         return rendered
-
-    return render
 
 
 UTF8 = "charset=utf-8"
 FORMATS = (
     Format(
-        "markdown", "Markdown", "text/markdown", UTF8, "md", _renderer("markdown:render_markdown")
+        "markdown",
+        "Markdown",
+        "text/markdown",
+        UTF8,
+        "md",
+        LazyRenderer("markdown:render_markdown"),
     ),
-    Format("html", "one page of HTML", "text/html", UTF8, "html", _renderer("page:render_html")),
+    Format("html", "one page of HTML", "text/html", UTF8, "html", LazyRenderer("page:render_html")),
     Format(
         "csv",
         "a table",
         "text/csv",
         f"header=present; {UTF8}",
         "csv",
-        _renderer("csv:render_csv"),
+        LazyRenderer("csv:render_csv"),
     ),
     Format(
         "junit",
@@ -78,7 +93,7 @@ FORMATS = (
         "application/xml",
         UTF8,
         "junit.xml",
-        _renderer("junit:render_junit"),
+        LazyRenderer("junit:render_junit"),
     ),
     Format(
         "openmetrics",
@@ -86,7 +101,7 @@ FORMATS = (
         "application/openmetrics-text",
         f"version=1.0.0; {UTF8}",
         "openmetrics.txt",
-        _renderer("openmetrics:render_openmetrics"),
+        LazyRenderer("openmetrics:render_openmetrics"),
     ),
 )
 BY_NAME = {entry.name: entry for entry in FORMATS}
