@@ -108,6 +108,6 @@ async def ask(rprime: httpx.AsyncClient, body: dict[str, Any]) -> httpx.Response
 
 
 def pause_of(response: httpx.Response) -> float:
-    """Give the seconds that a busy service asks to wait."""
+    """Return the seconds that a busy service asks to wait."""
     said = response.headers.get("Retry-After", "")
     return float(said) if said.isdecimal() else 0.0

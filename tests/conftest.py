@@ -43,7 +43,7 @@ def rprime_process() -> Run:
 
 @pytest.fixture(scope="session")
 def processes() -> dict[int, int]:
-    """Give the process of each service by its port."""
+    """Return the process of each service by its port."""
     return {}
 
 
@@ -105,13 +105,13 @@ def serve_app() -> ServeApp:
 
 @pytest.fixture(scope="session")
 def server(serve: Serve) -> Iterator[str]:
-    """Give the address of a service with default settings."""
+    """Return the address of a service with default settings."""
     with serve() as client:
         yield str(client.base_url)
 
 
 @pytest.fixture
 def client(server: str) -> Iterator[httpx.Client]:
-    """Give a client of that service."""
+    """Return a client of that service."""
     with httpx.Client(base_url=server, timeout=30) as client:
         yield client

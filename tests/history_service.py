@@ -22,7 +22,7 @@ TRUE = [LABELS[i] for i in np.random.default_rng(0).integers(0, 3, 400)]
 
 
 def matrix(errors: int = 5, project: str | None = "pets", **given: Any) -> Json:
-    """Give a request with a table of 300 items, some of them errors."""
+    """Return a request with a table of 300 items, some of them errors."""
     good = 100 - 2 * errors
     table = [[good if i == j else errors for j in range(3)] for i in range(3)]
     content = {"confusion_matrix": table, "labels": LABELS, "indices": ["accuracy", "recall"]}
@@ -41,7 +41,7 @@ def predicted(seed: int, wrong: float) -> list[str]:
 
 
 def labels(seed: int = 1, wrong: float = 0.1, **given: Any) -> Json:
-    """Give a request with the labels of 400 items."""
+    """Return a request with the labels of 400 items."""
     return {
         "y_true": TRUE,
         "y_pred": predicted(seed, wrong),
@@ -73,7 +73,7 @@ def keep(client: httpx.Client, content: Json, status: int = 201, **headers: str)
 
 
 def stored(count: int, classes: int = 10) -> Iterator[NewEvaluation]:
-    """Give evaluations for a store itself, where there are too many for the service."""
+    """Return evaluations for a store itself, where there are too many for the service."""
     draw = np.random.default_rng(0)
     for number in range(count):
         right = np.diag(draw.integers(800, 1000, classes))

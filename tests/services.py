@@ -16,7 +16,7 @@ ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Give the environment of the tests without the settings of a developer."""
+    """Return the environment of the tests without the settings of a developer."""
     kept = {
         name: value
         for name, value in os.environ.items()

@@ -38,7 +38,7 @@ NUMBERS = itertools.count()
 
 
 def requests(project: str | None, **options: object) -> Iterator[bytes]:
-    """Give requests that differ from one another, ready to be sent."""
+    """Return requests that differ from one another, ready to be sent."""
     for number in NUMBERS:
         table = matrix(10)
         table[0][1], table[1][0] = divmod(number, 1000)

@@ -65,7 +65,7 @@ class Load:
             self.latencies.append(seconds)
 
     def shown(self, calm: "Load") -> Figures:
-        """Give what is told of it."""
+        """Return what is told of it."""
         return {
             "sent": self.sent,
             "withheld": self.withheld,
@@ -233,7 +233,7 @@ def _recovery(server: Server, content: bytes, calm: Load) -> float:
 
 
 def median(load: Load) -> float:
-    """Give the median of the latencies."""
+    """Return the median of the latencies."""
     return statistics.median(load.latencies)
 
 

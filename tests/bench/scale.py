@@ -207,7 +207,7 @@ def stalls(own: Server, items: int, rounds: int) -> None:
 
 
 def p99(times: list[float]) -> float:
-    """Give the time that 99 of 100 do not exceed."""
+    """Return the time that 99 of 100 do not exceed."""
     return float(np.quantile(times, 0.99))
 
 

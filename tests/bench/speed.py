@@ -85,7 +85,7 @@ def cpu_seconds(process: int) -> float:
 
 
 def children(process: int) -> Iterator[int]:
-    """Give the processes that the threads of a process have started."""
+    """Return the processes that the threads of a process have started."""
     for started in Path(f"/proc/{process}/task").glob("*/children"):
         with suppress(OSError):  # the thread has ended
             yield from map(int, started.read_text().split())

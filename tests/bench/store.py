@@ -49,7 +49,7 @@ def evaluations(number: int, seed: int = 0) -> list[NewEvaluation]:
 
 
 def best(work: Callable[[], object], repetitions: int = 5) -> float:
-    """Give the milliseconds of the fastest of several runs."""
+    """Return the milliseconds of the fastest of several runs."""
     times = []
     for _ in range(repetitions):
         start = time.perf_counter()

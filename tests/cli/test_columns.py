@@ -218,7 +218,7 @@ def test_nothing_is_loaded_that_is_not_needed(write: Write) -> None:
 
 
 def sent(*arguments: object) -> tuple[Seen, dict[str, Any]]:
-    """Give what a service gets, and the request that stands in the address."""
+    """Return what a service gets, and the request that stands in the address."""
     with flaky(Step(body=rprime.evaluate(TRUE, PREDICTED).content)) as service:
         done = run("evaluate", *arguments, "--server", service.url)
     assert done.exit_code == 0, done.stderr

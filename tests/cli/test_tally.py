@@ -44,7 +44,7 @@ def items(n: int = 4000, classes: int = 12, seed: int = 0) -> pa.Table:
 
 
 def values(report: library.Report) -> dict[str, Any]:
-    """Give what must not depend on where the items were counted."""
+    """Return what must not depend on where the items were counted."""
     found = report.to_dict()
     return {name: found[name] for name in ("labels", "counts", "overall", "per_class")}
 

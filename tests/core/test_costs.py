@@ -20,7 +20,7 @@ def found(*unclassified: Any) -> Costs:
 
 
 def gains(true: int, predicted: int | None, *unclassified: Any) -> tuple[Any, Any]:
-    """Give what the indices gain, by central differences, for each item that is put right."""
+    """Return what the indices gain, by central differences, for each item that is put right."""
 
     def moved(items: float) -> Values:
         counts, silent = COUNTS.copy(), [vector.copy() for vector in unclassified]

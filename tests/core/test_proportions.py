@@ -27,7 +27,7 @@ Z95 = normal_quantile(0.95)
 
 
 def reference_proportions() -> list[dict[str, Any]]:
-    """Give every proportion with intervals in the reference: x, n, wilson, clopper_pearson."""
+    """Return every proportion with intervals in the reference: x, n, wilson, clopper_pearson."""
     matrices = REFERENCE["matrices"].values()
     overall = [index["ci"] for m in matrices for index in m["scalar"].values() if "ci" in index]
     classes = [c[key] for m in matrices for c in m["per_class"] for key in ("recall", "precision")]

@@ -33,7 +33,7 @@ def line(key: str, class_: int | None = None, *, k: int = 3, p: float = 0.0) -> 
 
 
 def at(found: Line, c_x: float) -> float:
-    """Give c_y where the line crosses a value of the grid."""
+    """Return c_y where the line crosses a value of the grid."""
     return float(found.points[np.isclose(found.points[:, 0], c_x, rtol=0, atol=1e-12), 1].item())
 
 

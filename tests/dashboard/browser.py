@@ -157,7 +157,7 @@ class Visitor:
 
 @pytest.fixture
 def visit(browser: Browser) -> Iterator[Visitor]:
-    """Give what opens pages."""
+    """Return what opens pages."""
     visitor = Visitor(browser)
     yield visitor
     visitor.leave()

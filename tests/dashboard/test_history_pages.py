@@ -84,7 +84,7 @@ NAMED = {
 
 
 def address(history: httpx.Client, page: str) -> str:
-    """Give the address of a page, with the ids that stand in it."""
+    """Return the address of a page, with the ids that stand in it."""
 
     def newest(query: str) -> str:
         found = history.get(f"/v1/projects/digits/evaluations?{query}").json()

@@ -92,7 +92,7 @@ def _pages(body: bytes, told: Fields) -> Iterator[Page]:
 
 
 def mutant(chance: Random) -> bytes:
-    """Give a file in which something is wrong."""
+    """Return a file in which something is wrong."""
     parts = deepcopy(chance.choice(FILES))
     for _ in range(chance.choice([1, 1, 2, 3])):
         pages = chance.choice(parts.columns)

@@ -93,7 +93,7 @@ class Request:
     trailers: bytes = b""
 
     def wire(self) -> bytes:
-        """Give the bytes to send on a connection that stays open."""
+        """Return the bytes to send on a connection that stays open."""
         head = [f"POST {self.path} HTTP/1.1", "Host: 127.0.0.1"]
         if self.media_type:
             head.append(f"Content-Type: {self.media_type}")
@@ -112,7 +112,7 @@ class Request:
 
 
 def requests(seed: int, count: int) -> Iterator[Request]:
-    """Give `count` requests: bytes mutated, documents grafted, documents grown from a grammar."""
+    """Return `count` requests: bytes mutated, documents grafted, documents grown from a grammar."""
     random = Random(seed)  # noqa: S311 (no secret, but the same each time)
     seeds = valid()
     documents = [seed for seed in seeds if seed.media_type == JSON and not seed.encoding]
@@ -128,7 +128,7 @@ def requests(seed: int, count: int) -> Iterator[Request]:
 
 
 def valid() -> list[Request]:
-    """Give a valid request of every kind of body."""
+    """Return a valid request of every kind of body."""
     table = {"confusion_matrix": [[5, 1], [2, 7]], "labels": ["a", "b"]}
     arrays = {"y_true": TRUE, "y_pred": PREDICTED}
     scores = {"y_true": ["a", "b"], "y_score": [[0.7, 0.3], [0.4, 0.6]], "curves": True}

@@ -31,7 +31,7 @@ SEEDS = st.lists(st.integers(0, 2**32), min_size=1, max_size=6)
 
 @pytest.fixture(scope="module")
 def limited(serve: Serve) -> Iterator[httpx.Client]:
-    """Give a service that reads little."""
+    """Return a service that reads little."""
     with serve(RPRIME_STORE="none", RPRIME_LIMITS_OTHER_BODY_BYTES=str(1 << 20)) as client:
         yield client
 
@@ -56,7 +56,7 @@ def test_columns_are_read_or_refused(limited: httpx.Client, kind: evidence.Kind)
 
 
 def test_metadata_that_end_pyarrow_are_refused(limited: httpx.Client) -> None:
-    """Give a flat column a histogram of repetition levels, at which pyarrow terminates."""
+    """Return a flat column a histogram of repetition levels, at which pyarrow terminates."""
     sink = io.BytesIO()
     table = pa.table({"y_true": ["a", "b"], "y_pred": ["a", "b"]})
     pyarrow.parquet.write_table(table, sink, use_dictionary=False)

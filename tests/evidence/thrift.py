@@ -25,11 +25,11 @@ class Whole(dict[Key, Any]):
     """The shape of a struct of which every field is kept."""
 
     def __contains__(self, key: object) -> bool:
-        """Give True."""
+        """Return True."""
         return True
 
     def __missing__(self, key: Key) -> Self:
-        """Give itself: every field of a struct in it is kept, too."""
+        """Return itself: every field of a struct in it is kept, too."""
         return self
 
 

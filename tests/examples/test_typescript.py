@@ -17,7 +17,7 @@ OPENAPI = EXAMPLES.parent / "openapi" / "openapi.json"
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Give a folder with the program, compiled."""
+    """Return a folder with the program, compiled."""
     if not (shutil.which("npm") and shutil.which("node")):
         missing("calls from TypeScript need node and npm")
     folder = tmp_path_factory.mktemp("typescript")

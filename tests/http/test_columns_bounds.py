@@ -36,7 +36,7 @@ LIMIT = 4 * MIB
 
 @pytest.fixture(scope="module")
 def small(serve: Serve) -> Iterator[httpx.Client]:
-    """Give a service that reads up to 4 MiB, with what it needs to start already used."""
+    """Return a service that reads up to 4 MiB, with what it needs to start already used."""
     with serve(
         RPRIME_LIMITS_OTHER_BODY_BYTES=str(LIMIT),
         RPRIME_LIMITS_IN_FLIGHT_BYTES=str(4 * LIMIT),

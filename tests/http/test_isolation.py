@@ -52,14 +52,14 @@ def address(client: httpx.Client) -> tuple[str, int]:
 
 @pytest.fixture(scope="module")
 def shared(serve: Serve) -> Iterator[httpx.Client]:
-    """Give a service that some tests share."""
+    """Return a service that some tests share."""
     with serve() as client:
         yield client
 
 
 @pytest.fixture(scope="module")
 def narrow(serve: Serve) -> Iterator[httpx.Client]:
-    """Give one with a place of each kind, and room for one to wait for it."""
+    """Return one with a place of each kind, and room for one to wait for it."""
     limits = {"RPRIME_LIMITS_LARGE_REQUESTS": "1", "RPRIME_LIMITS_LARGE_WAITING": "1"}
     with serve(RPRIME_STORE="none", **limits) as client:
         yield client

@@ -63,7 +63,7 @@ COLUMNS = {
 
 
 def bodies() -> list[tuple[str, bytes, dict[str, str]]]:
-    """Give every kind of evidence: good, with a defect, and cut short."""
+    """Return every kind of evidence: good, with a defect, and cut short."""
     options: tuple[dict[str, object], ...] = (OPTIONS, {CANARY: CANARY}, {"project": f"{CANARY}\n"})
     found: list[tuple[str, bytes, dict[str, str]]] = [
         ("application/json", json.dumps(evidence | more).encode(), {})
@@ -78,7 +78,7 @@ def bodies() -> list[tuple[str, bytes, dict[str, str]]]:
 
 @pytest.fixture(scope="module")
 def logged(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> tuple[list[str], str]:
-    """Give the log of a service that got all of them, with keys and without, and its key."""
+    """Return the log of a service that got all of them, with keys and without, and its key."""
     folder = tmp_path_factory.mktemp("logged")
     token = keys.create(folder / "keys.json", ["admin"], name=CANARY)[1]
     settings = {"RPRIME_KEYS_FILE": str(folder / "keys.json"), "RPRIME_LOG_REQUESTS": "1"}

@@ -37,7 +37,7 @@ def counting(serve: Serve) -> Iterator[httpx.Client]:
 
 
 def samples(client: httpx.Client) -> dict[tuple[str, Labels], float]:
-    """Give every value of a scrape, by its name and its labels."""
+    """Return every value of a scrape, by its name and its labels."""
     response = client.get("/metrics")
     assert response.headers["content-type"].startswith("text/plain; version=")
     return {

@@ -52,7 +52,7 @@ def base(path: Path, serve_app: ServeApp) -> Iterator[httpx.Client]:
 
 @pytest.fixture
 def browser_of(base: httpx.Client) -> Iterator[Callable[[], httpx.Client]]:
-    """Give what keeps cookies, as a browser does, but follows no redirect by itself."""
+    """Return what keeps cookies, as a browser does, but follows no redirect by itself."""
     opened: list[httpx.Client] = []
 
     def fresh() -> httpx.Client:

@@ -31,7 +31,7 @@ def refused(client: httpx.Client, path: str, body: Json) -> list[tuple[str, str]
 
 
 def without_matplotlib(folder: Path) -> str:
-    """Give a path on which a package that cannot be imported comes before the real one."""
+    """Return a path on which a package that cannot be imported comes before the real one."""
     (folder / "matplotlib.py").write_text("raise ImportError")
     return os.pathsep.join((str(folder), os.environ.get("PYTHONPATH", "")))
 

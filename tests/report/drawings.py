@@ -11,7 +11,7 @@ def drawing(content: bytes) -> ET.Element:
 
 
 def texts(content: bytes) -> list[str]:
-    """Give every text as it reads; matplotlib puts what it drew as text into text elements."""
+    """Return every text as it reads; matplotlib puts what it drew as text into text elements."""
     found = drawing(content).iter(f"{SVG}text")
     return ["".join(element.itertext()).strip() for element in found]
 

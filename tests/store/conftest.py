@@ -29,7 +29,7 @@ def _programs() -> Path | None:
 
 
 def _version(program: Path) -> int:
-    """Give the version in a path such as /usr/lib/postgresql/15/bin/initdb."""
+    """Return the version in a path such as /usr/lib/postgresql/15/bin/initdb."""
     found = re.search(r"\d+", str(program))
     return int(found[0]) if found else 0
 
@@ -82,13 +82,13 @@ def _serve(programs: Path, folder: Path) -> Iterator[URL]:
 
 @pytest.fixture(scope="session")
 def used_databases() -> list[str]:
-    """Give the names of databases that tests used and left empty."""
+    """Return the names of databases that tests used and left empty."""
     return []
 
 
 @pytest.fixture
 def make_database(postgresql_server: URL, used_databases: list[str]) -> Iterator[Callable[[], str]]:
-    """Give URLs of empty databases; to empty a used one is faster than to make one."""
+    """Return URLs of empty databases; to empty a used one is faster than to make one."""
     names = []
 
     def make() -> str:
@@ -121,13 +121,13 @@ def _run_sql(url: URL, *statements: str) -> None:
 
 @pytest.fixture
 def postgresql_url(make_database: Callable[[], str]) -> str:
-    """Give the URL of an empty database."""
+    """Return the URL of an empty database."""
     return make_database()
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Give the URL of a store that is not there yet, on each database in turn."""
+    """Return the URL of a store that is not there yet, on each database in turn."""
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/rprime.db"
     made: str = request.getfixturevalue("postgresql_url")
@@ -155,5 +155,5 @@ def other_store(url: str, tmp_path: Path, request: pytest.FixtureRequest) -> Ite
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    """Give the path of a SQLite store that is not there yet."""
+    """Return the path of a SQLite store that is not there yet."""
     return tmp_path / "rprime.db"

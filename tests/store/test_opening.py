@@ -25,7 +25,6 @@ from rprime.store import (
     StoreUnavailableError,
     StoreUrlError,
     open_store,
-    refuse_many_workers,
     sqlite,
 )
 from rprime.store.schema import metadata
@@ -300,14 +299,6 @@ def test_a_library_with_the_wal_defect_is_logged(
         sqlite.check_library()
     assert len(logged) == lines
     assert path.parent.exists()
-
-
-def test_several_workers_on_sqlite_are_refused() -> None:
-    refuse_many_workers("sqlite:///rprime.db", 1)
-    refuse_many_workers("postgresql+psycopg://h/d", 8)
-    refuse_many_workers("none", 8)
-    with pytest.raises(StoreInUseError, match="PostgreSQL"):
-        refuse_many_workers("sqlite:///rprime.db", 2)
 
 
 def test_a_locked_file_is_waited_for_then_refused(path: Path) -> None:

@@ -15,7 +15,7 @@ def fill(store: Store, number: int, project: str = "animals") -> list[str]:
 
 
 def aged(number: int, days: float) -> str:
-    """Give an id as it was made some days ago."""
+    """Return an id as it was made some days ago."""
     return first_id(datetime.now(UTC) - timedelta(days=days))[:20] + f"{number:06}"
 
 

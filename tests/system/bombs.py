@@ -48,7 +48,7 @@ class Bomb:
 
 
 def whole(name: str, media_type: str, write: Callable[[], bytes], **headers: str) -> Bomb:
-    """Give a bomb that is sent in one piece."""
+    """Return a bomb that is sent in one piece."""
     made = cache(write)
     return Bomb(
         name,
@@ -261,7 +261,7 @@ def _family(process: int) -> list[int]:
 
 
 def at_once() -> list[Bomb]:
-    """Give 32 bombs."""
+    """Return 32 bombs."""
     return (BOMBS * 3)[:32]
 
 

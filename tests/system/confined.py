@@ -34,7 +34,7 @@ def offline() -> None:
 
 
 def powerless() -> None:
-    """Give up what lets root write where nobody may."""
+    """Return up what lets root write where nobody may."""
     if os.geteuid() == 0:
         for capability in (_CAP_DAC_OVERRIDE, _CAP_DAC_READ_SEARCH):
             _prctl(_PR_CAPBSET_DROP, capability)

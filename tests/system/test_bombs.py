@@ -21,7 +21,7 @@ SMALL = {"confusion_matrix": [[5, 1], [2, 7]]}
 
 @pytest.fixture(scope="module")
 def target(serve: Serve) -> Iterator[httpx.Client]:
-    """Give a service whose pools have worked before: what that takes is idle memory."""
+    """Return a service whose pools have worked before: what that takes is idle memory."""
     with serve(RPRIME_STORE="none") as client:
         for bomb in BOMBS:
             if bomb.name in {"32 000 000 commas", "Arrow, 1 GiB in its buffers"}:

@@ -47,7 +47,7 @@ HEADS = [
 
 @pytest.fixture(scope="module")
 def fuzzed(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """Give a service with a store, and its log."""
+    """Return a service with a store, and its log."""
     log = tmp_path_factory.mktemp("fuzz") / "log"
     with serve(log=log) as client:
         yield str(client.base_url), log

@@ -34,7 +34,7 @@ def confined(*command: str | Path) -> list[str | Path]:
 
 @pytest.fixture(scope="module")
 def offline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """Give a service with a SQLite store that is killed if it connects to anything."""
+    """Return a service with a SQLite store that is killed if it connects to anything."""
     process = subprocess.Popen(
         confined(RPRIME, "serve", "--port", "0"),
         cwd=tmp_path_factory.mktemp("offline"),

@@ -49,7 +49,7 @@ from rprime.store.records import (
     Stack,
     StoredEvaluation,
 )
-from rprime.store.store import Store, open_store, refuse_many_workers
+from rprime.store.store import Store, open_store
 from rprime.store.transfer import Imported, InvalidExportError
 
 __all__ = [
@@ -106,5 +106,4 @@ __all__ = [
     "is_id",
     "new_id",
     "open_store",
-    "refuse_many_workers",
 ]

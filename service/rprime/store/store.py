@@ -17,7 +17,7 @@ from rprime.store.aliases import Alias, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
 from rprime.store.compression import digest_bytes
 from rprime.store.database import Database
-from rprime.store.errors import StoreError, StoreInUseError, StoreUrlError
+from rprime.store.errors import StoreError, StoreUrlError
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay, Stored
 from rprime.store.packed_items import KeptItems
 from rprime.store.postgresql import open_postgresql
@@ -90,21 +90,6 @@ def open_store(
             statement_seconds=statement_seconds,
         )
     return Store(database, None if read_only else Writer(database, clock), clock)
-
-
-def refuse_many_workers(url: str, workers: int) -> None:
-    """Refuse several processes on one SQLite file before they start.
-
-    Raises
-    ------
-    StoreInUseError
-        If the store cannot be shared.
-    """
-    if workers > 1 and url.startswith("sqlite"):
-        raise StoreInUseError(
-            f"A SQLite store belongs to one process, so {workers} workers cannot share it; "
-            "set RPRIME_STORE to a PostgreSQL URL, postgresql+psycopg://..., or to none."
-        )
 
 
 class Store:
