@@ -63,7 +63,8 @@ def test_values_are_those_of_scikit_learn(k: int, digits: int | None) -> None:
             y, probabilities, multi_class="ovr", average="weighted"
         ),
         "hand_till_auc": metrics.roc_auc_score(y, probabilities, multi_class="ovo"),
-        "top_k_accuracy": metrics.top_k_accuracy_score(y, probabilities, k=2),
+        # scikit-learn puts the class with the highest index first among equal scores.
+        "top_k_accuracy": metrics.top_k_accuracy_score(k - 1 - y, probabilities[:, ::-1], k=2),
         "brier_score": metrics.brier_score_loss(y, probabilities, scale_by_half=False),
     }
     if probabilities[np.arange(len(y)), y].min() > 0:
@@ -140,6 +141,24 @@ def test_one_class_alone_cannot_be_ranked() -> None:
     assert codes is not None
     place = [entry.key for entry in evaluation.per_class_indices].index("roc_auc")
     assert [REASONS[code] for code in codes[place]] == ["single_class", "no_true_samples"]
+
+
+def test_the_top_score_ties_to_the_lowest_class_as_the_prediction_does() -> None:
+    scores = Scores(np.zeros(10, dtype=np.uint8), np.full((10, 3), 1 / 3))
+    for most in (1, 2):
+        assert values(evaluated(scores, top_k=most))["overall", "top_k_accuracy"] == 1.0
+    last = Scores(np.full(10, 2, dtype=np.uint8), np.full((10, 3), 1 / 3))
+    assert values(evaluated(last, top_k=2))["overall", "top_k_accuracy"] == 0.0
+
+
+@pytest.mark.parametrize("k", [2, 3, 5])
+def test_top_one_accuracy_is_the_accuracy_of_the_prediction(k: int) -> None:
+    rng = np.random.default_rng(6)
+    rounded = rng.multinomial(4, np.full(k, 1 / k), size=300) / 4
+    scores = Scores(rng.integers(0, k, 300).astype(np.uint8), rounded)
+    evaluation = evaluated(scores, top_k=1)
+    accuracy = evaluation.overall[evaluation.selection.overall_place["accuracy"]]
+    assert values(evaluation)["overall", "top_k_accuracy"] == accuracy
 
 
 def test_the_default_of_top_k_leaves_one_class_out() -> None:

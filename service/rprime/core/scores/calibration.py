@@ -87,8 +87,7 @@ def brier_scores(values: Array, true: Array) -> Array:
 def places_of_truth(values: Array, true: Array) -> Array:
     """Find the position of the true class in the row's descending scores, shape (n,), from 0.
 
-    Of equal scores, the class with the highest index comes first, or the first of two classes,
-    as in scikit-learn.
+    Of equal scores, the class with the lowest index comes first, as in a prediction.
     """
     result = np.empty(len(true), dtype=np.min_scalar_type(values.shape[1]))
     place = 0
@@ -108,7 +107,7 @@ def _places(values: Array, true: Array) -> Array:
         place += column > own
         level += column == own
     if (level > 1).any():
-        before = np.arange(k) < true[:, None] if k == 2 else np.arange(k) > true[:, None]
+        before = np.arange(k) < true[:, None]
         place += np.add.reduce((values == own[:, None]) & before, axis=-1, dtype=place.dtype)
     return place
 

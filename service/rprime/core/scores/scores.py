@@ -235,7 +235,7 @@ def hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
 )
 def top_k_accuracy(s: Scores, most: int | None) -> Array:
     """Share of the items whose true class is among the k highest scores; of equal scores, the
-    class with the highest index comes first, or the first of two classes.
+    class with the lowest index comes first, as in the prediction.
     """
     return s.within_top(most)
 
