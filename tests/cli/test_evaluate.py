@@ -544,6 +544,8 @@ class TestLint:
     [
         ('{"confusion_matrix": [[1, true], [2, 3]]}', "/confusion_matrix/0/1: A count is a number"),
         ('{"confusion_matrix": [[1]], "betta": 1}', "Did you mean `beta`?"),
+        ('{"confusion_matrix": [[1]], "betta": 1}', "/: 'betta': Member 2 of the object"),
+        ('{"confusion_matrix": [[1]], "a\\u202eb": 1}', r"/: 'a\u202eb': Member 2"),
         ("{", "not valid JSON"),
         ("[1]", "an object"),
     ],

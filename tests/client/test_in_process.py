@@ -212,6 +212,35 @@ class TestRequests:
         assert report.content == client.post("/evaluate", json=body).content
 
 
+class TestRepr:
+    KEYS = ("accuracy", "macro_f1", "f1", "precision")
+
+    def test_values_are_readable(self) -> None:
+        report = rprime.evaluate(TRUE, PREDICTED, indices=self.KEYS)
+        lines = repr(report.overall).splitlines()
+        assert lines[0] == "<Values: 2 indices"
+        assert lines[1].split()[:2] == ["accuracy", "0.5000"]
+        assert "None" not in repr(report.overall["accuracy"])
+        assert "precision  none (no_predictions)" in repr(report.per_class["eel"])
+
+    def test_a_comparison_says_what_it_is(self) -> None:
+        gates = {"rules": [{"index": "accuracy", "max_drop": 0.9}]}
+        found = rprime.compare({"y_true": TRUE, "y_pred": PREDICTED}, {"y_pred": TRUE}, gates=gates)
+        assert repr(found) == f"<Comparison: same_items, paired, {found.verdict}>"
+
+    def test_what_is_not_there_has_a_hint(self) -> None:
+        report = rprime.evaluate([1, 2, 2], [1, 2, 1], indices=self.KEYS)
+        for name, meant in {"f1": "macro_f1", "acuracy": "accuracy"}.items():
+            with pytest.raises(KeyError, match=f"did you mean '{meant}'"):
+                report.overall[name]
+            with pytest.raises(AttributeError, match=f"did you mean '{meant}'"):
+                getattr(report.overall, name)
+        number: Any = 2
+        with pytest.raises(KeyError, match="did you mean '2'"):
+            report.per_class[number]
+        assert report.per_class.get(number) is None
+
+
 class TestFrames:
     @pytest.mark.parametrize("name", LIBRARIES)
     def test_the_classes_are_rows(self, name: str) -> None:

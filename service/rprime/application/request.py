@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -16,10 +15,11 @@ from rprime.core.options import Options
 from rprime.core.page import LARGEST_PAGE_VALUES
 from rprime.core.selection import select
 from rprime.evidence import Document, Evidence, InvalidEvidenceError, UnreadableBodyError
-from rprime.problems.problem import MOST_VIOLATIONS, Problem, Violation, pointer
+from rprime.problems.problem import MOST_VIOLATIONS, Problem, UnknownMember, Violation, pointer
 from rprime.report.document import render
-from rprime.schemas import request_fields
+from rprime.schemas import fields_at, request_fields
 from rprime.schemas.gate import Gates
+from rprime.schemas.members import hint
 from rprime.schemas.provenance import WAYS, Provenance
 from rprime.schemas.request import BaselineRest, RequestOptions
 from rprime.settings import Limits
@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 MOST_MEMBERS = 100
 """Most members of a request, far above the number of known ones."""
 _NO_PROVENANCE = Provenance()
-LONGEST_NAME = 64
-"""Longest unknown name that is compared with the known ones for a suggestion."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -280,7 +278,7 @@ class ViolationCollector:
         try:
             return model.model_validate(self.document.rest)
         except ValidationError as error:
-            self.violations.extend(_violations(error, self.document))
+            self.violations.extend(_violations(error, model, self.document))
             return None
 
     def read(self, reading: Callable[[], ReadT]) -> ReadT | None:
@@ -357,13 +355,14 @@ def _refuse_unknown_classes(thresholds: Mapping[str, float], read: Evidence) -> 
         )
 
 
-def _violations(error: ValidationError, document: Document) -> Iterator[Violation]:
+def _violations(
+    error: ValidationError, model: type[BaseModel], document: Document
+) -> Iterator[Violation]:
     errors = error.errors(include_url=False, include_context=False, include_input=False)
     for found in errors[:MOST_VIOLATIONS]:
         place = _without_union_tags(found["loc"], document)
         if found["type"] == "extra_forbidden":
-            detail = _unknown(place, document)
-            yield Violation(_place(place[:-1]), "unknown_field", detail)
+            yield _unknown(place, model, document)
         else:
             yield Violation(_place(place), found["type"], _sentence(found["msg"]))
 
@@ -383,13 +382,17 @@ def _place(location: tuple[int | str, ...]) -> str:
     return pointer(*parts)
 
 
-def _unknown(location: tuple[int | str, ...], document: Document) -> str:
-    """Say which member of an object is unknown, without repeating its name."""
+def _unknown(
+    location: tuple[int | str, ...], model: type[BaseModel], document: Document
+) -> Violation:
+    """Say which member of an object is unknown, and what it may be."""
     *outer, name = location
     names = list(document.names) if not outer else list(_within(document.rest, outer))
-    detail = f"Member {names.index(str(name)) + 1} of the object has a name that is not known here."
-    near = get_close_matches(str(name)[:LONGEST_NAME], request_fields(), n=1)
-    return f"{detail} Did you mean `{near[0]}`?" if near else f"{detail} Leave it out."
+    number = names.index(str(name)) + 1
+    detail = f"Member {number} of the object has a name that is not known here."
+    known = fields_at(model, tuple(outer))
+    place = _place(tuple(outer))
+    return UnknownMember(place, "unknown_field", f"{detail} {hint(str(name), known)}", str(name))
 
 
 def _without_union_tags(

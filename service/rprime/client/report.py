@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import orjson
 from pydantic import BaseModel
 
-from rprime.client.values import ClassValues, Values
+from rprime.client.values import Classes, ClassValues, Values
 from rprime.schemas.report import Report as ReportModel
 from rprime.schemas.review import CompareReport, LintReport
 
@@ -107,17 +107,20 @@ class Report(Judged[ReportModel]):
         return Values(self.model.overall.root)
 
     @cached_property
-    def per_class(self) -> dict[str, ClassValues]:
+    def per_class(self) -> Classes:
         """The values of each class, in the order of the labels."""
-        return {
-            label: ClassValues(
-                found.model_extra or {},
-                support=found.support,
-                predicted=found.predicted,
-                correct=found.correct,
+        return Classes(
+            (
+                label,
+                ClassValues(
+                    found.model_extra or {},
+                    support=found.support,
+                    predicted=found.predicted,
+                    correct=found.correct,
+                ),
             )
             for label, found in self.model.per_class.items()
-        }
+        )
 
     def to_frame(
         self,
@@ -165,6 +168,12 @@ class Comparison(Judged[CompareReport]):
     kind = CompareReport
     engine_version: str
     comparison: "ComparisonModel"
+
+    def __repr__(self) -> str:
+        verdict = f", {self.verdict}" if self.verdict else ""
+        found = self.comparison
+        paired = found.pairing or "not paired"
+        return f"<Comparison: {found.comparability}, {paired}{verdict}>"
 
 
 class GateLintReport(Answer[LintReport]):

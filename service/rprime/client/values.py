@@ -1,7 +1,11 @@
 """Values of a report, by the keys of their indices."""
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, NoReturn
+
+from rprime.core.suggestions import nearest_keys
+from rprime.report.decimals import decimal, span
 
 if TYPE_CHECKING:
     from rprime.schemas.report import Value
@@ -14,13 +18,22 @@ class Values(Mapping[str, "Value"]):
         self._values = values
 
     def __getitem__(self, key: str) -> "Value":
-        return self._values[key]
+        if key in self._values:
+            return self._values[key]
+        raise KeyError(self._absent(key))
 
     def __getattr__(self, key: str) -> "Value":
         # Copying and unpickling read attributes before the values exist.
         if not key.startswith("_") and key in self._values:
             return self._values[key]
-        raise AttributeError(f"This report has no index {key!r}")
+        raise AttributeError(self._absent(key))
+
+    def _absent(self, key: object) -> str:
+        """Say which index of the report may be meant."""
+        name = str(key)
+        near = [one for one in (f"macro_{name}", *nearest_keys(name)) if one in self._values]
+        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        return f"there is no index {key!r} here{hint}"
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -32,7 +45,17 @@ class Values(Mapping[str, "Value"]):
         return sorted({*super().__dir__(), *self._values})
 
     def __repr__(self) -> str:
-        return f"{type(self).__name__}({dict(self._values)!r})"
+        width = max(map(len, self._values), default=0)
+        lines = (f"\n  {key:<{width}}  {_line(found)}" for key, found in self._values.items())
+        number = "1 index" if len(self) == 1 else f"{len(self)} indices"
+        return f"<{type(self).__name__}: {number}{''.join(lines)}>"
+
+
+def _line(found: "Value") -> str:
+    if found.value is None:
+        return f"none ({found.reason})"
+    value = decimal(found.value)
+    return value if found.interval is None else f"{value}  {span(*found.interval)}"
 
 
 class ClassValues(Values):
@@ -58,3 +81,12 @@ class ClassValues(Values):
         self.support = support
         self.predicted = predicted
         self.correct = correct
+
+
+class Classes(dict[str, ClassValues]):
+    """The classes of a report by their labels, which are strings."""
+
+    def __missing__(self, label: object) -> NoReturn:
+        near = [str(label)] if str(label) in self else get_close_matches(str(label), self, n=1)
+        hint = f"; did you mean {near[0]!r}?" if near else ""
+        raise KeyError(f"there is no class {label!r} here{hint}")

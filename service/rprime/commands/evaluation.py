@@ -186,7 +186,7 @@ def refuse_here(problem: "Problem") -> NoReturn:
     """End because of a problem that was found here."""
     from rprime.client.errors import ProblemError
 
-    refuse_problem(ProblemError(problem.document()))
+    refuse_problem(ProblemError(problem.document(local=True)))
 
 
 def limits() -> "Limits":

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 from rprime.application.evaluate import RenderedReport, ResponseOptions
 from rprime.application.reproduction import reproduce
 from rprime.auth.access import requires
+from rprime.core.suggestions import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.report_view import NOT_KEPT, VIEW, render_pasted, render_report_view, sample
@@ -92,7 +93,7 @@ async def index(request: Request, key: str) -> Response:
     """Show what an index is, overall and for a class."""
     entries = await run_in_threadpool(entries_of, key)
     if not entries:
-        raise Problem("not_found", "The catalog has no such index.")
+        raise Problem("not_found", unknown_index(key))
     page = page_of(request, entries[0].facts.name)
     return shown(render("pages/index.html", page, entries=entries))
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from rprime.core.catalog import find
 from rprime.core.index import Index
+from rprime.core.suggestions import unknown_index
 from rprime.history.stored_report import NOTHING, stored_report
 from rprime.problems.problem import Problem, Violation
 from rprime.report.figures.evaluation import FIGURES, default_indices
@@ -57,14 +58,13 @@ def class_index(key: str) -> Index:
     """
     entry = find("class", key)
     if entry is None:
-        detail = _OVERALL if find("overall", key) else _UNKNOWN
+        detail = _OVERALL if find("overall", key) else unknown_index(key)
         raise refusal("/query/index", "unknown_index", detail)
     if entry.scored:
         raise refusal("/query/index", "no_scores", "The index reads scores, which are not stored.")
     return entry
 
 
-_UNKNOWN = "The catalog has no such index; GET /v1/indices lists them."
 _OVERALL = "The index is overall; this figure shows classes."
 
 

@@ -17,6 +17,7 @@ from rprime.core.index import REASONS, Index
 from rprime.core.intervals.intervals import intervals
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
+from rprime.core.suggestions import unknown_index
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
 from rprime.problems.problem import Problem, Violation
@@ -76,7 +77,7 @@ class Measured:
         entry = find("overall" if label is None else "class", key)
         if entry is None:
             other = find("class" if label is None else "overall", key)
-            raise _refusal(_SCOPED[label is None] if other else _UNKNOWN)
+            raise _refusal(_SCOPED[label is None] if other else unknown_index(key))
         if entry.scored:
             raise _refusal("The index reads scores, which are not stored, so it has no series.")
         if entry.needs is not None:
@@ -194,7 +195,6 @@ def minimal_selection(key: str) -> Selection:
     )
 
 
-_UNKNOWN = "The catalog has no such index; GET /v1/indices lists them."
 _SCOPED = {
     True: "The index is per class: name a `class`, or take its macro average.",
     False: "The index is overall: remove `class`.",

@@ -36,6 +36,13 @@ class Violation:
     detail: Annotated[str, Field(description="The rule that is broken, for people.")]
 
 
+@dataclass(frozen=True, slots=True)
+class UnknownMember(Violation):
+    """A member that is not known; its name is said only to those who hold the request anyway."""
+
+    name: str
+
+
 class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
     """An error of the API as an exception, raised anywhere above the core.
 
@@ -75,8 +82,16 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
         """The status of the response."""
         return self.kind.status
 
-    def document(self, request_id: str | None = None) -> dict[str, Any]:
-        """Return the members of the problem document, without empty ones."""
+    def document(self, request_id: str | None = None, *, local: bool = False) -> dict[str, Any]:
+        """Return the members of the problem document, without empty ones.
+
+        Parameters
+        ----------
+        request_id
+            The id of the request.
+        local
+            Whether it stays in the process of the request, and may repeat names of its members.
+        """
         return _document(
             type=self.kind.type,
             title=self.kind.title,
@@ -84,8 +99,16 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
             detail=self.detail,
             code=self.kind.code,
             request_id=request_id,
-            errors=[asdict(violation) for violation in self.errors],
+            errors=[_published_violation(violation, local=local) for violation in self.errors],
         )
+
+
+def _published_violation(violation: Violation, *, local: bool) -> dict[str, str]:
+    found: dict[str, str] = asdict(violation)
+    name = found.pop("name", None)
+    if local and name is not None:
+        found["detail"] = f"{name[:LONGEST_SEGMENT]!r}: {found['detail']}"
+    return found
 
 
 def _again(

@@ -8,6 +8,7 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
+from rprime.core.suggestions import unknown_index
 from rprime.problems.problem import Problem, responses
 from rprime.routes.negotiation import JSON
 from rprime.schemas import Catalog, IndexEntry, catalog, entry_of
@@ -65,5 +66,5 @@ def _catalog() -> str:
 def _entry(scope: str, key: str) -> str:
     found = _SCOPES[scope].get(key) if scope in _SCOPES else None
     if found is None:
-        raise Problem("not_found", "The catalog has no such index; GET /v1/indices lists them.")
+        raise Problem("not_found", unknown_index(key))
     return entry_of(found).model_dump_json()

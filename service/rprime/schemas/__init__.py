@@ -1,17 +1,19 @@
 """Pydantic models of the API; texts and ranges of indices come from the catalog."""
 
-from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import models_json_schema
 
 from rprime.schemas.history import ANSWERS, BODIES
+from rprime.schemas.members import all_member_names, member_names
 from rprime.schemas.report import BatchReport, Catalog, IndexEntry, Report, catalog, entry_of
 from rprime.schemas.request import (
     EVALUATE_REQUESTS,
     CompareRequest,
+    ComparisonRest,
     LintRequest,
+    LintRest,
     RequestOptions,
 )
 from rprime.schemas.review import CompareReport, LintReport
@@ -34,6 +36,7 @@ __all__ = [
     "components",
     "entry_of",
     "evaluate_schema",
+    "fields_at",
     "request_fields",
 ]
 
@@ -45,6 +48,12 @@ _REQUESTS: tuple[type[BaseModel], ...] = (
     AgreementRequest,
     StoredAgreementRequest,
 )
+_PUBLISHED: dict[type[BaseModel], tuple[type[BaseModel], ...]] = {
+    RequestOptions: EVALUATE_REQUESTS,
+    ComparisonRest: (CompareRequest,),
+    LintRest: (LintRequest,),
+}
+"""The published models of the requests whose arrays are read apart."""
 _ANSWERS: tuple[type[BaseModel], ...] = (
     Report,
     BatchReport,
@@ -74,10 +83,19 @@ def evaluate_schema() -> dict[str, Any]:
     return {"oneOf": [{"$ref": _REFERENCE.format(model=m.__name__)} for m in EVALUATE_REQUESTS]}
 
 
-@cache
 def request_fields() -> frozenset[str]:
     """Return every field name of requests, nested ones included."""
-    _, schema = models_json_schema([(model, "validation") for model in _REQUESTS])
-    return frozenset(
-        name for model in schema["$defs"].values() for name in model.get("properties", {})
-    )
+    return all_member_names(_REQUESTS)
+
+
+def fields_at(model: type[BaseModel], place: tuple[int | str, ...]) -> tuple[str, ...]:
+    """Return the names of the fields that an object of a request may have.
+
+    Parameters
+    ----------
+    model
+        The model of the request; those without arrays stand for the published ones.
+    place
+        Names and positions that lead to the object.
+    """
+    return member_names(_PUBLISHED.get(model, (model,)), place)

@@ -1,6 +1,6 @@
 """Base classes and field types of the API models."""
 
-from difflib import get_close_matches
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
@@ -10,6 +10,7 @@ from typing_extensions import TypeAliasType
 
 from rprime.core.catalog import KEYS
 from rprime.core.naming import HIDDEN, LONGEST_NAME
+from rprime.core.suggestions import unknown_index
 
 MOST = 2**53 - 1
 """The largest integer that every JSON parser reads exactly."""
@@ -40,15 +41,15 @@ class Answer(BaseModel):
 
     model_config = ConfigDict(json_schema_extra=_leave_out_null_defaults)
 
+    def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
+        """Leave out what is absent, so that a value can be read at a glance."""
+        return ((name, value) for name, value in super().__repr_args__() if value is not None)
+
 
 def _known_key(key: str) -> str:
     if key in _KEYS:
         return key
-    near = get_close_matches(key[:64], KEYS, n=1)
-    hint = f" Did you mean {near[0]}?" if near else " GET /v1/indices lists them all."
-    raise PydanticCustomError(
-        "unknown_index", "The catalog has no such index.{hint}", {"hint": hint}
-    )
+    raise PydanticCustomError("unknown_index", "{text}", {"text": unknown_index(key)})
 
 
 def _not_null(value: object) -> object:

@@ -1,0 +1,59 @@
+"""What is said of names that a request may not have."""
+
+from typing import Any
+
+import httpx
+import pytest
+
+CANARY = "zzcanary"
+TABLE = {"confusion_matrix": [[1]]}
+
+
+def detail_of(client: httpx.Client, content: dict[str, Any], path: str = "/evaluate") -> str:
+    errors = client.post(path, json=content).json()["errors"]
+    found: str = next(
+        e["detail"] for e in errors if e["code"] in {"unknown_field", "unknown_index"}
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("members", "meant"),
+    [
+        ({"index": ["accuracy"]}, "indices"),
+        ({"metrics": ["accuracy"]}, "indices"),
+        ({"y_proba": [[1]]}, "y_score"),
+        ({"y_prob": [[1]]}, "y_score"),
+        ({"target_names": ["a"]}, "labels"),
+        ({"gates": {"rule": []}}, "rules"),
+        ({"gates": {"rules": [{"index": "recall", "min": 0.9}]}}, "min_value"),
+        ({"gates": {"rules": [{"index": "recall", "maxdrop": 0.1}]}}, "max_drop"),
+        ({"baseline": {"confusion_matrx": [[1]]}}, "confusion_matrix"),
+    ],
+)
+def test_a_suggestion_fits_the_object(
+    client: httpx.Client, members: dict[str, Any], meant: str
+) -> None:
+    assert f"Did you mean `{meant}`?" in detail_of(client, TABLE | members)
+
+
+def test_where_nothing_is_near_the_members_are_listed(client: httpx.Client) -> None:
+    rule = {"index": "recall", "min_value": 0.5, CANARY: 1}
+    detail = detail_of(client, TABLE | {"gates": {"rules": [rule]}})
+    assert "Member 3" in detail
+    assert "`max_drop`" in detail
+    assert CANARY not in detail
+
+
+def test_a_suggestion_is_a_member_of_the_other_requests_too(client: httpx.Client) -> None:
+    sides = {"candidate": TABLE, "baseline": TABLE}
+    assert "`gates`" in detail_of(client, sides | {"gate": {}}, "/v1/compare")
+    wrong = {"candidate": TABLE | {"label": ["a"]}, "baseline": TABLE}
+    assert "`labels`" in detail_of(client, wrong, "/v1/compare")
+    assert "`discordance`" in detail_of(client, TABLE | {"discord": 1}, "/v1/gates/lint")
+    study: dict[str, Any] = {"indices": ["f1"], "resoluton": 5}
+    assert "`resolution`" in detail_of(client, study, "/v1/studies/discrimination")
+
+
+def test_an_index_of_another_library_is_explained(client: httpx.Client) -> None:
+    assert "`f1` or `macro_f1`" in detail_of(client, TABLE | {"indices": ["f1_score"]})
