@@ -200,18 +200,6 @@ def test_the_macro_average_of_shares_of_one_total_has_no_interval() -> None:
     assert found.reason("macro_predicted_prevalence") == "no_interval"
 
 
-def test_left_out_classes_bring_no_width() -> None:
-    without = Found(dense([[50, 5, 0], [10, 60, 0], [12, 13, 0]]))
-    low, high = without.of_class("precision")[:, :2]
-    assert np.isnan(without.of_class("precision")[:, 2]).all()
-    limits = without.overall("macro_precision")
-    assert np.isfinite(limits).all()
-    assert limits[0] > low.min()
-    assert limits[1] < high.max()
-    replaced = Found(dense([[50, 5, 0], [10, 60, 0], [12, 13, 0]]), undefined="zero")
-    assert np.ptp(replaced.overall("macro_precision")) == pytest.approx(np.ptp(limits) * 2 / 3)
-
-
 def test_counts_that_are_no_items_have_no_interval() -> None:
     weighted = Found(ConfusionTable.dense(np.array(GOOD), weighted=True))
     assert weighted.reason("kappa") == weighted.class_reason("recall", 0) == "weighted"

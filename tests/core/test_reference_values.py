@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from sklearn.metrics import precision_score
 
 from rprime.core.catalog import INDICES
 from rprime.core.index import REASONS
@@ -72,6 +73,54 @@ def test_every_declared_index_has_a_reference_value() -> None:
     declared = {(e.scope, e.key) for e in INDICES if e.reads not in ("weighted", "micro")}
     derived = {("overall", f"macro_{e.key}") for e in INDICES if e.scope == "class"}
     assert declared - derived <= known
+
+
+GIVEN_UP = [[1000, 300, 0, 0, 0], [20, 56, 0, 0, 0], *([40 + i, 0, 0, 0, 0] for i in (1, 1, 2))]
+
+
+def test_a_model_does_not_gain_by_giving_classes_up() -> None:
+    known = overall(values_of(dense(GIVEN_UP)))
+    true, predicted = (np.repeat(codes.ravel(), np.ravel(GIVEN_UP)) for codes in np.indices((5, 5)))
+    assert np.bincount(predicted, minlength=5).tolist() == [1144, 356, 0, 0, 0]
+    expected = precision_score(true, predicted, average="macro", zero_division=0)
+    assert known["macro_precision"] == pytest.approx(expected, rel=1e-12)
+    assert known["macro_false_discovery_rate"] == pytest.approx(1 - expected)
+    assert known["macro_kulczynski"] == pytest.approx((known["csi"] + 1) / 2, rel=1e-12)
+    recall = known["macro_recall"]
+    assert known["csi"] == pytest.approx(recall + known["macro_precision"] - 1, rel=1e-12)
+    npv = values_of(dense(GIVEN_UP)).per_class[
+        values_of(dense(GIVEN_UP)).selection.place["negative_predictive_value"]
+    ]
+    expected = known["macro_precision"] + npv.mean() - 1
+    assert known["macro_markedness"] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("undefined", ["null", "zero", "one"])
+def test_a_class_without_items_takes_part_only_where_undefined_values_are_replaced(
+    undefined: str,
+) -> None:
+    # The third class has no items but three predictions, the fourth has neither.
+    table = dense([[8, 1, 1, 0], [2, 6, 2, 0], [0, 0, 0, 0], [0, 0, 0, 0]])
+    values = values_of(table, undefined=undefined)
+    known = overall(values)
+    precision = [8 / 10, 6 / 7]
+    if undefined == "null":
+        assert known["macro_precision"] == pytest.approx(np.mean(precision))
+        assert known["macro_recall"] == pytest.approx((0.8 + 0.6) / 2)
+        assert not values.defined[:, 2:].any()
+    else:
+        filler = float(undefined == "one")
+        assert known["macro_precision"] == pytest.approx(np.mean([*precision, 0, filler]))
+        assert known["macro_recall"] == pytest.approx((0.8 + 0.6 + 2 * filler) / 4)
+
+
+def test_correlation_is_exactly_one_for_a_perfect_and_minus_one_for_a_wrong_classifier() -> None:
+    for sizes in ([50, 20, 5, 2], [7, 3, 11], [3, 5, 7, 9, 11, 13], [10**8, 3 * 10**7, 17]):
+        assert overall(values_of(dense(np.diag(sizes))))["mcc"] == 1
+    for m, n in ([50, 20], [7, 3], [1, 13], [10**6 + 1, 7]):
+        values = values_of(dense([[0, m], [n, 0]]))
+        assert overall(values)["mcc"] == -1
+        assert per_class(values)["class_mcc"].tolist() == [-1, -1]
 
 
 def test_undefined_values_say_why() -> None:

@@ -122,7 +122,11 @@ def test_no_name_of_a_class_disturbs_the_report(client: httpx.Client, label: str
     plain = evaluate(client, confusion_matrix=[[2, 1], [1, 0]])
     assert report["per_class"][label] == plain["per_class"]["1"]
     excluded = evaluate(client, confusion_matrix=[[2, 0], [1, 0]], labels=["0", label])
-    assert excluded["overall"]["macro_precision"]["excluded"][0]["class"] == label
+    assert excluded["overall"]["macro_precision"]["counted_as_zero"] == [label]
+    absent = evaluate(client, confusion_matrix=[[2, 1], [0, 0]], labels=["0", label])
+    for key in ("macro_precision", "f1_of_macro_averages"):
+        left_out = absent["overall"][key]["excluded"]
+        assert left_out == [{"class": label, "reason": "no_true_samples"}]
 
 
 @pytest.mark.parametrize("matrix", [[[0]], [[5]], [[0, 0], [0, 0]], [[0, 3], [0, 0]]])

@@ -93,8 +93,8 @@ class Evaluation:
 
     @property
     def per_class(self) -> Array:
-        """Reported per-class values as the averages use them, shape (index, k); NaN: undefined."""
-        return self.at(self.values.averaged[: self.selection.reported])
+        """Reported per-class values, shape (index, k); not finite where undefined."""
+        return self.at(self.values.shown[: self.selection.reported])
 
     @property
     def overall(self) -> Array:

@@ -98,6 +98,9 @@ class Index:
         The request option that is a further argument of the formula; it has a default.
     of_items
         For a mean over the items, the function of each item; a sum if not `scale_invariant`.
+    never_predicted
+        For an index of precision, its value inside averages where the class has items and is
+        never predicted: that of a precision of 0.
     """
 
     key: str
@@ -128,6 +131,7 @@ class Index:
     scored: bool = False
     takes: Literal["top_k"] | None = None
     of_items: Callable[..., Array] | None = None
+    never_predicted: Callable[[Counts], Any] | None = None
 
     @property
     def higher_is_better(self) -> bool | None:

@@ -37,7 +37,11 @@ class Values:
     pooled
         Shape (computed, ...): ratios of counts on the pooled column, else NaN.
     averaged
-        `per_class` as the averages use it: undefined values replaced if the options say so.
+        `per_class` as averages, comparisons and gates use it: with a precision of 0 where
+        `counted_as_zero`, and undefined values replaced if the options say so.
+    counted_as_zero
+        Shape (computed, ..., k): whether an index of precision counts as if precision were 0,
+        because the class has items and is never predicted. None where this never holds.
     scores
         Of the items of a single table, where the request has them.
     """
@@ -50,17 +54,44 @@ class Values:
     per_class: Array
     pooled: Array
     averaged: Array
+    counted_as_zero: Array | None = None
     scores: Scores | None = None
 
     @cached_property
     def defined(self) -> Array:
-        """Whether a class enters the averages, shape (computed, ..., k)."""
-        return np.isfinite(self.averaged)
+        """Whether a class enters averages, comparisons and gates, shape (computed, ..., k).
+
+        It has items and a value; every class enters where undefined values are replaced.
+        """
+        there = np.isfinite(self.averaged)
+        if self.options.undefined == "null":
+            there &= self.has_items
+        return there
+
+    @property
+    def has_items(self) -> Array:
+        """Whether a class has items in the universe of the index, shape (computed or 1, ..., k)."""
+        own = self.table.support[None] > 0
+        if self.classified_counts is self.counts or own.all():
+            return own
+        answered = self.table.answered > 0
+        outside = [entry.universe == "classified" for entry in self.selection.computed]
+        return np.where(np.reshape(outside, (-1, *(1,) * answered.ndim)), answered, own)
+
+    @property
+    def shown(self) -> Array:
+        """`per_class` as reports show it, shape (computed, ..., k): undefined values replaced."""
+        return self.per_class if self.options.undefined == "null" else self.averaged
+
+    @cached_property
+    def complete(self) -> bool:
+        """Whether every class of every table enters all averages."""
+        return bool(self.defined.all())
 
     @cached_property
     def macro(self) -> Array:
         """Macro averages of all computed indices, shape (computed, ...)."""
-        if self.defined.all():
+        if self.complete:
             return np.add.reduce(self.averaged, axis=-1) / self.table.k
         return macro_means(self.averaged, self.defined)
 
@@ -68,7 +99,7 @@ class Values:
     def weighted(self) -> Array:
         """Weighted averages of all computed indices, shape (computed, ...)."""
         support, total = self.table.support, self.table.total
-        if self.defined.all():
+        if self.complete:
             return np.add.reduce(self.averaged * support, axis=-1) / total
         return weighted_means(self.averaged, self.defined, support, total)
 
@@ -213,14 +244,33 @@ def compute(
     per_class = whole[..., :-1]
     for place in selection.scored:
         per_class[place] = score_values(selection.computed[place], scores)
-    averaged = per_class
-    if options.undefined != "null":
-        averaged = np.where(np.isfinite(per_class), per_class, REPLACEMENT[options.undefined])
-        if scores is None:  # values that need missing scores are not replaced
-            averaged[list(selection.scored)] = np.nan
+    averaged, counted = _as_averaged(options, selection, counts, per_class)
+    if options.undefined != "null" and scores is None:
+        averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing
+    pooled = whole[..., -1]
     return Values(
-        table, options, selection, counts, classified, per_class, whole[..., -1], averaged, scores
+        table, options, selection, counts, classified, per_class, pooled, averaged, counted, scores
     )
+
+
+def _as_averaged(
+    options: Options, selection: Selection, counts: Counts, per_class: Array
+) -> tuple[Array, Array | None]:
+    """Return `averaged` and `counted_as_zero` of `Values`."""
+    if options.undefined != "null":
+        return np.where(np.isfinite(per_class), per_class, REPLACEMENT[options.undefined]), None
+    classes = counts.classes
+    never = (classes.predicted == 0) & (classes.support > 0)
+    if not never.any():
+        return per_class, None
+    averaged, counted = per_class.copy(), np.zeros(per_class.shape, dtype=bool)
+    for place, entry in enumerate(selection.computed):
+        if entry.never_predicted is not None:
+            counted[place] = never & ~np.isfinite(per_class[place])
+            with np.errstate(all="ignore"):
+                value = entry.never_predicted(classes)
+            np.copyto(averaged[place], value, where=counted[place])
+    return averaged, counted
 
 
 def class_values(selection: Selection, counts: Counts, classified: Counts) -> Array:

@@ -9,7 +9,7 @@ import orjson
 
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
-from rprime.core.index import REASONS
+from rprime.core.index import CODE, REASONS
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
 from rprime.report.layout import layout_of
@@ -213,7 +213,7 @@ def mark(formats: list[bytes], where: Array, member: bytes) -> None:
 
 
 def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) -> None:
-    """Add what only some overall Values have: bands, p-values, classes left out."""
+    """Add what only some overall Values have: bands, p-values, names of classes."""
     layout, entries = layout_of(evaluation.selection), evaluation.overall_indices
     values = evaluation.overall
     for place in layout.bands:
@@ -226,9 +226,21 @@ def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) 
             formats[place] += b',"p_value":%b' % orjson.dumps(float(p))
     for place, member in scores.annotations(evaluation, labels):
         formats[place] += escaped(member)
+    name_classes(formats, evaluation, labels)
+
+
+def name_classes(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) -> None:
+    """Add to averages the classes whose precision counts as 0, and those left out."""
+    layout, entries = layout_of(evaluation.selection), evaluation.overall_indices
+    zero = counted_as_zero(evaluation, labels)
+    for place in layout.averages if zero else ():
+        counted = next((zero[key] for key in entries[place].of if key in zero), b"")
+        if counted:
+            formats[place] += b',"counted_as_zero":[%b]' % escaped(counted)
     left_out = excluded(evaluation, labels)
-    for place in layout.averages if left_out else ():
-        named = [left_out[key] for key in entries[place].of if key in left_out]
+    for place in layout.equal_averages if left_out else ():
+        # A function of two averages leaves the same classes out of both.
+        named = dict.fromkeys(left_out[key] for key in entries[place].of if key in left_out)
         if named:
             classes = b",".join(classes for classes, _ in named if classes)
             elsewhere = sum(others for _, others in named)
@@ -238,20 +250,23 @@ def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) 
 
 
 def excluded(evaluation: Evaluation, labels: list[bytes]) -> dict[str, tuple[bytes, int]]:
-    """Render, for each per-class key, the classes that its macro average leaves out.
+    """Render, for each per-class key, the classes that its averages leave out.
 
     Returns
     -------
     By key, those of them that are shown, and how many others there are.
     """
     values, found = evaluation.values, evaluation.page
-    if values.class_reasons is None or values.defined.all():
+    if values.complete:
         return {}
-    undefined = ~evaluation.at(values.defined)
-    codes = evaluation.at(values.class_reasons)
+    left_out = ~evaluation.at(values.defined)
+    codes = np.full(left_out.shape, CODE["no_true_samples"])
+    if values.class_reasons is not None:
+        own = evaluation.at(values.class_reasons)
+        codes = np.where((evaluation.table.support > 0) & (own > 0), own, codes)
     named = {}
-    for row in np.nonzero(undefined.any(-1))[0].tolist():
-        classes = np.nonzero(undefined[row])[0].tolist()
+    for row in np.nonzero(left_out.any(-1))[0].tolist():
+        classes = np.nonzero(left_out[row])[0].tolist()
         shown = classes if found is None else [i for i in classes if i in found.shown]
         named[values.selection.computed[row].key] = (
             b",".join(
@@ -260,6 +275,19 @@ def excluded(evaluation: Evaluation, labels: list[bytes]) -> dict[str, tuple[byt
             len(classes) - len(shown),
         )
     return named
+
+
+def counted_as_zero(evaluation: Evaluation, labels: list[bytes]) -> dict[str, bytes]:
+    """Render, for each per-class key, the shown classes whose precision its averages count as 0."""
+    counted, found = evaluation.values.counted_as_zero, evaluation.page
+    if counted is None:
+        return {}
+    rows, classes = np.nonzero(evaluation.at(counted))
+    named: dict[str, list[bytes]] = {}
+    for row, i in zip(rows.tolist(), classes.tolist(), strict=True):
+        if found is None or i in found.shown:
+            named.setdefault(evaluation.selection.computed[row].key, []).append(labels[i])
+    return {key: b",".join(classes) for key, classes in named.items()}
 
 
 def top_confusions(evaluation: Evaluation, labels: list[bytes]) -> bytes:

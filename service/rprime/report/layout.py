@@ -60,8 +60,9 @@ class Layout:
     ----------
     overall, per_class
         Of their Values, in the order of the selection.
-    bands, p_values, averages
-        Positions of the overall indices that have a band or a p-value, or leave classes out.
+    bands, p_values, averages, equal_averages
+        Positions of the overall indices that have a band, a p-value, or average the classes; of
+        the averages in which every class counts the same.
     notes
         JSON, where all items are classified and where some are not.
     """
@@ -71,6 +72,7 @@ class Layout:
     bands: tuple[int, ...]
     p_values: tuple[int, ...]
     averages: tuple[int, ...]
+    equal_averages: tuple[int, ...]
     notes: tuple[bytes, bytes]
 
 
@@ -84,7 +86,8 @@ def layout_of(selection: Selection) -> Layout:
         per_class=Formats.of(selection.per_class),
         bands=tuple(i for i, entry in numbered if entry.band),
         p_values=tuple(i for i, entry in numbered if entry.p_value),
-        averages=tuple(i for i, entry in numbered if entry.reads in ("macro", "means")),
+        averages=tuple(i for i, e in numbered if e.reads in ("macro", "weighted", "means")),
+        equal_averages=tuple(i for i, entry in numbered if entry.reads in ("macro", "means")),
         notes=(notes(selection, omissions=False), notes(selection, omissions=True)),
     )
 

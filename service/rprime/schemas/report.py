@@ -37,9 +37,15 @@ class Value(Answer):
         description="Why the value, or else its interval, is undefined.",
         json_schema_extra={"enum": list(REASONS[1:])},
     )
+    counted_as_zero: list[str] | Absent = Field(
+        default=None,
+        description="Classes that have items and are never predicted: the average counts their "
+        "precision as 0.",
+    )
     excluded: list[Excluded] | Absent = Field(
         default=None,
-        description="Classes that an average leaves out, because their value is undefined.",
+        description="Classes that an average leaves out, because they have no items or their "
+        "value is undefined.",
     )
     excluded_elsewhere: int | Absent = Field(
         default=None, description="How many more it leaves out, beyond the page of `classes`."

@@ -273,5 +273,9 @@ def peirce_skill_score(t: Moments) -> Array:
 def mcc(t: Moments) -> Array:
     """Correlation between truth and prediction over all classes."""
     square = t.total * t.total
-    spread = np.sqrt(1 - t.predicted_squares / square) * np.sqrt(1 - t.support_squares / square)
-    return (t.observed - t.chance) / spread
+    # All three are equal, and so divide to 1 or -1, for a perfect classifier and for one of two
+    # classes that is always wrong. Divided by w, the product stays in the float64 range.
+    agreement = (t.total * t.correct - t.products) / t.total
+    predicted = (square - t.predicted_squares) / t.total
+    true = (square - t.support_squares) / t.total
+    return agreement / np.sqrt(predicted * true)

@@ -68,6 +68,7 @@ def recall(row: type[CountRow]) -> RatioRows:
     source="user's accuracy",
     undefined=("no_predictions",),
     micro=True,
+    never_predicted=lambda _: 0.0,
 )
 def precision(row: type[CountRow]) -> RatioRows:
     """Share of the predictions of the class that are correct."""
@@ -136,6 +137,7 @@ def false_negative_rate(row: type[CountRow]) -> RatioRows:
     best=0.0,
     undefined=("no_predictions",),
     micro=True,
+    never_predicted=lambda _: 1.0,
 )
 def false_discovery_rate(row: type[CountRow]) -> RatioRows:
     """Share of the predictions of the class that are wrong."""
@@ -236,6 +238,7 @@ def jaccard(row: type[CountRow]) -> RatioRows:
     source="Kulczynski 1927",
     undefined=("no_true_samples", "no_predictions"),
     interval="delta",
+    never_predicted=lambda _: 0.0,
 )
 def kulczynski(c: Counts) -> Array:
     """Arithmetic mean of recall and precision."""
@@ -249,6 +252,7 @@ def kulczynski(c: Counts) -> Array:
     source="Fowlkes, Mallows 1983",
     undefined=("no_true_samples", "no_predictions"),
     interval="delta",
+    never_predicted=lambda _: 0.0,
 )
 def fowlkes_mallows(c: Counts) -> Array:
     """Geometric mean of recall and precision."""
@@ -263,6 +267,7 @@ def fowlkes_mallows(c: Counts) -> Array:
     range=SIGNED,
     undefined=("no_true_samples", "no_predictions"),
     interval="delta",
+    never_predicted=lambda _: -1.0,
 )
 def icsi(c: Counts) -> Array:
     """Recall + precision - 1: 1 minus the shares of both kinds of error."""
@@ -291,6 +296,7 @@ def informedness(c: Counts) -> Array:
     range=SIGNED,
     undefined=("no_samples", "no_predictions", "single_class"),
     interval="delta",
+    never_predicted=lambda c: -c.fn / c.predicted_negatives,
 )
 def markedness(c: Counts) -> Array:
     """Precision minus the false omission rate: how much a prediction says about the truth."""
@@ -309,10 +315,15 @@ def markedness(c: Counts) -> Array:
 )
 def class_mcc(c: Counts) -> Array:
     """Correlation between belonging to the class and being predicted as it."""
-    # Four separate roots: the product of four margins of 1e77 exceeds the float64 range.
-    true = (c.tp / np.sqrt(c.support)) * (c.tn / np.sqrt(c.negatives))
-    false = (c.fp / np.sqrt(c.support)) * (c.fn / np.sqrt(c.negatives))
-    return (true - false) / (np.sqrt(c.predicted) * np.sqrt(c.predicted_negatives))
+    # Roots of two margins, in pairs that are equal squares for a perfect classifier and for one
+    # that is always wrong: the results are 1 and -1 to the last digit.
+    true = (c.tp / np.sqrt(c.support * c.predicted)) * (
+        c.tn / np.sqrt(c.negatives * c.predicted_negatives)
+    )
+    false = (c.fp / np.sqrt(c.predicted * c.negatives)) * (
+        c.fn / np.sqrt(c.support * c.predicted_negatives)
+    )
+    return true - false
 
 
 @per_class(

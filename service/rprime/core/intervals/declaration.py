@@ -1,7 +1,7 @@
 """The declaration of an interval method, and the inputs of its limits."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -11,7 +11,7 @@ from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.intervals.design_effect import DesignEffects
 from rprime.core.intervals.gradient import ClassGradient
-from rprime.core.intervals.proportions import clopper_pearson
+from rprime.core.intervals.proportions import clopper_pearson, confidence_of, wilson
 from rprime.core.intervals.scales import DeltaScales, ScaleDistance
 from rprime.core.values import Values
 
@@ -46,13 +46,18 @@ class IntervalInputs:
     effects: DesignEffects | None
     class_effects: Array | float
 
+    def at(self, quantile: float) -> "IntervalInputs":
+        """Return the same inputs for another quantile."""
+        found = np.array(wilson(self.successes, self.trials, quantile))
+        return replace(self, quantile=quantile, wilson=found)
+
     @cached_property
     def proportion_limits(self) -> Array:
         """Requested limits of the distinct proportions: Wilson or exact."""
         options = self.values.options
         if not options.exact:
             return self.wilson
-        return np.array(clopper_pearson(self.successes, self.trials, options.confidence))
+        return np.array(clopper_pearson(self.successes, self.trials, confidence_of(self.quantile)))
 
     @cached_property
     def rates(self) -> Array:

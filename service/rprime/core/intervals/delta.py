@@ -170,7 +170,7 @@ def overall_gradient(values: Values, gradient: ClassGradient | None = None) -> G
 
 def macro_weights(values: Values, places: Array) -> Array:
     """Compute each class's share in macro averages of per-class entries, shape (n, ..., k)."""
-    if values.class_reasons is None:
+    if values.complete:
         return np.full((len(places), *values.table.support.shape), 1 / values.table.k)
     defined = values.defined[places]
     return np.asarray(defined / np.add.reduce(defined, axis=-1)[..., None])
@@ -250,7 +250,7 @@ def _silent(values: Values, places: Array, row: Array) -> Array | None:
 def _moved_weights(values: Values, places: Array) -> Array:
     """Return an item's influence on weighted averages through the weight m_i of its class."""
     averaged = values.averaged[places]
-    if values.class_reasons is not None:
+    if not values.complete:
         averaged = np.where(values.defined[places], averaged, 0.0)
     moved = averaged - values.weighted[places][..., None]
     moved /= values.table.total[..., None]

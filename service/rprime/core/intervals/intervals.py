@@ -1,5 +1,6 @@
 """Confidence intervals of the indices of a stack of tables."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -57,6 +58,96 @@ class Intervals:
     overall_methods: tuple[str, ...]
 
 
+@dataclass(frozen=True, eq=False)
+class PreparedIntervals:
+    """The part of the intervals that does not depend on their quantile.
+
+    Parameters
+    ----------
+    values
+        Values of a stack of tables, with the options `exact` and `sampling`.
+    methods
+        The interval methods of their entries.
+    inputs
+        None if no table has intervals.
+    """
+
+    values: Values
+    methods: Methods
+    inputs: IntervalInputs | None
+
+    @classmethod
+    def of(cls, values: Values, items: Items | None = None) -> "PreparedIntervals":
+        """Prepare the intervals of values.
+
+        Parameters
+        ----------
+        values
+            Values of a stack of tables.
+        items
+            The items of a single table, if they are grouped.
+        """
+        options, table = values.options, values.table
+        methods = methods_of(values.selection, options.beta == 1, options.exact)
+        if table.weighted or table.fractional.all():
+            return cls(values, methods, None)
+        with np.errstate(all="ignore"):
+            return cls(values, methods, _inputs(values, methods, items))
+
+    def limits(self, quantile: float) -> tuple[Array, Array]:
+        """Compute the limits of all indices.
+
+        Parameters
+        ----------
+        quantile
+            Of the normal distribution, above 0; that of each limit's one-sided level.
+
+        Returns
+        -------
+        Shapes (2, computed, ..., k) and (2, overall, ...): NaN without an interval.
+        """
+        return self.class_limits(quantile), self.overall_limits(quantile)
+
+    def class_limits(self, quantile: float | Array) -> Array:
+        """Compute the limits of the per-class indices, shape (2, computed, ..., k).
+
+        Parameters
+        ----------
+        quantile
+            A number, or an array that broadcasts to (computed, ..., k).
+        """
+        return self._each(quantile, self.values.per_class, self._class_limits)
+
+    def overall_limits(self, quantile: float | Array) -> Array:
+        """Compute the limits of the overall indices, shape (2, overall, ...).
+
+        Parameters
+        ----------
+        quantile
+            A number, or an array that broadcasts to (overall, ...).
+        """
+        return self._each(quantile, self.values.overall, self._overall_limits)
+
+    def _each(
+        self, quantile: float | Array, values: Array, limits: Callable[[IntervalInputs], Array]
+    ) -> Array:
+        result = _blank(values)
+        if self.inputs is None:
+            return result
+        wanted = np.broadcast_to(quantile, values.shape)
+        with np.errstate(all="ignore"):
+            for z in np.unique(np.asarray(quantile)):
+                found = limits(self.inputs.at(float(z)))
+                result = np.where(wanted == z, found, result)
+        return result
+
+    def _class_limits(self, inputs: IntervalInputs) -> Array:
+        return _class_limits(inputs, self.methods)
+
+    def _overall_limits(self, inputs: IntervalInputs) -> Array:
+        return _overall_limits(inputs, self.methods, _class_limits(inputs, self.methods))
+
+
 def intervals(values: Values, items: Items | None = None) -> Intervals:
     """Compute the intervals that the indices declare.
 
@@ -67,16 +158,14 @@ def intervals(values: Values, items: Items | None = None) -> Intervals:
     items
         The items of a single table, if they are grouped.
     """
-    options, table = values.options, values.table
-    methods = methods_of(values.selection, options.beta == 1, options.exact)
+    prepared = PreparedIntervals.of(values, items)
+    methods, inputs = prepared.methods, prepared.inputs
+    per_class, overall = prepared.limits(quantile_of(values.options.confidence))
+    if inputs is None:
+        return _assembled(values, methods, per_class, overall)
     with np.errstate(all="ignore"):
-        if table.weighted or table.fractional.all():
-            return _assembled(values, methods, _blank(values.per_class), _blank(values.overall))
-        inputs = _inputs(values, methods, items)
-        per_class = _class_limits(inputs, methods)
-        overall = _overall_limits(inputs, methods, per_class)
         few = _few_items(inputs, methods, np.isfinite(per_class[0]), np.isfinite(overall[0]))
-        return _assembled(values, methods, per_class, overall, few)
+    return _assembled(values, methods, per_class, overall, few)
 
 
 def _assembled(

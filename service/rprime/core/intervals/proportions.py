@@ -24,6 +24,11 @@ def normal_quantile(confidence: ArrayLike) -> FloatArray:
     return _floats(-special.ndtri((1 - _floats(confidence)) / 2))
 
 
+def confidence_of(quantile: ArrayLike) -> FloatArray:
+    """Two-sided confidence level of a normal quantile, elementwise: P(-z < Z < z)."""
+    return _floats(1 - 2 * special.ndtr(-_floats(quantile)))
+
+
 def one_sided_quantile(alpha: ArrayLike) -> FloatArray:
     """Quantile z with P(Z > z) = alpha for a standard normal Z, elementwise.
 
