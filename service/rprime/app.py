@@ -38,7 +38,7 @@ from rprime.routes import store_lifespan as history
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.query_parameters import refuse_repeated
 from rprime.routes.services import Services
-from rprime.routes.store_lifespan import StoreHandle
+from rprime.routes.store_lifespan import StoreHandle, connection_options
 from rprime.routes.workers import worker_pool
 from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
@@ -153,7 +153,7 @@ def _services(settings: Settings) -> Services:
         drawing=figures.drawing_of(limits),
         keyring=Keyring(settings.keys_file) if settings.keys_file else None,
         sessions=Sessions(settings.session_secret.get_secret_value()),
-        store=StoreHandle(settings.store, statement_seconds=settings.store_seconds),
+        store=StoreHandle(settings.store, connection_options(settings)),
         batcher=RequestBatcher(),
     )
 

@@ -124,6 +124,20 @@ class Settings(BaseSettings):
         "sqlite:///rprime.db",
         description="Where evaluations are stored: a SQLAlchemy URL, or `none`.",
     )
+    store_connections: int = Field(
+        10,
+        ge=2,
+        description="Most connections of each process to PostgreSQL; further requests wait for "
+        "one.",
+    )
+    store_connect_seconds: PositiveFloat = Field(
+        5, description="How long a connection to PostgreSQL may take, for each of its addresses."
+    )
+    store_lock_seconds: PositiveFloat = Field(
+        5,
+        description="How long a request waits for a lock of another program or transaction, or "
+        "for a free connection; then it gets 503.",
+    )
     store_seconds: PositiveFloat = Field(
         10,
         description="How long PostgreSQL may take to answer a statement; then the request gets "

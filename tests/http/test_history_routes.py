@@ -5,16 +5,12 @@ import sqlite3
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from dataclasses import replace
 from pathlib import Path
 
 import httpx
 import pytest
 
-from rprime.app import create_app
 from rprime.auth import keys
-from rprime.routes.store_lifespan import StoreHandle
-from rprime.settings import Settings
 from tests.history_service import Json, ServeApp, keep, keeping, labels, matrix
 
 RULES = [{"index": "accuracy", "min_value": 0.5}]
@@ -530,10 +526,7 @@ def test_keys_of_idempotency_belong_to_keys_of_access(keyed: httpx.Client, tmp_p
 
 
 def test_a_locked_file_is_told(serve_app: ServeApp, tmp_path: Path) -> None:
-    app = create_app(Settings())
-    store = StoreHandle(f"sqlite:///{tmp_path}/rprime.db", lock_seconds=0.2)
-    app.state.services = replace(app.state.services, store=store)
-    with serve_app(app) as client:
+    with keeping(serve_app, tmp_path, store_lock_seconds=0.2) as client:
         path = keep(client, matrix())["links"]["self"]
         with closing(sqlite3.connect(tmp_path / "rprime.db", isolation_level=None)) as other:
             other.execute("BEGIN IMMEDIATE")

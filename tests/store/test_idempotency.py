@@ -95,16 +95,6 @@ def test_a_request_that_holds_its_key_can_store_under_it(store: Store) -> None:
         assert store.put(samples.evaluation(), idempotency=key()).result(5).created
 
 
-def test_on_postgresql_a_key_is_held_against_other_processes(postgresql_url: str) -> None:
-    one, two = open_store(postgresql_url), open_store(postgresql_url)
-    with one.running("ci", "key"), pytest.raises(KeyRunningError), two.running("ci", "key"):
-        pass
-    with two.running("ci", "key"):
-        pass
-    one.close()
-    two.close()
-
-
 def test_on_postgresql_two_services_make_one_row_of_one_key(postgresql_url: str) -> None:
     stores = [open_store(postgresql_url) for _ in range(4)]
     futures = [stores[i % 4].put(samples.evaluation(i), idempotency=key()) for i in range(64)]

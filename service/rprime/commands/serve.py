@@ -38,7 +38,7 @@ def serve(
     from rprime.server import logs
 
     logs.configure()
-    _refuse_unusable(settings.store, settings.store_seconds)
+    _refuse_unusable(settings)
     listener = _listen(settings)
     # uvicorn ends itself by the signal that it has handled: a service that was asked to stop
     # and did so has not failed.
@@ -94,18 +94,19 @@ def _refuse_damaged(keys_file: Path | None) -> None:
         _refuse(str(exc))
 
 
-def _refuse_unusable(url: str, statement_seconds: float) -> None:
+def _refuse_unusable(settings: "Settings") -> None:
     """Open the store once before anybody is told that the service listens."""
+    from rprime.routes.store_lifespan import connection_options
     from rprime.store import (
         StoreError,
         StoreUnavailableError,
         open_store,
     )
 
-    if url == "none":
+    if settings.store == "none":
         return
     try:
-        open_store(url, statement_seconds=statement_seconds).close()
+        open_store(settings.store, options=connection_options(settings)).close()
     except StoreUnavailableError:
         # It may come later: until then the service is not ready.
         pass

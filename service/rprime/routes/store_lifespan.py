@@ -14,9 +14,11 @@ from starlette.responses import Response
 from rprime.problems.handlers import request_id_of, respond
 from rprime.problems.problem import Problem, Violation
 from rprime.routes.group_commit import GroupCommit
+from rprime.settings import Settings
 from rprime.store import (
     AliasChangedError,
     AliasMissingError,
+    ConnectionOptions,
     EvaluationAliasedError,
     EvaluationMissingError,
     InvalidCursorError,
@@ -50,6 +52,16 @@ CHECK_SECONDS = 1.5
 log = structlog.get_logger(__name__)
 
 
+def connection_options(settings: Settings) -> ConnectionOptions:
+    """Return the connections and timeouts of the store that the settings name."""
+    return ConnectionOptions(
+        connections=settings.store_connections,
+        connect_seconds=settings.store_connect_seconds,
+        lock_seconds=settings.store_lock_seconds,
+        statement_seconds=settings.store_seconds,
+    )
+
+
 class StoreHandle:
     """The store of the service, if it has one.
 
@@ -57,18 +69,13 @@ class StoreHandle:
     ----------
     url
         The URL of the store, or "none".
-    lock_seconds
-        How long to wait for locks of other processes.
-    statement_seconds
-        How long PostgreSQL may take to answer a statement.
+    options
+        Its connections and timeouts.
     """
 
-    def __init__(
-        self, url: str, *, lock_seconds: float = 5.0, statement_seconds: float = 10.0
-    ) -> None:
+    def __init__(self, url: str, options: ConnectionOptions) -> None:
         self.url = url
-        self._lock_seconds = lock_seconds
-        self._statement_seconds = statement_seconds
+        self._options = options
         self.group_commit = GroupCommit()
         self._store: Store | None = None
         self._opening: asyncio.Task[None] | None = None
@@ -118,12 +125,7 @@ class StoreHandle:
             self._opening = asyncio.create_task(self._keep_opening())
 
     async def _open(self) -> None:
-        self._store = await run_in_threadpool(
-            open_store,
-            self.url,
-            lock_seconds=self._lock_seconds,
-            statement_seconds=self._statement_seconds,
-        )
+        self._store = await run_in_threadpool(open_store, self.url, options=self._options)
 
     async def _keep_opening(self) -> None:
         while self._store is None:
@@ -228,7 +230,7 @@ def _handler(
         problem, request_id = turn(exc), request_id_of(request)
         # The store itself has already logged that its file was moved.
         if isinstance(exc, StoreError) and not isinstance(exc, StoreMovedError):
-            log.warning("store_failed", detail=str(exc), request_id=request_id)
+            log.warning("store_failed", detail=str(exc), error=exc.code, request_id=request_id)
         return respond(problem, request_id)
 
     return handle

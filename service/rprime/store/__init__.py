@@ -2,8 +2,9 @@
 
 from rprime.store.aliases import Alias, AliasChangedError, AliasMissingError, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
-from rprime.store.database import KeyRunningError
+from rprime.store.database import ConnectionOptions, KeyRunningError
 from rprime.store.errors import (
+    StoreAccessError,
     StoreClosedError,
     StoreConflictError,
     StoreDamagedError,
@@ -59,6 +60,7 @@ __all__ = [
     "AliasPut",
     "Baseline",
     "BaselineQuery",
+    "ConnectionOptions",
     "EvaluationAliasedError",
     "EvaluationExistsError",
     "EvaluationMissingError",
@@ -86,6 +88,7 @@ __all__ = [
     "Retention",
     "Stack",
     "Store",
+    "StoreAccessError",
     "StoreClosedError",
     "StoreConflictError",
     "StoreDamagedError",

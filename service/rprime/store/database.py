@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
 from typing import Any, ClassVar, TypeVar
@@ -26,6 +27,28 @@ Row = Mapping[Any, Any]
 
 class KeyRunningError(Exception):
     """A request with this idempotency key is still running."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConnectionOptions:
+    """How many connections a process may have to its database, and how long it waits for what.
+
+    Parameters
+    ----------
+    connections
+        Most connections to PostgreSQL, at least 2.
+    connect_seconds
+        How long to connect to PostgreSQL, for each address of the server.
+    lock_seconds
+        How long to wait for a lock of another program or transaction, or for a free connection.
+    statement_seconds
+        How long PostgreSQL may take to answer a statement.
+    """
+
+    connections: int = 10
+    connect_seconds: float = 5.0
+    lock_seconds: float = 5.0
+    statement_seconds: float = 10.0
 
 
 class Database(ABC):
@@ -94,7 +117,9 @@ class Database(ABC):
         """Block storing of evaluations until this transaction ends."""
 
     def running(self, key: bytes) -> AbstractContextManager[None]:
-        """Hold an idempotency key while its request is answered.
+        """Hold an idempotency key against other requests of this process.
+
+        Another process may answer the same key meanwhile: only the first commit stores its answer.
 
         Raises
         ------

@@ -8,6 +8,7 @@ import psycopg
 from psycopg.abc import RV, PQGen
 
 from rprime.store.circuit_breaker import CircuitBreaker
+from rprime.store.errors import refusal_state
 
 _INTERVAL_SECONDS = 0.1
 _ROLLBACK_SECONDS = 2.0
@@ -53,9 +54,10 @@ class DeadlineConnection(psycopg.Connection[Any]):
         except psycopg.errors.ConnectionTimeout as exc:
             breaker.trip()
             raise AnswerTimeoutError from exc
-        except psycopg.OperationalError:
+        except psycopg.OperationalError as exc:
             # Refused at once, so another attempt costs no time.
             breaker.reset()
+            exc.sqlstate = exc.sqlstate or refusal_state(str(exc))
             raise
         connection.breaker, connection.seconds = breaker, seconds
         return connection

@@ -1,5 +1,6 @@
 """Errors of a store as a whole, translated from the errors of both databases."""
 
+import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,9 +16,20 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from rprime.store.records import InvalidRecordError
 
+TOO_MANY_CONNECTIONS = "53300"
+"""The SQLSTATE of a server that allows no further connection."""
+
 
 class StoreError(Exception):
-    """The store failed; the message says how to fix it."""
+    """The store failed; the message says how to fix it.
+
+    Attributes
+    ----------
+    code
+        SQLSTATE, or the name of SQLite for the error; None if the database named none.
+    """
+
+    code: str | None = None
 
 
 class StoreUrlError(StoreError):
@@ -26,6 +38,10 @@ class StoreUrlError(StoreError):
 
 class StoreMissingError(StoreError):
     """The folder, the driver or the server is missing."""
+
+
+class StoreAccessError(StoreError):
+    """The server refuses the role, its password or the database."""
 
 
 class StoreForeignError(StoreError):
@@ -124,13 +140,23 @@ def store_error_of(cause: BaseException | None, *, failed: bool = False) -> Stor
     """
     if isinstance(cause, sqlite3.Error):
         return _of_sqlite(getattr(cause, "sqlite_errorcode", 0))
+    known = _of_postgresql(cause, failed=failed)
+    if known is not None:
+        known.code = getattr(cause, "sqlstate", None)
+    return known
+
+
+def _of_postgresql(cause: BaseException | None, *, failed: bool) -> StoreError | None:
     state = getattr(cause, "sqlstate", None)
     for states, failure in _OF_POSTGRESQL:
         if state is not None and state.startswith(states):
             return failure()
     if isinstance(cause, TimeoutError):
         return StoreTimeoutError("The database does not answer.")
-    return _unreachable() if failed else None
+    refusal = refusal_of(cause)
+    if state is not None and state.startswith(_ACCESS):
+        return StoreAccessError(f"{refusal} (SQLSTATE {state}) Correct RPRIME_STORE.")
+    return StoreUnavailableError(refusal or "The database cannot be reached.") if failed else None
 
 
 def _full() -> StoreError:
@@ -139,6 +165,35 @@ def _full() -> StoreError:
 
 def _unreachable() -> StoreError:
     return StoreUnavailableError("The database cannot be reached.")
+
+
+_ACCESS = ("28", "3D000", "42501")
+_REFUSALS = (
+    (r"password authentication failed|no password supplied", "28P01"),
+    (r'role ".*" (does not exist|is not permitted)|no pg_hba\.conf entry', "28000"),
+    (r'database ".*" does not exist', "3D000"),
+    (r"permission denied for database", "42501"),
+    (r"too many (clients|connections)|connection slots are reserved", TOO_MANY_CONNECTIONS),
+    (r"the database system is (starting|shutting|in recovery)", "57P03"),
+)
+
+
+def refusal_of(cause: BaseException | None) -> str:
+    """Return why no connection was made, with the address of the server; "" if there was one.
+
+    libpq names the host, the role and the database, and never the password.
+    """
+    text = " ".join(str(cause).split())
+    return text if text.startswith(("connection failed:", "connection is bad:")) else ""
+
+
+def refusal_state(text: str) -> str | None:
+    """Return the SQLSTATE of a refused connection, which libpq does not report, by its message.
+
+    A server with messages in another language than English gets None: then the message says it
+    all the same.
+    """
+    return next((state for pattern, state in _REFUSALS if re.search(pattern, text)), None)
 
 
 _OF_POSTGRESQL: tuple[tuple[tuple[str, ...], Callable[[], StoreError]], ...] = (

@@ -1,9 +1,11 @@
 """The store on PostgreSQL: many processes, coordinated by advisory locks."""
 
 import hashlib
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from math import ceil
 from pathlib import Path
 
 from sqlalchemy import (
@@ -20,23 +22,26 @@ from sqlalchemy import (
 )
 from sqlalchemy import text as sql
 from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy.exc import OperationalError
 
 from rprime.store.circuit_breaker import CircuitBreaker
-from rprime.store.database import Database, Insert, KeyRunningError
-from rprime.store.errors import StoreError, StoreMissingError, StoreOutdatedError, translated
+from rprime.store.database import ConnectionOptions, Database, Insert
+from rprime.store.errors import (
+    TOO_MANY_CONNECTIONS,
+    StoreError,
+    StoreMissingError,
+    StoreOutdatedError,
+    translated,
+)
 from rprime.store.schema_version import SCHEMA_VERSION, upgrade, version_of
 
 OLDEST_SERVER = (15,)
-_CONNECTIONS = 8
-_MORE_CONNECTIONS = 24
-_CONNECT_SECONDS = 5
-"""Seconds to connect, for each address of the server."""
 _NETWORK_SECONDS = 2
 """Seconds to wait for an answer beyond the statement timeout of the server."""
-_UPGRADE_SECONDS = 3600
+_UPGRADE = ConnectionOptions(lock_seconds=3600, statement_seconds=3600)
+_PAUSE_SECONDS = 0.1
 _UPGRADING = b"rprime upgrade"
 _LOCK = sql("SELECT pg_advisory_xact_lock(:number)")
-_TRY_LOCK = sql("SELECT pg_try_advisory_xact_lock(:number)")
 _LOCK_ALL = sql("SELECT pg_advisory_xact_lock(number) FROM unnest(:numbers) AS number").bindparams(
     bindparam("numbers", type_=ARRAY(BigInteger))
 )
@@ -49,20 +54,18 @@ class PostgresqlDatabase(Database):
     ----------
     engine
         Connections for reading and writing.
-    holders
-        Connections of the transactions that hold a running key; separate, so that requests with a
-        connection never wait for those without one.
     breaker
-        Shared by both.
+        Refuses calls while the server is silent.
+    lock_seconds
+        How long to wait for a free connection.
     """
 
     can_lose_connection = True
 
-    def __init__(self, engine: Engine, holders: Engine, breaker: CircuitBreaker) -> None:
+    def __init__(self, engine: Engine, breaker: CircuitBreaker, lock_seconds: float) -> None:
         super().__init__(engine)
-        self._engine = engine
-        self._holders = holders
         self._breaker = breaker
+        self._lock_seconds = lock_seconds
 
     @staticmethod
     def insert(table: Table) -> Insert:
@@ -77,8 +80,7 @@ class PostgresqlDatabase(Database):
     @contextmanager
     def writing(self) -> Iterator[Connection]:
         """Yield a connection in a transaction."""
-        self._breaker.check()
-        with translated(), self._engine.begin() as connection:
+        with translated(), self._reading() as connection, connection.begin():
             yield connection
 
     def serialise(self, connection: Connection, names: Iterable[bytes]) -> None:
@@ -91,18 +93,18 @@ class PostgresqlDatabase(Database):
         """Wait for running inserts of evaluations and block the next ones."""
         connection.execute(sql("LOCK TABLE shared, aliases IN SHARE ROW EXCLUSIVE MODE"))
 
-    @contextmanager
-    def running(self, key: bytes) -> Iterator[None]:
-        """Hold a key against every process; a process that dies releases it."""
-        self._breaker.check()
-        with super().running(key), translated(), self._holders.connect() as connection:
-            if not connection.scalar(_TRY_LOCK, {"number": _number(b"running", key)}):
-                raise KeyRunningError
-            yield
-
     def _reading(self) -> Connection:
-        self._breaker.check()
-        return super()._reading()
+        """Connect; if the server allows no further connection, wait for one that is returned."""
+        end = time.monotonic() + self._lock_seconds
+        while True:
+            self._breaker.check()
+            try:
+                return super()._reading()
+            except OperationalError as exc:
+                state = getattr(exc.orig, "sqlstate", None)
+                if state != TOO_MANY_CONNECTIONS or time.monotonic() > end:
+                    raise
+            time.sleep(_PAUSE_SECONDS)
 
     def backup(self, path: Path) -> None:  # noqa: ARG002 - the interface of SQLite
         """Refuse: the tools of the server make backups."""
@@ -110,13 +112,10 @@ class PostgresqlDatabase(Database):
 
     def close(self) -> None:
         """Close every connection."""
-        self._engine.dispose()
-        self._holders.dispose()
+        self.readers.dispose()
 
 
-def open_postgresql(
-    url: URL, *, read_only: bool, lock_seconds: float, statement_seconds: float
-) -> PostgresqlDatabase:
+def open_postgresql(url: URL, *, read_only: bool, options: ConnectionOptions) -> PostgresqlDatabase:
     """Connect to a database and migrate its tables.
 
     Parameters
@@ -125,17 +124,12 @@ def open_postgresql(
         The URL of an existing database.
     read_only
         Nothing is migrated.
-    lock_seconds
-        How long to wait for a lock of another transaction.
-    statement_seconds
-        How long a statement may take.
+    options
+        Its connections and timeouts.
     """
     driven = url.set(drivername="postgresql+psycopg")
-    breaker = CircuitBreaker(_CONNECT_SECONDS + statement_seconds + _NETWORK_SECONDS)
-    engine, holders = (
-        _engine(driven, breaker, lock_seconds=lock_seconds, statement_seconds=statement_seconds)
-        for _ in range(2)
-    )
+    breaker = CircuitBreaker(options.connect_seconds + options.statement_seconds + _NETWORK_SECONDS)
+    engine = _engine(driven, breaker, options)
     try:
         with translated():
             if not _is_current(engine, read_only=read_only):
@@ -143,19 +137,17 @@ def open_postgresql(
     except BaseException:
         engine.dispose()
         raise
-    return PostgresqlDatabase(engine, holders, breaker)
+    return PostgresqlDatabase(engine, breaker, options.lock_seconds)
 
 
-def _engine(
-    url: URL, breaker: CircuitBreaker, *, lock_seconds: float, statement_seconds: float
-) -> Engine:
+def _engine(url: URL, breaker: CircuitBreaker, options: ConnectionOptions) -> Engine:
     try:
         engine = create_engine(
             url,
-            pool_size=_CONNECTIONS,
-            max_overflow=_MORE_CONNECTIONS,
-            pool_timeout=lock_seconds,
-            connect_args=_parameters(lock_seconds, statement_seconds),
+            pool_size=options.connections,
+            max_overflow=0,
+            pool_timeout=options.lock_seconds,
+            connect_args=_parameters(options),
         )
     except ModuleNotFoundError as exc:
         raise StoreMissingError(
@@ -165,24 +157,24 @@ def _engine(
         DeadlineConnection,
     )
 
-    connect = partial(
-        DeadlineConnection.bounded, breaker=breaker, seconds=statement_seconds + _NETWORK_SECONDS
-    )
+    seconds = options.statement_seconds + _NETWORK_SECONDS
+    connect = partial(DeadlineConnection.bounded, breaker=breaker, seconds=seconds)
     event.listen(engine, "do_connect", lambda _, __, ___, given: connect(given))
     return engine
 
 
-def _parameters(lock_seconds: float, statement_seconds: float) -> dict[str, str | int]:
+def _parameters(options: ConnectionOptions) -> dict[str, str | int]:
     """Return the timeouts of the server and of the kernel as parameters of libpq."""
-    statement = int(statement_seconds * 1000)
+    statement = int(options.statement_seconds * 1000)
     return {
         "application_name": "rprime",
-        "connect_timeout": _CONNECT_SECONDS,
+        # libpq has whole seconds, and at least two.
+        "connect_timeout": max(2, ceil(options.connect_seconds)),
         "tcp_user_timeout": statement,
         "keepalives_idle": 30,
         "keepalives_interval": 10,
         "keepalives_count": 3,
-        "options": f"-c lock_timeout={max(1, int(lock_seconds * 1000))} "
+        "options": f"-c lock_timeout={max(1, int(options.lock_seconds * 1000))} "
         f"-c statement_timeout={statement}",
     }
 
@@ -200,12 +192,7 @@ def _is_current(engine: Engine, *, read_only: bool) -> bool:
 
 def _upgrade(url: URL) -> None:
     """Migrate the tables, without the statement timeout of requests."""
-    engine = _engine(
-        url,
-        CircuitBreaker(_UPGRADE_SECONDS),
-        lock_seconds=_UPGRADE_SECONDS,
-        statement_seconds=_UPGRADE_SECONDS,
-    )
+    engine = _engine(url, CircuitBreaker(_UPGRADE.statement_seconds), _UPGRADE)
     try:
         with engine.begin() as connection:
             # If several processes start at once, one migrates and the others wait.

@@ -16,7 +16,7 @@ from rprime.store import insertion as submission
 from rprime.store.aliases import Alias, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
 from rprime.store.compression import digest_bytes
-from rprime.store.database import Database
+from rprime.store.database import ConnectionOptions, Database
 from rprime.store.errors import StoreError, StoreUrlError
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay, Stored
 from rprime.store.packed_items import KeptItems
@@ -41,6 +41,7 @@ from rprime.store.writer import Writer
 T = TypeVar("T")
 
 LARGEST_PAGE_VALUES = 200
+DEFAULTS = ConnectionOptions()
 _SWEEP_MILLISECONDS = 10 * 60 * 1000
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
@@ -54,8 +55,7 @@ def open_store(
     url: str,
     *,
     read_only: bool = False,
-    lock_seconds: float = 5.0,
-    statement_seconds: float = 10.0,
+    options: ConnectionOptions = DEFAULTS,
     clock: Callable[[], int] = milliseconds,
 ) -> "Store":
     """Open a store; create or migrate its tables.
@@ -66,10 +66,8 @@ def open_store(
         `sqlite:///rprime.db`, `sqlite:////var/lib/rprime.db`, `postgresql+psycopg://...`.
     read_only
         Open a SQLite file beside the serving process, for an export or a backup.
-    lock_seconds
-        How long to wait for locks of other processes.
-    statement_seconds
-        How long PostgreSQL may take to answer a statement.
+    options
+        Connections and timeouts.
     clock
         The time in milliseconds, for the expiry of idempotency keys.
 
@@ -81,14 +79,9 @@ def open_store(
     parsed = _parse(url)
     database: Database
     if parsed.get_backend_name() == "sqlite":
-        database = open_sqlite(parsed, read_only=read_only, lock_seconds=lock_seconds)
+        database = open_sqlite(parsed, read_only=read_only, lock_seconds=options.lock_seconds)
     else:
-        database = open_postgresql(
-            parsed,
-            read_only=read_only,
-            lock_seconds=lock_seconds,
-            statement_seconds=statement_seconds,
-        )
+        database = open_postgresql(parsed, read_only=read_only, options=options)
     return Store(database, None if read_only else Writer(database, clock), clock)
 
 
@@ -170,11 +163,13 @@ class Store:
         """Hold an idempotency key while its request is answered.
 
         Look for a `replay` while holding the key; before, the first request could end in between.
+        Other processes are not held up: of two with one key the first to commit stores its answer,
+        and the other returns that.
 
         Raises
         ------
         KeyRunningError
-            If another request holds it, in this process or another one.
+            If another request of this process holds it.
         """
         return self.database.running(submission.replay_key(owner, key))
 
