@@ -11,6 +11,16 @@ from rprime.core.table import ConfusionTable
 from rprime.core.warnings import CHECKS, MOST_OF_ONE_CODE, Warning  # noqa: A004 (its name)
 from tests.core.index_values import dense
 
+OF_OMISSIONS = {"omission_inflates_r_prime", "low_coverage"}
+KEYS_OF_REPORTS = (
+    ("r_prime",),
+    ("accuracy",),
+    ("f1_of_macro_averages",),
+    ("phi",),
+    ("class_mcc",),
+    ("weighted_f1", "mcc"),
+    ("recall", "kappa"),
+)
 QUIET = np.array([[90, 6, 4], [8, 85, 7], [5, 10, 85]])
 
 
@@ -28,7 +38,7 @@ def test_a_good_balanced_table_gives_no_warning() -> None:
     assert warnings_of(QUIET) == []
 
 
-TRIGGERS = {
+TRIGGERS: dict[str, Any] = {
     "class_absent": [[50, 5, 0], [5, 60, 2], [0, 0, 0]],
     "class_never_predicted": [[50, 5, 0], [5, 60, 0], [20, 20, 0]],
     "single_true_class": [[50, 5], [0, 0]],
@@ -43,6 +53,7 @@ TRIGGERS = {
     "two_macro_f1": [[95, 5], [60, 40]],
     "association_ignores_labels": [[5, 95], [95, 5]],
     "non_integer_counts": [[90.5, 6], [8, 85]],
+    "normalized_counts": [[0.9, 0.1], [0.2, 0.8]],
     "low_interval_reliability": [[90, 3], [2, 5]],
 }
 
@@ -53,12 +64,85 @@ def test_a_table_that_misleads_is_warned_about(code: str) -> None:
 
 
 def test_omissions_that_inflate_r_prime_are_warned_about() -> None:
-    assert "omission_inflates_r_prime" in codes(QUIET, [4, 0, 0])
-    assert "omission_inflates_r_prime" not in codes(QUIET, [3, 0, 0])
+    assert codes(QUIET, [4, 0, 0]) >= OF_OMISSIONS
+    assert not OF_OMISSIONS & codes(QUIET, [3, 0, 0])
+
+
+def test_kappa_beside_a_lower_accuracy_is_warned_about() -> None:
+    found = warnings_of([[50, 0], [0, 50]], [10, 10])
+    pointers = {w.code: w.pointer for w in found}
+    assert pointers["low_coverage"] == "/overall/kappa"
+
+
+def test_the_bias_of_kappa_is_that_of_the_classified_items() -> None:
+    # The classified items are unbiased, whatever is left unclassified.
+    assert "kappa_marginal_bias" not in codes([[45, 5], [5, 45]], [60, 60])
+    assert "kappa_marginal_bias" in codes([[60, 40], [5, 95]], [400, 400])
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[0.95, 0.05], [0.1, 0.9]],
+        [[95.1, 4.9], [9.8, 90.2]],
+        [[33.33, 33.33, 33.33], [0, 99.5, 0.5], [0, 0, 0]],
+        [[0.45, 0.05], [0.1, 0.4]],
+        [[45.5, 4.5], [10.25, 39.75]],
+        [[0.9, 0.25], [0.1, 0.75]],
+    ],
+)
+def test_shares_and_percentages_are_warned_about(counts: Any) -> None:
+    assert "normalized_counts" in codes(counts)
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        [[95, 5], [10, 90]],
+        [[1, 0], [0, 1]],
+        [[45, 5], [5, 45]],
+        [[95.5, 4.5], [10, 80]],
+        [[7.5, 2], [1.25, 9]],
+        [[0, 0], [0, 0]],
+    ],
+)
+def test_tables_of_items_are_not_taken_for_shares(counts: Any) -> None:
+    assert "normalized_counts" not in codes(counts)
+
+
+def test_sums_of_weights_are_not_taken_for_shares() -> None:
+    table = ConfusionTable.dense(np.array([[0.5, 0.5], [0.25, 0.75]]), weighted=True)
+    found = evaluate(table, ("a", "b"), Options()).warnings
+    assert "normalized_counts" not in {w.code for w in found}
 
 
 def test_every_warning_has_a_table_that_shows_it() -> None:
-    assert {check.code for check in CHECKS} == {*TRIGGERS, "omission_inflates_r_prime"}
+    assert {check.code for check in CHECKS} == {*TRIGGERS, *OF_OMISSIONS}
+
+
+@pytest.mark.parametrize("code", TRIGGERS)
+@pytest.mark.parametrize("keys", KEYS_OF_REPORTS, ids=lambda keys: keys[0])
+def test_no_warning_is_about_what_is_not_reported(code: str, keys: tuple[str, ...]) -> None:
+    counts = np.array(TRIGGERS[code])
+    table = dense(counts, [9] * len(counts))
+    labels = tuple(map(str, range(table.k)))
+    evaluation = evaluate(table, labels, Options(indices=keys))
+    overall = {entry.key for entry in evaluation.overall_indices}
+    per_class = {entry.key for entry in evaluation.per_class_indices}
+    for warning in evaluation.warnings:
+        match warning.pointer.split("/")[1:]:
+            case ["overall", key]:
+                assert key in overall
+            case ["per_class", _, key]:
+                assert key in per_class
+            case place:
+                assert place[0] in {"counts", "per_class"}
+
+
+def test_a_report_of_r_prime_alone_has_no_warning_about_kappa() -> None:
+    table = dense(TRIGGERS["kappa_paradox"], [9, 9])
+    found = evaluate(table, ("a", "b"), Options(indices=("r_prime",))).warnings
+    assert not {w.code for w in found} & {"kappa_paradox", "kappa_marginal_bias", "low_coverage"}
 
 
 @pytest.mark.parametrize(
@@ -78,7 +162,7 @@ def test_a_warning_points_at_what_it_is_about() -> None:
     table = dense(TRIGGERS["class_never_predicted"])
     evaluation = evaluate(table, ("a/b", "c~d", "e/~"), Options())
     never = next(w for w in evaluation.warnings if w.code == "class_never_predicted")
-    assert never.pointer == "/per_class/e~1~0/r_prime"
+    assert never.pointer == "/per_class/e~1~0"
     assert "e/~" in never.detail
 
 

@@ -2,18 +2,34 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.catalog import INDICES, OVERALL_INDICES
 from rprime.core.index import IndexScope
 from rprime.core.intervals.intervals import Intervals
+from rprime.core.selection import Selection
 from rprime.core.values import Values
 
 MOST_OF_ONE_CODE = 100
 """Most classes that a report names for one warning; the rest are only counted."""
+
+ASSOCIATION = tuple(entry.key for entry in OVERALL_INDICES.values() if entry.association)
+CLASSIFIED = tuple(
+    dict.fromkeys(["kappa", "mcc", *(e.key for e in INDICES if e.universe == "classified")])
+)
+"""Keys of the indices that are computed on the classified items alone."""
+PROBABILITIES = (
+    "log_loss",
+    "brier_score",
+    "conditional_log_likelihood",
+    "expected_calibration_error",
+)
+LOGARITHMS = ("log_loss", "conditional_log_likelihood")
+WEIGHTED = tuple(key for key in OVERALL_INDICES if key.startswith("weighted_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,14 @@ class WarningInputs:
         return self.values.table.total
 
     @cached_property
+    def omits(self) -> Array:
+        """Whether more than 1 % of the items are unclassified, shape (...)."""
+        omitted = self.values.table.unclassified
+        if omitted is None:
+            return np.zeros(self.total.shape, dtype=bool)
+        return np.asarray(np.add.reduce(omitted, axis=-1) > 0.01 * self.total)
+
+    @cached_property
     def largest(self) -> Array:
         """Largest m_i."""
         return np.maximum.reduce(self.support, axis=-1)
@@ -81,7 +105,21 @@ class WarningInputs:
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """The declaration of a warning."""
+    """The declaration of a warning.
+
+    Parameters
+    ----------
+    code, text, source
+        As in `Warning`.
+    scope
+        Whether it is about the table or about one of its classes.
+    holds
+        The condition, shape (...) or (..., k).
+    at
+        The place in the report; default: the first index of `about`, else the class.
+    about
+        Keys of the indices that it explains. A report without any of them has no such warning.
+    """
 
     code: str
     scope: IndexScope
@@ -89,6 +127,19 @@ class Check:
     text: str
     source: str
     at: str
+    about: tuple[str, ...]
+
+    def place(self, selection: Selection) -> str | None:
+        """Return the place in a report on a selection; None if it has no such warning."""
+        overall = selection.overall_place
+        of_classes = {entry.key for entry in selection.per_class}
+        reported = of_classes if self.scope == "class" else of_classes.union(overall)
+        found = next((key for key in self.about if key in reported), None)
+        if self.at or not self.about:
+            return self.at if found or not self.about else None
+        if self.scope == "class" or found is None:
+            return found and f"/{found}"
+        return f"/overall/{found}" if found in overall else "/per_class"
 
 
 CHECKS: list[Check] = []
@@ -97,13 +148,18 @@ SCORE_CHECKS: list[Check] = []
 
 
 def check(
-    scope: IndexScope, source: str, at: str = "", *, among: list[Check] = CHECKS
+    scope: IndexScope,
+    source: str,
+    *,
+    at: str = "",
+    about: tuple[str, ...] = (),
+    among: list[Check] = CHECKS,
 ) -> Callable[[Callable[[WarningInputs], Any]], Check]:
     """Declare a warning; the function is its condition, its docstring is the text."""
 
     def declare(holds: Callable[[WarningInputs], Any]) -> Check:
         text = " ".join((holds.__doc__ or "").split())
-        entry = Check(holds.__name__, scope, holds, text, source, at)
+        entry = Check(holds.__name__, scope, holds, text, source, at, about)
         among.append(entry)
         return entry
 
@@ -116,7 +172,7 @@ def class_absent(f: WarningInputs) -> Array:
     return f.support == 0
 
 
-@check("class", "docs/indices.md#fact-3", at="/r_prime")
+@check("class", "docs/indices.md#fact-3")
 def class_never_predicted(f: WarningInputs) -> Array:
     """Class {label} is never predicted: its precision is undefined, and its R' equals the
     prevalence, which says nothing about quality.
@@ -132,7 +188,7 @@ def single_true_class(f: WarningInputs) -> Array:
     return (f.support > 0).sum(-1) == 1
 
 
-@check("class", "docs/indices.md#fact-3", at="/r_prime")
+@check("class", "docs/indices.md#fact-3", about=("r_prime",))
 def r_prime_at_chance(f: WarningInputs) -> Array:
     """Class {label}: the interval of its informedness contains 0, so its R' is not clearly
     different from that of predictions that ignore the item.
@@ -144,7 +200,7 @@ def r_prime_at_chance(f: WarningInputs) -> Array:
     return (low <= 0) & (high >= 0)
 
 
-@check("class", "docs/indices.md#fact-3", at="/r_prime")
+@check("class", "docs/indices.md#fact-3", about=("r_prime",))
 def r_prime_flooded(f: WarningInputs) -> Array:
     """Class {label} is predicted at least twice as often as it occurs and most of these
     predictions are wrong, yet its R' is high: look at its precision.
@@ -155,7 +211,7 @@ def r_prime_flooded(f: WarningInputs) -> Array:
     return often & (f.per_class("precision") < 0.5) & (f.per_class("r_prime") >= 0.8)
 
 
-@check("overall", "docs/indices.md#fact-3", at="/per_class")
+@check("overall", "docs/indices.md#fact-3", at="/per_class", about=("r_prime",))
 def r_prime_incomparable(f: WarningInputs) -> Array:
     """The most frequent class has more than ten times the items of the rarest one, so R' of
     different classes cannot be compared; informedness can.
@@ -163,15 +219,20 @@ def r_prime_incomparable(f: WarningInputs) -> Array:
     return f.largest > 10 * f.smallest
 
 
-@check("overall", "docs/indices.md#fact-2", at="/overall/r_prime")
+@check("overall", "docs/indices.md#fact-2", about=("r_prime",))
 def omission_inflates_r_prime(f: WarningInputs) -> Array:
     """More than 1 % of the items are unclassified; they count as not wrong in R', so read it
     together with coverage.
     """
-    omitted = f.values.table.unclassified
-    if omitted is None:
-        return np.zeros(f.total.shape, dtype=bool)
-    return np.add.reduce(omitted, axis=-1) > 0.01 * f.total
+    return f.omits
+
+
+@check("overall", "docs/indices.md#universes", about=CLASSIFIED)
+def low_coverage(f: WarningInputs) -> Array:
+    """More than 1 % of the items are unclassified. Kappa, MCC and the other indices of classified
+    items leave them out, so read these together with coverage.
+    """
+    return f.omits
 
 
 @check("class", "Brown, Cai, DasGupta 2001")
@@ -180,16 +241,16 @@ def few_items(f: WarningInputs) -> Array:
     return f.support < 30
 
 
-@check("overall", "He, Garcia 2009", at="/overall/accuracy")
+@check("overall", "He, Garcia 2009", about=("accuracy", "r_prime", *WEIGHTED))
 def imbalance(f: WarningInputs) -> Array:
-    """The class sizes are very unequal: accuracy and weighted averages mostly describe the
+    """The class sizes are very unequal: accuracy, R' and weighted averages mostly describe the
     frequent classes.
     """
     unequal = (f.largest >= 0.8 * f.total) | (f.largest > 20 * f.smallest)
     return np.asarray((f.total > 0) & unequal)
 
 
-@check("overall", "Kuhn 2008", at="/overall/accuracy")
+@check("overall", "Kuhn 2008", about=("accuracy", "no_information_rate"))
 def accuracy_not_above_no_information_rate(f: WarningInputs) -> Array:
     """Accuracy is not significantly above that of always predicting the most frequent class
     (exact one-sided p-value above 0.05).
@@ -197,7 +258,7 @@ def accuracy_not_above_no_information_rate(f: WarningInputs) -> Array:
     return f.values.p_values["no_information_rate"] > 0.05
 
 
-@check("overall", "Feinstein, Cicchetti 1990", at="/overall/kappa")
+@check("overall", "Feinstein, Cicchetti 1990", about=("kappa",))
 def kappa_paradox(f: WarningInputs) -> Array:
     """Accuracy is high and kappa low because chance agreement is large: the prevalence makes
     kappa look worse than the classifier.
@@ -206,16 +267,17 @@ def kappa_paradox(f: WarningInputs) -> Array:
     return (accuracy >= 0.8) & (kappa < 0.6) & (f.values.moments.chance > 0.6)
 
 
-@check("overall", "Byrt, Bishop, Carlin 1993", at="/overall/kappa")
+@check("overall", "Byrt, Bishop, Carlin 1993", about=("kappa",))
 def kappa_marginal_bias(f: WarningInputs) -> Array:
     """The proportions of the predicted classes differ from those of the true ones (by more
-    than a tenth of the items), which raises kappa at equal accuracy.
+    than a tenth of the classified items), which raises kappa at equal accuracy.
     """
-    bias = np.add.reduce(np.abs(f.predicted - f.support), axis=-1)
-    return bias > 0.1 * 2 * f.total
+    table = f.values.table.classified
+    bias = np.add.reduce(np.abs(table.predicted - table.support), axis=-1)
+    return bias > 0.1 * 2 * table.total
 
 
-@check("overall", "Opitz, Burst 2019", at="/overall/macro_f1")
+@check("overall", "Opitz, Burst 2019", about=("macro_f1", "f1_of_macro_averages"))
 def two_macro_f1(f: WarningInputs) -> Array:
     """The mean of the classes' F1 and the F1 of macro precision and macro recall differ by more
     than 0.02; both are called macro F1 in the literature.
@@ -223,10 +285,10 @@ def two_macro_f1(f: WarningInputs) -> Array:
     return np.abs(f.overall("macro_f1") - f.overall("f1_of_macro_averages")) > 0.02
 
 
-@check("overall", "Goodman, Kruskal 1954", at="/overall/cramers_v")
+@check("overall", "Goodman, Kruskal 1954", about=("cramers_v", *ASSOCIATION))
 def association_ignores_labels(f: WarningInputs) -> Array:
-    """Association is much stronger than agreement: predictions depend on the truth, but the
-    class names do not match.
+    """Association is much stronger than agreement: predictions depend on the truth, but many
+    items get another class's name, as when classes are swapped or merged.
     """
     return f.overall("cramers_v") - np.maximum(f.overall("kappa"), 0) > 0.3
 
@@ -235,6 +297,18 @@ def association_ignores_labels(f: WarningInputs) -> Array:
 def non_integer_counts(f: WarningInputs) -> Array:
     """Counts are not whole numbers, so there are no intervals."""
     return f.values.table.fractional
+
+
+@check("overall", "docs/indices.md#notation", at="/counts")
+def normalized_counts(f: WarningInputs) -> Array:
+    """Counts are fractions, and the rows, the columns or all of them sum to 1 or to 100: they seem
+    to be shares or percentages, which do not tell how many items there are. Send the counts.
+    """
+    table = f.values.table
+    if table.weighted or not table.fractional.any():
+        return np.zeros(f.total.shape, dtype=bool)
+    sums = (f.support, f.predicted, f.total[..., None])
+    return table.fractional & np.logical_or.reduce([_is_share(part) for part in sums])
 
 
 @check("class", "Newcombe 1998")
@@ -246,7 +320,7 @@ def low_interval_reliability(f: WarningInputs) -> Array:
     return np.asarray(f.intervals.per_class_low_reliability[:reported].any(0))
 
 
-@check("overall", "docs/indices.md#indices-from-scores", at="/overall/log_loss", among=SCORE_CHECKS)
+@check("overall", "docs/indices.md#indices-from-scores", about=PROBABILITIES, among=SCORE_CHECKS)
 def not_probabilities(f: WarningInputs) -> Array:
     """The scores are not probabilities (non-negative rows that sum to 1 within 1e-6), so log loss,
     Brier score and calibration are left out. Ranking measures such as AUC exist.
@@ -254,7 +328,7 @@ def not_probabilities(f: WarningInputs) -> Array:
     return np.asarray(f.values.scores is not None and not f.values.scores.are_probabilities)
 
 
-@check("overall", "docs/indices.md#indices-from-scores", at="/overall/log_loss", among=SCORE_CHECKS)
+@check("overall", "docs/indices.md#indices-from-scores", about=LOGARITHMS, among=SCORE_CHECKS)
 def clipped(f: WarningInputs) -> Array:
     """Some items have a probability below 1e-15 for their true class. It counts as 1e-15, so the
     log loss depends on that limit.
@@ -264,15 +338,31 @@ def clipped(f: WarningInputs) -> Array:
     return np.asarray(known and scores is not None and scores.clipped > 0)
 
 
-Masks = list[tuple[Check, Array]]
+def _is_share(sums: Array) -> Array:
+    """Whether all sums that are not 0 are 1, or all are 100, but for rounding, shape (...)."""
+    empty = sums == 0
+    near = [(np.abs(sums - whole) <= 0.01 * whole) | empty for whole in (1, 100)]
+    return np.logical_or.reduce([part.all(-1) for part in near]) & ~empty.all(-1)
+
+
+Masks = list[tuple[Check, str, Array]]
+"""The checks that hold, their places in the report, and the tables or classes they hold for."""
+
+
+@lru_cache(maxsize=256)
+def _checks(selection: Selection, scored: bool) -> tuple[tuple[Check, str], ...]:  # noqa: FBT001 (a key of the cache)
+    """Return the checks of a report on a selection, with their places."""
+    checks = [*CHECKS, *SCORE_CHECKS] if scored else CHECKS
+    placed = [(entry, entry.place(selection)) for entry in checks]
+    return tuple((entry, place) for entry, place in placed if place is not None)
 
 
 def check_all(inputs: WarningInputs) -> Masks:
     """Check every condition on a stack of tables; return those that hold, with their masks."""
+    checks = _checks(inputs.values.selection, inputs.values.scores is not None)
     with np.errstate(all="ignore"):
-        checks = CHECKS if inputs.values.scores is None else [*CHECKS, *SCORE_CHECKS]
-        masks = [(entry, np.asarray(entry.holds(inputs))) for entry in checks]
-    return [(entry, mask) for entry, mask in masks if mask.any()]
+        masks = [(entry, place, np.asarray(entry.holds(inputs))) for entry, place in checks]
+    return [found for found in masks if found[-1].any()]
 
 
 def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> list[Warning]:
@@ -287,17 +377,21 @@ def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> 
     position
         Position of the table: () or (i,).
     """
-    return [warning for entry, mask in masks for warning in _phrase(entry, mask[position], labels)]
+    return [warning for found in masks for warning in _phrase(found, position, labels)]
 
 
-def _phrase(entry: Check, mask: Array, labels: tuple[str, ...]) -> Iterator[Warning]:
+def _phrase(
+    found: tuple[Check, str, Array], position: tuple[int, ...], labels: tuple[str, ...]
+) -> Iterator[Warning]:
+    entry, place, masks = found
+    mask = masks[position]
     if entry.scope == "overall":
         if mask:
-            yield Warning(entry.code, entry.at, entry.text, entry.source)
+            yield Warning(entry.code, place, entry.text, entry.source)
         return
     classes = np.nonzero(mask)[0]
     for i in classes[:MOST_OF_ONE_CODE]:
-        pointer = f"/per_class/{escaped(labels[i])}{entry.at}"
+        pointer = f"/per_class/{escaped(labels[i])}{place}"
         yield Warning(entry.code, pointer, entry.text.format(label=labels[i]), entry.source)
     more = len(classes) - MOST_OF_ONE_CODE
     if more > 0:
