@@ -1,7 +1,8 @@
 """Difference: limits and p-values agree with one another, and nothing is shown by nothing."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,12 +13,14 @@ from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import (
     INFLUENCE,
     METHODS,
+    MOVER,
     REASONS,
     TANGO,
-    UNPAIRED,
     Difference,
 )
+from rprime.core.comparison.mover import MoverLimits
 from rprime.core.comparison.paired_proportions import bracketed_p, tango_interval
+from rprime.core.intervals.proportions import wilson
 from rprime.core.options import Options
 from tests.core.comparison_sides import JOINT, PAIRED, p_fail, p_pass, sides_of, table_side
 
@@ -27,8 +30,28 @@ KEYS = ("accuracy", "recall", "precision", "kappa", "macro_recall")
 def difference(**given_values: float) -> Difference:
     """Make one element; what is not given is unknown."""
     codes = {"reasons": 0, "methods": 0}
-    nothing = {field.name: np.nan for field in fields(Difference)} | codes
-    return Difference(**{n: np.array([v]) for n, v in (nothing | given_values).items()})
+    names = [field.name for field in fields(Difference) if field.name != "mover"]
+    nothing = dict.fromkeys(names, np.nan) | codes | {"reach": 1.0}
+    known: dict[str, Any] = {n: np.array([v]) for n, v in (nothing | given_values).items()}
+    return Difference(**known)
+
+
+def unpaired(baseline: float, candidate: float, trials: float) -> Difference:
+    """Two tables of one test set with these numbers of correct items."""
+    shares = [np.array([hits / trials]) for hits in (candidate, baseline)]
+    limits = [
+        partial(lambda hits, z: np.array(wilson(hits, trials, z)).reshape(2, 1), hits)
+        for hits in (candidate, baseline)
+    ]
+    mover = MoverLimits(shares[0], shares[1], (limits[0], limits[1]), (1,), np.array([0]))
+    known = difference(
+        value=(candidate - baseline) / trials,
+        methods=MOVER,
+        baseline_hits=baseline,
+        candidate_hits=candidate,
+        trials=trials,
+    )
+    return replace(known, mover=mover, standard_error=mover.standard_error)
 
 
 def tango(gains: float, losses: float, trials: float) -> Difference:
@@ -62,14 +85,7 @@ def test_a_limit_passes_a_threshold_at_the_level_of_the_p_value(
     for known in (
         tango(gains, losses, gains + losses + more),
         difference(value=0.1, standard_error=0.2, methods=INFLUENCE),
-        difference(
-            value=(gains - losses) / 100,
-            standard_error=0.05,
-            methods=UNPAIRED,
-            baseline_hits=50 - gains / 2,
-            candidate_hits=50 - gains / 2 + (gains - losses),
-            trials=100,
-        ),
+        unpaired(50 - gains / 2, 50 - gains / 2 + (gains - losses), 100),
     ):
         for p, end, sign in ((known.p_above, 0, 1), (known.p_below, 1, -1)):
             level = float(p(threshold)[0])
@@ -101,14 +117,7 @@ def test_a_value_that_the_candidate_alone_lost_is_undefined() -> None:
 
 def test_the_bracket_holds_whatever_pairing_lies_behind_two_tables() -> None:
     a, b, n = 90.0, 84.0, 100.0
-    known = difference(
-        value=(b - a) / n,
-        standard_error=np.sqrt((0.9 * 0.1 + 0.84 * 0.16) / n),
-        methods=UNPAIRED,
-        baseline_hits=a,
-        candidate_hits=b,
-        trials=n,
-    )
+    known = unpaired(a, b, n)
     low, high = bracketed_p(a, b, n, partial(p_fail, margin=0.05))
     low_above, high_above = bracketed_p(a, b, n, partial(p_pass, margin=0.05))
     for gains in range(int(n - a) + 1):
@@ -119,9 +128,7 @@ def test_the_bracket_holds_whatever_pairing_lies_behind_two_tables() -> None:
 
 
 def test_all_correct_on_both_sides_of_one_test_set_is_evidence() -> None:
-    known = difference(
-        value=0.0, methods=UNPAIRED, baseline_hits=80.0, candidate_hits=80.0, trials=80.0
-    )
+    known = unpaired(80.0, 80.0, 80.0)
     lower, upper = known.limits(0.05)
     expected = tango_interval(0, 0, 80, 1.6448536269514722)
     np.testing.assert_allclose((lower[0], upper[0]), expected, rtol=1e-9)

@@ -46,6 +46,7 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
         "classes": {
             "candidate_only": c.candidate_only,
             "baseline_only": c.baseline_only,
+            "without_items": c.without_items,
         },
         "overall": dict(zip(c.overall_keys, deltas(c.overall, level), strict=True)),
         "per_class": {

@@ -18,7 +18,7 @@ REASONS = {
     "excluded_classes_differ": "the classes left out differ",
     "classes_differ": "the lists of classes differ",
     "different_test_sets": "different test sets",
-    "no_evidence": "nothing varies between the two",
+    "no_evidence": "no variance can be estimated",
 }
 
 

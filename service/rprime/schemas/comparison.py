@@ -17,10 +17,13 @@ class ResolvedBaseline(Answer):
 
 
 class OtherClasses(Answer):
-    """Classes that only one side declares: rules about them are not comparable."""
+    """Classes that are not compared."""
 
-    candidate_only: list[str]
-    baseline_only: list[str]
+    candidate_only: list[str] = Field(description="Declared by the candidate alone.")
+    baseline_only: list[str] = Field(description="Declared by the baseline alone.")
+    without_items: list[str] = Field(
+        description="Declared by both, without items on at least one side: averages leave them out."
+    )
 
 
 class ClassFlips(Answer):

@@ -1,96 +1,86 @@
 """The differences of two sides over the same classes, with their evidence."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeVar
 
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import (
     CODE,
     INFLUENCE,
+    MOVER,
     NO_METHOD,
     TANGO,
-    UNPAIRED,
     Difference,
 )
+from rprime.core.comparison.guard import SideGradients
 from rprime.core.comparison.joint_counts import class_proportion, overall_proportion
-from rprime.core.comparison.paired_variance import (
-    PairedItems,
-    PairedVariance,
-    class_guard,
-    class_variance,
-    grouped_class_variances,
-    grouped_variances,
-    overall_guard,
-    overall_variance,
-)
+from rprime.core.comparison.mover import MoverLimits
+from rprime.core.comparison.paired_scores import paired_scores
+from rprime.core.comparison.paired_variance import PairedPredictions, PairedVariance
 from rprime.core.counts import CountRow
-from rprime.core.intervals.delong import paired_score_variance, score_variance
-from rprime.core.intervals.delta import class_gradient, classified_entries, overall_gradient
-from rprime.core.intervals.gradient import ClassGradient, Gradient
-from rprime.core.intervals.variance import class_variances, variances
-from rprime.core.values import Values
-
-G = TypeVar("G", Gradient, ClassGradient)
+from rprime.core.index import Index
+from rprime.core.intervals.delta import classified_entries
+from rprime.core.intervals.gradient import ClassGradient
+from rprime.core.intervals.methods import INTERVALS
+from rprime.core.selection import Selection
 
 
 @dataclass(frozen=True, eq=False)
 class AlignedValues:
-    """Two sides as values over one list of classes.
+    """Two sides as values over one list of classes, single tables or stacks.
 
     Parameters
     ----------
     candidate, baseline
-        Values of single tables, with one selection.
-    own
-        Overall values of candidate and baseline over their own classes, shape (index,) each.
-    common
-        Shape (c,): the classes that both sides declare.
+        Both sides, with one selection.
+    classes
+        Shape (c,): the compared classes, which have items on both sides.
     pairs
-        The paired items if both sides have the same items; else None.
-    groups
-        Baseline and candidate, each with its items paired with themselves, if the items are
-        grouped and `pairs` is None; else None.
+        The paired predictions if both sides have the same items; else None.
     comparable
         Whether the sides may be compared.
     one_test_set
         Whether both tables count the same items, paired or not.
     """
 
-    candidate: Values
-    baseline: Values
-    own: tuple[Array, Array]
-    common: Array
-    pairs: PairedItems | None
-    groups: tuple[PairedItems | None, PairedItems | None]
-    comparable: bool
-    one_test_set: bool
+    candidate: ComparedSide
+    baseline: ComparedSide
+    classes: Array
+    pairs: PairedPredictions | None
+    comparable: bool = True
+    one_test_set: bool = True
+
+    @property
+    def selection(self) -> Selection:
+        """The compared indices."""
+        return self.candidate.values.selection
 
     @cached_property
     def untestable(self) -> int:
         """Code of the reason why no difference has evidence; 0 if there is no such reason."""
-        tables = (self.candidate.table, self.baseline.table)
+        tables = (self.candidate.values.table, self.baseline.values.table)
         if not self.comparable:
             return CODE["different_test_sets"]
         if any(t.weighted for t in tables):
             return CODE["weighted"]
-        return CODE["non_integer_counts"] if any(t.fractional for t in tables) else 0
+        return CODE["non_integer_counts"] if any(t.fractional.any() for t in tables) else 0
 
     @cached_property
     def everyone_answered(self) -> bool:
         """Whether both sides classified every item."""
-        return not (self.candidate.table.has_omissions or self.baseline.table.has_omissions)
+        sides = (self.candidate, self.baseline)
+        return not any(side.values.table.has_omissions for side in sides)
 
     @cached_property
     def bracketable(self) -> bool:
         """Whether two tables of the same items, with equal supports, bound the paired test."""
-        ours, theirs = self.candidate.table, self.baseline.table
+        ours, theirs = self.candidate.values.table, self.baseline.values.table
         return (
             self.pairs is None
-            and self.groups == (None, None)
+            and self.candidate.items is self.baseline.items is None
             and self.one_test_set
             and ours.spurious is None
             and theirs.spurious is None
@@ -98,54 +88,47 @@ class AlignedValues:
         )
 
     @cached_property
-    def class_gradients(self) -> tuple[ClassGradient, ClassGradient]:
+    def gradients(self) -> tuple[SideGradients, SideGradients]:
         """Gradients of the baseline and the candidate."""
-        return class_gradient(self.baseline), class_gradient(self.candidate)
-
-    @cached_property
-    def overall_gradients(self) -> tuple[Gradient, Gradient]:
-        """Gradients of the baseline and the candidate."""
-        old, new = self.class_gradients
-        return overall_gradient(self.baseline, old), overall_gradient(self.candidate, new)
+        return SideGradients(self.baseline.values), SideGradients(self.candidate.values)
 
     def overall(self) -> Difference:
-        """Difference of the overall indices, shape (index,)."""
-        entries = self.candidate.selection.overall
-        candidate, baseline = (np.where(np.isfinite(v), v, np.nan) for v in self.own)
+        """Difference of the overall indices, shape (overall, ...)."""
+        candidate, baseline = self.candidate.overall, self.baseline.overall
         value, reasons = self._values(
-            candidate, baseline, self.candidate.overall_reasons, self.baseline.overall_reasons
+            candidate,
+            baseline,
+            self.candidate.values.overall_reasons,
+            self.baseline.values.overall_reasons,
         )
-        reasons = np.where(self._classes_matter, CODE["classes_differ"], reasons)
-        reasons = np.where(
-            ~np.isnan(value) & self._exclusions_differ, CODE["excluded_classes_differ"], reasons
-        )
-        value = np.where(self._classes_matter | self._exclusions_differ, np.nan, value)
-        whole = np.broadcast_to(self.candidate.table.total, value.shape)
-        draft = _Draft(candidate, baseline, value, reasons, whole)
+        differ = self.candidate.classes_matter | self.baseline.classes_matter
+        excluded = ~np.isnan(value) & self._exclusions_differ
+        reasons = np.where(differ, CODE["classes_differ"], reasons)
+        reasons = np.where(excluded, CODE["excluded_classes_differ"], reasons)
+        value = np.where(differ | excluded, np.nan, value)
+        items = np.broadcast_to(self.candidate.values.table.total, value.shape)
+        draft = _Draft(candidate, baseline, value, reasons, items, self.selection.overall)
         if self.untestable:
             return draft.without_evidence(self.untestable)
-        rows = [overall_proportion(e, everyone_answered=self.everyone_answered) for e in entries]
-        return self._with_evidence(draft, rows)
+        answered = self.everyone_answered
+        rows = [overall_proportion(e, everyone_answered=answered) for e in draft.entries]
+        return self._with_evidence(draft, rows, per_class=False)
 
     def per_class(self) -> Difference:
-        """Difference of the per-class indices on the common classes, shape (index, c)."""
-        reported = self.candidate.selection.reported
+        """Difference of the per-class indices on the compared classes, (reported, ..., c)."""
+        reported = self.selection.reported
         sides = (self.candidate, self.baseline)
-        candidate, baseline = (
-            np.where(np.isfinite(v), v, np.nan)
-            for v in (s.per_class[:reported][:, self.common] for s in sides)
-        )
-        codes = [
-            None if s.class_reasons is None else s.class_reasons[:reported][:, self.common]
-            for s in sides
-        ]
+        candidate, baseline = (side.per_class[..., self.classes] for side in sides)
+        found = (side.values.class_reasons for side in sides)
+        codes = [None if c is None else c[:reported][..., self.classes] for c in found]
         value, reasons = self._values(candidate, baseline, *codes)
-        support = np.broadcast_to(self.candidate.table.support[self.common], value.shape)
-        draft = _Draft(candidate, baseline, value, reasons, support)
+        support = self.candidate.values.table.support[..., self.classes]
+        items = np.broadcast_to(support, value.shape)
+        draft = _Draft(candidate, baseline, value, reasons, items, self.selection.per_class)
         if self.untestable:
             return draft.without_evidence(self.untestable)
-        rows = [class_proportion(e) for e in self.candidate.selection.per_class]
-        return self._with_evidence(draft, rows)
+        rows = [class_proportion(entry) for entry in draft.entries]
+        return self._with_evidence(draft, rows, per_class=True)
 
     def _values(
         self, candidate: Array, baseline: Array, ours: Array | None, theirs: Array | None
@@ -160,146 +143,135 @@ class AlignedValues:
         return candidate - baseline, reasons
 
     @cached_property
-    def _classes_matter(self) -> Array:
-        """Whether an index changes with the list of declared classes, and this one differs."""
-        differ = np.zeros(self.own[0].shape, dtype=bool)
-        for own, side in zip(self.own, (self.candidate, self.baseline), strict=True):
-            if own is not side.overall:
-                differ |= ~np.isclose(own, side.overall, rtol=1e-12, atol=1e-12, equal_nan=True)
-        return differ
-
-    @cached_property
     def _exclusions_differ(self) -> Array:
-        """Whether a plain mean leaves out different classes on the two sides."""
-        changed = (self.candidate.defined != self.baseline.defined).any(-1)
-        place = self.candidate.selection.place
-        return np.array(
-            [
-                entry.reads in ("macro", "means") and any(changed[place[key]] for key in entry.of)
-                for entry in self.candidate.selection.overall
-            ],
-            dtype=bool,
-        )
+        """Whether a plain mean leaves out other classes on one side than on the other."""
+        ours, theirs = self.candidate.averages, self.baseline.averages
+        result = np.zeros(ours.overall.shape, dtype=bool)
+        if ours.complete and theirs.complete:
+            return result
+        changed = (ours.defined != theirs.defined).any(-1)
+        place = self.selection.place
+        for i, entry in enumerate(self.selection.overall):
+            if entry.reads in ("macro", "means"):
+                result[i] = np.logical_or.reduce([changed[place[key]] for key in entry.of])
+        return result
 
-    def _overall_variance(self) -> "_Variance":
-        old, new = self.overall_gradients
-        entries = self.candidate.selection.overall
-        if self.pairs is None:
-            return _Variance.unpaired(
-                variances(gradient, side.table, side.options.sampling)
-                if groups is None
-                else grouped_variances(groups, gradient)
-                for groups, gradient, side in self._each_side(old, new)
-            )
-        means = np.array([entry.reads in ("macro", "means") for entry in entries], dtype=bool)
-        guard = np.where(means, overall_guard(old, new, self.candidate.table.support), 0.0)
-        return _Variance.paired(overall_variance(self.pairs, old, new), guard)
+    def _with_evidence(
+        self, draft: "_Draft", rows: list[CountRow | None], *, per_class: bool
+    ) -> Difference:
+        with np.errstate(all="ignore"):
+            evidence = _Evidence.blank(draft.value.shape)
+            if self.pairs is None:
+                evidence.mover = self._mover(draft, per_class=per_class)
+                if self.bracketable:
+                    self._bracket(evidence, rows, per_class=per_class)
+            else:
+                self._pair(evidence, rows, self.pairs, per_class=per_class)
+            return draft.with_evidence(evidence)
 
-    def _class_variance(self) -> "_Variance":
-        reported = self.candidate.selection.reported
-        if self.pairs is None:
-            classified = classified_entries(self.candidate.selection)
-            return _Variance.unpaired(
-                class_variances(side, gradient)[:reported]
-                if groups is None
-                else grouped_class_variances(groups, gradient, classified)[:reported]
-                for groups, gradient, side in self._each_side(*self.class_gradients)
-            ).at(self.common)
-        old, new = (ClassGradient(g.margins[:, :reported]) for g in self.class_gradients)
-        classified = classified_entries(self.candidate.selection)[:reported]
-        variance = class_variance(self.pairs, old, new, classified)
-        return _Variance.paired(variance, class_guard(old, new)).at(self.common)
+    def _mover(self, draft: "_Draft", *, per_class: bool) -> MoverLimits:
+        """Return the limits of both sides, whose results hold more than the compared values."""
+        sides = (self.candidate, self.baseline)
+        if per_class:
+            whole = self.candidate.values.per_class.shape
+            places = np.arange(np.prod(whole)).reshape(whole)
+            places = places[: self.selection.reported][..., self.classes]
+            limits = tuple(side.class_limits for side in sides)
+        else:
+            whole = self.candidate.values.overall.shape
+            places = np.arange(np.prod(whole)).reshape(whole)
+            limits = tuple(side.overall_limits for side in sides)
+        return MoverLimits(draft.candidate, draft.baseline, (limits[0], limits[1]), whole, places)
 
-    def _add_scores(self, total: Array) -> None:
-        """Fill in the variances of indices that read scores, (index,) or (index, c)."""
-        new, old = self.candidate, self.baseline
+    def _bracket(
+        self, evidence: "_Evidence", rows: list[CountRow | None], *, per_class: bool
+    ) -> None:
+        """Fill in the counts that bound the paired test of a proportion."""
+        for place, row in enumerate(rows):
+            if row is not None:
+                for name, side in (("candidate", self.candidate), ("baseline", self.baseline)):
+                    hits = self._of_classes(side.values.counts.rows[row], per_class=per_class)
+                    evidence.counted[f"{name}_hits"][place] = hits
+                evidence.counted["trials"][place] = self.trials(row, per_class=per_class)
+
+    def _pair(
+        self,
+        evidence: "_Evidence",
+        rows: list[CountRow | None],
+        pairs: PairedPredictions,
+        *,
+        per_class: bool,
+    ) -> None:
+        """Fill in the evidence of paired items: Tango for proportions, else the influences."""
+        variance, guard = self._paired_variance(pairs, per_class=per_class)
+        if pairs.grouped:  # one pseudo-item for each effective one
+            overall, of_class = pairs.largest_design_effects()
+            largest = of_class[self.classes] if per_class else overall
+            known = variance.design_effect
+            guard = guard * np.where(np.isnan(known), largest, known) ** 2
+        evidence.variance[...] = variance.grouped + guard
+        for place, row in enumerate(rows):
+            if row is not None:
+                gains, losses = pairs.flips(row, per_class=per_class)
+                if per_class:
+                    gains, losses = gains[..., self.classes], losses[..., self.classes]
+                counts = (gains, losses, self.trials(row, per_class=per_class))
+                effect: Array | float = 1.0
+                if pairs.grouped:
+                    known = variance.design_effect[place]
+                    effect = self._design_effect(pairs, row, known, per_class=per_class)
+                evidence.count(place, *(np.asarray(part / effect) for part in counts))
+        self._pair_scores(evidence, per_class=per_class)
+
+    def _paired_variance(
+        self, pairs: PairedPredictions, *, per_class: bool
+    ) -> tuple[PairedVariance, Array]:
+        """Compute the variances of the differences, and their guard."""
+        old, new = self.gradients
+        if not per_class:
+            guard = np.maximum(old.overall_guard, new.overall_guard)
+            return pairs.overall_variance(old.overall, new.overall), guard
+        reported = self.selection.reported
+        before, after = (ClassGradient(s.of_classes.margins[:, :reported]) for s in (old, new))
+        classified = classified_entries(self.selection)[:reported]
+        found = pairs.class_variance(before, after, classified)
+        guard = np.maximum(old.class_guard, new.class_guard)[:reported]
+        parts = (part[..., self.classes] for part in (found.independent, found.grouped))
+        return PairedVariance(*parts), guard[..., self.classes]
+
+    def _pair_scores(self, evidence: "_Evidence", *, per_class: bool) -> None:
+        """Fill in the evidence of indices that read scores."""
+        new, old = self.candidate.values, self.baseline.values
         if new.scores is None or old.scores is None:
             return
-        selection, of_class = new.selection, total.ndim > 1
-        entries = selection.per_class if of_class else selection.overall
-        for place, entry in enumerate(entries):
-            if not entry.scored:
-                continue
-            found = (
-                score_variance(new, entry) + score_variance(old, entry)
-                if self.pairs is None
-                else paired_score_variance(new, old, entry)
-            )
-            total[place] = found[self.common] if of_class else found
+        for place, entry in enumerate(
+            self.selection.per_class if per_class else self.selection.overall
+        ):
+            if entry.scored:
+                found = paired_scores(new, old, entry)
+                evidence.variance[place] = (
+                    found.variance[self.classes] if per_class else found.variance
+                )
+                if found.gains is not None and found.losses is not None:
+                    evidence.count(place, found.gains, found.losses, np.asarray(found.trials))
 
-    def _each_side(self, old: G, new: G) -> Iterable[tuple[PairedItems | None, G, Values]]:
-        return zip(self.groups, (old, new), (self.baseline, self.candidate), strict=True)
-
-    def _with_evidence(self, draft: "_Draft", rows: list[CountRow | None]) -> Difference:
-        """Choose the test of each index: Tango for proportions of paired items, else normal."""
-        with np.errstate(all="ignore"):  # missing values stay NaN
-            of_class = draft.value.ndim > 1
-            variance = self._class_variance() if of_class else self._overall_variance()
-            self._add_scores(variance.total)
-        exists = ~np.isnan(draft.value)
-        error = np.sqrt(variance.total)
-        error = np.where(exists & (error > 0), error, np.nan)
-        evidence = {name: np.full(draft.value.shape, np.nan) for name in COUNTED}
-        for place, row in enumerate(rows):
-            counted = {} if row is None else self._counted(row, variance, place)
-            for name, values in counted.items():
-                evidence[name][place] = np.where(exists[place], values, np.nan)
-        tango = ~np.isnan(evidence["gains"])
-        methods = np.where(np.isnan(error), NO_METHOD, INFLUENCE if self.pairs else UNPAIRED)
-        methods = np.where(~np.isnan(evidence["candidate_hits"]), UNPAIRED, methods)
-        methods = np.where(tango, TANGO, methods)
-        lacking = np.where(np.isnan(variance.total), CODE["no_interval"], CODE["no_evidence"])
-        return Difference(
-            candidate=draft.candidate,
-            baseline=draft.baseline,
-            value=draft.value,
-            reasons=np.where(exists & (methods == NO_METHOD), lacking, draft.reasons),
-            methods=methods.astype(np.uint8),
-            standard_error=np.where(tango, np.nan, error),
-            items=draft.items,
-            **evidence,
-        )
-
-    def _counted(self, row: CountRow, variance: "_Variance", place: int) -> dict[str, Array]:
-        """Return the evidence of a proportion in items, for the common classes or overall."""
-        per_class = variance.total.ndim > 1
-        if self.pairs is not None:
-            gains, losses = self.pairs.joint.flips(row, per_class=per_class)
-            trials = self._trials(row, per_class=per_class)
-            if per_class:
-                gains, losses = gains[self.common], losses[self.common]
-            counted = {"gains": gains, "losses": losses, "trials": trials}
-            if self.pairs.groups is None:
-                return counted
-            effect = self._design_effect(row, variance.design_effect[place])
-            return {name: part / effect for name, part in counted.items()}
-        if not self.bracketable:
-            return {}
-        hits = {
-            "candidate_hits": self._hits(self.candidate, row, per_class=per_class),
-            "baseline_hits": self._hits(self.baseline, row, per_class=per_class),
-        }
-        return hits | {"trials": self._trials(row, per_class=per_class)}
-
-    def _design_effect(self, row: CountRow, known: Array) -> Array:
+    def _design_effect(
+        self, pairs: PairedPredictions, row: CountRow, known: Array, *, per_class: bool
+    ) -> Array:
         """Return design effects, the largest possible one where nothing varies."""
-        overall, of_class = self._largest_design_effects
-        by_class = known.ndim > 0 and OF_CLASS.get(row) == CountRow.support
-        return np.where(np.isnan(known), of_class[self.common] if by_class else overall, known)
+        overall, of_class = pairs.largest_design_effects()
+        by_class = per_class and OF_CLASS.get(row) == CountRow.support
+        return np.where(np.isnan(known), of_class[self.classes] if by_class else overall, known)
 
-    @cached_property
-    def _largest_design_effects(self) -> tuple[float, Array]:
-        return (1.0, np.ones(0)) if self.pairs is None else self.pairs.largest_design_effects()
+    def _of_classes(self, rows: Array, *, per_class: bool) -> Array:
+        """Return counts of the compared classes, or their pooled column."""
+        return np.asarray(rows[..., self.classes] if per_class else rows[..., -1])
 
-    def _hits(self, side: Values, row: CountRow, *, per_class: bool) -> Array:
-        rows = side.counts.rows[row]
-        return rows[self.common] if per_class else rows[-1]
-
-    def _trials(self, row: CountRow, *, per_class: bool) -> Array:
-        """Return the denominator of the share; NaN instead of 0."""
+    def trials(self, row: CountRow, *, per_class: bool) -> Array:
+        """Return the denominators of a proportion of the compared classes, or overall; never 0."""
         among = OF_CLASS.get(row, CountRow.total) if per_class else CountRow.total
-        rows = self.candidate.counts.rows[among]
-        trials = rows[self.common] if per_class else rows[-1]
+        rows = self.candidate.values.counts.rows[among]
+        trials = self._of_classes(rows, per_class=per_class)
         return np.where(trials > 0, trials, np.nan)
 
 
@@ -313,6 +285,26 @@ OF_CLASS = {
 """The denominators of per-class counts; all items for the others."""
 
 
+@dataclass(eq=False)
+class _Evidence:
+    """What is known of differences of one shape; NaN where unknown."""
+
+    counted: dict[str, Array]
+    variance: Array
+    mover: MoverLimits | None = None
+
+    @classmethod
+    def blank(cls, shape: tuple[int, ...]) -> "_Evidence":
+        counted = {name: np.full(shape, np.nan) for name in COUNTED}
+        return cls(counted, np.full(shape, np.nan))
+
+    def count(self, place: int, gains: Array, losses: Array, trials: Array) -> None:
+        """Fill in the counts of a paired proportion."""
+        self.counted["gains"][place] = gains
+        self.counted["losses"][place] = losses
+        self.counted["trials"][place] = trials
+
+
 @dataclass(frozen=True, eq=False)
 class _Draft:
     """A difference before its evidence is known."""
@@ -322,37 +314,67 @@ class _Draft:
     value: Array
     reasons: Array
     items: Array
+    entries: tuple[Index, ...]
+
+    def with_evidence(self, evidence: _Evidence) -> Difference:
+        """Choose the test of each element: Tango, then MOVER or the influences."""
+        exists = ~np.isnan(self.value)
+        counted = {k: np.where(exists, part, np.nan) for k, part in evidence.counted.items()}
+        tango = ~np.isnan(counted["gains"] + counted["trials"])
+        if evidence.mover is None:
+            error, method = np.sqrt(evidence.variance), INFLUENCE
+        else:
+            error, method = evidence.mover.standard_error, MOVER
+        error = np.where(exists & (error > 0) & ~tango, error, np.nan)
+        tested = ~np.isnan(error) | ~np.isnan(counted["candidate_hits"])
+        methods = np.where(tango, TANGO, np.where(tested, method, NO_METHOD))
+        varies = np.isnan(error) & (evidence.variance == 0)
+        lacking = np.where(varies, CODE["no_evidence"], CODE["no_interval"])
+        return self._difference(
+            reasons=np.where(exists & (methods == NO_METHOD), lacking, self.reasons),
+            methods=methods,
+            standard_error=error,
+            mover=evidence.mover,
+            **counted,
+        )
 
     def without_evidence(self, reason: int) -> Difference:
         """Return the difference without a test, for one reason."""
         nothing = np.full(self.value.shape, np.nan)
+        return self._difference(
+            reasons=np.where(self.reasons == 0, reason, self.reasons),
+            methods=np.zeros(self.value.shape),
+            standard_error=nothing,
+            mover=None,
+            **dict.fromkeys(COUNTED, nothing),
+        )
+
+    def _difference(
+        self,
+        *,
+        reasons: Array,
+        methods: Array,
+        standard_error: Array,
+        mover: MoverLimits | None,
+        **counted: Array,
+    ) -> Difference:
+        reach = np.array([reach_of(entry) for entry in self.entries])
+        reach = reach.reshape(-1, *(1,) * (self.value.ndim - 1))
         return Difference(
             candidate=self.candidate,
             baseline=self.baseline,
             value=self.value,
-            reasons=np.where(self.reasons == 0, reason, self.reasons).astype(np.uint8),
-            methods=np.zeros(self.value.shape, dtype=np.uint8),
-            standard_error=nothing,
+            reasons=reasons.astype(np.uint8),
+            methods=methods.astype(np.uint8),
+            standard_error=standard_error,
+            reach=np.broadcast_to(reach, self.value.shape),
             items=self.items,
-            **dict.fromkeys(COUNTED, nothing),
+            mover=mover,
+            **counted,
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Variance:
-    """Variance of differences, including the guard, and the design effects of groups."""
-
-    total: Array
-    design_effect: Array
-
-    @classmethod
-    def unpaired(cls, sides: Iterable[Array]) -> "_Variance":
-        old, new = sides
-        return cls(old + new, np.ones(old.shape))
-
-    @classmethod
-    def paired(cls, variance: PairedVariance, guard: Array) -> "_Variance":
-        return cls(variance.grouped + guard, variance.design_effect)
-
-    def at(self, classes: Array) -> "_Variance":
-        return _Variance(self.total[:, classes], self.design_effect[:, classes])
+def reach_of(entry: Index) -> float:
+    """Return the largest possible difference of an index."""
+    least = -np.inf if entry.interval is None else INTERVALS[entry.interval].lowest
+    return entry.range[1] - max(entry.range[0], least)

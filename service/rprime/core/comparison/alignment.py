@@ -156,7 +156,33 @@ def _scatter_table(table: ConfusionTable, places: Array, k: int) -> ConfusionTab
         return ConfusionTable.dense(counts, *vectors, weighted=table.weighted)
     rows, columns, counts = cells.coordinates()
     return ConfusionTable.sparse(
-        places[rows], places[columns], counts, k, *vectors, weighted=table.weighted
+        places[rows],
+        places[columns],
+        counts,
+        k,
+        unclassified=vectors[0],
+        spurious=vectors[1],
+        weighted=table.weighted,
+    )
+
+
+def rows_of(table: ConfusionTable, kept: Array) -> ConfusionTable:
+    """Return a single table without the items of the other true classes, kept of shape (k,)."""
+    factors = kept.astype(np.float64)
+    unclassified = None if table.unclassified is None else table.unclassified * factors
+    cells = table.cells
+    if isinstance(cells, DenseCells):
+        counts = cells.counts * factors[:, None]
+        return ConfusionTable.dense(counts, unclassified, table.spurious, weighted=table.weighted)
+    rows, columns, counts = cells.coordinates()
+    return ConfusionTable.sparse(
+        rows,
+        columns,
+        counts * factors[rows],
+        table.k,
+        unclassified=unclassified,
+        spurious=table.spurious,
+        weighted=table.weighted,
     )
 
 

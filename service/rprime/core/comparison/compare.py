@@ -8,7 +8,13 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.aligned_values import AlignedValues
-from rprime.core.comparison.alignment import Alignment, Comparability, Side, comparability
+from rprime.core.comparison.alignment import (
+    Alignment,
+    Comparability,
+    Side,
+    comparability,
+    rows_of,
+)
 from rprime.core.comparison.attribution import (
     HEADLINES,
     MOST_CLASSES,
@@ -18,9 +24,11 @@ from rprime.core.comparison.attribution import (
     attribute,
     changes,
 )
+from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.flips import Flips, Shift, flips, shift
 from rprime.core.comparison.paired_variance import PairedItems
+from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.values import Values, compute
@@ -41,7 +49,10 @@ class Comparison:
     pairing
         The kind of evidence; None if the sides are not comparable.
     classes
-        Classes that both sides declare, in the candidate's order.
+        Classes that have items on both sides, in the candidate's order.
+    without_items
+        Classes that both sides declare and at least one has no items of: not compared, and left
+        out of the compared averages.
     candidate_only, baseline_only
         Classes that only one side declares: rules about them are `not_comparable`.
     overall_keys, per_class_keys
@@ -65,6 +76,7 @@ class Comparison:
     comparability: Comparability
     pairing: Pairing | None
     classes: tuple[str, ...]
+    without_items: tuple[str, ...]
     candidate_only: tuple[str, ...]
     baseline_only: tuple[str, ...]
     overall_keys: tuple[str, ...]
@@ -134,11 +146,12 @@ def compare(
     relation = comparability(ours, theirs)
     values = _align_values(aligned, ours, theirs, options, relation)
     overall, per_class = values.overall(), values.per_class()
-    selection = values.candidate.selection
+    selection = values.selection
     return Comparison(
         comparability=relation,
         pairing=_pairing(relation, values),
-        classes=tuple(aligned.labels[i] for i in aligned.common),
+        classes=tuple(aligned.labels[i] for i in values.classes),
+        without_items=tuple(aligned.labels[i] for i in aligned.common if i not in values.classes),
         candidate_only=aligned.only(candidate, baseline),
         baseline_only=aligned.only(baseline, candidate),
         overall_keys=tuple(entry.key for entry in selection.overall),
@@ -147,7 +160,7 @@ def compare(
         per_class=per_class,
         confidence=options.confidence,
         flips=_flips(values, aligned.labels),
-        shift=None if values.pairs is None else shift(values.pairs.joint),
+        shift=shift(values.pairs.joint) if isinstance(values.pairs, PairedItems) else None,
         changes=_changes(values, aligned.labels),
         attributions=_attributions(values, aligned.labels, overall, attributed),
         warnings=tuple(_warnings(relation, values, aligned)),
@@ -168,18 +181,23 @@ def _align_values(
     united = _extend_matrices(options, aligned)
     scored = any(side.scores is not None for side in (ours, theirs))
     selection = select(united, scored=scored)
-    values = [compute(side.table, united, selection, side.scores) for side in (ours, theirs)]
     pairs = _pairs(ours, theirs) if relation == "same_items" else None
+    here, there = (side.table.support > 0 for side in (ours, theirs))
+    both = here & there
+
+    def compared(side: Side, declared: Side, options: Options) -> ComparedSide:
+        values = compute(side.table, united, selection, side.scores)
+        averages = values
+        if (here != there).any():
+            averages = compute(rows_of(side.table, both), united, selection)
+        own = None if declared.table.k == side.table.k else _own(declared, values, options)
+        return ComparedSide(values, averages, own, _grouped(side) if pairs is None else None)
+
     return AlignedValues(
-        candidate=values[0],
-        baseline=values[1],
-        own=(
-            _own(aligned.candidate, values[0], options),
-            _own(aligned.baseline, values[1], _without_matrices(options, aligned)),
-        ),
-        common=aligned.common,
+        candidate=compared(ours, aligned.candidate, options),
+        baseline=compared(theirs, aligned.baseline, _without_matrices(options, aligned)),
+        classes=aligned.common[both[aligned.common]],
         pairs=pairs,
-        groups=(None, None) if pairs is not None else (_groups(theirs), _groups(ours)),
         comparable=relation != "different",
         one_test_set=relation in ("same_items", "same_test_set"),
     )
@@ -187,8 +205,6 @@ def _align_values(
 
 def _own(side: Side, united: Values, options: Options) -> Array:
     """Compute a side's overall values over its own classes, in the order of the selection."""
-    if side.table.k == united.table.k:
-        return united.overall
     keys = tuple(entry.key for entry in united.selection.overall)
     options = replace(options, indices=keys)
     values = compute(side.table, options, select(options), side.scores)
@@ -236,12 +252,10 @@ def _pairs(ours: Side, theirs: Side) -> PairedItems | None:
     return PairedItems.of(old, new, ours.table.k)
 
 
-def _groups(side: Side) -> PairedItems | None:
-    """Pair the items of a side with themselves if they are grouped, else return None."""
+def _grouped(side: Side) -> Items | None:
+    """Return the items of a side if they are grouped."""
     items = side.items
-    if items is None or items.groups is None or side.table.spurious is not None:
-        return None
-    return PairedItems.of(items, items, side.table.k)
+    return None if items is None or items.groups is None else items
 
 
 def _pairing(relation: Comparability, values: AlignedValues) -> Pairing | None:
@@ -251,17 +265,17 @@ def _pairing(relation: Comparability, values: AlignedValues) -> Pairing | None:
 
 
 def _flips(values: AlignedValues, labels: tuple[str, ...]) -> Flips | None:
-    if values.pairs is None:
+    if not isinstance(values.pairs, PairedItems):
         return None
-    limit = values.candidate.options.top_confusions
+    limit = values.candidate.values.options.top_confusions
     return flips(values.pairs.joint, labels, limit, weighted=values.untestable > 0)
 
 
 def _changes(values: AlignedValues, labels: tuple[str, ...]) -> CellChanges | None:
     if not values.comparable:
         return None
-    limit = values.candidate.options.top_confusions
-    return changes(values.baseline.table, values.candidate.table, labels, limit)
+    limit = values.candidate.values.options.top_confusions
+    return changes(values.baseline.values.table, values.candidate.values.table, labels, limit)
 
 
 def _attributions(
@@ -273,18 +287,18 @@ def _attributions(
     """Attribute the requested changes; the default omits indices without a difference."""
     if not values.comparable:
         return ()
-    old, new = values.baseline.table, values.candidate.table
+    old, new = values.baseline.values.table, values.candidate.values.table
     if attributed is None:
-        known = {e.key for e in values.candidate.selection.overall}
+        known = {e.key for e in values.selection.overall}
         few = old.k <= MOST_CLASSES
         attributed = tuple((key, None) for key in HEADLINES if few and key in known)
-    keys = [entry.key for entry in values.candidate.selection.overall]
+    keys = [entry.key for entry in values.selection.overall]
     there = tuple(
         (key, label)
         for key, label in attributed
         if label is not None or not np.isnan(overall.value[keys.index(key)])
     )
-    return attribute(old, new, labels, values.candidate.options, there)
+    return attribute(old, new, labels, values.candidate.values.options, there)
 
 
 def _warnings(
@@ -297,7 +311,7 @@ def _warnings(
         holding.append("different_test_sets")
     elif values.one_test_set and values.pairs is None:
         holding.append("unpaired")
-        ours, theirs = values.candidate.table, values.baseline.table
+        ours, theirs = values.candidate.values.table, values.baseline.values.table
         if not np.array_equal(ours.support, theirs.support):
             holding.append("supports_differ")
     if not aligned.same_classes:

@@ -10,6 +10,7 @@ from scipy import special
 
 from rprime.core import index
 from rprime.core.arrays import Array
+from rprime.core.comparison.mover import MoverLimits
 from rprime.core.comparison.paired_proportions import (
     bracketed_p,
     discordance_bounds,
@@ -34,10 +35,10 @@ classes_differ: the index depends on the list of declared classes, which differs
 the two sides do not differ in any item, so a test is impossible. The others are those of values.
 """
 CODE = {reason: code for code, reason in enumerate(REASONS)}
-METHODS = ("", "tango", "influence", "unpaired")
+METHODS = ("", "tango", "influence", "mover")
 """tango: paired score test of a proportion; influence: paired, by the delta method per item;
-unpaired: the variances of both sides add up."""
-NO_METHOD, TANGO, INFLUENCE, UNPAIRED = range(len(METHODS))
+mover: unpaired, from the intervals of both sides."""
+NO_METHOD, TANGO, INFLUENCE, MOVER = range(len(METHODS))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -63,12 +64,17 @@ class Difference:
     trials
         Items that could have changed; NaN except for tango and for known `hits`.
     standard_error
-        Standard error of D, positive; NaN for tango and without evidence.
+        Standard error of D, positive; NaN for tango and without evidence. For mover, half the
+        width of the interval at the level .05, in quantiles.
     baseline_hits, candidate_hits
         Numerators of unpaired proportions on one test set of `trials` items, else NaN. They
         bound the result of a paired test.
+    reach
+        The largest possible difference of the index, infinite if its range is.
     items
         Items behind the value: those of the class for a per-class index, else all.
+    mover
+        Limits of both sides, where `methods` is mover; None for paired items.
     """
 
     candidate: Array
@@ -82,12 +88,16 @@ class Difference:
     standard_error: Array
     baseline_hits: Array
     candidate_hits: Array
+    reach: Array
     items: Array
+    mover: MoverLimits | None = None
 
     def __getitem__(self, position: Any) -> "Difference":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index."""
+        arrays = (f.name for f in fields(self) if f.name != "mover")
         return Difference(
-            **{f.name: np.asarray(getattr(self, f.name)[position]) for f in fields(self)}
+            **{name: np.asarray(getattr(self, name)[position]) for name in arrays},
+            mover=None if self.mover is None else self.mover[position],
         )
 
     @property
@@ -125,7 +135,7 @@ class Difference:
 
         Returns
         -------
-        Two arrays, NaN without evidence.
+        Two arrays within the possible range of D, NaN without evidence.
 
         Notes
         -----
@@ -135,6 +145,10 @@ class Difference:
         z = np.broadcast_to(one_sided_quantile(level), self.shape)
         lower = self.value - z * self.standard_error
         upper = self.value + z * self.standard_error
+        if self.mover is not None:
+            at = self.methods == MOVER
+            low, high = self.mover.at(one_sided_quantile(level))
+            lower, upper = np.where(at, low, lower), np.where(at, high, upper)
         at = self.methods == TANGO
         pairs = tango_interval(self.gains[at], self.losses[at], self.trials[at], z[at])
         lower, upper = _replaced(lower, at, pairs[0]), _replaced(upper, at, pairs[1])
@@ -144,10 +158,9 @@ class Difference:
             for gains, losses in self._extreme_pairings(at)
         ]
         lows, highs = (np.sort(side, axis=0) for side in zip(*ends, strict=True))
-        return (
-            _replaced(lower, at, _clip_or(lower[at], lows[0], lows[1], otherwise=lows[0])),
-            _replaced(upper, at, _clip_or(upper[at], highs[0], highs[1], otherwise=highs[1])),
-        )
+        lower = _replaced(lower, at, _clip_or(lower[at], lows[0], lows[1], otherwise=lows[0]))
+        upper = _replaced(upper, at, _clip_or(upper[at], highs[0], highs[1], otherwise=highs[1]))
+        return np.maximum(lower, -self.reach), np.minimum(upper, self.reach)
 
     def p_below(self, threshold: ArrayLike) -> Array:
         """Return the smallest level at which U < threshold; a small one supports D < threshold.
@@ -176,6 +189,11 @@ class Difference:
         In [0, 1], NaN without evidence.
         """
         return self._p(threshold, -1.0)
+
+    @property
+    def tango(self) -> Array:
+        """Whether the evidence is that of a paired proportion."""
+        return np.asarray(self.methods == TANGO)
 
     @property
     def bracketed(self) -> Array:
@@ -209,6 +227,9 @@ class Difference:
     def _p(self, threshold: ArrayLike, sign: float) -> Array:
         t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)
         p = np.asarray(special.ndtr(sign * (self.value - t) / self.standard_error))
+        if self.mover is not None:
+            found = (self.mover.p_below if sign > 0 else self.mover.p_above)(threshold)
+            p = np.where(self.methods == MOVER, found, p)
         at = self.methods == TANGO
         p = _replaced(
             p, at, _tango_p(sign, t[at])(self.gains[at], self.losses[at], self.trials[at])

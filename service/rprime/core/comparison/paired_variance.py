@@ -15,18 +15,50 @@ functions here compute this formula; they differ only in the number of distinct 
 """
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.joint_counts import JointCounts
+from rprime.core.counts import CountRow
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.items import Items
 
 CHUNK = 1 << 17
 """Numbers computed together: 1 MiB, which fits into the cache."""
-NOISE = 1e-24
+NOISE = 1e-20
 """Variances below this share of the sides' own variances are rounding."""
+
+
+class PairedPredictions(Protocol):
+    """Old and new predictions of the same items: observed, or a stack of simulated ones."""
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the items belong to groups."""
+        ...
+
+    def flips(self, row: CountRow, *, per_class: bool) -> tuple[Array, Array]:
+        """Return the items that enter and that leave a count, shape (..., k) or (...)."""
+        ...
+
+    def overall_variance(self, old: Gradient, new: Gradient) -> "PairedVariance":
+        """Compute the variances of differences of overall indices, shape (index, ...)."""
+        ...
+
+    def class_variance(
+        self, old: ClassGradient, new: ClassGradient, classified: Array
+    ) -> "PairedVariance":
+        """Compute the variances of differences of per-class indices, shape (index, ..., k).
+
+        `classified`, shape (index,): whether unclassified items have no influence on it.
+        """
+        ...
+
+    def largest_design_effects(self) -> tuple[float, Array]:
+        """Return the design effects of groups whose items never differ: overall, by class."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +85,25 @@ class PairedItems:
         if groups is None:
             return cls(joint)
         return cls(joint, joint.combination_of(baseline, candidate), groups)
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the items belong to groups."""
+        return self.groups is not None
+
+    def flips(self, row: CountRow, *, per_class: bool) -> tuple[Array, Array]:
+        """Return the items that enter and that leave a count, shape (k,) or ()."""
+        return self.joint.flips(row, per_class=per_class)
+
+    def overall_variance(self, old: Gradient, new: Gradient) -> "PairedVariance":
+        """Sum T phi^2 - (sum T phi)^2 / w of overall indices, shape (index,)."""
+        return overall_variance(self, old, new)
+
+    def class_variance(
+        self, old: ClassGradient, new: ClassGradient, classified: Array
+    ) -> "PairedVariance":
+        """Sum T phi^2 - (sum T phi)^2 / w of per-class indices, shape (index, k)."""
+        return class_variance(self, old, new, classified)
 
     @property
     def grouping(self) -> tuple[Array, Array]:
@@ -123,31 +174,6 @@ def overall_variance(pairs: PairedItems, old: Gradient, new: Gradient) -> Paired
     return PairedVariance(independent, grouped)
 
 
-def grouped_variances(pairs: PairedItems, gradient: Gradient) -> Array:
-    """Variance of one side's overall indices with influences summed within groups, (index,).
-
-    Parameters
-    ----------
-    pairs
-        The items of that side paired with themselves.
-    gradient
-        Gradient of the indices.
-    """
-    silent = gradient.unclassified
-    nothing = Gradient(
-        np.zeros_like(gradient.factors), None if silent is None else np.zeros_like(silent)
-    )
-    return overall_variance(pairs, nothing, gradient).grouped
-
-
-def grouped_class_variances(
-    pairs: PairedItems, gradient: ClassGradient, classified: Array
-) -> Array:
-    """Variance of one side's per-class indices, as `grouped_variances`, shape (index, k)."""
-    nothing = ClassGradient(np.zeros_like(gradient.margins))
-    return class_variance(pairs, nothing, gradient, classified).grouped
-
-
 def _differentiable(gradient: Gradient) -> Array:
     """Whether each index has a derivative, shape (index,)."""
     known = np.asarray(~np.isnan(gradient.row).any(-1))
@@ -182,7 +208,7 @@ def _smooth_variance(pairs: PairedItems, old: Gradient, new: Gradient) -> Paired
         moments[1] += items @ np.square(phi, out=phi)
         moments[2] += items @ np.square(g_old, out=g_old)
     mean = moments[0] / joint.total
-    independent = _without_noise(moments[1] - moments[0] * mean, moments[2])
+    independent = without_noise(moments[1] - moments[0] * mean, moments[2])
     if sums is None:
         return PairedVariance(independent, independent)
     return PairedVariance(independent, _by_group(pairs, sums - mean))
@@ -243,23 +269,50 @@ def class_variance(
     classified
         Shape (index,): whether unclassified items have no influence on it.
     """
-    joint = pairs.joint
-    counts = pattern_counts(joint)
-    shape = old.kinds.shape[1:]
-    independent, grouped = np.empty(shape), np.empty(shape)
-    entries = None if pairs.groups is None else _GroupCounts.of(pairs)
-    for part in _parts(shape[0], PATTERNS * joint.k):
-        g_old = _at_patterns(old.kinds[:, part], classified[part], OLD_IS)
-        g_new = _at_patterns(new.kinds[:, part], classified[part], NEW_IS)
-        phi = g_new - g_old
-        sums = (counts * phi).sum(-2)
-        mean = sums / joint.total
-        squares = (counts * phi * phi).sum(-2) - sums * mean
-        independent[part] = _without_noise(squares, (counts * g_old * g_old).sum(-2))
-        if entries is not None:
-            centred = phi - mean[:, None, :]
-            grouped[part] = [entries.sum_of_squares(row) for row in centred]
-    return PairedVariance(independent, independent if entries is None else grouped)
+    counts = pattern_counts(pairs.joint)
+    if pairs.groups is None:
+        occurring = np.flatnonzero(counts.any(-1))
+        found = variance_of_patterns(occurring, counts[occurring], old, new, classified)
+        return PairedVariance(found, found)
+    every = np.arange(PATTERNS)
+    independent = variance_of_patterns(every, counts, old, new, classified)
+    entries, grouped = _GroupCounts.of(pairs), np.empty(independent.shape)
+    for place in range(len(grouped)):
+        phi = _pattern_influences(every, old, new, classified, slice(place, place + 1))[1][0]
+        centred = phi - (counts * phi).sum(0) / pairs.joint.total
+        grouped[place] = entries.sum_of_squares(centred)
+    return PairedVariance(independent, grouped)
+
+
+def variance_of_patterns(
+    patterns: Array, counts: Array, old: ClassGradient, new: ClassGradient, classified: Array
+) -> Array:
+    """Compute the variance of the differences of per-class indices, shape (index, ..., k).
+
+    Parameters
+    ----------
+    patterns, counts
+        Shapes (p,) and (p, ..., k): numbers of patterns, and the items of each class in them;
+        patterns without items may be missing.
+    old, new, classified
+        As in `class_variance`.
+    """
+    result = np.empty(old.kinds.shape[1:])
+    total = counts.sum(0)
+    for part in _parts(len(result), counts.size):
+        g_old, phi = _pattern_influences(patterns, old, new, classified, part)
+        sums = (counts * phi).sum(1)
+        squares = (counts * phi * phi).sum(1) - sums * sums / total
+        result[part] = without_noise(squares, (counts * g_old * g_old).sum(1))
+    return result
+
+
+def _pattern_influences(
+    patterns: Array, old: ClassGradient, new: ClassGradient, classified: Array, part: slice
+) -> tuple[Array, Array]:
+    """Return G_old and phi of some indices at each pattern, shape (index, p, ..., k)."""
+    g_old = _at_patterns(patterns, old.kinds[:, part], classified[part], OLD_IS)
+    return g_old, _at_patterns(patterns, new.kinds[:, part], classified[part], NEW_IS) - g_old
 
 
 PATTERNS = 18
@@ -276,12 +329,12 @@ WITHOUT = np.ravel_multi_index(
 """For each pattern, the pattern of the same item if the class did not occur."""
 
 
-def _at_patterns(kinds: Array, classified: Array, predicted: Array) -> Array:
-    """G of per-class indices at each pattern, shape (index, PATTERNS, k)."""
-    true, hit = TRUE_IS == 1, predicted == THIS
+def _at_patterns(patterns: Array, kinds: Array, classified: Array, predicted: Array) -> Array:
+    """G of per-class indices at each pattern, shape (index, p, ..., k)."""
+    true, hit = TRUE_IS[patterns] == 1, predicted[patterns] == THIS
     kind = np.where(true, np.where(hit, TP, FN), np.where(hit, FP, TN))
     g = np.moveaxis(kinds[kind], 0, 1)
-    g[np.ix_(classified, predicted == MISSING)] = 0.0
+    g[np.ix_(classified, predicted[patterns] == MISSING)] = 0.0
     return g
 
 
@@ -380,55 +433,8 @@ class _GroupCounts:
         return np.asarray(np.maximum(base + sparse, 0.0))
 
 
-def overall_guard(old: Gradient, new: Gradient, support: Array) -> Array:
-    """Twice the largest squared effect of one more flipped item: 2 max |G_rj - G_rr|^2.
-
-    Parameters
-    ----------
-    old, new
-        Gradients of both sides; the larger effect counts.
-    support
-        Shape (k,): a class without items cannot flip.
-
-    Returns
-    -------
-    Shape (index,).
-
-    Notes
-    -----
-    If a class has few items and none of them flipped, the observed variance is 0 because the
-    sample is small, not because no item can flip. One pseudo-item in each direction, as in
-    Bonett, Price 2012, keeps the test valid.
-    """
-    largest = np.maximum(*(_largest_effect(side, support) for side in (old, new)))
-    return np.asarray(2 * largest * largest)
-
-
-def class_guard(old: ClassGradient, new: ClassGradient) -> Array:
-    """Return 2 |G_rj - G_rr|^2 over the class's own row, shape (index, k); see `overall_guard`."""
-    largest = np.maximum(*(np.abs(side.kinds[FN] - side.kinds[TP]) for side in (old, new)))
-    return np.asarray(2 * largest * largest)
-
-
-def _largest_effect(side: Gradient, support: Array) -> Array:
-    """Largest |column[j] - column[r] - diagonal[r]|, r with items and j not r, shape (index,)."""
-    column = side.column
-    if column.shape[-1] < 2:
-        return np.zeros(column.shape[0])
-    right = column + side.diagonal
-    effects = [np.abs(extreme - right) for extreme in (_others(column, 1), _others(column, -1))]
-    return np.asarray(np.where(support > 0, np.maximum(*effects), 0.0).max(-1))
-
-
-def _others(values: Array, sign: int) -> Array:
-    """Largest (sign 1) or smallest (-1) value among the other classes, shape of `values`."""
-    signed = sign * values
-    second, first = np.moveaxis(np.partition(signed, -2, axis=-1)[..., -2:], -1, 0)
-    unique_first = np.argmax(signed, axis=-1)[..., None] == np.arange(values.shape[-1])
-    return sign * np.where(unique_first, second[..., None], first[..., None])
-
-
-def _without_noise(variance: Array, own: Array) -> Array:
+def without_noise(variance: Array, own: Array) -> Array:
+    """Return 0 where a variance is only rounding, beside that of one side."""
     return np.where(variance > NOISE * own, variance, 0.0)
 
 

@@ -106,6 +106,7 @@ def gather_evidence(rule: Rule, candidate: GateCandidate) -> RuleEvidence:
         return _value_evidence(rule, candidate, labels_of(rule, known))
     if candidate.comparison is None:
         return _no_baseline_evidence(rule, candidate, labels_of(rule, known))
+    known = tuple(label for label in known if label not in candidate.comparison.without_items)
     labels = labels_of(rule, known + candidate.comparison.baseline_only)
     return _difference_evidence(rule, candidate, labels, candidate.comparison)
 

@@ -13,6 +13,7 @@ from rprime.core.cells import DenseCells
 from rprime.core.gates.advice import RuleLint, advise
 from rprime.core.gates.evidence import (
     LabelPositions,
+    ResultLabels,
     difference_tests,
     labels_of,
     positions_of,
@@ -170,9 +171,7 @@ class _LintRun:
     @cached_property
     def plan(self) -> Plan:
         """The results, in the order of `run_gate`."""
-        named = [
-            (rule, label) for rule in self.gate.rules for label in labels_of(rule, self.labels)
-        ]
+        named = [(rule, label) for rule in self.gate.rules for label in self._labels_of(rule)]
         return Plan(self.gate, tuple(r for r, _ in named), tuple(label for _, label in named))
 
     @cached_property
@@ -213,8 +212,18 @@ class _LintRun:
             tests = RuleTests.of(rule, simulation.estimate(rule))
         return take_tests(tests, self._positions(rule))
 
+    @cached_property
+    def present(self) -> tuple[str, ...]:
+        """The classes that have items."""
+        pairs = zip(self.labels, self.model.support, strict=True)
+        return tuple(label for label, items in pairs if items > 0)
+
+    def _labels_of(self, rule: Rule) -> ResultLabels:
+        return labels_of(rule, self.present)
+
     def _positions(self, rule: Rule) -> LabelPositions:
-        return positions_of(labels_of(rule, self.labels), self.labels)
+        known = self.present if rule.compares else self.labels
+        return positions_of(self._labels_of(rule), known)
 
     def rules(self, counted: _VerdictCounts) -> Iterator[RuleLint]:
         """Yield the rates of every result and the drop that it detects."""

@@ -11,7 +11,7 @@ from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.paired_proportions import minimal_detectable_drop, tango_z
 from rprime.core.gates.rules import Rule
 from rprime.core.gates.simulation import Simulation
-from rprime.core.intervals.proportions import one_sided_quantile
+from rprime.core.intervals.proportions import one_sided_quantile, wilson
 
 POWER = 0.8
 ROUNDS = 40
@@ -64,17 +64,17 @@ def _difference_drop(
 ) -> FloatArray:
     if rule.test == "none":
         return rule.limit + known.detectable_drop(0.5, min(rule.limit, 1.0), POWER)
-    counted = expected.flips(rule.entry)
-    if counted is None:
+    if known.tango.all():
+        errors = partial(_tango_errors, known.gains, known.losses, known.trials, rule.limit)
+        return _detectable_from(rule, errors, known.trials, level)
+    trials = expected.trials(rule)
+    if trials is None:
         # To first order: the variance is that of the unchanged model.
         variance = known.standard_error**2
         return np.asarray(rule.limit + minimal_detectable_drop(level, POWER, variance, 1.0))
-    if expected.paired:
-        return _detectable_from(
-            rule, partial(_tango_errors, *counted, rule.limit), counted[-1], level
-        )
     share = known.baseline if rule.guards_below else 1 - known.baseline
-    return _detectable_from(rule, partial(_binomial_errors, share, counted[-1]), counted[-1], level)
+    errors = partial(_binomial_errors, share, trials, one_sided_quantile(level))
+    return _detectable_from(rule, errors, trials, level)
 
 
 Errors = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
@@ -113,9 +113,11 @@ def _tango_errors(
 
 
 def _binomial_errors(
-    share: FloatArray, trials: FloatArray, drop: FloatArray
+    share: FloatArray, trials: FloatArray, reach: FloatArray, drop: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Return both errors of an unpaired difference from a smaller share; they are equal."""
+    """Errors of an unpaired difference: of its limit at the quantile `reach`, and the true one."""
     left = np.maximum(share - drop, 0.0)
+    low, _ = wilson(share * trials, trials, reach)
+    _, high = wilson(left * trials, trials, reach)
     error = np.sqrt((share * (1 - share) + left * (1 - left)) / trials)
-    return error, error
+    return np.hypot(high - left, share - low) / reach, error

@@ -6,6 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
+from rprime.core.comparison.paired_variance import (
+    PairedVariance,
+    variance_of_patterns,
+    without_noise,
+)
+from rprime.core.counts import CountRow
+from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.table import ConfusionTable
 
 MOST_DRAWN = 10**8
@@ -50,6 +57,94 @@ class SimulatedPredictions:
     def moving(self) -> FloatArray:
         """Items of each class that are not kept, shape (..., k)."""
         return np.add.reduce(self.old, axis=-1)
+
+    @property
+    def grouped(self) -> bool:
+        """Simulated items are independent."""
+        return False
+
+    def largest_design_effects(self) -> tuple[float, FloatArray]:
+        """Return 1: simulated items are independent."""
+        return 1.0, np.ones(self.old.shape[-1])
+
+    def flips(self, row: CountRow, *, per_class: bool) -> tuple[FloatArray, FloatArray]:
+        """Return the items that enter and that leave a count, shape (..., k) or (...)."""
+        came, left = self.new - self.both, self.old - self.both
+        if row in (CountRow.tp, CountRow.fn, CountRow.not_wrong):
+            entering, leaving = _own(came), _own(left)
+        elif row == CountRow.predicted:
+            entering, leaving = came.sum(-2), left.sum(-2)
+        else:
+            entering, leaving = _foreign(came), _foreign(left)
+        if row in (CountRow.fn, CountRow.tn):
+            entering, leaving = leaving, entering
+        if per_class:
+            return entering, leaving
+        return np.add.reduce(entering, axis=-1), np.add.reduce(leaving, axis=-1)
+
+    def class_variance(
+        self, old: ClassGradient, new: ClassGradient, classified: NDArray[np.bool_]
+    ) -> PairedVariance:
+        """Compute the variances of differences of per-class indices, shape (index, ..., k)."""
+        found = variance_of_patterns(_PATTERNS, self._pattern_counts(), old, new, classified)
+        return PairedVariance(found, found)
+
+    def _pattern_counts(self) -> FloatArray:
+        """Items of each class by its patterns without unclassified items, shape (8, ..., k)."""
+        same = self.kept + self.both
+        before, after = self.kept + self.old, self.kept + self.new
+        parts = []
+        for hits in (_foreign, _own):
+            stayed, left, came = hits(same), hits(before), hits(after)
+            own = np.add.reduce(before, axis=-1)
+            items = own if hits is _own else np.add.reduce(own, axis=-1)[..., None] - own
+            parts += [items - left - came + stayed, came - stayed, left - stayed, stayed]
+        return np.array(parts)
+
+    def overall_variance(self, old: Gradient, new: Gradient) -> PairedVariance:
+        """Compute the variances of differences of overall indices, shape (index, ...)."""
+        count = old.factors.shape[1]
+        found = np.array([self._variance(old.only(i), new.only(i)) for i in range(count)])
+        found = found.reshape(count, *self.old.shape[:-2])
+        return PairedVariance(found, found)
+
+    def _variance(self, old: Gradient, new: Gradient) -> FloatArray:
+        """Sum T phi^2 - (sum T phi)^2 / w of one overall index, shape (...)."""
+        before, after = _at_cells(old), _at_cells(new)
+        then, now = self.old * before, self.new * after
+        cross = self._coincidence(before, after)
+        own = ((self.kept + self.old) * before**2).sum((-2, -1))
+        square = own + ((self.kept + self.new) * after**2).sum((-2, -1)) - 2 * cross
+        shift = (then - now + self.kept * (before - after)).sum((-2, -1))
+        return without_noise(square - shift**2 / self.baseline.total, own)
+
+    def _coincidence(self, before: FloatArray, after: FloatArray) -> FloatArray:
+        """Sum of the products of both influences of every item, shape (...)."""
+        if self.joint is not None:
+            return np.asarray(np.einsum("...rij,...ri,...rj->...", self.joint, before, after))
+        moving = np.where(self.moving > 0, self.moving, 1.0)
+        then, now = (self.old * before).sum(-1), (self.new * after).sum(-1)
+        kept = (self.kept * before * after).sum((-2, -1))
+        return np.asarray(kept + (then * now / moving).sum(-1))
+
+
+_PATTERNS = np.array([0, 1, 3, 4, 9, 10, 12, 13])
+"""The patterns without unclassified items: true, old and new class are this one or another."""
+
+
+def _own(cells: FloatArray) -> FloatArray:
+    return np.asarray(np.diagonal(cells, axis1=-2, axis2=-1))
+
+
+def _foreign(cells: FloatArray) -> FloatArray:
+    return np.asarray(cells.sum(-2) - _own(cells))
+
+
+def _at_cells(gradient: Gradient) -> FloatArray:
+    """Influence of an item of every cell, shape (..., k, k), of a single index."""
+    diagonal, row, column = gradient.factors[:, 0]
+    cells = row[..., :, None] + column[..., None, :]
+    return np.asarray(cells + diagonal[..., :, None] * np.eye(row.shape[-1]))
 
 
 @dataclass(frozen=True, eq=False)

@@ -166,7 +166,7 @@ def _no_test(result: Result) -> str:
         "weighted": "the counts are weighted",
         "non_integer_counts": "the counts are not whole numbers",
         "no_interval": f"there is no interval for {result.index} here",
-        "no_evidence": "candidate and baseline do not differ in any item",
+        "no_evidence": "the variance of the difference cannot be estimated",
     }
     if result.reason in known:
         return f'{known[result.reason]}; `test: "none"` compares the point value'

@@ -4,7 +4,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.scores.ranking import ClassRanking, squares
+from rprime.core.scores.ranking import squares
 from rprime.core.scores.scores import Scores
 from rprime.core.values import Values
 
@@ -34,26 +34,8 @@ def score_variance(values: Values, entry: Index) -> Array:
         if entry.interval is None:
             return np.full(scores.k, np.nan)
         return np.asarray(scores.ranking(influences=True).variances)
-    influence = _influence(values, entry, values.options.sampling)
+    influence = influence_of_items(values, entry, values.options.sampling)
     return np.asarray(np.nan if influence is None else squares(influence, scores.groups))
-
-
-def paired_score_variance(new: Values, old: Values, entry: Index) -> Array:
-    """Compute the variance of an index's difference between two classifiers of the same items.
-
-    Returns
-    -------
-    Shape (k,) or (); NaN where none exists.
-    """
-    ours, theirs = _scores(new), _scores(old)
-    if entry.scope == "class":
-        if entry.interval is None:
-            return np.full(ours.k, np.nan)
-        return np.array([_paired_area(ours, theirs, own) for own in range(ours.k)])
-    found = [_influence(values, entry, "random") for values in (new, old)]
-    if found[0] is None or found[1] is None:
-        return np.asarray(np.nan)
-    return np.asarray(squares(found[0] - found[1], ours.groups))
 
 
 def _scores(values: Values) -> Scores:
@@ -61,19 +43,7 @@ def _scores(values: Values) -> Scores:
     return values.scores
 
 
-def _paired_area(ours: Scores, theirs: Scores, own: int) -> float:
-    if ours.support[own] == 0:
-        return np.nan
-    new, old = (
-        ClassRanking.of(side.values[:, own], side.true, own).influence(
-            float(side.ranking().auc[own])
-        )
-        for side in (ours, theirs)
-    )
-    return squares(new - old, ours.groups)
-
-
-def _influence(values: Values, entry: Index, sampling: str) -> Array | None:
+def influence_of_items(values: Values, entry: Index, sampling: str) -> Array | None:
     """Return the influence of every item on an overall index, shape (n,); None if none exists."""
     place = values.selection.overall_place[entry.key]
     if entry.interval is None or not np.isfinite(values.overall[place]):
@@ -95,7 +65,7 @@ def _influence(values: Values, entry: Index, sampling: str) -> Array | None:
 def _of_mean(values: Values, entry: Index, sampling: str) -> Array:
     """Influence on a mean over the items, or on their sum."""
     scores = _scores(values)
-    assert entry.of_items is not None  # noqa: S101 (see _influence)
+    assert entry.of_items is not None  # noqa: S101 (see influence_of_items)
     items = np.asarray(entry.of_items(scores, *values.option(entry)), dtype=np.float64)
     n = len(items)
     centre: Array = np.full(1, np.mean(items))

@@ -1,0 +1,222 @@
+"""Gradients of both sides of a paired comparison, and the guard of its variances.
+
+If few items were seen, none of them may have flipped although items can. The guard adds one
+pseudo-item in each direction (Bonett, Price 2012): 2 max |G_rj - G_rr|^2 over both sides and all
+cells of rows that have items.
+"""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.cells import DenseCells
+from rprime.core.intervals.delta import class_gradient, classified_entries, overall_gradient
+from rprime.core.intervals.gradient import CellGradient, ClassGradient, Gradient
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values, compute
+
+TP, FN, FP, TN = range(4)
+
+
+@dataclass(frozen=True, eq=False)
+class SideGradients:
+    """Gradients of the indices of one side, and the effects of single items.
+
+    Parameters
+    ----------
+    values
+        Values of a stack of tables.
+
+    Notes
+    -----
+    Where a class has no correct item or is never predicted, an index may have no tangent. There
+    the gradient at the row-wise smoothed table replaces it: in the guard always, in the influences
+    of the items where the own one does not exist.
+    """
+
+    values: Values
+
+    @cached_property
+    def of_classes(self) -> ClassGradient:
+        """Gradient of the computed per-class indices."""
+        own = class_gradient(self.values)
+        if self._smoothed is None:
+            return own
+        missing = np.isnan(own.margins) & self._empty
+        return ClassGradient(np.where(missing, self._smoothed[0].margins, own.margins))
+
+    @cached_property
+    def overall(self) -> Gradient:
+        """Gradient of the overall indices."""
+        own = overall_gradient(self.values, self.of_classes)
+        if self._smoothed is None:
+            return own
+        other = self._smoothed[1]
+        empty = np.logical_or.reduce(self._empty, axis=-1)
+        missing = np.asarray(np.isnan(own.factors).any((0, -1)) & empty)[..., None]
+        silent = own.unclassified
+        if silent is not None and other.unclassified is not None:
+            silent = np.where(missing, other.unclassified, silent)
+        return Gradient(np.where(missing, other.factors, own.factors), silent, own.by_cell)
+
+    @cached_property
+    def class_guard(self) -> Array:
+        """Twice the largest squared effect of an item, shape (computed, ..., k)."""
+        support, table = self.values.table.support, self.values.table
+        outside = None if table.unclassified is None else classified_entries(self.values.selection)
+        own = class_guard(self.of_classes, support, outside)
+        if self._smoothed is None:
+            return own
+        return np.where(self._empty, class_guard(self._smoothed[0], support, outside), own)
+
+    @cached_property
+    def overall_guard(self) -> Array:
+        """Twice the largest squared effect of an item, shape (overall, ...)."""
+        support = self.values.table.support
+        own = overall_guard(self.overall, support)
+        if self._smoothed is None:
+            return own
+        return np.where(self._empty.any(-1), overall_guard(self._smoothed[1], support), own)
+
+    @cached_property
+    def _empty(self) -> Array:
+        """Whether a class with items has no correct one or is never predicted, shape (..., k)."""
+        table = self.values.table
+        return np.asarray(((table.correct == 0) | (table.predicted == 0)) & (table.support > 0))
+
+    @cached_property
+    def _smoothed(self) -> tuple[ClassGradient, Gradient] | None:
+        """Gradients at the row-wise smoothed table; None if no class is empty."""
+        if not self._empty.any():
+            return None
+        values = self.values
+        options = replace(values.options, undefined="null", cell_weights=None)
+        near = compute(smoothed_by_rows(values.table), options, values.selection)
+        margins = class_gradient(near).margins
+        if values.counted_as_zero is not None:
+            # How much of a class that is never predicted could be right is bounded by its items.
+            entries = values.selection.computed
+            spans = np.array([e.range[1] - e.range[0] for e in entries])
+            spans = spans.reshape(-1, *(1,) * values.table.support.ndim)
+            slopes = np.zeros_like(margins)
+            slopes[0] = spans / np.maximum(values.table.support, 1.0)
+            margins = np.where(values.counted_as_zero, slopes, margins)
+        of_classes = ClassGradient(margins)
+        return of_classes, overall_gradient(near, of_classes)
+
+
+def smoothed_by_rows(table: ConfusionTable) -> ConfusionTable:
+    """Add one item to each row that has some: half of it correct, the rest spread.
+
+    The rest is spread over the other columns in proportion to their totals + 1/2; unclassified is
+    a column. In a sparse table the most frequent other column takes it, so that it stays sparse.
+    """
+    there = (table.support > 0).astype(np.float64)
+    if not isinstance(table.cells, DenseCells):
+        return _smoothed_sparse(table, there)
+    columns = table.cells.column_sums
+    if table.unclassified is not None:
+        columns = np.concatenate(
+            [columns, np.add.reduce(table.unclassified, axis=-1)[..., None]], axis=-1
+        )
+    shares = np.repeat((columns + 0.5)[..., None, :], table.k, axis=-2)
+    diagonal = np.arange(table.k)
+    shares[..., diagonal, diagonal] = 0.0
+    shares *= 0.5 / np.maximum(np.add.reduce(shares, axis=-1), 0.5)[..., None]
+    shares[..., diagonal, diagonal] = 0.5
+    shares *= there[..., None]
+    missing = None if table.unclassified is None else table.unclassified + shares[..., -1]
+    counts = table.cells.counts + shares[..., : table.k]
+    return ConfusionTable.dense(counts, missing, table.spurious)
+
+
+def _smoothed_sparse(table: ConfusionTable, there: Array) -> ConfusionTable:
+    rows, columns, counts = table.cells.coordinates()
+    own = np.flatnonzero(there)
+    second, first = np.argsort(table.predicted)[-2:] if table.k > 1 else (0, 0)
+    other = np.where(own == first, second, first)
+    return ConfusionTable.sparse(
+        np.concatenate([rows, own, own]),
+        np.concatenate([columns, own, other]),
+        np.concatenate([counts, np.full(2 * own.size, 0.5)]),
+        table.k,
+        unclassified=table.unclassified,
+        spurious=table.spurious,
+    )
+
+
+def overall_guard(gradient: Gradient, support: Array) -> Array:
+    """Return 2 max |G_rj - G_rr|^2 of one side's overall indices, shape (index, ...).
+
+    Parameters
+    ----------
+    gradient
+        At the side's table, or at its row-wise smoothed one.
+    support
+        Shape (..., k): a class without items cannot flip.
+    """
+    largest = _largest_effect(gradient, support)
+    for place, by_cell in gradient.by_cell:
+        missing = gradient.unclassified is not None
+        largest[place] = _largest_by_cell(by_cell, support, missing=missing)
+    return np.asarray(2 * largest * largest)
+
+
+def class_guard(gradient: ClassGradient, support: Array, classified: Array | None = None) -> Array:
+    """Return 2 max |G_rj - G_rr|^2 over the cells of each class's row and column.
+
+    Parameters
+    ----------
+    gradient
+        At the side's table, or at its row-wise smoothed one.
+    support
+        Shape (..., k): only rows with items count.
+    classified
+        Shape (index,): whether unclassified items have no influence; None if there are none.
+
+    Returns
+    -------
+    Shape (index, ..., k).
+    """
+    kinds = gradient.kinds
+    own, other = support > 0, np.add.reduce(support, axis=-1)[..., None] > support
+    effects = [np.abs(kinds[FN] - kinds[TP]) * own, np.abs(kinds[FP] - kinds[TN]) * other]
+    if classified is not None and classified.any():
+        silent = classified.reshape(-1, *(1,) * support.ndim)
+        effects += [np.abs(kinds[TP]) * (own & silent), np.abs(kinds[TN]) * (other & silent)]
+    largest = np.fmax.reduce(effects)
+    return np.asarray(2 * largest * largest)
+
+
+def _largest_effect(gradient: Gradient, support: Array) -> Array:
+    """Largest |G_rj - G_rr|, r with items, j another class or unclassified, shape (index, ...)."""
+    column, right = gradient.column, gradient.column + gradient.diagonal
+    effects = []
+    if column.shape[-1] > 1:
+        effects = [np.abs(_others(column, sign) - right) for sign in (1, -1)]
+    if gradient.unclassified is not None:
+        effects.append(np.abs(gradient.unclassified - gradient.row - right))
+    if not effects:
+        return np.zeros(column.shape[:-1])
+    return np.asarray(np.where(support > 0, np.maximum.reduce(effects), 0.0).max(-1))
+
+
+def _others(values: Array, sign: int) -> Array:
+    """Largest (sign 1) or smallest (-1) value among the other classes, shape of `values`."""
+    signed = sign * values
+    second, first = np.moveaxis(np.partition(signed, -2, axis=-1)[..., -2:], -1, 0)
+    unique_first = np.argmax(signed, axis=-1)[..., None] == np.arange(values.shape[-1])
+    return sign * np.where(unique_first, second[..., None], first[..., None])
+
+
+def _largest_by_cell(by_cell: CellGradient, support: Array, *, missing: bool) -> float:
+    """Largest |G_rj - G_rr| of an index of a single table whose gradient has no factors."""
+    rows, k = np.flatnonzero(support), len(support)
+    right = by_cell(rows, rows)
+    columns = range(k + missing)
+    found = (
+        np.abs(by_cell(rows, np.full(rows.shape, j)) - right).max(initial=0.0) for j in columns
+    )
+    return float(max(found, default=0.0))

@@ -1,0 +1,174 @@
+"""Differences of two independent samples from the limits of each side (MOVER)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy import special
+
+from rprime.core.arrays import Array
+
+LimitFunction = Callable[[float | Array], Array]
+"""Maps a quantile, a number or one for each value, to lower and upper limits, shape (2, ...)."""
+
+FARTHEST = 12.0
+"""Largest quantile of the search; the p-value beyond it is 0."""
+REFERENCE = 1.6448536269514722
+"""Where the search begins: the one-sided level .05."""
+ROUNDS = 80
+TOLERANCE = 1e-11
+MOST_SEARCHED = 1 << 12
+"""Most elements for an exact search; p-values of larger stacks are interpolated."""
+NODES = np.concatenate([np.arange(0.25, 4.5, 0.25), [5.0, 6.0, 8.0, FARTHEST]])
+
+
+@dataclass(frozen=True, eq=False)
+class MoverLimits:
+    """Limits of candidate minus baseline at any quantile.
+
+    Parameters
+    ----------
+    candidate, baseline
+        Values, of any shape.
+    sides
+        Limits of the candidate and of the baseline, as functions of the quantile; their results
+        have one shape (2, *`whole`).
+    whole
+        The shape of all values that the sides know.
+    places
+        Flat positions among these, in the shape of the values.
+
+    Notes
+    -----
+    Source: Zou, Donner 2008. With limits (l, u) of each side, the lower limit of D = c - b is
+    D - sqrt((c - l_c)^2 + (u_b - b)^2) and the upper one D + sqrt((u_c - c)^2 + (b - l_b)^2).
+    For proportions with Wilson's limits that is Newcombe's hybrid score method (Newcombe 1998).
+    """
+
+    candidate: Array
+    baseline: Array
+    sides: tuple[LimitFunction, LimitFunction]
+    whole: tuple[int, ...]
+    places: Array
+
+    def __getitem__(self, position: Any) -> "MoverLimits":  # noqa: ANN401 (a numpy index)
+        """Select elements, by any numpy index."""
+        parts = (
+            np.asarray(part[position]) for part in (self.candidate, self.baseline, self.places)
+        )
+        candidate, baseline, places = parts
+        return replace(self, candidate=candidate, baseline=baseline, places=places)
+
+    @property
+    def value(self) -> Array:
+        """The differences."""
+        return np.asarray(self.candidate - self.baseline)
+
+    def at(self, quantile: ArrayLike) -> tuple[Array, Array]:
+        """Return the lower and the upper limits.
+
+        Parameters
+        ----------
+        quantile
+            Of the normal distribution, positive; broadcasts to the elements.
+
+        Returns
+        -------
+        Two arrays; NaN where a side has no interval.
+        """
+        low, high = (self._limits(side, np.asarray(quantile)) for side in self.sides)
+        with np.errstate(all="ignore"):
+            below = np.hypot(self.candidate - low[0], high[1] - self.baseline)
+            above = np.hypot(low[1] - self.candidate, self.baseline - high[0])
+        return self.value - below, self.value + above
+
+    @cached_property
+    def standard_error(self) -> Array:
+        """Half the width of the interval at the level .05, in quantiles; NaN without limits."""
+        lower, upper = self.at(REFERENCE)
+        return np.asarray((upper - lower) / (2 * REFERENCE))
+
+    def p_below(self, threshold: ArrayLike) -> Array:
+        """Return the smallest one-sided level at which the upper limit is below a threshold."""
+        return np.asarray(special.ndtr(-self._quantile(threshold)))
+
+    def p_above(self, threshold: ArrayLike) -> Array:
+        """Return the smallest one-sided level at which the lower limit is above a threshold."""
+        return np.asarray(special.ndtr(self._quantile(threshold)))
+
+    def _limits(self, side: LimitFunction, quantile: Array) -> Array:
+        if quantile.ndim:
+            every = np.full(self.whole, REFERENCE)
+            every.reshape(-1)[self.places] = quantile
+            found = side(every)
+        else:
+            found = side(float(quantile))
+        return found.reshape(2, -1)[:, self.places]
+
+    @cached_property
+    def _known(self) -> dict[float, Array]:
+        """Quantiles found so far: a gate asks for both p-values at one threshold."""
+        return {}
+
+    def _quantile(self, threshold: ArrayLike) -> Array:
+        """Return the quantile of the upper limit at the threshold; minus that of the lower one."""
+        if np.ndim(threshold):
+            return self._search(np.broadcast_to(threshold, self.value.shape))
+        t = float(np.asarray(threshold))
+        if t not in self._known:
+            self._known[t] = self._search(np.full(self.value.shape, t))
+        return self._known[t]
+
+    def _search(self, threshold: Array) -> Array:
+        """Find the quantiles where the distance of the limit from D is that of the threshold."""
+        goal, upward = np.abs(threshold - self.value), threshold > self.value
+
+        def distance(z: Array) -> Array:
+            lower, upper = self.at(z)
+            return np.where(upward, upper - self.value, self.value - lower)
+
+        with np.errstate(all="ignore"):
+            search = _reach if goal.size <= MOST_SEARCHED else _between_nodes
+            found = search(distance, goal)
+        found = np.where(np.isnan(self.standard_error), np.nan, found)
+        return np.where(upward, found, -found)
+
+
+def _reach(distance: Callable[[Array], Array], goal: Array) -> Array:
+    """Find where an increasing function from (0, 0) reaches its goal; infinite where it does not.
+
+    Secants within a bracket: where one leaves it, the far end is tried once, then the middle.
+    """
+    low, high = np.zeros(goal.shape), np.full(goal.shape, FARTHEST)
+    before, at_before, tried, done = low, low, low > 0, goal == 0
+    z = np.where(goal > 0, REFERENCE, 0.0)
+    for _ in range(ROUNDS):
+        at = distance(z)
+        short = at < goal
+        tried = tried | (z >= FARTHEST)
+        low, high = np.where(short, z, low), np.where(short, high, z)
+        secant = z + (goal - at) * (z - before) / (at - at_before)
+        done = done | np.isnan(at) | ~(np.fmin(np.abs(secant - z), high - low) > TOLERANCE)
+        if done.all():
+            break
+        inside = (secant > low) & (secant < high)
+        other = np.where(short & ~tried, FARTHEST, (low + high) / 2)
+        following = np.where(done, z, np.where(inside, secant, other))
+        before, at_before, z = z, at, following
+    return np.where(low >= FARTHEST, np.inf, z)
+
+
+def _between_nodes(distance: Callable[[Array], Array], goal: Array) -> Array:
+    """Interpolate where an increasing function from (0, 0) reaches its goal."""
+    reached = np.stack([distance(np.asarray(z)) for z in NODES])
+    after = np.add.reduce(reached < goal, axis=0)
+    ends = np.concatenate([np.zeros((1, *goal.shape)), reached])
+    right = np.take_along_axis(ends, np.minimum(after + 1, len(NODES))[None], 0)[0]
+    left = np.take_along_axis(ends, after[None], 0)[0]
+    at = np.append(0.0, NODES)
+    step = at[np.minimum(after + 1, len(NODES))] - at[after]
+    z = at[after] + step * (goal - left) / (right - left)
+    return np.where(after >= len(NODES), np.inf, np.where(goal == 0, 0.0, z))

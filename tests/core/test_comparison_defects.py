@@ -1,0 +1,126 @@
+"""What a comparison must never do: pass a collapse, fail on one item, or see nothing."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import ArrayLike
+
+from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.options import Options
+from rprime.core.table import ConfusionTable
+from tests.core.comparison_sides import side_of, table_side
+from tests.core.gate_cases import drop, gate_of, judged, tabled
+
+
+def paired(true: ArrayLike, old: ArrayLike, new: ArrayLike, k: int) -> Comparison:
+    codes = (np.asarray(part) for part in (true, old, new))
+    truth, before, after = codes
+    return compare(side_of(truth, after, k), side_of(truth, before, k), Options())
+
+
+@pytest.mark.parametrize("test_set", [None, "t"])
+def test_a_class_that_is_given_up_fails(test_set: str | None) -> None:
+    old, new = [[95, 5], [0, 50]], [[95, 5], [50, 0]]
+    for index in ("recall", "precision", "f1", "r_prime"):
+        found = judged(drop(index=index), tabled(new, test_set), tabled(old, test_set))
+        assert found.verdict == "fail", index
+    for index in ("accuracy", "kappa", "macro_f1", "balanced_accuracy", "macro_precision"):
+        rule = drop(index=index, classes=None)
+        found = judged(rule, tabled(new, test_set), tabled(old, test_set))
+        assert found.verdict == "fail", index
+
+
+def test_one_item_does_not_fail_a_gate() -> None:
+    old = [[500, 1, 0], [2, 500, 0], [0, 0, 1]]
+    new = [[500, 1, 0], [2, 500, 0], [0, 1, 0]]
+    rules: list[dict[str, Any]] = [
+        {"index": index, "classes": "all"} for index in ("recall", "r_prime", "f1", "precision")
+    ]
+    rules += [
+        {"index": index, "classes": None}
+        for index in ("balanced_accuracy", "macro_f1", "macro_r_prime")
+    ]
+    for test_set in (None, "t"):
+        for rule in rules:
+            found = judged(drop(**rule), tabled(new, test_set), tabled(old, test_set))
+            assert found.verdict != "fail", rule
+
+
+def test_a_class_of_the_list_without_items_fails_nothing() -> None:
+    true = np.repeat([0, 1], 50)
+    old, new = true.copy(), true.copy()
+    old[0], new[0] = 1, 2
+    for before, after in ((old, new), (new, old)):
+        sides = side_of(true, after, 3), side_of(true, before, 3)
+        for index in ("macro_f1", "macro_precision", "csi", "f1_of_macro_averages"):
+            found = judged(drop(0.1, index=index, classes=None), *sides)
+            assert found.verdict == "pass", index
+        found = judged(gate_of(drop(0.2, index="f1"), drop(0.2)), *sides)
+        assert [r.verdict for r in found.results] == ["pass"] * 4
+
+
+def test_averages_of_other_test_sets_are_compared_over_common_classes() -> None:
+    old = ConfusionTable.dense(np.array([[40.0, 5, 5], [5, 40, 5], [0, 0, 0]]))
+    new = ConfusionTable.dense(np.array([[45.0, 5, 0], [5, 45, 0], [9, 0, 1]]))
+    found = compare(table_side(new), table_side(old), Options())
+    assert found.without_items == ("2",)
+    assert found.of_overall("macro_recall").value == pytest.approx(0.1)
+    assert found.of_overall("weighted_recall").value == pytest.approx(0.1)
+    assert found.of_overall("accuracy").candidate == pytest.approx(91 / 110)
+    assert found.of_overall("macro_f1").tested
+
+
+OVERALL = [
+    "kappa", "mcc", "weighted_f1", "macro_f1", "balanced_accuracy", "csi", "gwet_ac1",
+    "geometric_mean_recall", "peirce_skill_score", "f1_of_macro_averages", "macro_class_mcc",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("recall", [0.9, 1.0])
+def test_identical_predictions_pass(recall: float) -> None:
+    rng = np.random.default_rng(1)
+    true = np.repeat(np.arange(10), 100)
+    wrong = rng.random(1000) >= recall
+    predicted = np.where(wrong, (true + rng.integers(1, 10, 1000)) % 10, true)
+    comparison = paired(true, predicted, predicted.copy(), 10)
+    selection = zip(comparison.overall_keys, comparison.overall.reach, strict=True)
+    bounded = [key for key, reach in selection if reach <= 2]
+    assert set(OVERALL) <= set(bounded)
+    for key in bounded:
+        known = comparison.of_overall(key)
+        if known.tested:
+            assert known.p_above(-0.02) < 0.05, key
+    assert all(comparison.of_overall(key).tested for key in OVERALL)
+
+
+def test_from_all_right_to_all_wrong_fails_whatever_the_index() -> None:
+    true = np.repeat([0, 1, 2], 60)
+    comparison = paired(true, true, (true + 1) % 3, 3)
+    for key in ("kappa", "mcc", "weighted_f1", "macro_f1", "accuracy"):
+        assert comparison.of_overall(key).p_below(-0.05) < 1e-6, key
+
+
+def test_a_paired_class_that_is_given_up_fails() -> None:
+    true = np.repeat([0, 0, 1, 1], [9500, 100, 10, 990])
+    old = np.repeat([0, 1, 0, 1], [9500, 100, 10, 990])
+    comparison = paired(true, old, np.zeros_like(true), 2)
+    for key in ("recall", "precision", "f1", "icsi", "kulczynski"):
+        known = comparison.of_classes(key, ("1",))[0]
+        assert known.p_below(-0.05) < 1e-6, key
+    for key in ("macro_recall", "macro_precision", "macro_f1", "macro_r_prime", "csi"):
+        assert comparison.of_overall(key).p_below(-0.05) < 1e-6, key
+
+
+def test_limits_stay_within_the_possible() -> None:
+    true = np.repeat([0, 1], 10)
+    comparison = paired(true, true, 1 - true, 2)
+    tables = compare(
+        table_side(ConfusionTable.dense(np.array([[0.0, 10], [10, 0]]))),
+        table_side(ConfusionTable.dense(np.diag([10.0, 10]))),
+        Options(),
+    )
+    for known in (comparison.overall, comparison.per_class, tables.overall, tables.per_class):
+        lower, upper = known.limits(0.05)
+        assert (np.isnan(lower) | (lower >= -known.reach)).all()
+        assert (np.isnan(upper) | (upper <= known.reach)).all()
