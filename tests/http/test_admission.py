@@ -34,10 +34,10 @@ def request(k: int) -> dict[str, Any]:
 
 def test_a_request_that_waited_too_long_is_rejected() -> None:
     admission = AdmissionControl(Limits(wait_seconds=1))
-    admission.admit({})
-    admission.admit({COMPLETED_AT: monotonic() - 0.5})
+    admission.admit({"state": {}})
+    admission.admit({"state": {COMPLETED_AT: monotonic() - 0.5}})
     with pytest.raises(Problem) as caught:
-        admission.admit({COMPLETED_AT: monotonic() - 1.1})
+        admission.admit({"state": {COMPLETED_AT: monotonic() - 1.1}})
     assert (caught.value.status, caught.value.headers) == (503, {"Retry-After": "1"})
 
 

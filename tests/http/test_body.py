@@ -119,7 +119,7 @@ def test_an_unknown_encoding_is_refused(client: httpx.Client) -> None:
 
 def test_bodies_in_flight_are_bounded_and_forgotten(app: FastAPI, client: httpx.Client) -> None:
     admission = app.state.services.admission
-    others: dict[str, int] = {}
+    others = {"state": dict[str, int]()}
     admission.hold(others, IN_FLIGHT - 10)
     response = client.post("/size", content=bytes(11))
     assert code(response) == (503, "overloaded")

@@ -11,8 +11,8 @@ from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
 COMPLETED_AT = "rprime.complete"
-"""Key in the scope of a request: when all of it was received, by the monotonic clock; -inf if the
-queue was full."""
+"""Key in the state of a request: when all of it was received, by the monotonic clock; -inf if the
+queue was full. The state, unlike the scope, is the same object in every copy of the scope."""
 _BYTES = "rprime.bytes"
 
 
@@ -36,36 +36,34 @@ class AdmissionControl:
     ----------
     limits
         Bounds on the bytes, the requests and the seconds.
+
+    Attributes
+    ----------
+    held
+        Bytes of the requests that have not ended.
+    queued
+        How many requests are complete and not answered yet; counted in the event loop only.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.limit = limits.in_flight_bytes
         self.held = 0
+        self.queued = 0
         self._limits = limits
-        self._queue: set[object] = set()
         self._lock = Lock()
-
-    @property
-    def queued(self) -> int:
-        """How many requests are complete and not answered yet."""
-        return len(self._queue)
 
     @property
     def is_full(self) -> bool:
         """Whether the queue has as many requests as it may have."""
         return self.queued >= self._limits.in_flight_requests
 
-    def enqueue(self, request: object, scope: Any) -> None:  # noqa: ANN401 - uvicorn's is a TypedDict
+    def enqueue(self, scope: Any) -> None:  # noqa: ANN401 - uvicorn's is a TypedDict
         """Add a complete request to the queue, or have `admit` reject it if that is full."""
         if self.is_full:
-            scope[COMPLETED_AT] = -inf
+            scope["state"][COMPLETED_AT] = -inf
         else:
-            scope[COMPLETED_AT] = monotonic()
-            self._queue.add(request)
-
-    def dequeue(self, request: object) -> None:
-        """Remove a request that was answered, or whose client has disconnected."""
-        self._queue.discard(request)
+            scope["state"][COMPLETED_AT] = monotonic()
+            self.queued += 1
 
     def hold(self, scope: Scope, size: int) -> None:
         """Count bytes that were read for a request, until the request ends.
@@ -79,7 +77,8 @@ class AdmissionControl:
             if self.held + size > self.limit:
                 raise Problem("overloaded", headers={"Retry-After": "1"})
             self.held += size
-            scope[_BYTES] = scope.get(_BYTES, 0) + size
+            state = scope["state"]
+            state[_BYTES] = state.get(_BYTES, 0) + size
 
     def admit(self, scope: Scope) -> None:
         """Check how long a request has waited.
@@ -89,11 +88,14 @@ class AdmissionControl:
         Problem
             503 if that is too long.
         """
-        complete = scope.get(COMPLETED_AT)
+        complete = scope["state"].get(COMPLETED_AT)
         if complete is not None and monotonic() - complete > self._limits.wait_seconds:
             raise overloaded_problem()
 
     def release(self, scope: Scope) -> None:
-        """Subtract the bytes of a request that has ended."""
+        """Remove a request that has ended from the queue, and subtract its bytes."""
+        state = scope["state"]
+        if state.pop(COMPLETED_AT, -inf) > -inf:
+            self.queued -= 1
         with self._lock:
-            self.held -= scope.pop(_BYTES, 0)
+            self.held -= state.pop(_BYTES, 0)

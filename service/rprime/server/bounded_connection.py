@@ -5,8 +5,17 @@ from typing import Any
 
 from rprime.problems.problem import Problem
 from rprime.server.connection import Connection
-from rprime.server.deadlines import INTERVAL, Deadlines, Phase
-from rprime.server.framing import FramingLimits
+from rprime.server.deadlines import INTERVAL, Deadlines
+from rprime.server.framing import (
+    FIELD_BYTES,
+    LARGE_FRAMING,
+    LARGE_HEAD,
+    LINE_BYTES,
+    MALFORMED,
+    MAX_TARGET_BYTES,
+    TRAILERS,
+    FramingError,
+)
 from rprime.server.shared_state import SharedState
 
 
@@ -16,19 +25,17 @@ class BoundedConnection(Connection):
     uvicorn waits without end for a head, for a body and for a response to be read. Here deadlines
     run while the server waits for the client, and only then: not while a request is answered, and
     not while its body is not read because other connections are read first.
+
+    The callbacks count in place, without calls: they run for every header of every request.
     """
 
     def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401 - uvicorn's
         super().__init__(*args, **more)
         self.shared = SharedState.of(self.app_state)
-        self._deadlines = Deadlines(self.shared.limits)
-        self._framing = FramingLimits(self.shared.limits.head_bytes)
+        self.deadlines = Deadlines(self.shared.limits)
+        self._max_head = self.shared.limits.head_bytes
+        self._rejection = MALFORMED
         self._timer: asyncio.TimerHandle | None = None
-
-    @property
-    def phase(self) -> Phase:
-        """What is read next."""
-        return self._deadlines.phase
 
     # Callbacks of the transport
 
@@ -42,69 +49,77 @@ class BoundedConnection(Connection):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        received = self._deadlines.received
+        deadlines = self.deadlines
+        received = deadlines.received
         super().data_received(data)
-        has_content = self._deadlines.received != received
-        rejection = self._framing.check_read(self.phase, len(data), has_content=has_content)
-        if rejection is not None:
-            self._reject(*rejection)
+        if deadlines.phase == "head" or (
+            deadlines.phase == "body" and deadlines.received == received
+        ):
+            # The parser may have buffered all of it: it reports only complete fields.
+            deadlines.unreported += len(data)
+            if deadlines.unreported > self._max_head:
+                self._reject(*(LARGE_HEAD if deadlines.phase == "head" else LARGE_FRAMING))
 
     def resume_writing(self) -> None:
-        self._deadlines.record_write()
+        self.deadlines.record_write()
         super().resume_writing()
 
     # Callbacks of the parser
 
     def on_message_begin(self) -> None:
-        self._enter("head")
+        self.deadlines.enter("head")
         super().on_message_begin()
 
-    def on_url(self, url: bytes) -> None:
-        super().on_url(url)
-        self._framing.count_target(len(url))
-
     def on_header(self, name: bytes, value: bytes) -> None:
-        self._framing.count_field(self.phase, len(name) + len(value))
+        deadlines = self.deadlines
+        deadlines.head += len(name) + len(value) + FIELD_BYTES
+        if deadlines.phase == "body":
+            # uvicorn would append it to the headers that the application reads, which RFC 9110,
+            # 6.5.1, forbids: a trailer comes after the checks of a proxy.
+            self._rejection = TRAILERS
+            raise FramingError
+        if deadlines.head > self._max_head:
+            self._rejection = LARGE_HEAD
+            raise FramingError
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        self._framing.complete_head(len(self.parser.get_method()), len(self.url))
-        self._enter("body")
+        lines = len(self.parser.get_method()) + len(self.url) + LINE_BYTES
+        if self.deadlines.head + lines > self._max_head or len(self.url) > MAX_TARGET_BYTES:
+            self._rejection = LARGE_HEAD
+            raise FramingError
+        self.deadlines.enter("body")
         super().on_headers_complete()
 
     def on_body(self, body: bytes) -> None:
-        self._deadlines.received += len(body)
+        self.deadlines.received += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
-        self._enter("idle")
+        self.deadlines.enter("idle")
         super().on_message_complete()
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it is a problem like others
-        self._reject(*self._framing.rejection)
-
-    def _enter(self, phase: Phase) -> None:
-        self._deadlines.enter(phase)
-        self._framing.reset()
+        self._reject(*self._rejection)
 
     # Deadlines
 
     def _check_deadlines(self) -> None:
         self._timer = self.loop.call_later(INTERVAL, self._check_deadlines)
-        if self._deadlines.is_write_overdue(self.transport.get_write_buffer_size()):
+        if self.deadlines.is_write_overdue(self.transport.get_write_buffer_size()):
             self._abort("answer")
-        elif self._is_client_awaited() and self._deadlines.is_read_overdue():
+        elif self._is_client_awaited() and self.deadlines.is_read_overdue():
             self._time_out()
 
     def _is_client_awaited(self) -> bool:
-        if self.phase == "rejected":
+        if self.deadlines.phase == "rejected":
             return self.request_before(None) is None
-        if self.phase == "body":
+        if self.deadlines.phase == "body":
             return self.is_body_awaited
         return self.is_next_request_awaited
 
     def _time_out(self) -> None:
-        phase = self.phase
+        phase = self.deadlines.phase
         if phase == "rejected":
             self.transport.abort()
         elif phase == "idle" or (phase == "body" and self.cycle.response_started):
@@ -122,8 +137,8 @@ class BoundedConnection(Connection):
     def _reject(self, problem: Problem, reason: str) -> None:
         """Respond without the application, if no response has begun, and close the connection."""
         self.shared.metrics.count_closed_connection(reason)
-        rejected = self.cycle if self.phase == "body" else None
-        self._enter("rejected")
+        rejected = self.cycle if self.deadlines.phase == "body" else None
+        self.deadlines.enter("rejected")
         if earlier := self.request_before(rejected):
             self.close_after(earlier)
             return

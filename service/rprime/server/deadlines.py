@@ -1,4 +1,4 @@
-"""Deadlines: how long a client may keep its connection waiting."""
+"""Deadlines: what a client has sent, and how long it may keep its connection waiting."""
 
 from typing import Literal
 
@@ -15,7 +15,7 @@ Phase = Literal["idle", "head", "body", "rejected"]
 
 
 class Deadlines:
-    """Measure how long the client of one connection has sent or read nothing.
+    """Measure what the client of one connection sends, and how long it has sent or read nothing.
 
     Parameters
     ----------
@@ -26,6 +26,10 @@ class Deadlines:
     ----------
     received
         Bytes of the body of the current request.
+    head
+        Bytes of its head that the parser has reported.
+    unreported
+        Bytes that were read in this phase, of which the parser has reported nothing so far.
     """
 
     def __init__(self, limits: Limits) -> None:
@@ -35,12 +39,16 @@ class Deadlines:
         self._stalled = 0.0
         self.phase: Phase = "idle"
         self.received = 0
+        self.head = 0
+        self.unreported = 0
 
     def enter(self, phase: Phase) -> None:
         """Begin a phase, with all of its time left."""
         self.phase = phase
         self._waited = 0.0
         self.received = 0
+        self.head = 0
+        self.unreported = 0
 
     def is_read_overdue(self) -> bool:
         """Count one interval of waiting for the client; return whether that is too long."""

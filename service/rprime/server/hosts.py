@@ -37,13 +37,10 @@ class TrustedHosts:
             # RFC 9112, 3.2: exactly one; clients of HTTP/1.0 may have none.
             if hosts or scope["http_version"] != "1.0":
                 raise Problem("bad_request", "A request has one header Host.")
-        elif not (
-            self._names is None or _name(hosts[0]) in self._names or scope["path"] in _PROBES
-        ):
-            raise Problem("misdirected")
-
-
-def _name(host: bytes) -> bytes:
-    if host.startswith(b"["):
-        return host[: host.find(b"]") + 1].lower()
-    return host.partition(b":")[0].lower()
+        elif self._names is not None and scope["path"] not in _PROBES:
+            host = hosts[0].lower()
+            # An address of IPv6 has colons within its brackets.
+            end = host.find(b"]") + 1 if host.startswith(b"[") else host.find(b":")
+            name = host[:end] if end >= 0 else host
+            if name not in self._names:
+                raise Problem("misdirected")

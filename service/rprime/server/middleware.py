@@ -72,42 +72,26 @@ class RequestMiddleware:
         request_id, hosts = _id_and_hosts(scope)
         scope.setdefault("state", {})["request_id"] = request_id
         if scope["method"] == "HEAD":
-            # RFC 9110, 9.3.2: as GET; the server omits the content.
+            # RFC 9110, 9.3.2: as GET; the server omits the content, by the scope that it has.
             scope = {**scope, "method": "GET"}
         sender = _Sender(send, self.draining, request_id)
-        try:
-            await self._answer(scope, receive, sender, hosts)
-        finally:
-            self.admission.release(scope)
-            self._count(scope, sender.status, request_id, perf_counter() - started)
-
-    async def _answer(
-        self, scope: Scope, receive: Receive, sender: "_Sender", hosts: list[bytes]
-    ) -> None:
-        request_id = sender.request_id
         try:
             self.hosts.check(scope, hosts)
             if scope["path"] not in _MONITORING:
                 # Here a rejection costs least; an incomplete body is checked again when complete.
                 self.admission.admit(scope)
             await self.app(scope, receive, sender)
-        except ClientDisconnect:
-            log.info("client_disconnected", request_id=request_id)
-        except Problem as problem:
-            await respond(problem, request_id)(scope, receive, sender)
-        except asyncio.CancelledError:
-            # The service stops, and the request took longer than `stop_seconds`.
-            if not sender.started:
-                await respond(stopping(), request_id)(scope, receive, sender)
-        except Exception:
-            log.exception("internal_error", request_id=request_id, route=_route(scope))
-            if sender.started:
-                raise
-            await respond(Problem("internal_error"), request_id)(scope, receive, sender)
+        except (Exception, asyncio.CancelledError) as failure:  # noqa: BLE001 - the last handler
+            problem = _problem_of(failure, scope, sender)
+            if problem is not None:
+                await respond(problem, request_id)(scope, receive, sender)
+        finally:
+            self.admission.release(scope)
+            self._count(scope, sender.status, request_id, perf_counter() - started)
 
     def _count(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
         method = scope["method"] if scope["method"] in METHODS else OTHER
-        route = _route(scope)
+        route = getattr(scope.get("route"), "path", OTHER)
         self.metrics.observe_request(method, route, status, seconds)
         if self.log_requests:
             log_request(method, route, status, seconds, request_id)
@@ -149,7 +133,19 @@ def _id_and_hosts(scope: Scope) -> tuple[str, list[bytes]]:
     return request_id or secrets.token_hex(16), hosts
 
 
-def _route(scope: Scope) -> str:
-    """Return the template of the route; a path would reveal names."""
-    found: str = getattr(scope.get("route"), "path", OTHER)
-    return found
+def _problem_of(failure: BaseException, scope: Scope, sender: _Sender) -> Problem | None:
+    """Return what to answer to a failure of the application; None if nothing can be answered."""
+    if isinstance(failure, ClientDisconnect):
+        log.info("client_disconnected", request_id=sender.request_id)
+        return None
+    if isinstance(failure, Problem):
+        return failure
+    if isinstance(failure, asyncio.CancelledError):
+        # The service stops, and the request took longer than `stop_seconds`.
+        return None if sender.started else stopping()
+    # The template of the route; a path would reveal names.
+    route = getattr(scope.get("route"), "path", OTHER)
+    log.error("internal_error", request_id=sender.request_id, route=route, exc_info=failure)
+    if sender.started:
+        raise failure
+    return Problem("internal_error")

@@ -3,10 +3,9 @@
 import asyncio
 import socket
 from contextlib import suppress
-from functools import partial
 from typing import Any
 
-from uvicorn._types import ASGI3Application, ASGIReceiveCallable, ASGISendCallable, Scope
+from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
 from rprime.server.accept_loop import pending_sockets
@@ -47,7 +46,9 @@ class HttpProtocol(BoundedConnection):
             self._accept_pending(self._listener)
 
     def data_received(self, data: bytes) -> None:
-        if self.phase != "rejected" and not self._is_shed(data):
+        if self.deadlines.phase != "rejected" and not (
+            self.shared.admission.is_full and self._is_shed(data)
+        ):
             super().data_received(data)
         if len(data) > _LARGE_READ and not self.flow.read_paused:
             # libuv would read 32 such parts at a time, even of a rejected request.
@@ -55,35 +56,18 @@ class HttpProtocol(BoundedConnection):
 
     def on_message_complete(self) -> None:
         super().on_message_complete()
-        if self.active_request and not self.pipeline:
-            self._enqueue(self.cycle)
+        if not (self.cycle.response_complete or self.pipeline):
+            self.shared.admission.enqueue(self.cycle.scope)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         if not cycle.more_body:
             # It waited for an earlier request of its own connection, not in the queue.
-            self._enqueue(cycle)
+            self.shared.admission.enqueue(cycle.scope)
         self._started = cycle
-        super()._start_asgi_task(cycle, partial(self._run, cycle, app))
-
-    def _enqueue(self, cycle: RequestResponseCycle) -> None:
-        self.shared.admission.enqueue(cycle, cycle.scope)
-
-    async def _run(
-        self,
-        cycle: RequestResponseCycle,
-        app: ASGI3Application,
-        scope: Scope,
-        receive: ASGIReceiveCallable,
-        send: ASGISendCallable,
-    ) -> None:
-        try:
-            await app(scope, receive, send)
-        finally:
-            self.shared.admission.dequeue(cycle)
+        super()._start_asgi_task(cycle, app)
 
     def _is_shed(self, data: bytes) -> bool:
-        is_idle = self.phase == "idle" and not self.active_request
-        if not (self.shared.admission.is_full and is_idle):
+        if self.deadlines.phase != "idle" or self.active_request:
             return False
         rejection = reject_early(data, self.shared, self.server_state.default_headers)
         if rejection is None:
