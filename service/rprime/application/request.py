@@ -12,7 +12,7 @@ from rprime.application.stored_options import StoreRequest, write_options
 from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import Options
-from rprime.core.page import LARGEST_PAGE_VALUES
+from rprime.core.page import LARGEST_PAGE_VALUES, Paging
 from rprime.core.selection import select
 from rprime.evidence import Document, Evidence, InvalidEvidenceError, UnreadableBodyError
 from rprime.problems.problem import MOST_VIOLATIONS, Problem, UnknownMember, Violation, pointer
@@ -52,14 +52,9 @@ class EvaluationRequest:
 
     def evaluate(self) -> Evaluation:
         """Evaluate the request alone."""
-        evidence = self.evidence
-        return evaluate(
-            evidence.table,
-            evidence.labels,
-            self.options,
-            evidence.items,
-            scores=evidence.ranked,
-        )
+        found = self.evidence
+        scores = None if found.scores is None else found.ranked
+        return evaluate(found.table, found.labels, self.options, found.items, scores=scores)
 
     def report(
         self,
@@ -146,7 +141,10 @@ def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
     Problem
         422 with the violations of options and evidence together.
     """
-    _refuse_many_members(document)
+    if len(document.rest) > MOST_MEMBERS:
+        # Each unknown member costs some microseconds, and only the first ones are reported.
+        detail = f"The object has more than {MOST_MEMBERS} members; few of them are known."
+        raise Problem("invalid_request", errors=[Violation("", "unknown_field", detail)])
     bounds = class_limits(limits)
     faults = ViolationCollector(document)
     wanted = faults.validated(RequestOptions)
@@ -159,11 +157,15 @@ def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
     faults.refuse()
     assert wanted is not None  # noqa: S101 (refused otherwise)
     assert read is not None  # noqa: S101 (refused otherwise)
-    _refuse_missing_options(wanted, read.matrices)
+    if wanted.indices:
+        _refuse_missing_options(wanted, read.matrices)
     if wanted.thresholds:
         _refuse_unknown_classes(wanted.thresholds, read)
     options = wanted.options(read.matrices, limits.top_confusions)
-    _refuse_large_page(options, read)
+    if options.classes is not None:
+        _refuse_large_page(options.classes, options, read)
+    if wanted.baseline is wanted.gates is wanted.project is None:
+        return EvaluationRequest(read, options, given=wanted)
     assessment = _assessment(wanted, options, read, baseline)
     return EvaluationRequest(read, options, assessment, wanted, _store_request(wanted, options))
 
@@ -315,13 +317,6 @@ class EvidenceErrorsAsProblems:
             raise Problem("invalid_request", errors=errors) from None
 
 
-def _refuse_many_members(document: Document) -> None:
-    # Each unknown member costs some microseconds, and only the first ones are reported.
-    if len(document.rest) > MOST_MEMBERS:
-        detail = f"The object has more than {MOST_MEMBERS} members; few of them are known."
-        raise Problem("invalid_request", errors=[Violation("", "unknown_field", detail)])
-
-
 def _refuse_missing_options(wanted: RequestOptions, matrices: Mapping[str, Any]) -> None:
     errors = [
         Violation(
@@ -333,11 +328,9 @@ def _refuse_missing_options(wanted: RequestOptions, matrices: Mapping[str, Any])
         raise Problem("invalid_request", errors=errors)
 
 
-def _refuse_large_page(options: Options, read: Evidence) -> None:
-    if options.classes is None:
-        return
+def _refuse_large_page(page: Paging, options: Options, read: Evidence) -> None:
     indices = select(options, scored=read.scores is not None).reported
-    if min(options.classes.limit, read.table.k) * indices > LARGEST_PAGE_VALUES:
+    if min(page.limit, read.table.k) * indices > LARGEST_PAGE_VALUES:
         detail = (
             f"A report has at most {LARGEST_PAGE_VALUES:,} values of classes, and each class has "
             f"{indices}: ask for fewer classes at a time, or for fewer `indices`."

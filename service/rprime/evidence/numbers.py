@@ -41,23 +41,8 @@ WEIGHT = Quantity("A weight")
 COST = Quantity("A cost", low=-float(MOST))
 
 
-def square(rows: object, pointer: str, quantity: Quantity, *, without_booleans: bool) -> Array:
-    """Convert an array of k arrays of k numbers.
-
-    Returns
-    -------
-    Shape (k, k), float64.
-    """
-    found = lists(rows, pointer)
-    k = len(found)
-    if len({len(row) for row in found}) == 1 and len(found[0]) != k:
-        detail = f"The matrix has {k} rows of {len(found[0])} numbers; it must be square."
-        raise refuse(pointer, "not_square", detail)
-    return matrix(found, pointer, quantity, (k, k), without_booleans=without_booleans)
-
-
 def matrix(
-    rows: object,
+    rows: list[list[Any]],
     pointer: str,
     quantity: Quantity,
     shape: tuple[int, int],
@@ -66,20 +51,24 @@ def matrix(
 ) -> Array:
     """Convert an array of arrays of numbers that must have a given shape.
 
+    Parameters
+    ----------
+    rows
+        What `lists` has checked.
+
     Returns
     -------
     The given shape, float64.
     """
-    found = lists(rows, pointer)
     height, width = shape
-    if len(found) != height:
-        detail = f"There are {len(found)} rows; {height} are needed."
+    if len(rows) != height:
+        detail = f"There are {len(rows)} rows; {height} are needed."
         raise refuse(pointer, "wrong_length", detail)
-    if any(len(row) != width for row in found):
-        raise InvalidEvidenceError(_ragged(found, pointer, width))
-    values = _flat(found, without_booleans=without_booleans)
+    if set(map(len, rows)) != {width}:
+        raise InvalidEvidenceError(_ragged(rows, pointer, width))
+    values = _flat(rows, without_booleans=without_booleans)
     if values is None:
-        raise InvalidEvidenceError(_faults(found, pointer, quantity))
+        raise InvalidEvidenceError(_faults(rows, pointer, quantity))
     values = values.reshape(shape)
     check_range(values, pointer, quantity)
     return values

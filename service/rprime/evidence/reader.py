@@ -192,7 +192,7 @@ _MARKS: Mapping[Kind, tuple[str, ...]] = {**EVIDENCE_ARRAYS, "scores": ("y_score
 
 def _kind(document: Document) -> Kind:
     given = document.arrays
-    kinds = [kind for kind, arrays in _MARKS.items() if any(name in given for name in arrays)]
+    kinds = [kind for kind, arrays in _MARKS.items() if not given.keys().isdisjoint(arrays)]
     if "y_score" in given and "labels" in kinds:
         kinds.remove("labels")  # `y_true` belongs to both, and scores may come with `y_pred`
     if len(kinds) != 1:
@@ -227,42 +227,29 @@ class _Source:
     def pointer(self, name: str) -> str:
         return f"{self.document.pointer}/{name}"
 
-    def array(self, name: str) -> object:
-        return self.document.arrays.get(name)
-
-    @property
-    def without_booleans(self) -> bool:
-        return self.document.without_booleans
-
-    @property
-    def weighted(self) -> bool:
-        return self.document.rest.get("weighted") is True
-
-    @property
-    def transposed(self) -> bool:
-        return self.document.rest.get("axis") == "rows_are_predicted"
-
     def labels(self, most: int) -> tuple[str, ...] | None:
-        given = self.array("labels")
+        given = self.document.arrays.get("labels")
         return None if given is None else names.declared(given, self.pointer("labels"), most)
 
     def vector(self, name: str, quantity: numbers.Quantity, size: int) -> Array | None:
-        given = self.array(name)
+        given = self.document.arrays.get(name)
         if given is None or isinstance(given, np.ndarray):
             return given
-        return numbers.vector(
-            given, self.pointer(name), quantity, size, without_booleans=self.without_booleans
-        )
+        proven = self.document.without_booleans
+        return numbers.vector(given, self.pointer(name), quantity, size, without_booleans=proven)
 
 
 def _read_matrix(source: _Source) -> Evidence:
     name: Literal["confusion_matrix"] = "confusion_matrix"
-    rows = numbers.lists(source.array(name), source.pointer(name))
+    document, pointer = source.document, source.pointer(name)
+    rows = numbers.lists(document.arrays[name], pointer)
     k = len(rows)
-    names.check_number(k, source.pointer(name), source.limits.dense)
-    counts = numbers.square(
-        rows, source.pointer(name), numbers.COUNT, without_booleans=source.without_booleans
-    )
+    names.check_number(k, pointer, source.limits.dense)
+    if len(set(map(len, rows))) == 1 and len(rows[0]) != k:
+        detail = f"The matrix has {k} rows of {len(rows[0])} numbers; it must be square."
+        raise refuse(pointer, "not_square", detail)
+    proven = document.without_booleans
+    counts = numbers.matrix(rows, pointer, numbers.COUNT, (k, k), without_booleans=proven)
     labels = source.labels(source.limits.dense)
     if labels is None:
         labels = names.numbered(k)
@@ -270,10 +257,10 @@ def _read_matrix(source: _Source) -> Evidence:
         detail = f"There are {len(labels)} labels for {k} classes."
         raise refuse(source.pointer("labels"), "wrong_length", detail)
     table = ConfusionTable.dense(
-        counts.T if source.transposed else counts,
+        counts.T if document.rest.get("axis") == "rows_are_predicted" else counts,
         source.vector("unclassified", numbers.COUNT, k),
         source.vector("spurious", numbers.COUNT, k),
-        weighted=source.weighted,
+        weighted=document.rest.get("weighted") is True,
     )
     return Evidence(kind=name, labels=labels, table=table)
 
@@ -285,7 +272,7 @@ def _read_cells(source: _Source) -> Evidence:
         raise refuse(source.pointer("labels"), "required", detail)
     k = len(labels)
     rows, columns, counts = _cells(source, k)
-    if source.transposed:
+    if source.document.rest.get("axis") == "rows_are_predicted":
         rows, columns = columns, rows
     table = _table(
         rows * (k + 1) + columns,
@@ -294,20 +281,20 @@ def _read_cells(source: _Source) -> Evidence:
         source.limits,
         unclassified=source.vector("unclassified", numbers.COUNT, k),
         spurious=source.vector("spurious", numbers.COUNT, k),
-        weighted=source.weighted,
+        weighted=source.document.rest.get("weighted") is True,
     )
     return Evidence(kind="cells", labels=labels, table=table)
 
 
 def _cells(source: _Source, k: int) -> tuple[Array, Array, Array]:
     pointer = source.pointer("cells")
-    triples = numbers.lists(source.array("cells"), pointer)
+    triples = numbers.lists(source.document.arrays["cells"], pointer)
     cells = numbers.matrix(
         triples,
         pointer,
         numbers.COUNT,
         (len(triples), 3),
-        without_booleans=source.without_booleans,
+        without_booleans=source.document.without_booleans,
     )
     bad = np.argwhere((cells[:, :2] >= k) | (cells[:, :2] != np.rint(cells[:, :2])))
     detail = f"A cell is [true, predicted, count] with class numbers from 0 to {k - 1}."
@@ -333,7 +320,7 @@ def _read_labels(source: _Source) -> Evidence:
 
 
 def _codes(source: _Source, most: int) -> Coded:
-    true = source.array("y_true")
+    true = source.document.arrays["y_true"]
     predicted = source.document.arrays.get("y_pred", true)  # it may be missing if there are scores
     declared = source.labels(most)
     places = Pointers(source.pointer("y_true"), source.pointer("y_pred"), source.pointer("labels"))
@@ -346,12 +333,12 @@ def _codes(source: _Source, most: int) -> Coded:
         declared,
         places,
         most=most,
-        without_booleans=source.without_booleans,
+        without_booleans=source.document.without_booleans,
     )
 
 
 def _groups(source: _Source, size: int) -> Array | None:
-    groups = source.array("groups")
+    groups = source.document.arrays.get("groups")
     if groups is None or isinstance(groups, np.ndarray):
         return groups
     return group_codes(groups, size, source.pointer("groups"))
@@ -361,12 +348,12 @@ def _read_scores(source: _Source) -> Evidence:
     found = _codes(source, source.limits.dense)
     size = found.true.size
     scores = read_scores(
-        source.array("y_score"),
+        source.document.arrays.get("y_score"),
         source.pointer("y_score"),
         (size, len(found.labels)),
-        without_booleans=source.without_booleans,
+        without_booleans=source.document.without_booleans,
     )
-    if source.array("y_pred") is None:
+    if source.document.arrays.get("y_pred") is None:
         found = replace(found, predicted=top_class(scores, found.true.dtype))
     least = source.document.rest.get("reject_below")
     if isinstance(least, int | float):  # other types are refused with the options

@@ -1,6 +1,7 @@
 """Evaluate small requests that arrive together as one stack of tables."""
 
 import asyncio
+from operator import attrgetter
 
 from rprime.application import EvaluationRequest
 from rprime.core.evaluate import Evaluation, evaluate_stack
@@ -77,23 +78,18 @@ def stack_key(evaluation_request: EvaluationRequest) -> Key | None:
     table, items = evidence.table, evidence.items
     grouped = items is not None and items.groups is not None
     alone = grouped or evidence.scores is not None
-    if alone or table.k > MOST_CLASSES or has_matrix(options):
+    # Requests rarely share a matrix or a weighting.
+    has_matrix = not (options.cost is options.cell_weights is options.kappa_weights is None)
+    if alone or table.k > MOST_CLASSES or has_matrix:
         return None
     return (
         table.k,
         table.weighted,
         table.unclassified is not None,
         table.spurious is not None,
-        *(getattr(options, name) for name in OPTIONS),
+        _shared_options(options),
     )
 
 
-MATRICES = ("cost", "cell_weights", "kappa_weights")
-OPTIONS = tuple(
-    name for name in Options.__dataclass_fields__ if name not in (*MATRICES, *SCORE_OPTIONS)
-)
-
-
-def has_matrix(options: Options) -> bool:
-    """Whether an option is a matrix or a weighting, which requests rarely share."""
-    return any(getattr(options, name) is not None for name in MATRICES)
+_UNSHARED = ("cost", "cell_weights", "kappa_weights", *SCORE_OPTIONS)
+_shared_options = attrgetter(*(f for f in Options.__dataclass_fields__ if f not in _UNSHARED))

@@ -20,7 +20,7 @@ from rprime.core.evaluate import Evaluation
 from rprime.evidence import MEDIA_TYPES, Document
 from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem, Violation, responses
-from rprime.routes.batching import evaluate_together, stack_key
+from rprime.routes.batching import RequestBatcher, evaluate_together, stack_key
 from rprime.routes.columns import CONTENT, PARAMETER
 from rprime.routes.examples import EXAMPLES
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
@@ -34,7 +34,7 @@ from rprime.routes.store_evaluation import (
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
 from rprime.schemas import evaluate_schema
-from rprime.server.body import join_chunks, media_type, read_body, read_chunks
+from rprime.server.body import media_type, read_body, read_chunks
 
 SMALL = 256 * 1024
 """Bytes. A larger body would delay small requests, so a thread evaluates it."""
@@ -137,22 +137,27 @@ async def evaluate(request: Request) -> Response:
     """Return the report."""
     media = media_type(request, _ACCEPTED)
     columns = MEDIA_TYPES.get(media)
+    services = get_services(request)
     options = ResponseOptions(
-        limits=get_services(request).limits,
+        limits=services.limits,
         form=wanted_format(request),
         with_table=_wants_table(request, columnar=columns is not None),
         kind=columns,
     )
-    answer = await _evaluated(request, options)
+    answer = await _evaluated(request, options, services.batcher)
     if isinstance(answer, RenderedReport):
-        response = rendered(answer.content, options.form, headers=verdict_header(answer.verdict))
-        return _counted(request, answer.evidence, response)
-    kind = answer.evaluation_request.evidence.kind
-    return _counted(request, kind, await store_and_respond(request, answer, options))
+        kind, verdict = answer.evidence, answer.verdict
+        response = rendered(answer.content, options.form, headers=verdict_header(verdict))
+    else:
+        response = await store_and_respond(request, answer, options)
+        kind = answer.evaluation_request.evidence.kind
+        verdict = response.headers.get("Evaluation-Verdict")
+    services.metrics.count_evaluation(kind, verdict)
+    return response
 
 
 async def _evaluated(
-    request: Request, options: ResponseOptions
+    request: Request, options: ResponseOptions, batcher: RequestBatcher
 ) -> RenderedReport | UnstoredEvaluation:
     """Evaluate here, in a thread or in a worker process, whichever delays other requests least."""
     if options.kind is not None:
@@ -160,20 +165,14 @@ async def _evaluated(
     chunks = await read_chunks(request, options.limits.json_body_bytes)
     if sum(map(len, chunks)) > LARGE:
         return await evaluate_json_in_worker(request, chunks, options)
-    body = join_chunks(chunks)
+    body = b"".join(chunks)
     if len(body) > SMALL:
         return await run_in_threadpool(evaluate_body, body, options)
     evaluation_request = read_request(body, options.limits, keeping=True)
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, body, large=False)
-    evaluation = await get_services(request).batcher.evaluate(evaluation_request)
+    evaluation = await batcher.evaluate(evaluation_request)
     return render_report(evaluation_request, evaluation, options)
-
-
-def _counted(request: Request, evidence: str, response: Response) -> Response:
-    metrics = get_services(request).metrics
-    metrics.count_evaluation(evidence, response.headers.get("Evaluation-Verdict"))
-    return response
 
 
 def verdict_header(verdict: str | None) -> dict[str, str] | None:

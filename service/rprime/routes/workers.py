@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect, Request
 from rprime.application.evaluate import Failure, RenderedReport, ResponseOptions, UnstoredEvaluation
 from rprime.problems.problem import Problem
 from rprime.routes.services import get_services
-from rprime.server.body import check_length, content_encoding, received_chunks
+from rprime.server.body import announced_encoding, received_chunks
 from rprime.server.inflating import too_large
 from rprime.server.pools import overloaded
 from rprime.server.worker_limits import CPU_SECONDS
@@ -91,10 +91,9 @@ async def answer_columns(
     limit = options.limits.other_body_bytes
     options = replace(
         options,
-        encoding=content_encoding(request),
+        encoding=announced_encoding(request, limit),
         request=request.query_params.get("request", "").encode(),
     )
-    check_length(request, limit)
     sent = _Sent(request, limit)
     begin = await sent.begin()
     return await _answer(request, sent.pieces(begin), options, sent.complete)

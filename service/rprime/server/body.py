@@ -29,12 +29,7 @@ def media_type(request: Request, accepted: Collection[str]) -> str:
 
 async def read_body(request: Request, limit: int) -> bytes:
     """Read the whole body, inflated; see `read_chunks`."""
-    return join_chunks(await read_chunks(request, limit))
-
-
-def join_chunks(pieces: list[bytes]) -> bytes:
-    """Return the body in one piece."""
-    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+    return b"".join(await read_chunks(request, limit))
 
 
 async def read_chunks(request: Request, limit: int) -> list[bytes]:
@@ -53,13 +48,12 @@ async def read_chunks(request: Request, limit: int) -> list[bytes]:
         413 over the limit, as early as it shows; 415 for an unknown content encoding; 400 if
         it cannot be inflated; 503 if other requests leave no memory or no time for it.
     """
-    encoding = content_encoding(request)
-    check_length(request, limit)
+    encoding = announced_encoding(request, limit)
     pieces = await _collect(received_chunks(request), request, limit)
     server_services(request).admission.admit(request.scope)
     if encoding == "identity":
         return pieces
-    body = join_chunks(pieces)
+    body = b"".join(pieces)
     bound = inflated_bound(limit, len(body))
     parts = _inflated(INFLATERS[encoding](BytesIO(body)), server_services(request).inflating)
     try:
@@ -68,24 +62,20 @@ async def read_chunks(request: Request, limit: int) -> list[bytes]:
         raise broken(encoding) from None
 
 
-def content_encoding(request: Request) -> str:
+def announced_encoding(request: Request, limit: int) -> str:
     """Return the content encoding of the body; "identity" if there is none.
 
     Raises
     ------
     Problem
-        415 if it is not known.
+        415 if it is not known, 413 if the announced length of the body is over the limit.
     """
     encoding = request.headers.get("content-encoding", "identity").strip().lower()
     if encoding != "identity" and encoding not in INFLATERS:
         raise Problem("unsupported_encoding")
-    return encoding
-
-
-def check_length(request: Request, limit: int) -> None:
-    """Refuse a body whose announced length is over a limit."""
     if int(request.headers.get("content-length", 0)) > limit:
         raise too_large(limit)
+    return encoding
 
 
 async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) -> list[bytes]:
