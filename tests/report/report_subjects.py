@@ -168,6 +168,27 @@ def empty() -> ReportSubject:
     return ReportSubject(evaluation=evaluate(table, ("a", "b"), options), engine_version="0.1.0")
 
 
+def partial(labels: tuple[str, ...] = HOSTILE[:4], keys: tuple[str, ...] = ()) -> ReportSubject:
+    """Unclassified items, and a last class without items and predictions; rules on kappa."""
+    k = len(labels)
+    counts = 50 * np.eye(k) + 5 * np.eye(k, k=1) + 5 * np.eye(k, k=-1)
+    counts[:, -1] = counts[-1] = 0
+    omitted = np.array([12.0] * (k - 1) + [0])
+    table = ConfusionTable.dense(counts, omitted)
+    options = Options(indices=keys or None)
+    rules = (
+        Rule(index="kappa", kind="min_value", limit=0.5),
+        Rule(index="accuracy", kind="min_value", limit=0.5),
+    )
+    side = Side(labels=labels, table=table)
+    verdict = run_gate(Gate(rules=rules), side, None, options, today=TODAY)
+    return ReportSubject(
+        evaluation=evaluate(table, labels, options),
+        engine_version="0.1.0",
+        gate=read_gate(render_gate(verdict)),
+    )
+
+
 def undecided() -> ReportSubject:
     """A gate that can neither pass nor fail, some of whose rules find nothing to compare."""
     side = paper_side("table4_mnist_lenet5")
@@ -205,4 +226,5 @@ SUBJECTS: dict[str, Callable[[], ReportSubject]] = {
     "undecided": undecided,
     "different": different,
     "renamed": renamed,
+    "partial": partial,
 }

@@ -26,7 +26,7 @@ VOID = {"meta", "br"}
 PROSE = {"a", "b", "bdi", "br", "code", "dd", "div", "dl", "dt", "h1", "h2", "i", "li", "p", "span"}
 PARTS = {"body", "details", "footer", "head", "header", "html", "main", "meta", "section", "style"}
 TABLES = {"caption", "table", "tbody", "td", "th", "thead", "tr", "summary", "title", "ul"}
-DRAWN = {"circle", "rect", "svg"}
+DRAWN = {"abbr", "circle", "rect", "svg"}
 TAGS = PROSE | PARTS | TABLES | DRAWN
 
 

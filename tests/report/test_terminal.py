@@ -8,7 +8,7 @@ import pytest
 from rich.console import Console
 
 from rprime.report.terminal import Terminal, render_terminal
-from tests.report.report_subjects import SUBJECTS, cifar, hostile, many, of_paper
+from tests.report.report_subjects import SUBJECTS, cifar, hostile, many, of_items, of_paper
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -38,6 +38,19 @@ def test_the_verdict_comes_first_and_values_follow() -> None:
     assert text.startswith("✗ Gate failed  resnet18 2.0.0, 10,000 items, 10 classes\n")
     assert re.search(r"Accuracy +0\.8334 +\[0\.8260, 0\.8406\] +0\.8756 +−0\.0422", text)
     assert text.index("✗ cat") < text.index("  automobile")
+
+
+def test_changed_predictions_are_shown() -> None:
+    text = render_terminal(of_items(("cat", "dog"), 400))
+    assert re.search(r"\d+ items changed: \d+ from right to wrong, \d+ from wrong to right", text)
+    assert re.search(r"True class +Was predicted +Is predicted +Items", text)
+    assert re.search(r"cat +cat +dog +\d+$", text, re.MULTILINE)
+
+
+def test_without_items_the_cells_that_changed_are_shown() -> None:
+    assert re.search(
+        r"Cells that changed most\n\n +True class +Predicted as", render_terminal(cifar())
+    )
 
 
 def test_a_table_is_cut_to_the_worst_classes_and_says_so() -> None:

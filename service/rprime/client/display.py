@@ -13,10 +13,11 @@ from rich.text import Text
 from rprime.report.decimals import count, decimal, span
 from rprime.report.measures import CLASS_HEADLINES, OVERALL_HEADLINES
 from rprime.report.names import clipped, isolated, shown
+from rprime.report.remarks import MARKS
 
 if TYPE_CHECKING:
     from rprime.client.values import ClassValues, Values
-    from rprime.schemas.report import Counts, Warning  # noqa: A004 (the name in the API)
+    from rprime.schemas.report import Counts, Note, Warning  # noqa: A004 (the name in the API)
 
 MOST_CLASSES = 20
 MOST_WARNINGS = 10
@@ -33,6 +34,7 @@ class ShownValue(Protocol):
     labels: list[str]
     counts: "Counts"
     warnings: "list[Warning]"
+    notes: "list[Note]"
 
     @property
     def verdict(self) -> str | None:
@@ -76,7 +78,8 @@ def title_of(report: ShownValue) -> str:
 
 def _tables(report: ShownValue) -> Iterator[tuple[str, Row, list[Row]]]:
     keys = _chosen(OVERALL_HEADLINES, report.overall)
-    rows = [[key, *_value(report.overall, key)] for key in keys]
+    partial = _classified_only(report)
+    rows = [[key, *_value(report.overall, key, partial)] for key in keys]
     yield "Overall", ["index", "value", "interval"], rows
     classes = list(islice(report.per_class.items(), MOST_CLASSES))
     keys = _chosen(CLASS_HEADLINES, classes[0][1])
@@ -93,13 +96,25 @@ def _chosen(wanted: Iterable[str], values: "Values") -> list[str]:
     return [key for key in wanted if key in values] or list(islice(values, MOST_INSTEAD))
 
 
-def _value(values: "Values", key: str) -> tuple[str, str]:
+def _classified_only(report: ShownValue) -> set[str]:
+    """Return the keys of the indices that leave unclassified items out."""
+    return {key for note in report.notes if note.code == "classified_only" for key in note.indices}
+
+
+def _value(values: "Values", key: str, partial: set[str]) -> tuple[str, str]:
     found = values[key]
     low, high = found.interval or (None, None)
-    return decimal(found.value) if found.value is not None else f"{found.reason}", span(low, high)
+    marks = MARKS["classified"] if key in partial else ""
+    marks += MARKS["excluded"] if found.excluded or found.excluded_elsewhere else ""
+    value = f"{found.reason}" if found.value is None else f"{decimal(found.value)}{marks}"
+    return value, span(low, high)
 
 
 def _remarks(report: ShownValue) -> Iterator[str]:
+    if _classified_only(report).intersection(report.overall):
+        yield f"{MARKS['classified']} on the classified items alone"
+    if any(value.excluded or value.excluded_elsewhere for value in report.overall.values()):
+        yield f"{MARKS['excluded']} without the classes in `excluded`"
     found = report.warnings
     for warning in found[:MOST_WARNINGS]:
         yield shown(f"{warning.code}: {warning.detail}")

@@ -11,6 +11,7 @@ from rprime.core.arrays import Array
 from rprime.core.index import REASONS
 from rprime.report.measures import Measure, MeasureColumns, Measures
 from rprime.report.names import shown
+from rprime.report.remarks import Remarks, remarks_of
 from rprime.report.subject import ReportSubject
 from rprime.schemas.gate import Delta
 
@@ -27,6 +28,8 @@ HEAD = (
     "change_low",
     "change_high",
     "change_reason",
+    "universe",
+    "excluded_classes",
 )
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
 _NOTHING = ("", "", "", "", "")
@@ -66,7 +69,8 @@ def numbers(values: Array) -> list[str]:
 
 def _overall(measures: Measures) -> Iterator[str]:
     for measure in measures.overall.values():
-        yield ",".join(("overall", "", measure.index.key, *_cells(measure), *_change(measure)))
+        parts = (*_cells(measure), *_change(measure), *_left_out(measure.remarks))
+        yield ",".join(("overall", "", measure.index.key, *parts))
 
 
 def _cells(measure: Measure) -> tuple[str, ...]:
@@ -81,28 +85,39 @@ def _change(measure: Measure) -> tuple[str, ...]:
     return (*map(number, parts), change.reason)
 
 
+def _left_out(remarks: Remarks) -> tuple[str, str]:
+    """Write which items and how many classes the value is of."""
+    classes = {remark.kind: remark.classes for remark in remarks}
+    universe = "classified" if "classified" in classes else "all"
+    return universe, str(classes.get("excluded", ""))
+
+
 def _classes(measures: Measures) -> Iterator[str]:
     """Write the classes one after the other, each with its counts and every index."""
     columns = measures.columns(measures.subject.evaluation.per_class_indices)
     counts = [
-        [f"{name},{value:.4f},,,,,,,," for value in margin.tolist()]
+        [f"{name},{value:.4f},,,,,,,,,all," for value in margin.tolist()]
         for name, margin in zip(("support", "predicted", "correct"), measures.margins, strict=True)
     ]
-    indices = _written(columns, _changes(measures.subject))
+    told = remarks_of(measures.subject.evaluation)
+    ends = [",".join(_left_out(told(entry))) for entry in columns.indices]
+    indices = _written(columns, _changes(measures.subject), ends)
     for label, *rows in zip(columns.labels, *counts, *indices, strict=True):
         opening = f"class,{field(label)},"
         yield from (opening + row for row in rows)
 
 
-def _written(columns: MeasureColumns, changes: dict[str, dict[str, Delta]]) -> Iterator[list[str]]:
+def _written(
+    columns: MeasureColumns, changes: dict[str, dict[str, Delta]], ends: list[str]
+) -> Iterator[list[str]]:
     """Write, for each index, what follows the class in the line of every class."""
     reasons = np.array(REASONS, dtype=object)[columns.reasons]
     parts = (columns.values, columns.low, columns.high)
-    for row, entry in enumerate(columns.indices):
+    for row, (entry, end) in enumerate(zip(columns.indices, ends, strict=True)):
         cells = zip(*(numbers(part[row]) for part in parts), reasons[row].tolist(), strict=True)
         deltas = (_delta(changes.get(label, {}).get(entry.key)) for label in columns.labels)
         yield [
-            f"{entry.key},{value},{low},{high},{reason},{delta}"
+            f"{entry.key},{value},{low},{high},{reason},{delta},{end}"
             for delta, (value, low, high, reason) in zip(deltas, cells, strict=True)
         ]
 

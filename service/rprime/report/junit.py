@@ -4,6 +4,7 @@ from collections import Counter
 from xml.etree import ElementTree as ET
 
 from rprime.report.names import shown
+from rprime.report.remarks import remarks_of
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import finding, headline, said, tally
 from rprime.schemas.gate import Result
@@ -91,12 +92,28 @@ def _count(root: ET.Element, suite: ET.Element, cases: list[ET.Element]) -> None
     suite.attrib.update({**counts, "skipped": str(skipped), "time": "0"})
 
 
+def _universe(subject: ReportSubject, keys: set[str]) -> dict[str, str]:
+    """Say which indices of the rules are computed on the classified items alone."""
+    evaluation = subject.evaluation
+    told = remarks_of(evaluation)
+    entries = (*evaluation.overall_indices, *evaluation.per_class_indices)
+    found = {
+        entry.key: remark.text(shown)
+        for entry in entries
+        if entry.key in keys
+        for remark in told(entry)
+        if remark.kind == "classified"
+    }
+    return {"classified_only": f"{', '.join(found)}: {min(found.values())}"} if found else {}
+
+
 def _properties(subject: ReportSubject) -> ET.Element:
     properties = ET.Element("properties")
     known = {**subject.provenance, "engine_version": subject.engine_version}
     known["verdict"] = headline(subject.gate).word
     if subject.gate is not None:
         known["checks"] = tally(subject.gate)
+        known |= _universe(subject, {result.index for result in subject.gate.results})
     for name, value in known.items():
         ET.SubElement(properties, "property", name=name, value=shown(value))
     return properties

@@ -148,7 +148,8 @@ def _headlines(measures: Measures) -> str:
         head = (*head, "Baseline", "Change", f"{confidence} interval of the change", "")
     compared = measures.changes is not None
     rows = (_headline(measure, compared=compared) for measure in measures.headlines)
-    return _titled("### Overall", _table(head, "lrrrrrl", rows, MOST_OF_LIST, "index"))
+    table = _table(head, "lrrrrrl", rows, MOST_OF_LIST, "index")
+    return "\n\n".join(["### Overall", table, *measures.legend(code)])
 
 
 def _headline(measure: Measure, *, compared: bool) -> Cells:
@@ -164,14 +165,16 @@ def _headline(measure: Measure, *, compared: bool) -> Cells:
 
 def _value(measure: Measure) -> str:
     return (
-        f"**{decimal(measure.value)}**" if measure.value is not None else explained(measure.reason)
+        f"**{decimal(measure.value)}**{measure.marks}"
+        if measure.value is not None
+        else explained(measure.reason)
     )
 
 
 def _classes(measures: Measures) -> str:
     lines = measures.worst_first
     compared = measures.changes is not None
-    head = ("Class", "Items", *(entry.name for entry in measures.class_headlines))
+    head = ("Class", "Items", *measures.class_names)
     rows = (_class_row(line) for line in (lines if compared else measures.classes))
     order = measures.order if compared else measures.own_order
     if measures.left_out:

@@ -1,7 +1,7 @@
 """Measures: values with their intervals and changes, ready to be shown."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,6 +11,7 @@ from rprime.core.catalog import CLASS_INDICES
 from rprime.core.index import REASONS, Index
 from rprime.report.changes import Change, Changes
 from rprime.report.decimals import known
+from rprime.report.remarks import Remark, Remarks, marks, remarks_of
 from rprime.report.subject import ReportSubject
 
 OVERALL_HEADLINES = (
@@ -42,6 +43,8 @@ class Measure:
         no interval was asked for.
     change
         Against the baseline, None without one.
+    remarks
+        What the value leaves out.
     """
 
     index: Index
@@ -50,6 +53,12 @@ class Measure:
     high: float | None = None
     reason: str = ""
     change: Change | None = None
+    remarks: Remarks = ()
+
+    @property
+    def marks(self) -> str:
+        """The marks of its remarks; none where there is no value."""
+        return "" if self.value is None else marks(self.remarks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +114,12 @@ class Measures:
         entries = self.subject.evaluation.overall_indices
         changes = {} if self.changes is None else self.changes.overall
         columns = zip(*(part.tolist() for part in _overall(self.subject)), strict=True)
+        told = remarks_of(self.subject.evaluation)
         return {
-            entry.key: _measure(entry, value, low, high, reason, changes.get(entry.key))
+            entry.key: replace(
+                _measure(entry, value, low, high, reason, changes.get(entry.key)),
+                remarks=told(entry),
+            )
             for entry, (value, low, high, reason) in zip(entries, columns, strict=True)
         }
 
@@ -127,6 +140,28 @@ class Measures:
         chosen = [entry for entry in entries if entry.key in CLASS_HEADLINES]
         chosen.sort(key=lambda entry: CLASS_HEADLINES.index(entry.key))
         return tuple(chosen or entries[:MOST_INSTEAD])
+
+    @cached_property
+    def class_marks(self) -> tuple[str, ...]:
+        """The marks of `class_headlines`."""
+        told = remarks_of(self.subject.evaluation)
+        return tuple(marks(told(entry)) for entry in self.class_headlines)
+
+    @property
+    def class_names(self) -> tuple[str, ...]:
+        """The names of `class_headlines` with their marks."""
+        found = zip(self.class_headlines, self.class_marks, strict=True)
+        return tuple(f"{entry.name}{signs}" for entry, signs in found)
+
+    def legend(self, write: Callable[[str], str]) -> list[str]:
+        """Explain the marks of `headlines` and `class_headlines`, a line for each."""
+        told = remarks_of(self.subject.evaluation)
+        shown = [m.index for m in self.headlines if m.value is not None]
+        found: dict[Remark, list[str]] = {}
+        for entry in (*shown, *self.class_headlines):
+            for remark in told(entry):
+                found.setdefault(remark, []).append(entry.name)
+        return [f"{r.mark} {', '.join(names)}: {r.text(write)}" for r, names in found.items()]
 
     def columns(self, indices: tuple[Index, ...]) -> MeasureColumns:
         """Return the values of per-class indices, with intervals and reasons, of what is shown."""

@@ -10,6 +10,7 @@ from rich.console import Console, ConsoleOptions, ConsoleRenderable, RenderResul
 from rich.table import Table
 from rich.text import Text
 
+from rprime.report.changed_predictions import changed_predictions
 from rprime.report.decimals import count, decimal, percent, plural, signed, span
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.measures import ClassLine, Measure, Measures
@@ -58,6 +59,7 @@ class Terminal:
         yield from _results(self.subject, self.most_results)
         yield from _headlines(measures, options.max_width)
         yield from _classes(measures, self.most_classes, options.max_width)
+        yield from _changed(self.subject, self.most_results)
         yield from _cautions(self.subject)
 
 
@@ -121,22 +123,27 @@ def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     """Show the overall values; where there is little room, without what the change repeats."""
     compared, wide = measures.changes is not None, width >= WIDE
     confidence = percent(measures.subject.evaluation.options.confidence)
-    columns = ["Index", "Value"]
+    marked = any(measure.marks for measure in measures.headlines)
+    columns = ["Index", "Value", *([""] if marked else [])]
     columns += [f"{confidence} interval"] if wide or not compared else []
     columns += ["Baseline"] if wide and compared else []
     columns += ["Change", f"{confidence} interval", ""] if compared else []
     table = _table(*columns)
     for measure in measures.headlines:
-        own = _own(measure)
-        row = own if wide or not compared else own[:2]
+        name, value, interval = _own(measure)
+        row = [name, value, *([measure.marks] if marked else [])]
+        row += [interval] if wide or not compared else []
         table.add_row(*row, *(_moved(measure, wide=wide) if compared else ()))
     yield Text("\nOverall", style="bold")
     yield table
+    legend = measures.legend(lambda label: _text(label).plain)
+    if legend:
+        yield Text("".join(f"  {line}\n" for line in legend), style="dim")
 
 
-def _own(measure: Measure) -> list[str]:
+def _own(measure: Measure) -> tuple[str, str, str]:
     value = explained(measure.reason) if measure.value is None else decimal(measure.value)
-    return [measure.index.name, value, span(measure.low, measure.high)]
+    return measure.index.name, value, span(measure.low, measure.high)
 
 
 def _moved(measure: Measure, *, wide: bool) -> Iterator[str | Text]:
@@ -162,7 +169,7 @@ def _classes(measures: Measures, most: int, width: int) -> Iterator[ConsoleRende
     lines = measures.worst_first if sorted_ else everything
     order = measures.order if sorted_ else measures.own_order
     fitting = max(1, (width - WIDTH_OF_NAMES) // (18 if measures.changes is not None else 13))
-    names = [entry.name for entry in measures.class_headlines[:fitting]]
+    names = measures.class_names[:fitting]
     table = _table("Class", "Items", *names)
     for line in lines[:most]:
         table.add_row(*_class_row(line, fitting))
@@ -186,6 +193,20 @@ def _cell(measure: Measure) -> Text:
     if change is None or change.value is None:
         return Text(decimal(measure.value))
     return Text(f"{decimal(measure.value)} ").append(signed(change.value), style=_style(measure))
+
+
+def _changed(subject: ReportSubject, most: int) -> Iterator[ConsoleRenderable]:
+    """Show which predictions or cells changed most."""
+    for found in changed_predictions(subject.comparison):
+        table = _table(*found.names, *found.numbers, left=len(found.names))
+        for labels, numbers in found.rows[:most]:
+            table.add_row(*(_text(label or "unclassified") for label in labels), *numbers)
+        yield Text(f"\n{found.title}", style="bold")
+        if found.note:
+            yield Text(found.note)
+        yield table
+        if len(found.rows) > most:
+            yield Text(f"  ... and {len(found.rows) - most:,} more", style="dim")
 
 
 def _cautions(subject: ReportSubject) -> Iterator[Text]:

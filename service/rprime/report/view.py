@@ -16,7 +16,7 @@ from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.heat_map import heat_map
 from rprime.report.marks import Axis, Mark, axis_of, mark_of
 from rprime.report.measures import ClassLine, Measure, Measures
-from rprime.report.names import address, shown
+from rprime.report.names import address, isolated, shown
 from rprime.report.reasons import explained
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, headline, tally
@@ -129,6 +129,8 @@ class FigureLink:
     why: str
     mark: Mark | None
     change: Moved | None
+    signs: str
+    remark: str
 
 
 def _figure(measure: Measure, axis: Axis | None, term: Term, *, words: bool = True) -> FigureLink:
@@ -142,7 +144,13 @@ def _figure(measure: Measure, axis: Axis | None, term: Term, *, words: bool = Tr
         why="" if absent else reason,
         mark=None if axis is None else mark_of(measure, axis),
         change=Moved.of(measure.change, words=words),
+        signs=measure.marks,
+        remark="; ".join(remark.text(_isolated) for remark in measure.remarks),
     )
+
+
+def _isolated(label: str) -> str:
+    return isolated(shown(label))
 
 
 def _overall(measures: Measures) -> dict[str, Any]:
@@ -150,6 +158,7 @@ def _overall(measures: Measures) -> dict[str, Any]:
     return {
         "headlines": [_figure(m, axis, Term.of(m.index)) for m in measures.headlines],
         "headline_axis": axis.ends,
+        "legend": measures.legend(_isolated),
         "everything": [_figure(m, None, Term.of(m.index)) for m in measures.overall.values()],
     }
 
@@ -167,7 +176,8 @@ def _classes(measures: Measures) -> dict[str, Any]:
     more = f"{plural(left_out, 'class')} more: {rest}."
     return {
         "columns": [
-            {"term": term, "axis": axis.ends} for term, axis in zip(terms, axes, strict=True)
+            {"term": term, "axis": axis.ends, "signs": signs}
+            for term, axis, signs in zip(terms, axes, measures.class_marks, strict=True)
         ],
         "classes": [_line(line, axes, terms) for line in lines],
         "classes_note": f"{plural(len(measures.classes), 'class')}, {order}.",

@@ -1,0 +1,124 @@
+"""Remarks: what must be known beside a value, such as the items or classes that it leaves out."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.evaluate import Evaluation
+from rprime.core.index import Index
+from rprime.report.decimals import percent, plural
+
+MOST_NAMED = 5
+"""Classes named in one remark; the others are counted."""
+Kind = Literal["classified", "excluded"]
+MARKS: dict[Kind, str] = {"classified": "†", "excluded": "‡"}
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """A remark on a value.
+
+    Parameters
+    ----------
+    kind
+        `classified`: the index is computed on the classified items alone; `excluded`: an average
+        leaves classes out.
+    before, after
+        Words around the names of the classes.
+    labels
+        Classes that are named.
+    unnamed
+        How many more there are.
+    """
+
+    kind: Kind
+    before: str
+    labels: tuple[str, ...] = ()
+    unnamed: int = 0
+    after: str = ""
+
+    @property
+    def mark(self) -> str:
+        """What stands beside the value."""
+        return MARKS[self.kind]
+
+    @property
+    def classes(self) -> int:
+        """How many classes it names or counts."""
+        return len(self.labels) + self.unnamed
+
+    def text(self, write: Callable[[str], str]) -> str:
+        """Return it as a sentence without a full stop; `write` makes a class name fit to show."""
+        named = ", ".join(map(write, self.labels))
+        more = f" and {plural(self.unnamed, 'class')} more" if self.unnamed else ""
+        return f"{self.before}{named}{more}{self.after}"
+
+
+Remarks = tuple[Remark, ...]
+
+
+def remarks_of(evaluation: Evaluation) -> Callable[[Index], Remarks]:
+    """Return what tells the remarks on each index of an evaluation."""
+    universe = _universe(evaluation)
+    classes = _classes(evaluation)
+
+    def remarks(entry: Index) -> Remarks:
+        own = [universe] if universe and classified_only(entry, evaluation) else []
+        if entry.reads in ("macro", "weighted", "means"):
+            own += [found for key in entry.of for found in classes(entry, key)]
+        return tuple(dict.fromkeys(own))
+
+    return remarks
+
+
+def classified_only(entry: Index, evaluation: Evaluation) -> bool:
+    """Whether an index leaves out unclassified items that the evaluation has."""
+    table, cost = evaluation.table, evaluation.options.cost
+    if not table.has_omissions:
+        return False
+    priced = entry.needs == "cost" and cost is not None and cost.shape[-1] == table.k
+    return priced or entry.universe == "classified"
+
+
+def marks(remarks: Remarks) -> str:
+    """Return the marks of remarks, to stand beside a value."""
+    return "".join(dict.fromkeys(remark.mark for remark in remarks))
+
+
+def _universe(evaluation: Evaluation) -> Remark | None:
+    """Return the remark on indices of the classified items."""
+    table = evaluation.table
+    if not table.has_omissions:
+        return None
+    if table.unclassified is None or not table.unclassified.any() or not table.total:
+        return Remark("classified", "without spurious predictions")
+    share = 1 - float(table.unclassified.sum() / table.total)
+    return Remark("classified", f"on the classified items alone, {percent(round(share, 4))} of all")
+
+
+def _classes(evaluation: Evaluation) -> Callable[[Index, str], list[Remark]]:
+    """Return what tells the remarks on the classes of an average of a per-class index."""
+    values, labels = evaluation.values, evaluation.labels
+    if values.defined.all():
+        return lambda _entry, _key: []
+    left_out = ~evaluation.at(values.defined)
+
+    def of_average(entry: Index, key: str) -> list[Remark]:
+        if entry.reads == "weighted":
+            return []
+        return _named("excluded", "without ", left_out[values.selection.place[key]], labels)
+
+    return of_average
+
+
+def _named(
+    kind: Kind, before: str, where: Array, labels: Sequence[str], after: str = ""
+) -> list[Remark]:
+    places = np.flatnonzero(where).tolist()
+    if not places:
+        return []
+    named = tuple(labels[i] for i in places[:MOST_NAMED])
+    return [Remark(kind, before, named, len(places) - len(named), after)]

@@ -1,0 +1,109 @@
+"""What a value leaves out stands beside it in every rendering."""
+
+import csv
+import io
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from rprime.client.display import html
+from rprime.client.in_process import evaluate
+from rprime.report.csv import render_csv
+from rprime.report.junit import render_junit
+from rprime.report.markdown import render_markdown
+from rprime.report.openmetrics import render_openmetrics
+from rprime.report.page import render_html
+from rprime.report.remarks import Remark
+from rprime.report.subject import ReportSubject
+from rprime.report.terminal import render_terminal
+from tests.report.report_subjects import of_paper, partial
+
+LABELS = ("cat", "dog", "emu", "fox")
+SHARE = "on the classified items alone, 82.52 % of all"
+"""36 items of 206 are unclassified."""
+
+
+def subject() -> ReportSubject:
+    return partial(LABELS)
+
+
+def test_the_console_marks_the_value_and_explains_the_mark() -> None:
+    text = render_terminal(subject())
+    assert "† Cohen's kappa, Matthews correlation coefficient: " + SHARE in text
+    lines = {line[2:34].strip(): line for line in text.splitlines()}
+    assert "†" in lines["Cohen's kappa"]
+    assert "†" not in lines["Accuracy"]
+    assert "‡ Macro Recall, Macro Precision, Macro F1: without fox" in text
+    assert "‡" in lines["Macro F1"]
+
+
+def test_the_decimals_of_the_console_stand_in_a_column() -> None:
+    text = render_terminal(subject())
+    rows = [line for line in text.splitlines() if line[2:].startswith(("Accuracy", "Cohen"))]
+    assert len({row.index("0.") for row in rows}) == 1
+
+
+def test_markdown_marks_the_value_and_names_the_class_as_code() -> None:
+    text = render_markdown(subject())
+    (kappa,) = (line for line in text.splitlines() if line.startswith("| Cohen's kappa"))
+    assert kappa.split(" | ")[1].endswith("**†")
+    assert "‡ Macro Recall, Macro Precision, Macro F1: without `fox`" in text
+    assert "without <code>" in render_markdown(partial())
+
+
+def test_a_page_marks_the_value() -> None:
+    text = render_html(subject())
+    assert f'<abbr title="{SHARE}">†</abbr>' in text
+    assert '<abbr title="without fox">‡</abbr>' in text
+
+
+def test_the_table_has_columns_for_them() -> None:
+    rows = {r["index"]: r for r in csv.DictReader(io.StringIO(render_csv(subject()), newline=""))}
+    assert rows["kappa"]["universe"] == rows["class_mcc"]["universe"] == "classified"
+    assert rows["accuracy"]["universe"] == rows["support"]["universe"] == "all"
+    assert (rows["macro_f1"]["excluded_classes"], rows["accuracy"]["excluded_classes"]) == ("1", "")
+
+
+def test_openmetrics_counts_the_classes() -> None:
+    text = render_openmetrics(subject())
+    assert 'rprime_overall_excluded_classes{index="macro_f1"} 1.0000' in text
+    assert 'rprime_overall_excluded_classes{index="accuracy"}' not in text
+
+
+def test_junit_names_the_rules_on_classified_items() -> None:
+    root = ET.fromstring(render_junit(subject()))  # noqa: S314 (what we wrote ourselves)
+    found = {p.attrib["name"]: p.attrib["value"] for p in root.iter("property")}
+    assert found["classified_only"] == f"kappa: {SHARE}"
+
+
+def test_a_notebook_marks_the_value() -> None:
+    report = evaluate(["a", "a", "b"], ["a", None, "b"], labels=["a", "b", "c"])
+    shown = html(report)
+    assert "†" in shown.split("kappa", 1)[1][:60]
+    assert "‡ without the classes in `excluded`" in shown
+    assert "†" not in html(evaluate(["a", "b"], ["a", "b"]))
+
+
+@pytest.mark.parametrize(
+    "render", [render_terminal, render_markdown, render_html, render_csv, render_openmetrics]
+)
+def test_what_leaves_nothing_out_has_no_mark(render: object) -> None:
+    assert callable(render)
+    text = render(of_paper())
+    assert not {"†", "‡"} & set(text)
+    assert ",classified," not in text
+    assert "excluded_classes{" not in text
+
+
+def test_a_column_of_classes_is_marked_too() -> None:
+    found = partial(LABELS, ("class_mcc",))
+    name = next(entry.name for entry in found.evaluation.per_class_indices)
+    for text in (render_terminal(found), render_markdown(found)):
+        assert f"{name}†" in text
+        assert f"† {name}: {SHARE}" in text
+
+
+def test_many_classes_are_counted() -> None:
+    remark = Remark("excluded", "without ", ("a", "b"), 3)
+    assert remark.text(str.upper) == "without A, B and 3 classes more"
+    assert remark.classes == 5
