@@ -4,10 +4,14 @@ import csv
 import io
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 
 from rprime.client.display import html
 from rprime.client.in_process import evaluate
+from rprime.core.evaluate import evaluate as evaluate_table
+from rprime.core.options import Options
+from rprime.core.table import ConfusionTable
 from rprime.report.csv import render_csv
 from rprime.report.junit import render_junit
 from rprime.report.markdown import render_markdown
@@ -61,7 +65,7 @@ def test_the_table_has_columns_for_them() -> None:
     rows = {r["index"]: r for r in csv.DictReader(io.StringIO(render_csv(subject()), newline=""))}
     assert rows["kappa"]["universe"] == rows["class_mcc"]["universe"] == "classified"
     assert rows["accuracy"]["universe"] == rows["support"]["universe"] == "all"
-    assert (rows["macro_f1"]["excluded_classes"], rows["accuracy"]["excluded_classes"]) == ("1", "")
+    assert (rows["macro_f1"]["excluded"], rows["accuracy"]["excluded"]) == ("1", "")
 
 
 def test_openmetrics_counts_the_classes() -> None:
@@ -92,7 +96,7 @@ def test_what_leaves_nothing_out_has_no_mark(render: object) -> None:
     text = render(of_paper())
     assert not {"†", "‡"} & set(text)
     assert ",classified," not in text
-    assert "excluded_classes{" not in text
+    assert "_classes{" not in text
 
 
 def test_a_column_of_classes_is_marked_too() -> None:
@@ -101,6 +105,21 @@ def test_a_column_of_classes_is_marked_too() -> None:
     for text in (render_terminal(found), render_markdown(found)):
         assert f"{name}†" in text
         assert f"† {name}: {SHARE}" in text
+
+
+def test_a_class_given_up_is_named_where_its_precision_counts_as_0() -> None:
+    counts = np.array([[40.0, 5, 0], [5, 40, 0], [9, 1, 0]])
+    evaluation = evaluate_table(ConfusionTable.dense(counts), ("cat", "dog", "emu"), Options())
+    found = ReportSubject(evaluation=evaluation, engine_version="0.1.0")
+    text = render_terminal(found)
+    assert "‡ Macro Precision: with a precision of 0 for emu" in text
+    rows = {r["index"]: r for r in csv.DictReader(io.StringIO(render_csv(found), newline=""))}
+    assert rows["weighted_precision"]["counted_as_zero"] == "1"
+    assert rows["macro_recall"]["counted_as_zero"] == rows["macro_precision"]["excluded"] == ""
+    text = render_openmetrics(found)
+    assert 'rprime_overall_counted_as_zero_classes{index="macro_precision"} 1.0000' in text
+    shown = html(evaluate(confusion_matrix=counts.tolist()))
+    assert "‡" in shown.split("macro_precision", 1)[1][:60]
 
 
 def test_many_classes_are_counted() -> None:

@@ -105,7 +105,8 @@ def _value(values: "Values", key: str, partial: set[str]) -> tuple[str, str]:
     found = values[key]
     low, high = found.interval or (None, None)
     marks = MARKS["classified"] if key in partial else ""
-    marks += MARKS["excluded"] if found.excluded or found.excluded_elsewhere else ""
+    apart = found.excluded or found.excluded_elsewhere or found.counted_as_zero
+    marks += MARKS["excluded"] if apart else ""
     value = f"{found.reason}" if found.value is None else f"{decimal(found.value)}{marks}"
     return value, span(low, high)
 
@@ -113,8 +114,10 @@ def _value(values: "Values", key: str, partial: set[str]) -> tuple[str, str]:
 def _remarks(report: ShownValue) -> Iterator[str]:
     if _classified_only(report).intersection(report.overall):
         yield f"{MARKS['classified']} on the classified items alone"
-    if any(value.excluded or value.excluded_elsewhere for value in report.overall.values()):
-        yield f"{MARKS['excluded']} without the classes in `excluded`"
+    apart = [v for v in report.overall.values() if v.excluded or v.excluded_elsewhere]
+    if apart or any(value.counted_as_zero for value in report.overall.values()):
+        text = "without the classes in `excluded`, those in `counted_as_zero` with a precision of 0"
+        yield f"{MARKS['excluded']} {text}"
     found = report.warnings
     for warning in found[:MOST_WARNINGS]:
         yield shown(f"{warning.code}: {warning.detail}")

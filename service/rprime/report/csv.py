@@ -29,7 +29,8 @@ HEAD = (
     "change_high",
     "change_reason",
     "universe",
-    "excluded_classes",
+    "excluded",
+    "counted_as_zero",
 )
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
 _NOTHING = ("", "", "", "", "")
@@ -85,18 +86,18 @@ def _change(measure: Measure) -> tuple[str, ...]:
     return (*map(number, parts), change.reason)
 
 
-def _left_out(remarks: Remarks) -> tuple[str, str]:
-    """Write which items and how many classes the value is of."""
-    classes = {remark.kind: remark.classes for remark in remarks}
+def _left_out(remarks: Remarks) -> tuple[str, str, str]:
+    """Write which items the value is of, and how many classes count otherwise."""
+    classes = {remark.kind: str(remark.classes) for remark in remarks}
     universe = "classified" if "classified" in classes else "all"
-    return universe, str(classes.get("excluded", ""))
+    return universe, classes.get("excluded", ""), classes.get("counted_as_zero", "")
 
 
 def _classes(measures: Measures) -> Iterator[str]:
     """Write the classes one after the other, each with its counts and every index."""
     columns = measures.columns(measures.subject.evaluation.per_class_indices)
     counts = [
-        [f"{name},{value:.4f},,,,,,,,,all," for value in margin.tolist()]
+        [f"{name},{value:.4f},,,,,,,,,all,," for value in margin.tolist()]
         for name, margin in zip(("support", "predicted", "correct"), measures.margins, strict=True)
     ]
     told = remarks_of(measures.subject.evaluation)

@@ -83,16 +83,17 @@ def _overall(measures: Measures, common: Labels) -> Iterator[str]:
             lambda m: None if m.change is None else m.change.value,
         ),
     }
-    left_out = {
-        key: sum(r.classes for r in m.remarks if r.kind == "excluded")
-        for key, m in measures.overall.items()
-    }
     for name, (explanation, read) in parts.items():
         samples = [(_labelled({"index": key}), read(m)) for key, m in measures.overall.items()]
         yield from _family(name, "gauge", explanation, samples, common)
-    excluded = [(_labelled({"index": key}), float(n)) for key, n in left_out.items() if n]
-    text = "Classes that an average leaves out."
-    yield from _family("overall_excluded_classes", "gauge", text, excluded, common)
+    classes = {
+        "excluded": "Classes that an average leaves out.",
+        "counted_as_zero": "Classes whose precision an average counts as 0.",
+    }
+    for kind, explanation in classes.items():
+        found = ((key, r) for key, m in measures.overall.items() for r in m.remarks)
+        numbers = [(_labelled({"index": key}), r.classes) for key, r in found if r.kind == kind]
+        yield from _family(f"overall_{kind}_classes", "gauge", explanation, numbers, common)
 
 
 def _classes(measures: Measures, common: Labels) -> Iterator[str]:

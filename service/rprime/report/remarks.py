@@ -13,8 +13,8 @@ from rprime.report.decimals import percent, plural
 
 MOST_NAMED = 5
 """Classes named in one remark; the others are counted."""
-Kind = Literal["classified", "excluded"]
-MARKS: dict[Kind, str] = {"classified": "†", "excluded": "‡"}
+Kind = Literal["classified", "excluded", "counted_as_zero"]
+MARKS: dict[Kind, str] = {"classified": "†", "excluded": "‡", "counted_as_zero": "‡"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,9 +25,9 @@ class Remark:
     ----------
     kind
         `classified`: the index is computed on the classified items alone; `excluded`: an average
-        leaves classes out.
-    before, after
-        Words around the names of the classes.
+        leaves classes out; `counted_as_zero`: it counts the precision of classes as 0.
+    before
+        Words before the names of the classes.
     labels
         Classes that are named.
     unnamed
@@ -38,7 +38,6 @@ class Remark:
     before: str
     labels: tuple[str, ...] = ()
     unnamed: int = 0
-    after: str = ""
 
     @property
     def mark(self) -> str:
@@ -54,7 +53,7 @@ class Remark:
         """Return it as a sentence without a full stop; `write` makes a class name fit to show."""
         named = ", ".join(map(write, self.labels))
         more = f" and {plural(self.unnamed, 'class')} more" if self.unnamed else ""
-        return f"{self.before}{named}{more}{self.after}"
+        return f"{self.before}{named}{more}"
 
 
 Remarks = tuple[Remark, ...]
@@ -102,23 +101,26 @@ def _universe(evaluation: Evaluation) -> Remark | None:
 def _classes(evaluation: Evaluation) -> Callable[[Index, str], list[Remark]]:
     """Return what tells the remarks on the classes of an average of a per-class index."""
     values, labels = evaluation.values, evaluation.labels
-    if values.defined.all():
+    if values.complete and values.counted_as_zero is None:
         return lambda _entry, _key: []
     left_out = ~evaluation.at(values.defined)
+    zero = values.counted_as_zero
+    counted = np.zeros_like(left_out) if zero is None else evaluation.at(zero)
 
     def of_average(entry: Index, key: str) -> list[Remark]:
-        if entry.reads == "weighted":
-            return []
-        return _named("excluded", "without ", left_out[values.selection.place[key]], labels)
+        row = values.selection.place[key]
+        found = _named("counted_as_zero", "with a precision of 0 for ", counted[row], labels)
+        # A class without items weighs nothing in a weighted average.
+        if entry.reads != "weighted":
+            found += _named("excluded", "without ", left_out[row], labels)
+        return found
 
     return of_average
 
 
-def _named(
-    kind: Kind, before: str, where: Array, labels: Sequence[str], after: str = ""
-) -> list[Remark]:
+def _named(kind: Kind, before: str, where: Array, labels: Sequence[str]) -> list[Remark]:
     places = np.flatnonzero(where).tolist()
     if not places:
         return []
     named = tuple(labels[i] for i in places[:MOST_NAMED])
-    return [Remark(kind, before, named, len(places) - len(named), after)]
+    return [Remark(kind, before, named, len(places) - len(named))]
