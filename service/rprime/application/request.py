@@ -1,7 +1,8 @@
 """Read requests into the options and evidence of the core; violations become problems."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -262,6 +263,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 ReadT = TypeVar("ReadT")
 
 
+@dataclass(eq=False)
 class ViolationCollector:
     """Collects all violations of a document, to report them together.
 
@@ -271,9 +273,8 @@ class ViolationCollector:
         The parsed request.
     """
 
-    def __init__(self, document: Document) -> None:
-        self.document = document
-        self.violations: list[Violation] = []
+    document: Document
+    violations: list[Violation] = field(default_factory=list)
 
     def validated(self, model: type[ModelT]) -> ModelT | None:
         """Validate everything but the arrays; None if it is invalid."""
@@ -303,11 +304,8 @@ class ViolationCollector:
             raise Problem("invalid_request", errors=self.violations)
 
 
-class EvidenceErrorsAsProblems:
+class EvidenceErrorsAsProblems(AbstractContextManager[object]):
     """Turns the exceptions of `rprime.evidence` into problems."""
-
-    def __enter__(self) -> None:
-        pass
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         if isinstance(error, UnreadableBodyError):

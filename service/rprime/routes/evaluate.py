@@ -24,6 +24,7 @@ from rprime.routes.batching import RequestBatcher, evaluate_together, stack_key
 from rprime.routes.columns import CONTENT, PARAMETER
 from rprime.routes.examples import EXAMPLES
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
+from rprime.routes.request_route import RequestRoute
 from rprime.routes.services import get_services, get_store
 from rprime.routes.store_evaluation import (
     LONGEST_KEY,
@@ -41,7 +42,7 @@ SMALL = 256 * 1024
 
 _ACCEPTED = (JSON, *MEDIA_TYPES)
 
-router = APIRouter(tags=["Evaluation"])
+router = APIRouter(tags=["Evaluation"], route_class=RequestRoute)
 
 _PROBLEMS = responses(
     "unreadable_body",
