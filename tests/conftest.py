@@ -87,9 +87,12 @@ def serve_app() -> ServeApp:
     """Serve an application of the test's own from a thread, over a real connection."""
 
     @contextmanager
-    def started(app: FastAPI) -> Iterator[httpx.Client]:
+    def started(app: FastAPI, *, stop_seconds: int | None = None) -> Iterator[httpx.Client]:
         listener = socket.create_server(("127.0.0.1", 0))
-        server = uvicorn.Server(uvicorn.Config(app, log_config=None, ws="none"))
+        config = uvicorn.Config(
+            app, log_config=None, ws="none", timeout_graceful_shutdown=stop_seconds
+        )
+        server = uvicorn.Server(config)
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:

@@ -8,11 +8,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import httpx
-from fastapi import FastAPI
 
 RPRIME = Path(sys.executable).with_name("rprime")
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
-ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
+ServeApp = Callable[..., AbstractContextManager[httpx.Client]]
 
 
 def environment(**variables: str) -> dict[str, str]:

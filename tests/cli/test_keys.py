@@ -6,9 +6,8 @@ import re
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import timedelta
+from datetime import datetime, timedelta, tzinfo
 from pathlib import Path
-from time import sleep
 
 import pytest
 import structlog
@@ -287,11 +286,16 @@ def test_the_secret_of_one_key_does_not_open_another(path: Path) -> None:
     assert refused(Keyring(path), mixed) == "The key is not valid."
 
 
-def test_a_key_expires_while_it_is_in_use(path: Path) -> None:
-    _, token = keys.create(path, ["read"], lasts=timedelta(seconds=2))
+def test_a_key_expires_while_it_is_in_use(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Later(datetime):
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> datetime:
+            return datetime.now(tz) + timedelta(hours=1)
+
+    _, token = keys.create(path, ["read"], lasts=timedelta(hours=1))
     keyring = Keyring(path)
     keyring.verify(token.encode())
-    sleep(2)
+    monkeypatch.setattr(keys, "datetime", Later)
     assert refused(keyring, token) == "The key is expired."
 
 

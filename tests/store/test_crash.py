@@ -8,7 +8,6 @@ import random
 import sqlite3
 import subprocess
 import sys
-import time
 from contextlib import closing
 from pathlib import Path
 
@@ -19,8 +18,8 @@ WRITERS = 16
 CYCLES = int(os.environ.get("RPRIME_TEST_CRASHES", "3"))
 
 
-def killed_while_writing(url: str, wait: float) -> list[str]:
-    """Start a process that stores, kill it; give what it had acknowledged."""
+def killed_while_writing(url: str, writes: int) -> list[str]:
+    """Kill a process once it has acknowledged some writes; return all that it acknowledged."""
     process = subprocess.Popen(
         [sys.executable, WRITING, url, "60", str(WRITERS)],
         stdout=subprocess.PIPE,
@@ -28,14 +27,19 @@ def killed_while_writing(url: str, wait: float) -> list[str]:
         env={"PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert process.stdout is not None
-    # However slow the machine is: killed while it writes. A line may be of the log.
-    first = next((line for line in map(bytes.decode, process.stdout) if is_id(line[:-1])), None)
-    time.sleep(wait)
-    process.kill()
-    rest, errors = process.communicate()
-    assert first is not None, errors.decode()
-    # The last one may be half written, so acknowledged to nobody.
-    return [line for line in (first + rest.decode()).split("\n")[:-1] if is_id(line)]
+    assert process.stderr is not None
+    acknowledged = []
+    with process.stdout, process.stderr:
+        for line in map(bytes.decode, process.stdout):
+            # A line may be of the log; the last one may be half written: acknowledged to nobody.
+            if line.endswith("\n") and is_id(line[:-1]):
+                acknowledged.append(line[:-1])
+            if len(acknowledged) == writes:
+                # However slow the machine is: killed while it writes.
+                process.kill()
+        assert len(acknowledged) >= writes, process.stderr.read().decode()
+    process.wait()
+    return acknowledged
 
 
 def survive(path: Path, cycles: int) -> int:
@@ -43,7 +47,7 @@ def survive(path: Path, cycles: int) -> int:
     url, chance = f"sqlite:///{path}", random.Random(7)  # noqa: S311 - when to kill
     acknowledged: set[str] = set()
     for _ in range(cycles):
-        acknowledged |= set(killed_while_writing(url, chance.uniform(0.02, 0.4)))
+        acknowledged |= set(killed_while_writing(url, chance.randint(1, 200)))
         with closing(sqlite3.connect(path)) as connection:
             assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
             assert connection.execute("PRAGMA foreign_key_check").fetchall() == []

@@ -5,10 +5,10 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
+from itertools import count
 from pathlib import Path
 from threading import Event
 
@@ -17,6 +17,7 @@ import pytest
 
 from tests.history_service import ServeApp, keep, keeping, labels, matrix
 from tests.services import RPRIME, environment
+from tests.waiting import wait_until
 
 CLIENTS = 16
 CYCLES = int(os.environ.get("RPRIME_TEST_CRASHES", "2"))
@@ -38,12 +39,12 @@ def service(folder: Path) -> Iterator[tuple[str, "subprocess.Popen[str]"]]:
         process.kill()
 
 
-def write(address: str, seed: int, stop: Event) -> list[str]:
-    """Keep evaluations until the service is gone; the ids that it acknowledged."""
-    acknowledged: list[str] = []
+def write(address: str, seed: int, stop: Event, acknowledged: list[str]) -> None:
+    """Store evaluations until the service is gone; add the ids that it acknowledged."""
     with httpx.Client(base_url=address, timeout=30) as client:
-        while not stop.is_set():
-            number = len(acknowledged)
+        for number in count():
+            if stop.is_set():
+                break
             content = matrix(number % 40, version=f"{seed}.{number}")
             try:
                 answer = client.post("/evaluate", json=content)
@@ -51,7 +52,6 @@ def write(address: str, seed: int, stop: Event) -> list[str]:
                 break
             assert answer.status_code == 201, answer.text
             acknowledged.append(answer.json()["id"])
-    return acknowledged
 
 
 @pytest.mark.slow
@@ -61,13 +61,13 @@ def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path)
         with service(tmp_path) as (address, process), ThreadPoolExecutor(CLIENTS) as pool:
             stop = Event()
             seeds = range(cycle * CLIENTS, (cycle + 1) * CLIENTS)
-            writers = [pool.submit(write, address, seed, stop) for seed in seeds]
-            httpx.get(f"{address}/readyz", timeout=30)
-            time.sleep(0.5 + 0.1 * (cycle % 7))
+            writers = [pool.submit(write, address, seed, stop, acknowledged) for seed in seeds]
+            goal = len(acknowledged) + CLIENTS * (2 + cycle % 7)
+            wait_until(lambda: len(acknowledged) >= goal, every=0.001)  # noqa: B023 - now
             process.send_signal(signal.SIGKILL)
             stop.set()
             for writer in writers:
-                acknowledged += writer.result()
+                writer.result()
     assert len(acknowledged) > CYCLES * CLIENTS
     with closing(sqlite3.connect(tmp_path / "rprime.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)

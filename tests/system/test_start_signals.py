@@ -4,13 +4,15 @@
 """
 
 import os
+import subprocess
+import sys
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.services import Serve
+from tests.services import Serve, environment
 from tests.waiting import wait_until
 
 STARTS = int(os.environ.get("RPRIME_TEST_STARTS", "4"))
@@ -51,3 +53,37 @@ def test_a_signal_while_it_starts_ends_it(
             process = processes[client.base_url.port or 0]
             goal = work(process) + 0.9 * whole * start / STARTS
             wait_until(partial(has_worked, process, goal), every=0.005)
+
+
+SIGNALLED = """
+import os, signal
+from rprime.cli import app
+from rprime.commands import serve
+
+announce = serve._announce
+
+class Signals:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+
+def announced(*arguments):
+    announce(*arguments)
+    Signals()
+
+serve._announce = announced
+app()
+"""
+"""The command, with a signal to itself from a destructor, where an exit that is raised is lost."""
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_a_signal_waits_until_the_service_can_handle_it(workers: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", SIGNALLED, "serve", "--port", "0", "--workers", workers],
+        env=environment(RPRIME_STORE="none"),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, "rprime listens on" in done.stdout) == (0, True), done.stderr
