@@ -116,7 +116,7 @@ class TestFailsClosed:
 
     def test_with_an_undefined_value(self, client: httpx.Client) -> None:
         never = ["cat"] * 120
-        gates = {"rules": [{"index": "precision", "classes": ["dog"], "max_drop": 0.1}]}
+        gates = {"rules": [{"index": "class_mcc", "classes": ["dog"], "max_drop": 0.1}]}
         body = {"y_true": TRUE, "y_pred": never, "baseline": {"y_pred": GOOD}}
         report = evaluated(client, **body, gates=gates, undefined="one")
         assert verdicts(report) == {"undefined"}

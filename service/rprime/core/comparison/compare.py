@@ -1,6 +1,6 @@
 """Compare a candidate with a baseline: differences with their evidence."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -25,9 +25,11 @@ from rprime.core.comparison.attribution import (
     changes,
 )
 from rprime.core.comparison.compared_side import ComparedSide
+from rprime.core.comparison.correlation import correlation
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.flips import Flips, Shift, flips, shift
 from rprime.core.comparison.paired_variance import PairedItems
+from rprime.core.index import IndexScope
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.selection import select
@@ -71,6 +73,8 @@ class Comparison:
         The contributions of cells to the change of each requested index.
     warnings
         Reasons why conclusions are weaker than they look.
+    aligned
+        The values that were compared.
     """
 
     comparability: Comparability
@@ -89,6 +93,7 @@ class Comparison:
     changes: CellChanges | None
     attributions: tuple[Attribution, ...]
     warnings: tuple[Warning, ...]
+    aligned: AlignedValues
 
     def of_overall(self, key: str) -> Difference:
         """Return the difference of one overall index, shape ().
@@ -112,6 +117,27 @@ class Comparison:
         if classes is None:
             return row
         return row[np.array([self.classes.index(name) for name in classes], dtype=np.intp)]
+
+    def correlation(self, targets: Sequence[tuple[IndexScope, str, str | None]]) -> Array:
+        """Correlate differences, from the influences of the items or of the cells.
+
+        Parameters
+        ----------
+        targets
+            Scope, key and class of each of m compared indices; the class is None overall.
+
+        Returns
+        -------
+        Shape (m, m); rows and columns of NaN where a difference is not by influences.
+        """
+        places = self.aligned.selection
+        found = [
+            (places.overall_place[key], None)
+            if label is None
+            else (places.place[key], int(self.aligned.classes[self.classes.index(label)]))
+            for _, key, label in targets
+        ]
+        return correlation(self.aligned, found)
 
 
 def compare(
@@ -164,6 +190,7 @@ def compare(
         changes=_changes(values, aligned.labels),
         attributions=_attributions(values, aligned.labels, overall, attributed),
         warnings=tuple(_warnings(relation, values, aligned)),
+        aligned=values,
     )
 
 
@@ -287,18 +314,31 @@ def _attributions(
     """Attribute the requested changes; the default omits indices without a difference."""
     if not values.comparable:
         return ()
-    old, new = values.baseline.values.table, values.candidate.values.table
+    places, options = values.selection.overall_place, values.candidate.values.options
     if attributed is None:
-        known = {e.key for e in values.selection.overall}
-        few = old.k <= MOST_CLASSES
-        attributed = tuple((key, None) for key in HEADLINES if few and key in known)
-    keys = [entry.key for entry in values.selection.overall]
-    there = tuple(
+        few = values.candidate.values.table.k <= MOST_CLASSES
+        attributed = tuple((key, None) for key in HEADLINES if few and key in places)
+    there = [
         (key, label)
         for key, label in attributed
-        if label is not None or not np.isnan(overall.value[keys.index(key)])
-    )
-    return attribute(old, new, labels, values.candidate.values.options, there)
+        if label is not None or not np.isnan(overall.value[places[key]])
+    ]
+    found: dict[Target, Attribution] = {}
+    for averaged in (False, True):
+        old, new = (
+            side.compared(averaged=averaged) for side in (values.baseline, values.candidate)
+        )
+        targets = tuple(t for t in there if _of_averages(values, *t) == averaged)
+        parts = attribute(old.table, new.table, labels, options, targets)
+        found |= dict(zip(targets, parts, strict=True))
+    return tuple(found[target] for target in there)
+
+
+def _of_averages(values: AlignedValues, key: str, label: str | None) -> bool:
+    """Whether an index is compared over the items of the common classes only."""
+    if label is not None or values.candidate.averages is values.candidate.values:
+        return False
+    return bool(values.candidate.over_common[values.selection.overall_place[key]])
 
 
 def _warnings(

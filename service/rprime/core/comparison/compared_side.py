@@ -36,12 +36,16 @@ class ComparedSide:
     own: Array | None = None
     items: Items | None = None
 
+    def compared(self, *, averaged: bool) -> Values:
+        """Return the values behind averages, or behind the other indices."""
+        return self.averages if averaged else self.values
+
     @cached_property
     def overall(self) -> Array:
         """Overall values, shape (overall, ...); NaN where undefined."""
         whole = self.values.overall if self.own is None else self.own
         if self.averages is not self.values:
-            whole = np.where(self._over_common, self.averages.overall, whole)
+            whole = np.where(self.over_common, self.averages.overall, whole)
         return np.where(np.isfinite(whole), whole, np.nan)
 
     @cached_property
@@ -57,7 +61,7 @@ class ComparedSide:
         if self.own is None:
             return np.zeros(united.shape, dtype=bool)
         differ = ~np.isclose(self.own, united, rtol=1e-12, atol=1e-12, equal_nan=True)
-        return differ & ~self._over_common if self.averages is not self.values else differ
+        return differ & ~self.over_common if self.averages is not self.values else differ
 
     def overall_limits(self, quantile: float | Array) -> Array:
         """Compute the limits of `overall`, shape (2, overall, ...)."""
@@ -65,7 +69,7 @@ class ComparedSide:
         if self.averages is self.values:
             return found
         averages = self._prepared_averages.overall_limits(quantile)
-        return np.where(self._over_common, averages, found)
+        return np.where(self.over_common, averages, found)
 
     def class_limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the computed per-class indices, shape (2, computed, ..., k)."""
@@ -80,7 +84,7 @@ class ComparedSide:
         return PreparedIntervals.of(self.values, self.items)
 
     @cached_property
-    def _over_common(self) -> Array:
+    def over_common(self) -> Array:
         """Whether an overall index is an average over tables of classes, (overall, 1...)."""
         entries = self.values.selection.overall
         flags = np.array([e.reads in AVERAGES and not e.scored for e in entries], dtype=bool)

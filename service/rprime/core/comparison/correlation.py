@@ -1,0 +1,131 @@
+"""Correlations of differences, from the influences of the items or of the cells."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.comparison.aligned_values import AlignedValues
+from rprime.core.comparison.guard import FN, FP, TN, TP, SideGradients
+from rprime.core.comparison.paired_variance import PairedItems
+from rprime.core.intervals.delta import classified_entries
+from rprime.core.table import ConfusionTable
+
+Target = tuple[int, int | None]
+"""Position of an index among the overall or the reported per-class ones, and of the class."""
+
+CHUNK = 1 << 20
+"""Numbers computed together: 8 MiB."""
+
+
+def correlation(aligned: AlignedValues, targets: Sequence[Target]) -> Array:
+    """Correlate differences.
+
+    Parameters
+    ----------
+    aligned
+        Both sides, single tables.
+    targets
+        The m indices.
+
+    Returns
+    -------
+    Shape (m, m). Rows and columns of NaN where an index has no influences, because it has no
+    derivative or reads scores. A difference without variance correlates with no other.
+
+    Notes
+    -----
+    With the influence phi of each paired item on the differences the covariance is
+    sum T phi phi' - (sum T phi)(sum T phi)' / w; influences are summed within groups first. For
+    two independent tables the covariances of the sides add up.
+    """
+    old, new = aligned.gradients
+    with np.errstate(all="ignore"):
+        if isinstance(aligned.pairs, PairedItems):
+            covariance = _paired(aligned.pairs, old, new, targets)
+        else:
+            covariance = sum(
+                (_of_table(side, targets) for side in (old, new)), np.zeros((len(targets),) * 2)
+            )
+        deviation = np.sqrt(np.diag(covariance))
+        result = covariance / np.outer(deviation, deviation)
+    still = deviation == 0
+    result[still] = result[:, still] = 0.0
+    lost = np.isnan(deviation)
+    result[lost] = result[:, lost] = np.nan
+    np.fill_diagonal(result, np.where(lost, np.nan, 1.0))
+    return np.clip(result, -1.0, 1.0)
+
+
+def _paired(
+    pairs: PairedItems, old: SideGradients, new: SideGradients, targets: Sequence[Target]
+) -> Array:
+    joint = pairs.joint
+
+    def influences(part: slice) -> Array:
+        true = joint.true[part]
+        after = _influences(new, true, joint.new[part], targets)
+        return after - _influences(old, true, joint.old[part], targets)
+
+    if pairs.groups is None:
+        return _covariance(influences, joint.items, len(targets))
+    groups, combination = pairs.grouping
+    phi = influences(slice(None))
+    centred = phi - (joint.items @ phi) / joint.total
+    sums = np.array([np.bincount(groups, column[combination]) for column in centred.T])
+    return np.asarray(sums @ sums.T)
+
+
+def _of_table(side: SideGradients, targets: Sequence[Target]) -> Array:
+    true, predicted, items = _cells(side.values.table)
+    return _covariance(
+        lambda part: _influences(side, true[part], predicted[part], targets), items, len(targets)
+    )
+
+
+def _covariance(influences: Callable[[slice], Array], items: Array, count: int) -> Array:
+    sums, products = np.zeros(count), np.zeros((count, count))
+    step = max(CHUNK // max(count, 1), 1)
+    for start in range(0, len(items), step):
+        part = slice(start, start + step)
+        phi = influences(part)
+        weighted = phi * items[part, None]
+        sums += np.add.reduce(weighted, axis=0)
+        products += phi.T @ weighted
+    return np.asarray(products - np.outer(sums, sums) / np.add.reduce(items))
+
+
+def _influences(
+    side: SideGradients, true: Array, predicted: Array, targets: Sequence[Target]
+) -> Array:
+    """Return the influence of an item of each given cell on each target, shape (cells, m)."""
+    columns = [
+        side.overall.only(place).at(true, predicted)[0]
+        if own is None
+        else _on_class(side, place, own, true, predicted)
+        for place, own in targets
+    ]
+    return np.stack(columns, axis=-1)
+
+
+def _on_class(side: SideGradients, place: int, own: int, true: Array, predicted: Array) -> Array:
+    """Return the influences on an index of one class, shape (cells,)."""
+    hit = predicted == own
+    kinds = np.where(true == own, np.where(hit, TP, FN), np.where(hit, FP, TN))
+    found = side.of_classes.kinds[:, place, own][kinds]
+    if classified_entries(side.values.selection)[place]:
+        found = np.where(predicted == side.values.table.k, 0.0 * found, found)
+    return np.asarray(found)
+
+
+def _cells(table: ConfusionTable) -> tuple[Array, Array, Array]:
+    """Return row, column and count of the cells with items; column k is unclassified."""
+    rows, columns, counts = table.cells.coordinates()
+    if table.unclassified is None:
+        return rows, columns, counts
+    missing = np.flatnonzero(table.unclassified)
+    return (
+        np.concatenate([rows, missing]),
+        np.concatenate([columns, np.full(missing.shape, table.k)]),
+        np.concatenate([counts, table.unclassified[missing]]),
+    )
