@@ -6,8 +6,9 @@ import re
 import stat
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime, timedelta, tzinfo
+from datetime import datetime, timedelta
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import structlog
@@ -287,15 +288,11 @@ def test_the_secret_of_one_key_does_not_open_another(path: Path) -> None:
 
 
 def test_a_key_expires_while_it_is_in_use(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Later(datetime):
-        @classmethod
-        def now(cls, tz: tzinfo | None = None) -> datetime:
-            return datetime.now(tz) + timedelta(hours=1)
-
-    _, token = keys.create(path, ["read"], lasts=timedelta(hours=1))
+    lasts = timedelta(hours=1)
+    _, token = keys.create(path, ["read"], lasts=lasts)
     keyring = Keyring(path)
     keyring.verify(token.encode())
-    monkeypatch.setattr(keys, "datetime", Later)
+    monkeypatch.setattr(keys, "datetime", Mock(now=lambda tz: datetime.now(tz) + lasts))
     assert refused(keyring, token) == "The key is expired."
 
 

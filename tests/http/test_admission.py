@@ -126,7 +126,8 @@ def test_the_command_passes_on_how_long_requests_may_take_after_a_signal(
         found.append(self.config.timeout_graceful_shutdown)
 
     monkeypatch.setattr(uvicorn.Server, "run", run)
-    assert rprime("serve", "--port", "0", RPRIME_STORE="none", RPRIME_STOP_SECONDS="7")
+    done = rprime("serve", "--port", "0", RPRIME_STORE="none", RPRIME_STOP_SECONDS="7")
+    assert done.returncode == 0
     assert found == [7]
 
 

@@ -165,7 +165,7 @@ def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
     options = wanted.options(read.matrices, limits.top_confusions)
     if options.classes is not None:
         _refuse_large_page(options.classes, options, read)
-    if wanted.baseline is wanted.gates is wanted.project is None:
+    if not (wanted.baseline or wanted.gates or wanted.project):
         return EvaluationRequest(read, options, given=wanted)
     assessment = _assessment(wanted, options, read, baseline)
     return EvaluationRequest(read, options, assessment, wanted, _store_request(wanted, options))

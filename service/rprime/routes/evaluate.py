@@ -138,11 +138,11 @@ async def evaluate(request: Request) -> Response:
     """Return the report."""
     media = media_type(request, _ACCEPTED)
     columns = MEDIA_TYPES.get(media)
-    services = get_services(request)
+    services, has_query = get_services(request), bool(request.scope["query_string"])
     options = ResponseOptions(
         limits=services.limits,
         form=wanted_format(request),
-        with_table=_wants_table(request, columnar=columns is not None),
+        with_table=has_query and _wants_table(request, columnar=columns is not None),
         kind=columns,
     )
     answer = await _evaluated(request, options, services.batcher)
@@ -316,8 +316,6 @@ def _evaluated_together(evaluation_requests: dict[int, EvaluationRequest]) -> di
 
 
 def _wants_table(request: Request, *, columnar: bool = False) -> bool:
-    if not request.scope["query_string"]:
-        return False
     given = dict(request.query_params)
     if columnar:
         given.pop("request", None)

@@ -7,7 +7,10 @@ from fastapi import APIRouter, Request, Response
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import Problem, responses
 from rprime.routes.services import Services, get_services
+from rprime.routes.store_lifespan import StoreHandle
+from rprime.server.admission import AdmissionControl
 from rprime.server.metrics import Gauge
+from rprime.server.pools import Slots
 
 router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 
@@ -44,11 +47,12 @@ def gauges(services: Services) -> Iterator[Gauge]:
     services
         The services of the application.
     """
-    admission, store = services.admission, services.store
-    pools = {
-        "workers": services.workers.slots,
-        "figures": services.drawing.slots,
-    }
+    yield from _admission_gauges(services.admission)
+    yield from _pool_gauges(workers=services.workers.slots, figures=services.drawing.slots)
+    yield from _store_gauges(services.store)
+
+
+def _admission_gauges(admission: AdmissionControl) -> Iterator[Gauge]:
     yield Gauge(
         "rprime_in_flight_bytes",
         "Bytes of request bodies in memory.",
@@ -67,6 +71,9 @@ def gauges(services: Services) -> Iterator[Gauge]:
         "",
         lambda: {"": admission.queued},
     )
+
+
+def _pool_gauges(**pools: Slots) -> Iterator[Gauge]:
     yield Gauge(
         "rprime_pool_requests",
         "Large requests that run or wait.",
@@ -79,6 +86,9 @@ def gauges(services: Services) -> Iterator[Gauge]:
         "pool",
         lambda: {name: slots.most for name, slots in pools.items()},
     )
+
+
+def _store_gauges(store: StoreHandle) -> Iterator[Gauge]:
     yield Gauge(
         "rprime_store_up",
         "1 if the store is open, 0 if it is unavailable; absent without a store.",

@@ -1,0 +1,42 @@
+"""A default request passes few functions, and enters each package of the service in order."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.services import environment
+
+BENCH = Path(__file__).parents[1] / "bench"
+MOST_FUNCTIONS, MOST_FILES = 100, 35
+"""Outside the core. Who needs more of them makes every request slower and harder to follow."""
+
+
+@pytest.fixture(scope="module")
+def path() -> dict[str, object]:
+    done = subprocess.run(
+        [sys.executable, "path.py"],
+        cwd=BENCH,
+        env=environment(OPENBLAS_NUM_THREADS="1"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, object] = json.loads(done.stdout)
+    return found
+
+
+def test_a_default_request_passes_few_functions_and_files(path: dict[str, int]) -> None:
+    assert 40 < path["functions"] <= MOST_FUNCTIONS, path["outside_the_core"]
+    assert 20 < path["files"] <= MOST_FILES
+
+
+def test_a_request_is_read_before_it_is_validated_evaluated_and_rendered(
+    path: dict[str, list[str]],
+) -> None:
+    order = ["server", "routes", "application", "evidence", "core", "schemas", "report"]
+    assert path["packages"] == order
