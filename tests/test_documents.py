@@ -22,7 +22,7 @@ from rprime.core.comparison.difference import METHODS
 from rprime.core.gates.result import Verdict
 from rprime.core.gates.rules import KINDS, mistakes
 from rprime.core.index import REASONS
-from rprime.core.intervals.methods import methods_of
+from rprime.core.intervals.methods import Setting, methods_of
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.warnings import CHECKS, SCORE_CHECKS
@@ -168,7 +168,7 @@ def test_every_warning_and_every_reason_is_explained() -> None:
 
 
 def test_every_method_is_explained() -> None:
-    sorted_ = methods_of(select(Options(), scored=True), "dice", "wilson")
+    sorted_ = methods_of(select(Options(), scored=True), Setting())
     names = {*sorted_.per_class.names, *sorted_.overall.names, "clopper_pearson", *METHODS}
     for name in names - {""}:
         assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["statistics.md"], re.MULTILINE), name

@@ -41,6 +41,8 @@ class TestAnswers:
         assert report.overall["accuracy"].value == pytest.approx(3 / 5)
         assert report.overall.accuracy == report.overall["accuracy"]
         low, high = report.per_class["cat"]["recall"].interval or (0, 0)
+        assert low is not None
+        assert high is not None
         assert 0 < low < 0.5 < high < 1
         assert report.per_class["cat"].recall.value == 0.5
         assert report.per_class["dog"].support == 2

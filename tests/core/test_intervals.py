@@ -14,7 +14,7 @@ from scipy import special, stats
 
 from rprime.core.catalog import KEYS, SCORE_KEYS
 from rprime.core.index import REASONS
-from rprime.core.intervals.intervals import Intervals, intervals
+from rprime.core.intervals.intervals import Intervals, PreparedIntervals, intervals
 from rprime.core.intervals.proportions import clopper_pearson, wilson
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
@@ -23,15 +23,9 @@ from tests.core.index_values import dense, values_of
 REFERENCE = json.loads(
     (Path(__file__).parents[1] / "reference/statistics_visible.json").read_text(encoding="utf-8")
 )["matrices"]
-OVERALL = {
-    "acc": "accuracy",
-    "rover": "r_prime",
-    "mrec": "macro_recall",
-    "mf1": "macro_f1",
-    "mrprime": "macro_r_prime",
-    "kappa": "kappa",
-    "mcc": "mcc",
-}
+SECOND = json.loads(
+    (Path(__file__).parents[1] / "reference/intervals.json").read_text(encoding="utf-8")
+)["tables"]
 Z = float(special.ndtri(0.975))
 GOOD = [[90, 6, 4], [8, 85, 7], [5, 10, 85]]
 RNG = np.random.default_rng(11)
@@ -68,48 +62,49 @@ class Found:
         return REASONS[self.intervals.overall_reasons[self.overall_place[key]]]
 
 
-def reference_interval(entry: dict[str, Any]) -> list[float] | None:
-    for key in ("ci95_mover_cor", "ci95_fisher_z"):
-        if key in entry:
-            return list(entry[key])
-    return list(entry["ci"]["wilson"]) if "ci" in entry else None
+def table_of(matrix: Any) -> ConfusionTable:
+    """Build a table from rows of k columns, or of k + 1 with the unclassified items last."""
+    counts = np.array(matrix, dtype=float)
+    k = len(counts)
+    return dense(counts[:, :k]) if counts.shape[1] == k else dense(counts[:, :k], counts[:, k])
+
+
+def ends(limits: list[float | None]) -> Any:
+    """Limits of the reference, where an infinite end is null."""
+    low, high = limits
+    return np.array([low, np.inf if high is None else high], dtype=float)
+
+
+@pytest.mark.parametrize("name", SECOND)
+def test_every_interval_of_the_second_edition_is_reproduced(name: str) -> None:
+    found = Found(table_of(SECOND[name]["matrix"]))
+    for key, expected in SECOND[name]["overall"].items():
+        value = found.values.overall[found.overall_place[key]]
+        assert value == pytest.approx(expected["value"], rel=1e-12, abs=1e-15), key
+        assert found.overall(key) == pytest.approx(ends(expected["interval"]), rel=1e-9), key
+    for c, keys in enumerate(SECOND[name]["per_class"]):
+        for key, limits in keys.items():
+            assert found.of_class(key)[:, c] == pytest.approx(ends(limits), rel=1e-9), (key, c)
 
 
 @pytest.mark.parametrize("name", REFERENCE)
-def test_overall_intervals_of_the_reference_are_reproduced(name: str) -> None:
-    found = Found(dense(REFERENCE[name]["matrix"]))
-    exact = Found(dense(REFERENCE[name]["matrix"]), exact=True)
-    for short, key in OVERALL.items():
-        entry = REFERENCE[name]["scalar"][short]
-        expected = reference_interval(entry)
-        if expected is None:
-            assert found.reason(key) == "no_interval", key
-            continue
-        assert found.overall(key) == pytest.approx(np.array(expected), abs=1e-9), key
-        if "ci" in entry:
-            limits = np.array(entry["ci"]["clopper_pearson"])
-            assert exact.overall(key) == pytest.approx(limits, abs=1e-9), key
-
-
-@pytest.mark.parametrize("name", REFERENCE)
-def test_intervals_of_the_classes_of_the_reference_are_reproduced(name: str) -> None:
+def test_wilson_and_exact_limits_of_the_reference_are_reproduced(name: str) -> None:
     case = REFERENCE[name]
     found, exact = (Found(dense(case["matrix"]), exact=exact) for exact in (False, True))
+    for short, key in (("acc", "accuracy"), ("rover", "r_prime")):
+        limits = case["scalar"][short]["ci"]
+        for side, method in ((found, "wilson"), (exact, "clopper_pearson")):
+            assert side.overall(key) == pytest.approx(np.array(limits[method]), abs=1e-9), key
     for c, reference in enumerate(case["per_class"]):
         for key in ("recall", "precision"):
             if reference[key] is None:
                 assert found.class_reason(key, c) == ""
                 continue
-            limits = np.array(reference[key]["wilson"])
-            assert found.of_class(key)[:, c] == pytest.approx(limits, abs=1e-9)
-            limits = np.array(reference[key]["clopper_pearson"])
-            assert exact.of_class(key)[:, c] == pytest.approx(limits, abs=1e-9)
-        for key, family, method in (
-            ("f1", "f1", "ci95_wilson"),
-            ("f_beta", "f1", "ci95_wilson"),
-            ("r_prime", "rprime", "ci95_mover"),
-        ):
-            limits = np.array(reference[family][method])
+            for side, method in ((found, "wilson"), (exact, "clopper_pearson")):
+                limits = np.array(reference[key][method])
+                assert side.of_class(key)[:, c] == pytest.approx(limits, abs=1e-9)
+        for key in ("f1", "f_beta"):
+            limits = np.array(reference["f1"]["ci95_wilson"])
             assert found.of_class(key)[:, c] == pytest.approx(limits, abs=1e-9), key
 
 
@@ -117,87 +112,186 @@ def test_every_entry_names_its_method() -> None:
     found = Found(dense(GOOD), beta=2.0, kappa_weights="linear", cost=1 - np.eye(3))
     per_class = dict(zip(found.place, found.intervals.per_class_methods, strict=True))
     overall = dict(zip(found.overall_place, found.intervals.overall_methods, strict=True))
-    assert per_class["recall"] == overall["accuracy"] == overall["r_prime"] == "wilson"
-    assert per_class["f1"] == per_class["jaccard"] == "jaccard_wilson"
-    assert per_class["r_prime"] == per_class["informedness"] == overall["macro_f1"] == "mover"
-    assert per_class["f_beta"] == overall["weighted_f1"] == overall["micro_f1"] == "delta_logit"
-    assert per_class["class_mcc"] == overall["kappa"] == overall["mcc"] == "delta_fisher_z"
-    assert overall["scott_pi_true_margin"] == overall["weighted_kappa"] == "delta_fisher_z"
-    assert per_class["lift"] == overall["weighted_diagnostic_odds_ratio"] == "delta_log"
-    assert per_class["conditional_kappa_true"] == overall["expected_cost"] == "delta"
-    for key in ("chi2", "kappa_max", "no_information_rate", "macro_gt_index"):
-        assert overall[key] == ""
-    assert Found(dense(GOOD), exact=True).intervals.overall_methods[0] == "clopper_pearson"
+    for key in ("accuracy", "r_prime", "micro_recall", "weighted_recall", "micro_f1", "maxwell_re"):
+        assert overall[key] == "wilson", key
+    assert per_class["recall"] == "wilson"
+    assert per_class["f1"] == per_class["jaccard"] == "wilson_mapped"
+    for key in ("r_prime", "informedness", "class_balanced_accuracy", "markedness", "kulczynski"):
+        assert per_class[key] == "wilson_mover", key
+    for key in ("macro_f1", "csi", "weighted_r_prime", "peirce_skill_score", "macro_class_mcc"):
+        assert overall[key] == "wilson_stratified", key
+    for key in ("kappa", "mcc", "weighted_f1", "micro_jaccard", "weighted_kappa", "expected_cost"):
+        assert overall[key] == "wilson_effective", key
+    assert per_class["class_mcc"] == per_class["f_beta"] == "wilson_effective"
+    assert per_class["positive_likelihood_ratio"] == "mover_r"
+    assert per_class["lift"] == per_class["diagnostic_odds_ratio"] == "delta_log"
+    for key in ("chi2", "kappa_max", "no_information_rate", "macro_gt_index", "macro_lift"):
+        assert overall[key] == "", key
+    exact = Found(dense(GOOD), exact=True).intervals
+    assert exact.overall_methods[0] == "clopper_pearson"
 
 
-def test_informedness_is_mover_of_recall_and_false_positive_rate() -> None:
-    found = Found(dense(GOOD))
-    recall, fall_out = 90 / 100, 13 / 200
-    (l1, u1), (l2, u2) = wilson(90, 100, Z), wilson(13, 200, Z)
-    expected = [
-        recall - fall_out - np.hypot(recall - l1, u2 - fall_out),
-        recall - fall_out + np.hypot(u1 - recall, fall_out - l2),
-    ]
-    assert found.of_class("informedness")[:, 0] == pytest.approx(expected, rel=1e-12)
+AFFINE = [
+    ("class", "class_balanced_accuracy", "informedness", 0.5, 0.5),
+    ("class", "kulczynski", "icsi", 0.5, 0.5),
+    ("overall", "macro_class_balanced_accuracy", "macro_informedness", 0.5, 0.5),
+    ("overall", "macro_kulczynski", "csi", 0.5, 0.5),
+    ("overall", "balanced_accuracy", "macro_recall", 1.0, 0.0),
+    ("overall", "macro_r_prime", "macro_recall", 1.0, 0.0),
+    ("overall", "macro_icsi", "csi", 1.0, 0.0),
+    ("overall", "maxwell_re", "accuracy", 1.5, -0.5),
+    *(
+        ("overall", key, "accuracy", 1.0, 0.0)
+        for key in ("micro_recall", "micro_precision", "micro_f1", "weighted_recall", "r_prime")
+    ),
+    ("overall", "expected_cost", "accuracy", -1.0, 1.0),
+    ("overall", "macro_false_negative_rate", "macro_recall", -1.0, 1.0),
+    ("overall", "weighted_false_negative_rate", "accuracy", -1.0, 1.0),
+]
 
 
-def test_fixed_class_sizes_take_the_prevalence_out_of_r_prime() -> None:
+@pytest.mark.parametrize("exact", [False, True])
+@pytest.mark.parametrize("matrix", [GOOD, np.diag([50, 20, 5]), [[5, 1, 0], [1, 3, 1], [0, 1, 4]]])
+def test_equal_indices_and_affine_maps_share_one_interval(matrix: Any, *, exact: bool) -> None:
+    found = Found(dense(matrix), cost=1 - np.eye(3), exact=exact)
+    for scope, key, other, slope, offset in AFFINE:
+        of = found.of_class if scope == "class" else found.overall
+        if exact and key == "expected_cost":
+            continue  # a cost is no proportion, although this one equals the error rate
+        expected = slope * of(other) + offset
+        expected = expected if slope > 0 else expected[::-1]
+        np.testing.assert_allclose(of(key), expected, rtol=1e-12, atol=1e-14, err_msg=key)
+
+
+def score_by_definition(
+    counts: Any, key: str, *, scope: str = "overall", low: float = 0.0, fixed_rows: bool = False
+) -> Any:
+    """Wilson's limits on the effective number of items, from numerical gradients."""
+    counts = np.array(counts, dtype=float)
+
+    def value(table: Any) -> Any:
+        values = values_of(dense(table), indices=(key,))
+        places = values.selection.place if scope == "class" else values.selection.overall_place
+        return (values.per_class if scope == "class" else values.overall)[places[key]]
+
+    k, w = len(counts), counts.sum()
+    share = (w - np.trace(counts) + 0.5) / (w + 1)
+    pooled = counts.copy()
+    for row in range(k):
+        others = counts.sum(0) + 0.5
+        others[row] = 0
+        pooled[row] += 0.5 * share * others / others.sum()
+        pooled[row, row] += 0.5 * (1 - share)
+    step, gradient = 1e-4, np.empty((k, k, *np.shape(value(pooled))))
+    for row, column in np.ndindex(k, k):
+        more, less = pooled.copy(), pooled.copy()
+        more[row, column] += step
+        less[row, column] -= step
+        gradient[row, column] = (value(more) - value(less)) / (2 * step)
+    weight = pooled.reshape(k, k, *(1,) * (gradient.ndim - 2))
+    squares, sums = (weight * gradient**2).sum((0, 1)), (weight * gradient).sum(1)
+    if fixed_rows:
+        size = pooled.sum(1).reshape(-1, *(1,) * (gradient.ndim - 2))
+        variance = squares - (sums**2 / size).sum(0)
+    else:
+        variance = squares - sums.sum(0) ** 2 / pooled.sum()
+    at, there = (value(counts) - low) / (1 - low), (value(pooled) - low) / (1 - low)
+    n = there * (1 - there) / variance * (1 - low) ** 2 * w / pooled.sum()
+    return low + (1 - low) * np.array(wilson(at * n, n, Z))
+
+
+@pytest.mark.parametrize("sampling", ["random", "fixed_rows"])
+def test_score_intervals_follow_their_definition(sampling: str) -> None:
+    fixed = sampling == "fixed_rows"
+    matrix = [[30, 2, 1], [4, 12, 0], [1, 3, 5]]
+    found = Found(dense(matrix), sampling=sampling)
+    keys = {"scott_pi": -1.0, "gwet_ac1": -1.0, "krippendorff_alpha": -1.0, "micro_jaccard": 0.0}
+    keys |= {"f1_of_macro_averages": 0.0, "weighted_precision": 0.0, "scott_pi_true_margin": -1.0}
+    if fixed:
+        keys |= {"accuracy": 0.0, "kappa": -1.0, "micro_f1": 0.0, "coverage": 0.0}
+        keys.pop("coverage")
+    for key, low in keys.items():
+        expected = score_by_definition(matrix, key, low=low, fixed_rows=fixed)
+        assert found.overall(key) == pytest.approx(expected, rel=1e-6), key
+    of_class = {"fowlkes_mallows": 0.0, "conditional_kappa_true": -1.0}
+    if fixed:
+        of_class |= {"precision": 0.0, "specificity": 0.0, "f1": 0.0}
+    for key, low in of_class.items():
+        expected = score_by_definition(matrix, key, scope="class", low=low, fixed_rows=fixed)
+        assert found.of_class(key) == pytest.approx(expected, rel=1e-6), key
+
+
+def test_fixed_class_sizes_have_no_prevalence_to_estimate() -> None:
     random, fixed = (Found(dense(GOOD), sampling=s) for s in ("random", "fixed_rows"))
-    informedness, r_prime = fixed.of_class("informedness"), fixed.of_class("r_prime")
-    assert r_prime == pytest.approx(1 / 3 + 2 / 3 * informedness, rel=1e-12)
-    assert (np.ptp(r_prime, axis=0) < np.ptp(random.of_class("r_prime"), axis=0)).all()
-    assert np.ptp(fixed.overall("kappa")) < np.ptp(random.overall("kappa"))
+    assert fixed.class_reason("prevalence", 0) == "no_interval"
+    np.testing.assert_allclose(fixed.of_class("recall"), random.of_class("recall"), rtol=1e-12)
+    for key in ("kappa", "accuracy"):
+        assert np.ptp(fixed.overall(key)) < np.ptp(random.overall(key)), key
+    assert (
+        np.ptp(fixed.of_class("r_prime"), axis=0) < np.ptp(random.of_class("r_prime"), axis=0)
+    ).all()
 
 
-def test_delta_limits_are_symmetric_on_their_scale() -> None:
-    found = Found(dense(GOOD), cost=1 - np.eye(3))
-    for key, scale in (
-        ("weighted_f1", special.logit),
-        ("mcc", np.arctanh),
-        ("weighted_lift", np.log),
-        ("expected_cost", np.asarray),
-    ):
-        low, high = scale(found.overall(key))
-        value = found.values.overall[found.overall_place[key]]
-        assert (low + high) / 2 == pytest.approx(scale(value), rel=1e-12), key
+def test_the_odds_ratio_is_symmetric_on_the_logarithm() -> None:
+    matrix = np.array([[90, 10], [20, 80]])
+    found = Found(dense(matrix)).of_class("diagnostic_odds_ratio")[:, 0]
+    # One item more in each row, half of it right and half of it wrong.
+    error = np.sqrt((1 / (matrix + 0.5)).sum())
+    assert found == pytest.approx(36 * np.exp([-Z * error, Z * error]), rel=1e-9)
+    faultless = Found(dense([[90, 10], [0, 80]])).of_class("diagnostic_odds_ratio")[:, 0]
+    cells = np.array([90.5, 10.5, 0.5, 80.5])
+    lower = 90.5 * 80.5 / (10.5 * 0.5) * np.exp(-Z * np.sqrt((1 / cells).sum()))
+    assert faultless == pytest.approx([lower, np.inf], rel=1e-9)
 
 
-def test_agreement_without_a_lower_bound_is_untransformed_below_minus_one() -> None:
+def test_the_lift_is_symmetric_on_the_logarithm() -> None:
+    low, high = Found(dense([[90, 10], [20, 80]])).of_class("lift")[:, 0]
+    lift = 200 * 90 / (100 * 110)
+    # Katz et al. 1978: the ratio of 90 / 110 to 100 / 200, of which one includes the other.
+    influences = np.array([1 / 200 + 1 / 90 - 1 / 100 - 1 / 110, 1 / 200 - 1 / 100])
+    influences = np.append(influences, [1 / 200 - 1 / 110, 1 / 200])
+    error = np.sqrt((np.array([90, 10, 20, 80]) * influences**2).sum())
+    assert [low, high] == pytest.approx(lift * np.exp([-Z * error, Z * error]), rel=1e-9)
+
+
+def test_agreement_below_minus_one_has_no_interval() -> None:
     found = Found(dense([[0, 90], [5, 5]]))
-    place = found.overall_place["scott_pi_true_margin"]
-    value = found.values.overall[place]
-    assert value < -1
-    assert found.overall("scott_pi_true_margin").mean() == pytest.approx(value, rel=1e-9)
+    assert found.values.overall[found.overall_place["scott_pi_true_margin"]] < -1
+    assert found.reason("scott_pi_true_margin") == "no_interval"
+    assert np.isfinite(found.overall("kappa")).all()
 
 
-def macro_by_definition(found: Found, key: str, correlations: Any) -> list[float]:
-    """Limits of a macro average from those of the classes."""
-    values = found.values.per_class[found.place[key]]
-    low, high = np.abs(found.of_class(key) - values) / len(values)
-    widths = [np.sqrt(d @ correlations @ d) for d in (low, high)]
-    return [values.mean() - widths[0], values.mean() + widths[1]]
-
-
-def test_macro_recall_combines_its_classes_as_independent() -> None:
+def test_prevalences_and_unbounded_ratios_have_no_average_with_an_interval() -> None:
     found = Found(dense(GOOD))
-    expected = macro_by_definition(found, "recall", np.eye(3))
-    assert found.overall("macro_recall") == pytest.approx(expected, rel=1e-9)
-    assert found.overall("balanced_accuracy") == pytest.approx(expected, rel=1e-9)
+    for kind in ("macro", "weighted"):
+        for key in ("prevalence", "predicted_prevalence", "lift", "positive_likelihood_ratio"):
+            assert found.reason(f"{kind}_{key}") == "no_interval", (kind, key)
 
 
-def test_an_all_correct_class_enters_a_macro_average_uncorrelated() -> None:
-    found = Found(dense([[40, 0, 0], [0, 30, 3], [0, 5, 20]]))
-    recall = found.overall("macro_recall")
-    assert recall == pytest.approx(macro_by_definition(found, "recall", np.eye(3)), rel=1e-9)
-    f1 = found.overall("macro_f1")
-    independent = macro_by_definition(found, "f1", np.eye(3))
-    assert (f1[0] < independent[0]) & (f1[1] > independent[1])
+GIVEN_UP = [[50, 5, 0], [10, 60, 0], [12, 13, 0]]
 
 
-def test_the_macro_average_of_shares_of_one_total_has_no_interval() -> None:
-    found = Found(dense(GOOD))
-    assert found.reason("macro_prevalence") == "no_interval"
-    assert found.reason("macro_predicted_prevalence") == "no_interval"
+def test_precision_of_a_class_given_up_varies_inside_averages_alone() -> None:
+    found = Found(dense(GIVEN_UP))
+    assert np.isnan(found.of_class("precision")[:, 2]).all()
+    prepared = PreparedIntervals.of(found.values).class_limits(Z)
+    upper = wilson(0, 25, Z)[1]
+    assert prepared[:, found.place["precision"], 2] == pytest.approx([0, float(upper)], rel=1e-12)
+    discovery = prepared[:, found.place["false_discovery_rate"], 2]
+    assert discovery == pytest.approx([1 - float(upper), 1], rel=1e-12)
+    assert (
+        found.overall("macro_precision")[1]
+        > found.values.overall[found.overall_place["macro_precision"]]
+    )
+
+
+@pytest.mark.parametrize("undefined", ["zero", "one"])
+def test_a_replaced_class_shifts_an_average_and_brings_no_width(undefined: str) -> None:
+    within = Found(dense([[50, 5], [10, 60]]))
+    beside = Found(dense([[50, 5, 0], [10, 60, 0], [0, 0, 0]]), undefined=undefined)
+    filler = float(undefined == "one")
+    expected = (2 * within.overall("macro_recall") + filler) / 3
+    assert beside.overall("macro_recall") == pytest.approx(expected, rel=0.02)
 
 
 def test_counts_that_are_no_items_have_no_interval() -> None:
@@ -214,14 +308,16 @@ def test_counts_that_are_no_items_have_no_interval() -> None:
         assert np.isnan(found.intervals.per_class_high).all()
 
 
-def test_spurious_items_take_the_interval_from_what_mixes_them_with_real_ones() -> None:
+def test_spurious_predictions_are_no_items() -> None:
     found = Found(dense(GOOD, [0, 0, 0], [3, 0, 4]))
-    for key in ("r_prime", "informedness", "predicted_prevalence"):
-        assert found.class_reason(key, 0) == "no_interval"
-    for key in ("r_prime", "macro_r_prime", "weighted_r_prime", "macro_informedness"):
-        assert found.reason(key) == "no_interval"
-    assert np.isfinite(found.overall("accuracy")).all()
+    assert found.class_reason("predicted_prevalence", 0) == "no_interval"
     assert found.of_class("precision")[:, 0] == pytest.approx(np.array(wilson(90, 106, Z)))
+    for key in ("r_prime", "macro_r_prime", "weighted_r_prime", "macro_informedness", "accuracy"):
+        assert np.isfinite(found.overall(key)).all(), key
+    flooded = Found(dense(GOOD, [0, 0, 0], [3, 900, 4]))
+    assert flooded.reason("r_prime") == flooded.class_reason("r_prime", 1) == "no_interval"
+    assert np.isfinite(flooded.of_class("r_prime")[:, 0]).all()
+    assert flooded.overall("accuracy") == pytest.approx(np.array(wilson(260, 300, Z)))
 
 
 def test_unclassified_items_count_where_the_universe_is_all() -> None:
@@ -235,14 +331,16 @@ def test_unclassified_items_count_where_the_universe_is_all() -> None:
     assert mixed == pytest.approx(whole.of_class("class_mcc"), rel=1e-12)
 
 
-def test_what_is_faultless_has_score_intervals_and_no_others() -> None:
+def test_what_is_faultless_has_intervals_with_its_value_at_an_end() -> None:
     found = Found(dense(np.diag([50, 20, 5, 2])))
-    assert found.overall("accuracy")[1] == 1
-    assert found.overall("macro_f1")[1] == 1
+    for key in ("accuracy", "kappa", "mcc", "weighted_f1", "micro_recall", "csi", "macro_f1"):
+        low, high = found.overall(key)
+        assert 0 < low < high == pytest.approx(1, abs=1e-15), key
+    assert found.of_class("class_mcc")[1] == pytest.approx(np.ones(4))
     assert found.of_class("r_prime")[1] == pytest.approx(np.ones(4))
-    for key in ("kappa", "mcc", "weighted_f1", "micro_recall", "csi"):
-        assert found.reason(key) == "no_interval", key
-    assert found.class_reason("class_mcc", 0) == "no_interval"
+    one = Found(dense([[7, 3], [0, 0]]))
+    for key in ("kappa", "mcc", "peirce_skill_score"):
+        assert np.isnan(one.overall(key)).all(), key
 
 
 def test_intervals_that_rest_on_few_items_are_marked() -> None:
@@ -303,14 +401,15 @@ def check(found: Found) -> None:
         ),
     ):
         exists = np.isfinite(low)
-        assert (exists == np.isfinite(high)).all()
-        assert not (exists & ~np.isfinite(own)).any()
+        assert (exists == ~np.isnan(high)).all()
+        assert not (exists & ~np.isfinite(own) & ~(own == np.inf)).any()
         assert ((reasons == 0) == (exists | ~np.isfinite(own))).all()
         assert not (few & ~exists).any()
         ends = np.array([entry.range for entry in entries]).T
         lowest, highest = ends.reshape(2, -1, *(1,) * (low.ndim - 1))
         bounded = np.where(exists, own, np.nan)
-        slack = 1e-9 * np.abs(bounded)
+        bounded = np.where(bounded == np.inf, high, bounded)
+        slack = np.where(np.isinf(bounded), 0.0, 1e-9 * np.abs(bounded))
         right = (low < high) & (low <= bounded + slack) & (bounded - slack <= high)
         right &= (low >= lowest - 1e-12) & (high <= highest + 1e-12)
         of_entries = (flags.reshape(len(entries), -1) for flags in (exists, right | ~exists))
@@ -376,9 +475,7 @@ def test_an_index_asked_for_alone_has_the_interval_it_has_among_all(key: str) ->
 def assert_same(one: Intervals, other: Intervals, place: Any = ...) -> None:
     for field in fields(one):
         left, right = getattr(one, field.name), getattr(other, field.name)
-        if isinstance(left, tuple):
-            assert left == right
-        else:
+        if not isinstance(left, tuple):
             right = right if place is ... else right[:, place]
             np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-12, err_msg=field.name)
 
@@ -426,54 +523,106 @@ def grouped(groups: Any, times: int = 1, **options: Any) -> Found:
     return Found(dense(OMITTING[:, :3] * times, OMITTING[:, 3] * times), items, **options)
 
 
-def test_groups_of_one_item_change_nothing() -> None:
+def test_groups_of_one_item_change_hardly_anything() -> None:
     n = int(OMITTING.sum())
     single = grouped(np.arange(n))
-    assert_same(single.intervals, Found(dense(OMITTING[:, :3], OMITTING[:, 3])).intervals)
+    once = Found(dense(OMITTING[:, :3], OMITTING[:, 3]))
+    z = float(stats.t.ppf(0.975, n - 1)) * np.sqrt(n / (n - 1))
+    # One degree of freedom is lost, and Student's quantile takes the place of the normal one.
+    for key in ("accuracy", "kappa", "mcc", "weighted_f1"):
+        width = np.ptp(once.overall(key)) * z / Z
+        assert np.ptp(single.overall(key)) == pytest.approx(width, rel=5e-3), key
 
 
 @pytest.mark.parametrize("sampling", ["random", "fixed_rows"])
 def test_twins_count_once(sampling: str) -> None:
     n = int(OMITTING.sum())
     twins = grouped(np.tile(np.arange(n), 2), times=2, sampling=sampling)
-    once = Found(dense(OMITTING[:, :3], OMITTING[:, 3]), sampling=sampling)
+    once = grouped(np.arange(n), sampling=sampling)
     for key in once.overall_place:
-        if key != "krippendorff_alpha":  # the one that changes with the scale
-            np.testing.assert_allclose(twins.overall(key), once.overall(key), rtol=1e-8)
-    for key in once.place:
-        np.testing.assert_allclose(twins.of_class(key), once.of_class(key), rtol=1e-8)
+        if once.reason(key):
+            assert twins.reason(key) == once.reason(key)
+        else:
+            np.testing.assert_allclose(twins.overall(key), once.overall(key), rtol=0.02)
+    for key in ("recall", "precision", "false_positive_rate"):
+        np.testing.assert_allclose(twins.of_class(key), once.of_class(key), rtol=1e-4)
+
+
+def student(groups: float) -> float:
+    return float(stats.t.ppf(0.975, groups - 1))
 
 
 def test_the_design_effect_is_the_ratio_of_grouped_to_ungrouped_variance() -> None:
     true, predicted = items_of(OMITTING)
     groups = RNG.integers(0, 40, len(true))
     found = grouped(groups)
+
+    def effect(influence: Any, number: float) -> float:
+        squares = np.square(np.bincount(groups, influence)).sum() / np.square(influence).sum()
+        return float(squares * number / (number - 1))
+
+    number = len(np.unique(groups))
     right = (true == predicted) - np.mean(true == predicted)
-    effect = np.square(np.bincount(groups, right)).sum() / np.square(right).sum()
-    correct, n = np.sum(true == predicted) / effect, len(true) / effect
-    assert found.overall("accuracy") == pytest.approx(np.array(wilson(correct, n, Z)), rel=1e-9)
+    shrink = effect(right, number)
+    correct, n = np.sum(true == predicted) / shrink, len(true) / shrink
+    expected = np.array(wilson(correct, n, student(number)))
+    assert found.overall("accuracy") == pytest.approx(expected, rel=1e-9)
     own = true == 0
-    right = np.where(own, (predicted == 0) - np.mean(predicted[own] == 0), 0.0)
-    effect = np.square(np.bincount(groups, right)).sum() / np.square(right).sum()
-    correct, n = np.sum(own & (predicted == 0)) / effect, own.sum() / effect
-    expected = np.array(wilson(correct, n, Z))
+    number = len(np.unique(groups[own]))
+    shrink = effect(np.where(own, (predicted == 0) - np.mean(predicted[own] == 0), 0.0), number)
+    correct, n = np.sum(own & (predicted == 0)) / shrink, own.sum() / shrink
+    expected = np.array(wilson(correct, n, student(number)))
     assert found.of_class("recall")[:, 0] == pytest.approx(expected, rel=1e-9)
+    level = 1 - 2 * float(stats.norm.sf(student(number)))
     exact = grouped(groups, exact=True).of_class("recall")[:, 0]
-    assert exact == pytest.approx(np.array(clopper_pearson(correct, n, 0.95)), rel=1e-9)
+    assert exact == pytest.approx(np.array(clopper_pearson(correct, n, level)), rel=1e-9)
 
 
-def test_a_single_group_says_nothing_about_groups() -> None:
+def test_r_prime_and_informedness_have_the_design_effect_of_their_own() -> None:
+    # Groups that differ in recall and in false positives alike: J varies more than either.
+    true = np.tile([0, 1], 200)
+    group = np.arange(400) // 20
+    good = group % 2 == 0
+    predicted = np.where(good | (np.arange(400) % 7 > 2), true, 1 - true)
+    found = Found(ConfusionTable.dense(joint(true, predicted)), Items(true, predicted, group))
+    balanced, informed = found.of_class("class_balanced_accuracy"), found.of_class("informedness")
+    np.testing.assert_allclose(balanced, (1 + informed) / 2, rtol=1e-12)
+    influence = (
+        np.where(true == 0, predicted == 0, 0) / 200 - np.where(true == 1, predicted == 0, 0) / 200
+    )
+    influence = influence - np.where(
+        true == 0, influence[true == 0].mean(), influence[true == 1].mean()
+    )
+    grouped_variance = np.square(np.bincount(group, influence)).sum() * 20 / 19
+    widths = np.ptp(informed, axis=0)[0]
+    assert widths > 2 * student(20) * np.sqrt(grouped_variance) * 0.95
+
+
+def joint(true: Any, predicted: Any) -> Any:
+    return np.histogram2d(true, predicted, bins=(np.arange(3), np.arange(3)))[0]
+
+
+def test_one_group_says_nothing_about_groups() -> None:
     found = grouped(np.zeros(int(OMITTING.sum()), dtype=int))
     for key in ("accuracy", "kappa", "macro_recall", "weighted_f1"):
         assert found.reason(key) == "no_interval", key
+    assert found.class_reason("r_prime", 0) == found.class_reason("f1", 0) == "no_interval"
 
 
-def test_faultless_groups_count_as_their_number() -> None:
-    true = np.repeat([0, 1], 100)
-    found = Found(dense(np.diag([100, 100])), Items(true, true, np.arange(200) // 10))
-    assert found.overall("accuracy") == pytest.approx(np.array(wilson(20, 20, Z)), rel=1e-9)
-    assert found.of_class("recall")[:, 0] == pytest.approx(np.array(wilson(10, 10, Z)), rel=1e-9)
-    few = Found(dense(np.diag([100, 100])), Items(true, true, np.arange(200) // 40))
+def test_an_error_in_few_groups_does_not_narrow_the_interval() -> None:
+    true = np.repeat([0, 1], 300)
+    group = np.arange(600) // 30
+    for errors in (0, 1, 4):
+        predicted = true.copy()
+        predicted[np.arange(errors) * 60] = 1
+        found = Found(dense(joint(true, predicted)), Items(true, predicted, group))
+        # 20 groups of 30 items, each of which counts as one item.
+        n = 600 / 30
+        expected = np.array(wilson(n * (1 - errors / 600), n, student(20)))
+        assert found.overall("accuracy") == pytest.approx(expected, rel=1e-9), errors
+        expected = np.array(wilson(10 * (1 - errors / 300), 10, student(10)))
+        assert found.of_class("recall")[:, 0] == pytest.approx(expected, rel=1e-9), errors
+    few = Found(dense(np.diag([300, 300])), Items(true, true, np.arange(600) // 120))
     assert few.intervals.overall_low_reliability[few.overall_place["accuracy"]]
     assert few.intervals.per_class_low_reliability[few.place["recall"]].all()
 

@@ -208,7 +208,7 @@ class SparseCells:
         return self.rows[filled], self.columns[filled], self.counts[filled]
 
     def _gather(self, classes: Array, values: Array, operation: np.ufunc) -> Array:
-        result = np.zeros((self.k, *self.stack_shape), dtype=values.dtype)
+        result = np.zeros((self.k, *values.shape[:-1]), dtype=values.dtype)
         operation.at(result, classes, np.moveaxis(values, -1, 0))
         return np.moveaxis(result, 0, -1)
 

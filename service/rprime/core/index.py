@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import Array
-from rprime.core.counts import CountRow, Counts
+from rprime.core.counts import CountRow, Counts, RatioRows
 from rprime.core.table import ConfusionTable, Universe
 
 IndexScope = Literal["class", "overall"]
@@ -52,6 +52,26 @@ REASONS = (
 """Why a value or interval does not exist; code 0 means that it does."""
 CODE = {reason: code for code, reason in enumerate(REASONS)}
 
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Parts:
+    """How an interval is put together from the score intervals of proportions.
+
+    Parameters
+    ----------
+    ratios
+        The proportions, each as numerator and denominator among the `CountRow`s.
+    combine
+        The index, or what `back` maps to it, as a function of the proportions.
+    back
+        An increasing map from the combination to the index; None if they are the same.
+    """
+
+    ratios: tuple[RatioRows, ...]
+    combine: Callable[..., Any]
+    back: Callable[[Array], Array] | None = None
+
+
 UNIT = (0.0, 1.0)
 SIGNED = (-1.0, 1.0)
 NON_NEGATIVE = (0.0, np.inf)
@@ -92,6 +112,11 @@ class Index:
         function of the table, the option, and the rows and columns of the cells.
     interval
         Name of its interval method in `intervals/limits.py`; None without one.
+    parts
+        The proportions that its interval is put together from, if any.
+    score_range
+        Smallest and largest value for the score interval, as a function of k and the option that
+        the index `needs`; None: its range, with -1 for an infinite lower end.
     scored
         Whether it exists only with scores: it, or the index it averages, reads them.
     takes
@@ -117,6 +142,8 @@ class Index:
     undefined: tuple[str, ...] = ()
     universe: Universe = "all"
     interval: str | None = None
+    parts: Parts | None = None
+    score_range: Callable[..., tuple[float, float]] | None = None
     association: bool = False
     scale_invariant: bool = True
     micro: bool = False

@@ -108,12 +108,16 @@ def _select(
         raise KeyError(min(unknown))
     overall = [e for e in OVERALL_INDICES.values() if e.key in wanted and _computable(e, given)]
     reported = [entry for key, entry in CLASS_INDICES.items() if key in wanted]
-    computed = (*reported, *_needed_besides(overall, wanted))
+    return arranged((*reported, *_needed_besides(overall, wanted)), len(reported), overall)
+
+
+def arranged(computed: tuple[Index, ...], reported: int, overall: Sequence[Index]) -> Selection:
+    """Arrange entries as a selection: per-class ones, how many of them to report, overall ones."""
     place = {entry.key: i for i, entry in enumerate(computed)}
     ratios = [i for i, entry in enumerate(computed) if entry.reads == "ratio"]
     return Selection(
         computed=computed,
-        reported=len(reported),
+        reported=reported,
         overall=tuple(overall),
         ratios=np.array(ratios, dtype=np.intp),
         numerators=np.array([computed[i].rows[0] for i in ratios], dtype=np.intp),
@@ -144,7 +148,7 @@ def _positions(entries: Sequence[Index], holds: Callable[[Index], bool]) -> tupl
     return tuple(i for i, entry in enumerate(entries) if holds(entry))
 
 
-def _averages(kind: str, overall: list[Index], place: dict[str, int]) -> tuple[Array, Array]:
+def _averages(kind: str, overall: Sequence[Index], place: dict[str, int]) -> tuple[Array, Array]:
     positions = [i for i, entry in enumerate(overall) if entry.reads == kind]
     rows = [place[overall[i].of[0]] for i in positions]
     return np.array(positions, dtype=np.intp), np.array(rows, dtype=np.intp)

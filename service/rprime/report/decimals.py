@@ -30,10 +30,10 @@ def signed(value: float | None) -> str:
 
 
 def span(low: float | None, high: float | None) -> str:
-    """Write an interval."""
-    if low is None or high is None:
+    """Write an interval; without an upper end it is infinite."""
+    if low is None:
         return ABSENT
-    return f"[{decimal(low)}, {decimal(high)}]"
+    return f"[{decimal(low)}, {decimal(high)}]" if high is not None else f"[{decimal(low)}, ∞)"
 
 
 def count(items: float) -> str:

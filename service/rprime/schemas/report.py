@@ -31,7 +31,9 @@ class Value(Answer):
     """The value of an index. An undefined value is null, with a reason."""
 
     value: float | None
-    interval: tuple[float, float] | None = Field(description="[low, high]; null if undefined.")
+    interval: tuple[float | None, float | None] | None = Field(
+        description="[low, high]; null if undefined. An infinite end is null."
+    )
     reason: str | Absent = Field(
         default=None,
         description="Why the value, or else its interval, is undefined.",

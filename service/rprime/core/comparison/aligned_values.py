@@ -24,7 +24,7 @@ from rprime.core.counts import CountRow
 from rprime.core.index import Index
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.gradient import ClassGradient
-from rprime.core.intervals.methods import INTERVALS
+from rprime.core.intervals.methods import bounds
 from rprime.core.selection import Selection
 
 
@@ -376,5 +376,5 @@ class _Draft:
 
 def reach_of(entry: Index) -> float:
     """Return the largest possible difference of an index."""
-    least = -np.inf if entry.interval is None else INTERVALS[entry.interval].lowest
-    return entry.range[1] - max(entry.range[0], least)
+    low, high = bounds(entry)
+    return high - low

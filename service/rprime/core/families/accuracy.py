@@ -84,7 +84,7 @@ def accuracy_on_answered(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{1}{k} \sum_i TPR_i",
     source="Brodersen et al. 2010; the same value as macro recall",
     undefined=("no_class_defined",),
-    interval="macro",
+    interval="average",
 )
 def balanced_accuracy(macro: Array) -> Array:
     """Mean recall of the classes; each class counts the same."""
@@ -99,7 +99,7 @@ def balanced_accuracy(macro: Array) -> Array:
     tex=r"\frac{2 P R}{P + R},\ P = \frac1k\sum_i PPV_i,\ R = \frac1k\sum_i TPR_i",
     source="the F-1 of Zhang, Su, Dou 2021; not macro F1 (Opitz, Burst 2019)",
     undefined=("no_class_defined", "not_identifiable"),
-    interval="delta",
+    interval="score",
 )
 def f1_of_macro_averages(precision: Array, recall: Array) -> Array:
     """Harmonic mean of macro precision and macro recall; it differs from macro F1."""
@@ -115,7 +115,7 @@ def f1_of_macro_averages(precision: Array, recall: Array) -> Array:
     tex=r"\left(\prod_i TPR_i\right)^{1/k}",
     source="Sun et al. 2006",
     undefined=("no_class_defined",),
-    interval="delta",
+    interval="average",
 )
 def geometric_mean_recall(mean_log_recall: Array) -> Array:
     """Geometric mean of the recalls: 0 if the recall of any class is 0."""
@@ -131,7 +131,7 @@ def geometric_mean_recall(mean_log_recall: Array) -> Array:
     source="Koukoulas, Blackburn 2001; the same value as macro ICSI",
     range=SIGNED,
     undefined=("no_class_defined",),
-    interval="macro",
+    interval="average",
 )
 def csi(macro: Array) -> Array:
     """Mean over the classes of recall + precision - 1."""

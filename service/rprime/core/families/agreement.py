@@ -6,8 +6,9 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.cells import Cells
+from rprime.core.counts import CountRow
 from rprime.core.families.moments import Moments
-from rprime.core.index import AT_MOST_ONE, SIGNED, overall
+from rprime.core.index import AT_MOST_ONE, SIGNED, Parts, overall
 from rprime.core.table import ConfusionTable
 
 BANDS = (
@@ -43,7 +44,7 @@ def corrected(observed: Array, chance: Array | float) -> Array:
     range=SIGNED,
     universe="classified",
     undefined=("no_samples", "chance_agreement_is_one"),
-    interval="delta",
+    interval="score",
     band=landis_koch,
 )
 def kappa(t: Moments) -> Array:
@@ -109,7 +110,7 @@ def weighted_kappa_gradient(
     range_note="at least -1 with linear or quadratic weights",
     universe="classified",
     undefined=("no_samples", "chance_agreement_is_one"),
-    interval="delta",
+    interval="score",
     needs="kappa_weights",
     cell_gradient=weighted_kappa_gradient,
 )
@@ -169,7 +170,7 @@ def weighted_by_column(shares: Array, weights: Literal["linear", "quadratic"] | 
     range=SIGNED,
     universe="classified",
     undefined=("no_samples", "chance_agreement_is_one"),
-    interval="delta",
+    interval="score",
 )
 def scott_pi(t: Moments) -> Array:
     """Agreement beyond chance, if truth and prediction follow the same distribution."""
@@ -185,7 +186,7 @@ def scott_pi(t: Moments) -> Array:
     range=AT_MOST_ONE,
     universe="classified",
     undefined=("no_samples", "chance_agreement_is_one"),
-    interval="delta",
+    interval="score",
 )
 def scott_pi_true_margin(t: Moments) -> Array:
     """Agreement beyond chance, if chance depends on the true classes alone."""
@@ -201,7 +202,9 @@ def scott_pi_true_margin(t: Moments) -> Array:
     range=SIGNED,
     universe="classified",
     undefined=("no_samples", "chance_agreement_is_one"),
-    interval="delta",
+    interval="proportion",
+    parts=Parts(ratios=((CountRow.tp, CountRow.answered),), combine=lambda agreement: agreement),
+    score_range=lambda k, *_: (-1 / (k - 1) if k > 1 else -1.0, 1.0),
 )
 def maxwell_re(t: Moments) -> Array:
     """Agreement beyond chance, if all k declared classes are equally likely."""
@@ -217,7 +220,7 @@ def maxwell_re(t: Moments) -> Array:
     range=SIGNED,
     universe="classified",
     undefined=("no_samples", "single_class"),
-    interval="delta",
+    interval="score",
 )
 def gwet_ac1(t: Moments) -> Array:
     """Agreement beyond chance that stays stable when one class dominates."""
@@ -234,7 +237,7 @@ def gwet_ac1(t: Moments) -> Array:
     universe="classified",
     scale_invariant=False,
     undefined=("no_samples", "chance_agreement_is_one"),
-    interval="delta",
+    interval="score",
 )
 def krippendorff_alpha(t: Moments) -> Array:
     """Scott's pi with a correction for small samples."""
@@ -252,7 +255,7 @@ def krippendorff_alpha(t: Moments) -> Array:
     range=SIGNED,
     universe="classified",
     undefined=("no_samples", "single_class"),
-    interval="delta",
+    interval="average",
 )
 def peirce_skill_score(t: Moments) -> Array:
     """Agreement beyond chance, as a share of what a perfect forecast of these classes reaches."""
@@ -268,7 +271,7 @@ def peirce_skill_score(t: Moments) -> Array:
     range=SIGNED,
     universe="classified",
     undefined=("no_samples", "single_class"),
-    interval="delta",
+    interval="score",
 )
 def mcc(t: Moments) -> Array:
     """Correlation between truth and prediction over all classes."""

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.counts import CountRow
 from rprime.core.index import CODE, Index
 
 
@@ -25,7 +26,6 @@ MACRO = {
     "tex": r"\frac{{1}}{{k}} \sum_i \left[{tex}\right]",
     "text": "Plain mean over the classes with a defined value; each class counts the same.",
     "undefined": ("no_class_defined",),
-    "interval": "macro",
 }
 WEIGHTED = {
     "title": "Weighted",
@@ -33,19 +33,16 @@ WEIGHTED = {
     "text": "Mean over the classes, weighted by their numbers of items; undefined if the value "
     "of a class with items is.",
     "undefined": ("no_samples",),
-    "interval": "delta",
 }
 MICRO = {
     "title": "Micro",
     "tex": r"\text{{pooled counts: }} {tex}",
     "text": "The same formula on the counts summed over all classes.",
     "undefined": None,
-    "interval": "delta",
 }
 
 
 def _derive(index: Index, kind: Any, average: dict[str, Any]) -> Index:  # noqa: ANN401 (a Reads)
-    smooth = index.interval is not None
     return replace(
         index,
         key=f"{kind}_{index.key}",
@@ -57,10 +54,30 @@ def _derive(index: Index, kind: Any, average: dict[str, Any]) -> Index:  # noqa:
         description=f"{average['text']} {index.description}",
         tex=average["tex"].format(tex=index.tex),
         undefined=average["undefined"] or index.undefined,
-        interval=(index.interval if index.scored else average["interval"]) if smooth else None,
+        interval=index.interval if index.scored else _interval(index, kind),
+        parts=None,
         micro=False,
         rows=index.rows if kind == "micro" else (0, 0),
     )
+
+
+NO_AVERAGE = (None, "likelihood_ratio", "odds_ratio", "log_ratio")
+"""Intervals of unbounded ratios: their averages rest on the one class with the largest value."""
+
+
+def _interval(index: Index, kind: str) -> str | None:
+    """Return the interval of an average of a per-class index.
+
+    The averages of the prevalences have none: they follow from the number of classes, or rest on
+    the margins alone.
+    """
+    shares = index.reads == "ratio" and index.rows[1] == CountRow.total
+    if index.interval in NO_AVERAGE or shares:
+        return None
+    return "average" if kind == "macro" or (kind, index.interval) == WEIGHTED_PARTS else "score"
+
+
+WEIGHTED_PARTS = ("weighted", "parts")
 
 
 def macro_means(values: Array, defined: Array) -> Array:

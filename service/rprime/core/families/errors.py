@@ -97,7 +97,8 @@ def expected_cost_gradient(
     range=(-np.inf, np.inf),
     best=0.0,
     undefined=("no_samples",),
-    interval="delta",
+    interval="score",
+    score_range=lambda _, cost: (float(cost.min()), float(cost.max())),
     needs="cost",
     cell_gradient=expected_cost_gradient,
 )

@@ -8,9 +8,17 @@ from rprime.core.index import (
     AT_MOST_ONE,
     NON_NEGATIVE,
     SIGNED,
+    Parts,
     class_ratio,
     per_class,
 )
+
+RECALL = (CountRow.tp, CountRow.support)
+PRECISION = (CountRow.tp, CountRow.predicted)
+FALL_OUT = (CountRow.fp, CountRow.negatives)
+REJECTION = (CountRow.tn, CountRow.predicted_negatives)
+PREVALENCE = (CountRow.support, CountRow.total)
+OVERLAP = (CountRow.tp, CountRow.union)
 
 
 @per_class(
@@ -21,7 +29,11 @@ from rprime.core.index import (
     range=AT_MOST_ONE,
     range_note="above -1 if there are no spurious items",
     undefined=("no_true_samples",),
-    interval="r_prime",
+    interval="parts",
+    parts=Parts(
+        ratios=(RECALL, FALL_OUT, PREVALENCE),
+        combine=lambda recall, fall_out, share: share + (1 - share) * (recall - fall_out),
+    ),
 )
 def r_prime(c: Counts) -> Array:
     """Recall minus the excess of predictions of the class, as a share of all items.
@@ -41,7 +53,11 @@ def r_prime(c: Counts) -> Array:
     range_note="from minus the predicted prevalence to 1 minus the prevalence",
     best=None,
     undefined=("no_true_samples",),
-    interval="delta",
+    interval="parts",
+    parts=Parts(
+        ratios=(RECALL, FALL_OUT, PREVALENCE),
+        combine=lambda recall, fall_out, share: (1 - share) * (recall - fall_out),
+    ),
 )
 def r(c: Counts) -> Array:
     """Recall minus the share of all items that are predicted as the class; at best 1 - mu_i."""
@@ -192,8 +208,9 @@ def predicted_prevalence(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{2 a_i}{m_i + s_i}",
     source="van Rijsbergen 1979",
     undefined=("no_true_samples",),
-    interval="dice",
     micro=True,
+    interval="mapped",
+    parts=Parts(ratios=(OVERLAP,), combine=lambda overlap: overlap, back=lambda x: 2 * x / (1 + x)),
 )
 def f1(row: type[CountRow]) -> RatioRows:
     """Harmonic mean of recall and precision; 0 if the class is never predicted."""
@@ -206,8 +223,8 @@ def f1(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{(1+\beta^2) a_i}{(1+\beta^2) a_i + \beta^2 FN + FP}",
     source="van Rijsbergen 1979",
     undefined=("no_true_samples",),
-    interval="delta",
     micro=True,
+    interval="score",
 )
 def f_beta(row: type[CountRow]) -> RatioRows:
     """Weighted harmonic mean that counts recall beta times as much as precision.
@@ -223,8 +240,9 @@ def f_beta(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{a_i}{m_i + s_i - a_i}",
     source="Jaccard 1912",
     undefined=("no_true_samples",),
-    interval="jaccard",
     micro=True,
+    interval="mapped",
+    parts=Parts(ratios=(OVERLAP,), combine=lambda overlap: overlap),
 )
 def jaccard(row: type[CountRow]) -> RatioRows:
     """Intersection over union of the class's items and its predictions."""
@@ -237,8 +255,11 @@ def jaccard(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{TPR_i + PPV_i}{2}",
     source="Kulczynski 1927",
     undefined=("no_true_samples", "no_predictions"),
-    interval="delta",
     never_predicted=lambda _: 0.0,
+    interval="parts",
+    parts=Parts(
+        ratios=(PRECISION, RECALL), combine=lambda precision, recall: (precision + recall) / 2
+    ),
 )
 def kulczynski(c: Counts) -> Array:
     """Arithmetic mean of recall and precision."""
@@ -251,8 +272,8 @@ def kulczynski(c: Counts) -> Array:
     tex=r"\sqrt{TPR_i \cdot PPV_i}",
     source="Fowlkes, Mallows 1983",
     undefined=("no_true_samples", "no_predictions"),
-    interval="delta",
     never_predicted=lambda _: 0.0,
+    interval="score",
 )
 def fowlkes_mallows(c: Counts) -> Array:
     """Geometric mean of recall and precision."""
@@ -266,8 +287,11 @@ def fowlkes_mallows(c: Counts) -> Array:
     source="Koukoulas, Blackburn 2001",
     range=SIGNED,
     undefined=("no_true_samples", "no_predictions"),
-    interval="delta",
     never_predicted=lambda _: -1.0,
+    interval="parts",
+    parts=Parts(
+        ratios=(PRECISION, RECALL), combine=lambda precision, recall: precision + recall - 1
+    ),
 )
 def icsi(c: Counts) -> Array:
     """Recall + precision - 1: 1 minus the shares of both kinds of error."""
@@ -281,7 +305,8 @@ def icsi(c: Counts) -> Array:
     source="Peirce 1884; Youden 1950; Allouche et al. 2006",
     range=SIGNED,
     undefined=("no_true_samples", "single_class"),
-    interval="informedness",
+    interval="parts",
+    parts=Parts(ratios=(RECALL, FALL_OUT), combine=lambda recall, fall_out: recall - fall_out),
 )
 def informedness(c: Counts) -> Array:
     """Recall minus the false positive rate; 0 if predictions do not depend on the item."""
@@ -295,8 +320,12 @@ def informedness(c: Counts) -> Array:
     source="Powers 2011",
     range=SIGNED,
     undefined=("no_samples", "no_predictions", "single_class"),
-    interval="delta",
     never_predicted=lambda c: -c.fn / c.predicted_negatives,
+    interval="parts",
+    parts=Parts(
+        ratios=(PRECISION, REJECTION),
+        combine=lambda precision, rejection: precision + rejection - 1,
+    ),
 )
 def markedness(c: Counts) -> Array:
     """Precision minus the false omission rate: how much a prediction says about the truth."""
@@ -311,7 +340,7 @@ def markedness(c: Counts) -> Array:
     range=SIGNED,
     universe="classified",
     undefined=("no_true_samples", "no_predictions", "single_class"),
-    interval="delta",
+    interval="score",
 )
 def class_mcc(c: Counts) -> Array:
     """Correlation between belonging to the class and being predicted as it."""
@@ -332,7 +361,10 @@ def class_mcc(c: Counts) -> Array:
     tex=r"\frac{TPR_i + TNR_i}{2}",
     source="Brodersen et al. 2010; not the area under a curve",
     undefined=("no_true_samples", "single_class"),
-    interval="delta",
+    interval="parts",
+    parts=Parts(
+        ratios=(RECALL, FALL_OUT), combine=lambda recall, fall_out: (1 + recall - fall_out) / 2
+    ),
 )
 def class_balanced_accuracy(c: Counts) -> Array:
     """Mean of recall and specificity; 0.5 if predictions do not depend on the item."""
@@ -345,7 +377,12 @@ def class_balanced_accuracy(c: Counts) -> Array:
     tex=r"\sqrt{TPR_i \cdot TNR_i}",
     source="Kubat, Matwin 1997",
     undefined=("no_true_samples", "single_class"),
-    interval="delta",
+    interval="parts",
+    parts=Parts(
+        ratios=(RECALL, FALL_OUT),
+        combine=lambda recall, fall_out: recall * (1 - fall_out),
+        back=lambda square: np.sqrt(np.clip(square, 0.0, 1.0)),
+    ),
 )
 def g_mean(c: Counts) -> Array:
     """Geometric mean of recall and specificity."""
@@ -360,7 +397,8 @@ def g_mean(c: Counts) -> Array:
     range=NON_NEGATIVE,
     best=np.inf,
     undefined=("no_true_samples", "single_class", "infinite"),
-    interval="delta",
+    interval="likelihood_ratio",
+    parts=Parts(ratios=(RECALL, FALL_OUT), combine=np.divide),
 )
 def positive_likelihood_ratio(c: Counts) -> Array:
     """How many times more likely the class is predicted for its own items than for others."""
@@ -375,7 +413,11 @@ def positive_likelihood_ratio(c: Counts) -> Array:
     range=NON_NEGATIVE,
     best=0.0,
     undefined=("no_true_samples", "single_class", "infinite"),
-    interval="delta",
+    interval="likelihood_ratio",
+    parts=Parts(
+        ratios=((CountRow.fn, CountRow.support), (CountRow.tn, CountRow.negatives)),
+        combine=np.divide,
+    ),
 )
 def negative_likelihood_ratio(c: Counts) -> Array:
     """How many times more likely the class is not predicted for its own items than for others."""
@@ -390,7 +432,7 @@ def negative_likelihood_ratio(c: Counts) -> Array:
     range=NON_NEGATIVE,
     best=np.inf,
     undefined=("no_true_samples", "single_class", "infinite"),
-    interval="delta",
+    interval="odds_ratio",
 )
 def diagnostic_odds_ratio(c: Counts) -> Array:
     """Odds of predicting the class for its own items, divided by the odds for other items."""
@@ -406,7 +448,7 @@ def diagnostic_odds_ratio(c: Counts) -> Array:
     best=None,
     universe="classified",
     undefined=("no_true_samples", "no_predictions"),
-    interval="delta",
+    interval="log_ratio",
 )
 def lift(c: Counts) -> Array:
     """How many times more often truth and prediction agree on the class than by chance."""
@@ -421,7 +463,7 @@ def lift(c: Counts) -> Array:
     range=AT_MOST_ONE,
     universe="classified",
     undefined=("no_true_samples", "single_class"),
-    interval="delta",
+    interval="score",
 )
 def conditional_kappa_true(c: Counts) -> Array:
     """Chance-corrected recall."""
@@ -438,7 +480,7 @@ def conditional_kappa_true(c: Counts) -> Array:
     range=AT_MOST_ONE,
     universe="classified",
     undefined=("no_predictions", "single_class"),
-    interval="delta",
+    interval="score",
 )
 def conditional_kappa_predicted(c: Counts) -> Array:
     """Chance-corrected precision."""

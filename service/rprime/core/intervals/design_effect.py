@@ -4,22 +4,24 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from scipy import special
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
-from rprime.core.intervals.delta import (
-    classified_entries,
-    pooled_gradient,
-    ratio_margins,
-    row_gradients,
-)
-from rprime.core.intervals.gradient import MARGINS_OF_KINDS, ClassGradient, Gradient
-from rprime.core.intervals.variance import class_variances, proportion_variances, variances
+from rprime.core.intervals.delta import class_gradient, macro_weights, overall_terms
+from rprime.core.intervals.gradient import Gradient
+from rprime.core.intervals.plan import Plan
+from rprime.core.intervals.smooth_indices import smooth_overall_indices
+from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.items import Items
-from rprime.core.values import Values
+from rprime.core.selection import Selection
+from rprime.core.table import Universe
+from rprime.core.values import Values, compute
 
-# A variance smaller than this share of the ungrouped one is a rounded zero: one group, or groups
-# that are all alike, do not show how groups differ.
+FEW_GROUPS = 5
+"""Groups that hold an error, or a right answer, from which on the observed effect is trusted."""
+
+# A variance smaller than this share of the ungrouped one is a rounded zero.
 NOTHING = 1e-12
 
 
@@ -43,16 +45,13 @@ class ItemGroups:
     k: int
 
     @classmethod
-    def of(cls, items: Items, groups: Array, k: int) -> "ItemGroups":
-        """Number the groups of the items."""
-        numbers = np.unique(groups, return_inverse=True)[1]
-        return cls(items.true.astype(np.intp), items.predicted.astype(np.intp), numbers, k)
-
-    @cached_property
-    def answered(self) -> "ItemGroups":
-        """The classified items alone."""
-        kept = self.predicted < self.k
-        return ItemGroups(self.true[kept], self.predicted[kept], self.groups[kept], self.k)
+    def of(cls, items: Items, k: int, universe: Universe) -> "ItemGroups":
+        """Number the groups of the items of a universe."""
+        true, predicted = items.true.astype(np.intp), items.predicted.astype(np.intp)
+        assert items.groups is not None  # noqa: S101 (the caller has checked)
+        kept = predicted < k if universe == "classified" else slice(None)
+        numbers = np.unique(items.groups[kept], return_inverse=True)[1]
+        return cls(true[kept], predicted[kept], numbers, k)
 
     @cached_property
     def sizes(self) -> Array:
@@ -90,18 +89,69 @@ class ItemGroups:
     def squares(self, gradient: Gradient) -> Array:
         """Sum the squares of the groups' summed influences on overall indices, shape (n,)."""
         result = np.empty(gradient.factors.shape[1])
-        rows, columns, place = self.cells
+        codes, place = np.unique(self.true * (self.k + 1) + self.predicted, return_inverse=True)
+        rows, columns = codes // (self.k + 1), codes % (self.k + 1)
         for i in range(len(result)):
             influence = gradient.only(i).at(rows, columns)[0][place]
             influence -= influence.mean()
             result[i] = np.square(np.bincount(self.groups, influence)).sum()
         return result
 
+    def holding(self, classes: Array) -> "Holding":
+        """Count the groups that hold the items of every class, and their errors.
+
+        Parameters
+        ----------
+        classes
+            Shape (n,): the class that an item counts for; k for none.
+        """
+        wrong = self.true != self.predicted
+        counts = [
+            np.bincount(np.unique(self.groups[kept] * (self.k + 1) + classes[kept]) % (self.k + 1))
+            for kept in (slice(None), wrong, ~wrong)
+        ]
+        groups, with_errors, with_rights = (
+            np.pad(own, (0, self.k + 1 - len(own)))[: self.k] for own in counts
+        )
+        items = np.bincount(classes, minlength=self.k + 1)[: self.k]
+        return Holding(groups, with_errors, with_rights, items / np.maximum(groups, 1))
+
     @cached_property
-    def cells(self) -> tuple[Array, Array, Array]:
-        """Row and column of the distinct cells, and the number of each item's cell."""
-        codes, place = np.unique(self.true * (self.k + 1) + self.predicted, return_inverse=True)
-        return codes // (self.k + 1), codes % (self.k + 1), place
+    def everything(self) -> "Holding":
+        """The groups of all items, as of one class, shape (1,)."""
+        one = ItemGroups(self.true, self.predicted, self.groups, 1)
+        return one.holding(np.zeros(len(self.true), dtype=np.intp))
+
+
+@dataclass(frozen=True, eq=False)
+class Holding:
+    """How many groups hold the items of each class; each of shape (k,).
+
+    Parameters
+    ----------
+    groups, with_errors, with_rights
+        All groups, those with an item that is predicted wrongly, and with one predicted correctly.
+    mean_size
+        Items of the class in each of its groups.
+    """
+
+    groups: Array
+    with_errors: Array
+    with_rights: Array
+    mean_size: Array
+
+    def effects(self, grouped: Array, ungrouped: Array) -> Array:
+        """Return the design effects of indices that rest on these items, shape (..., k).
+
+        Where too few groups show how they differ, the items of a group count as one item.
+        """
+        with np.errstate(all="ignore"):
+            ratio = grouped / ungrouped * self.groups / (self.groups - 1)
+        few = np.minimum(self.with_errors, self.with_rights) < FEW_GROUPS
+        known = grouped > NOTHING * ungrouped
+        found = np.where(known & np.isfinite(ratio), ratio, 0.0)
+        found = np.where(few, np.maximum(found, self.mean_size), found)
+        return np.where((self.groups > 1) & (found > 0), found, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,65 +160,99 @@ class DesignEffects:
 
     Parameters
     ----------
-    values
-        Values of one table.
-    groups
-        Its items.
+    per_class, overall
+        Shapes (c, k) and (o,): of the entries of a plan. NaN where one group holds all items, or
+        the groups do not differ at all.
+    class_groups, groups
+        The same shapes: the number of groups behind each index.
 
     Notes
     -----
     The ratio is that of items drawn at random; it also applies to fixed class sizes.
     """
 
-    values: Values
-    groups: ItemGroups
+    per_class: Array
+    overall: Array
+    class_groups: Array
+    groups: Array
 
-    def of_classes(self, gradient: ClassGradient) -> Array:
-        """Compute effects on the computed per-class indices, shape (computed, k).
+    @classmethod
+    def of(
+        cls, selection: Selection, values: Values, items: Items, universe: Universe
+    ) -> "DesignEffects":
+        """Compute the effects on the entries of a plan.
 
-        If an index does not vary, the items of the class count as one item in every group.
+        Parameters
+        ----------
+        selection
+            The entries.
+        values
+            Of the whole table.
         """
-        kinds = gradient.kinds
-        grouped = self.groups.class_squares(kinds)
-        if self.values.table.unclassified is not None:
-            outside = classified_entries(self.values.selection)
-            grouped[outside] = self.groups.answered.class_squares(kinds[:, outside])
-        alike = np.nan_to_num(self._alike(np.array([CountRow.support])), nan=1.0)
-        return _ratio(grouped, class_variances(self.values, gradient, "random"), alike)
-
-    def of_proportions(self, numerators: Array, denominators: Array) -> Array:
-        """Compute effects on ratios of counts, per class and pooled, shape (n, k + 1).
-
-        If a proportion is 0 or 1, the items of a group count as one item.
-        """
-        rows = self.values.counts.rows
-        ratios = rows[numerators] / rows[denominators]
-        margins = ratio_margins(self.values, numerators, denominators, ratios[:, :-1])
-        gradient = ClassGradient(np.nan_to_num(margins))
-        effects = np.empty(ratios.shape)
-        effects[:, :-1] = _ratio(
-            self.groups.class_squares(gradient.kinds),
-            proportion_variances(self.values, gradient),
-            self._alike(denominators),
+        table = values.table.universe(universe)
+        found = compute(table, values.options, selection)
+        groups = ItemGroups.of(items, table.k, universe)
+        own = class_gradient(found)
+        smooth = smooth_overall_indices(selection)
+        whole = overall_terms(found, own, smooth.macro_of, macro_weights(found, smooth.macro_of))
+        overall = np.empty(len(selection.overall))
+        overall[smooth.order] = groups.everything.effects(
+            groups.squares(whole), variances(whole, table, "random")
         )
-        sizes = np.square(self.groups.sizes, dtype=np.float64)
-        pooled = pooled_gradient(self.values, numerators, denominators)
-        effects[:, -1] = self.of_overall(pooled, sizes.sum() / len(self.groups.true))
-        return effects
-
-    def _alike(self, denominators: Array) -> Array:
-        """Compute the effect if all items of a ratio are alike within a group, shape (n, k)."""
-        linear = row_gradients(self.values.options.beta)[denominators].T
-        kinds = np.repeat((MARGINS_OF_KINDS @ linear)[..., None], self.groups.k, axis=-1)
-        return self.groups.class_squares(kinds) / self.values.counts.rows[denominators, :-1]
-
-    def of_overall(self, gradient: Gradient, certain: float = 1.0) -> Array:
-        """Compute effects on overall indices, shape (n,); `certain` where one does not vary."""
-        ungrouped = variances(gradient, self.values.table, "random")
-        return _ratio(self.groups.squares(gradient), ungrouped, np.full(1, certain))
+        squares, ungrouped = groups.class_squares(own.kinds), class_variances(found, own, "random")
+        holding = [groups.holding(groups.true), groups.holding(groups.predicted), groups.everything]
+        per_class = np.empty(squares.shape)
+        number = np.empty(squares.shape)
+        for i, entry in enumerate(selection.computed):
+            ratio = entry.reads == "ratio"
+            rests = holding[RESTS_ON.get(CountRow(entry.rows[1]), 2) if ratio else 0]
+            per_class[i] = rests.effects(squares[i], ungrouped[i])
+            number[i] = rests.groups
+        return cls(per_class, overall, number, np.full(overall.shape, groups.everything.groups[0]))
 
 
-def _ratio(grouped: Array, ungrouped: Array, certain: Array) -> Array:
-    """Divide grouped by ungrouped variance; NaN if the groups do not differ at all."""
-    ratio = np.where(grouped > NOTHING * ungrouped, grouped / ungrouped, np.nan)
-    return np.where(ungrouped == 0, certain, ratio)
+RESTS_ON = {
+    CountRow.support: 0,
+    CountRow.union: 0,
+    CountRow.support_and_predicted: 0,
+    CountRow.weighted_union: 0,
+    CountRow.predicted: 1,
+}
+"""Whether a ratio rests on the items of the class or on those predicted as it; else on all."""
+
+
+@dataclass(frozen=True, eq=False)
+class EntryEffects:
+    """Design effects of all entries, and the groups they rest on.
+
+    Parameters
+    ----------
+    per_class, overall
+        Shapes (computed, k) and (overall,): the effects; NaN without an interval.
+    class_groups, groups
+        The same shapes: numbers of groups.
+    """
+
+    per_class: Array
+    overall: Array
+    class_groups: Array
+    groups: Array
+
+    @classmethod
+    def of(cls, values: Values, plans: list[Plan], effects: list[DesignEffects]) -> "EntryEffects":
+        """Collect the effects on the entries of the plans."""
+        per_class = np.full((2, *values.per_class.shape), np.nan)
+        overall = np.full((2, *values.overall.shape), np.nan)
+        for plan, own in zip(plans, effects, strict=True):
+            known = plan.class_places >= 0
+            per_class[:, plan.class_places[known]] = (
+                own.per_class[known],
+                own.class_groups[known],
+            )
+            overall[:, plan.overall_places] = own.overall, own.groups
+        return cls(per_class[0], overall[0], per_class[1], overall[1])
+
+
+def student(quantile: float | Array, groups: Array) -> Array:
+    """Quantile of Student's t with one degree of freedom less than groups, at the same level."""
+    return np.asarray(-special.stdtrit(np.maximum(groups - 1, 1), special.ndtr(-quantile)))

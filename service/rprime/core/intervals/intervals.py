@@ -1,6 +1,5 @@
 """Confidence intervals of the indices of a stack of tables."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -8,23 +7,35 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import Array
+from rprime.core.counts import CountRow
 from rprime.core.index import CODE
 from rprime.core.intervals.declaration import IntervalInputs
-from rprime.core.intervals.delta import (
-    class_gradient,
-    classified_entries,
-    macro_weights,
-    overall_terms,
+from rprime.core.intervals.delta import classified_entries
+from rprime.core.intervals.design_effect import DesignEffects, EntryEffects, student
+from rprime.core.intervals.methods import (
+    INTERVALS,
+    Methods,
+    ScopeMethods,
+    Setting,
+    methods_of,
+    positions,
 )
-from rprime.core.intervals.design_effect import DesignEffects, ItemGroups
-from rprime.core.intervals.limits import macro
-from rprime.core.intervals.methods import INTERVALS, Methods, ScopeMethods, methods_of
-from rprime.core.intervals.proportions import normal_quantile, wilson
-from rprime.core.intervals.scales import delta_limits
-from rprime.core.intervals.variance import class_variances, variances
+from rprime.core.intervals.parts import ratio_counts
+from rprime.core.intervals.plan import Bounds, plan_of
+from rprime.core.intervals.proportions import (
+    clopper_pearson,
+    confidence_of,
+    mover_r,
+    normal_quantile,
+    wilson,
+)
+from rprime.core.intervals.universe import UniverseIntervals
 from rprime.core.items import Items
+from rprime.core.table import ConfusionTable, Universe
 from rprime.core.values import Values
 
+OVERALL_R_PRIME = (int(CountRow.not_wrong), int(CountRow.total))
+PREDICTED = (int(CountRow.predicted), int(CountRow.total))
 FEW_ITEMS = 10
 
 
@@ -68,15 +79,23 @@ class PreparedIntervals:
         Values of a stack of tables, with the options `exact` and `sampling`.
     methods
         The interval methods of their entries.
-    inputs
-        None if no table has intervals.
+    proportions, pooled
+        Successes and trials of the plain proportions, per class (n, ..., k) and overall (n, ...).
+    universes
+        The intervals that need smoothed tables; none where no table has intervals.
+    effects
+        The design effects of the groups of the items, if any.
     """
 
     values: Values
     methods: Methods
-    inputs: IntervalInputs | None
+    proportions: tuple[Array, Array]
+    pooled: tuple[Array, Array]
+    universes: tuple[UniverseIntervals, ...]
+    effects: EntryEffects | None
 
     @classmethod
+    @np.errstate(all="ignore")
     def of(cls, values: Values, items: Items | None = None) -> "PreparedIntervals":
         """Prepare the intervals of values.
 
@@ -88,11 +107,38 @@ class PreparedIntervals:
             The items of a single table, if they are grouped.
         """
         options, table = values.options, values.table
-        methods = methods_of(values.selection, options.beta == 1, options.exact)
-        if table.weighted or table.fractional.all():
-            return cls(values, methods, None)
-        with np.errstate(all="ignore"):
-            return cls(values, methods, _inputs(values, methods, items))
+        grouped = items is not None and items.groups is not None
+        setting = Setting.of(
+            table,
+            beta=options.beta,
+            exact=options.exact,
+            sampling=options.sampling,
+            effects=grouped,
+        )
+        methods = methods_of(values.selection, setting)
+        cost = options.cost
+        bound = Bounds(table.k, None if cost is None else (float(cost.min()), float(cost.max())))
+        both: tuple[Universe | None, ...] = ("all", "classified") if setting.omits else (None,)
+        known = not (table.weighted or table.fractional.all())
+        plans = [(plan_of(values.selection, setting, one, bound), one or "all") for one in both]
+        found = [(plan, one) for plan, one in plans if plan is not None and known]
+        of_plans: list[DesignEffects] = [
+            DesignEffects.of(plan.selection, values, items, one)
+            for plan, one in found
+            if items is not None and items.groups is not None
+        ]
+        effects = EntryEffects.of(values, [p for p, _ in found], of_plans) if of_plans else None
+        each = of_plans or (None,) * len(found)
+        return cls(
+            values,
+            methods,
+            *_counts(values, methods, effects),
+            tuple(
+                UniverseIntervals.of(plan, values, one, own)
+                for (plan, one), own in zip(found, each, strict=True)
+            ),
+            effects,
+        )
 
     def limits(self, quantile: float) -> tuple[Array, Array]:
         """Compute the limits of all indices.
@@ -108,6 +154,7 @@ class PreparedIntervals:
         """
         return self.class_limits(quantile), self.overall_limits(quantile)
 
+    @np.errstate(all="ignore")
     def class_limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the per-class indices, shape (2, computed, ..., k).
 
@@ -115,9 +162,34 @@ class PreparedIntervals:
         ----------
         quantile
             A number, or an array that broadcasts to (computed, ..., k).
-        """
-        return self._each(quantile, self.values.per_class, self._class_limits)
 
+        Returns
+        -------
+        NaN without an interval. Indices of precision that count as if it were 0 have the limits of
+        that value.
+        """
+        values, own = self.values, self.methods.per_class
+        limits = _blank(values.per_class)
+        z = _spread(quantile, values.per_class)
+        if self.effects is not None:
+            z = student(z, self.effects.class_groups)
+        limits[:, own.proportions] = self._shares(self.proportions, _at(z, own.proportions))
+        for universe in self.universes:
+            universe.class_limits(z, limits)
+        for place in self.methods.likelihood_ratios:
+            limits[:, place] = self._likelihood_ratio(place, _at(z, place))
+        for place in self.methods.log_ratios:
+            limits[:, place] = self._log_ratio(place, _at(z, place))
+        if values.scores is not None:
+            _score_limits(values, z, values.selection.scored, limits)
+        counted = values.counted_as_zero
+        found = values.per_class if counted is None else np.where(counted, 0.0, values.per_class)
+        if values.table.spurious is not None:
+            predictions = positions(e.rows == PREDICTED for e in values.selection.computed)
+            limits[:, predictions, values.table.spurious.any(-1)] = np.nan
+        return _masked(values.table, found, limits, own)
+
+    @np.errstate(all="ignore")
     def overall_limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the overall indices, shape (2, overall, ...).
 
@@ -125,27 +197,90 @@ class PreparedIntervals:
         ----------
         quantile
             A number, or an array that broadcasts to (overall, ...).
+
+        Returns
+        -------
+        NaN without an interval.
         """
-        return self._each(quantile, self.values.overall, self._overall_limits)
+        values, own = self.values, self.methods.overall
+        limits = _blank(values.overall)
+        z = _spread(quantile, values.overall)
+        if self.effects is not None:
+            z = student(z, self.effects.groups)
+        for universe in self.universes:
+            universe.overall_limits(z, limits)
+        shares = self._shares(self.pooled, _at(z, own.proportions))
+        for i, place in self.methods.affine:
+            low, high = Bounds(values.table.k).of(values.selection.overall[place])
+            shares[:, i] = low + (high - low) * shares[:, i]
+        mixed = _mixes_spurious(values)
+        limits[:, own.proportions] = np.where(
+            mixed[own.proportions], limits[:, own.proportions], shares
+        )
+        if values.scores is not None:
+            _score_limits(values, z, values.selection.overall_scored, limits)
+        return _masked(values.table, values.overall, limits, own)
 
-    def _each(
-        self, quantile: float | Array, values: Array, limits: Callable[[IntervalInputs], Array]
-    ) -> Array:
-        result = _blank(values)
-        if self.inputs is None:
-            return result
-        wanted = np.broadcast_to(quantile, values.shape)
-        with np.errstate(all="ignore"):
-            for z in np.unique(np.asarray(quantile)):
-                found = limits(self.inputs.at(float(z)))
-                result = np.where(wanted == z, found, result)
-        return result
+    def _shares(self, counts: tuple[Array, Array], z: float | Array) -> Array:
+        """Limits of plain proportions: Wilson or exact."""
+        if self.values.options.exact:
+            return np.array(clopper_pearson(*counts, confidence_of(z)))
+        return np.array(wilson(*counts, z))
 
-    def _class_limits(self, inputs: IntervalInputs) -> Array:
-        return _class_limits(inputs, self.methods)
+    def _likelihood_ratio(self, place: int, z: float | Array) -> Array:
+        """Limits of a ratio of two proportions (MOVER-R).
 
-    def _overall_limits(self, inputs: IntervalInputs) -> Array:
-        return _overall_limits(inputs, self.methods, _class_limits(inputs, self.methods))
+        Source: Fagerland, Newcombe 2013.
+        """
+        entry, counts = self.values.selection.computed[place], self.values.counts.classes
+        assert entry.parts is not None  # noqa: S101 (its method needs them)
+        successes, trials = ratio_counts(counts, entry.parts.ratios)
+        if self.effects is not None:
+            successes, trials = (
+                successes / self.effects.per_class[place],
+                trials / self.effects.per_class[place],
+            )
+        return mover_r(successes, trials, z)
+
+    def _log_ratio(self, place: int, z: float | Array) -> Array:
+        """Limits of the lift by the delta method on its logarithm."""
+        values = self.values
+        counts = values.classified_counts.classes
+        by_class = 1 / counts.support
+        by_prediction = 1 / counts.predicted
+        whole = 1 / counts.total
+        kinds = (
+            (counts.tp, 1 / counts.tp + whole - by_class - by_prediction),
+            (counts.fn, whole - by_class),
+            (counts.fp, whole - by_prediction),
+            (counts.tn, whole),
+        )
+        variance = sum(items * influence * influence for items, influence in kinds)
+        if self.effects is not None:
+            variance = variance * self.effects.per_class[place]
+        half = np.sqrt(variance) * z
+        value = values.per_class[place]
+        return np.stack((value / np.exp(half), value * np.exp(half)))
+
+
+def _counts(
+    values: Values, methods: Methods, effects: EntryEffects | None
+) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
+    """Return successes and trials of the plain proportions, per class and overall."""
+    own, overall = methods.per_class, methods.overall
+    successes, trials = ratio_counts(values.counts.classes, own.ratios)
+    pooled = values.counts.rows[..., -1]
+    hits, whole = (
+        pooled[np.array([ratio[i] for ratio in overall.ratios], dtype=np.intp)] for i in (0, 1)
+    )
+    if effects is not None:
+        shrink, pooled_shrink = (
+            effects.per_class[own.proportions],
+            effects.overall[overall.proportions],
+        )
+        successes, trials = successes / shrink, trials / shrink
+        hits, whole = hits / pooled_shrink, whole / pooled_shrink
+    return (successes, trials), (hits, whole)
 
 
 def intervals(values: Values, items: Items | None = None) -> Intervals:
@@ -159,26 +294,11 @@ def intervals(values: Values, items: Items | None = None) -> Intervals:
         The items of a single table, if they are grouped.
     """
     prepared = PreparedIntervals.of(values, items)
-    methods, inputs = prepared.methods, prepared.inputs
+    methods = prepared.methods
     per_class, overall = prepared.limits(quantile_of(values.options.confidence))
-    if inputs is None:
-        return _assembled(values, methods, per_class, overall)
-    with np.errstate(all="ignore"):
-        few = _few_items(inputs, methods, np.isfinite(per_class[0]), np.isfinite(overall[0]))
-    return _assembled(values, methods, per_class, overall, few)
-
-
-def _assembled(
-    values: Values,
-    methods: Methods,
-    per_class: Array,
-    overall: Array,
-    few_items: tuple[Array, Array] | None = None,
-) -> Intervals:
-    few_class, few_overall = few_items or (
-        np.zeros(values.per_class.shape, dtype=bool),
-        np.zeros(values.overall.shape, dtype=bool),
-    )
+    if values.counted_as_zero is not None:
+        per_class[:, values.counted_as_zero] = np.nan
+    few_class, few_overall = _few_items(prepared, per_class[0], overall[0])
     return Intervals(
         per_class_low=per_class[0],
         per_class_high=per_class[1],
@@ -197,31 +317,13 @@ def _blank(values: Array) -> Array:
     return np.full((2, *values.shape), np.nan)
 
 
-def _inputs(values: Values, methods: Methods, items: Items | None) -> IntervalInputs:
-    """Compute the shared inputs of the limits."""
-    rows, quantile = values.counts.rows, quantile_of(values.options.confidence)
-    successes, trials = rows[methods.numerators], rows[methods.denominators]
-    gradient = class_gradient(values)
-    deviations = np.sqrt(class_variances(values, gradient))
-    effects: DesignEffects | None = None
-    class_effects: Array | float = 1.0
-    if items is not None and items.groups is not None:
-        effects = DesignEffects(values, ItemGroups.of(items, items.groups, values.table.k))
-        class_effects = effects.of_classes(gradient)
-        shrink = effects.of_proportions(methods.numerators, methods.denominators)
-        successes, trials = successes / shrink, trials / shrink
-        deviations *= np.sqrt(class_effects)
-    return IntervalInputs(
-        values=values,
-        quantile=quantile,
-        successes=successes,
-        trials=trials,
-        wilson=np.array(wilson(successes, trials, quantile)),
-        gradient=gradient,
-        deviations=deviations,
-        effects=effects,
-        class_effects=class_effects,
-    )
+def _spread(quantile: float | Array, values: Array) -> float | Array:
+    """Give every value its quantile, if these differ."""
+    return quantile if np.ndim(quantile) == 0 else np.broadcast_to(quantile, values.shape)
+
+
+def _at(quantile: float | Array, places: Array | int) -> float | Array:
+    return quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[places]
 
 
 @lru_cache(maxsize=64)
@@ -230,101 +332,42 @@ def quantile_of(confidence: float) -> float:
     return float(normal_quantile(confidence))
 
 
-def _class_limits(inputs: IntervalInputs, methods: Methods) -> Array:
-    """Limits of the per-class indices, shape (2, computed, ..., k)."""
-    values = inputs.values
-    limits = _blank(values.per_class)
-    for method, group in methods.groups:
-        limits[:, group.positions] = method.limits(inputs, group)
-    if values.scores is not None:
-        _score_limits(inputs, values.selection.scored, limits)
-    return _masked(values, limits, methods.per_class)
-
-
-def _overall_limits(inputs: IntervalInputs, methods: Methods, class_limits: Array) -> Array:
-    """Limits of the overall indices, shape (2, overall, ...)."""
-    values = inputs.values
-    limits = _blank(values.overall)
-    averages, rest = methods.macro, methods.overall.delta
-    distances = _macro_distances(values, methods, class_limits)
-    squares, spread = _overall_squares(inputs, methods, distances)
-    limits[:, averages] = macro.limits(values.overall[averages], squares)
-    limits[:, rest] = delta_limits(
-        methods.overall.scales, values.overall[rest], np.sqrt(spread) * inputs.quantile
-    )
-    pooled = inputs.proportion_limits[..., -1]
-    limits[:, methods.overall.proportions] = pooled[:, methods.overall.proportions_of]
-    if values.scores is not None:
-        _score_limits(inputs, values.selection.overall_scored, limits)
-    return _masked(values, limits, methods.overall)
-
-
-def _score_limits(inputs: IntervalInputs, places: tuple[int, ...], limits: Array) -> None:
+def _score_limits(
+    values: Values, quantile: float | Array, places: tuple[int, ...], limits: Array
+) -> None:
     """Fill in the limits of indices of scores, per class or overall."""
-    values, per_class = inputs.values, limits.ndim > 2
+    per_class = limits.ndim > 2
     entries = values.selection.computed if per_class else values.selection.overall
     found = values.per_class if per_class else values.overall
     for place in places:
-        entry = entries[place]
-        if entry.interval is not None:
-            method = INTERVALS[entry.interval]
-            limits[:, place] = method.limits(inputs, entry, np.asarray(found[place]))
+        method = INTERVALS.get(entries[place].interval or "")
+        if method is not None and method.limits is not None:
+            inputs = IntervalInputs(values, _at(quantile, place))
+            limits[:, place] = method.limits(inputs, entries[place], np.asarray(found[place]))
 
 
-def _macro_distances(values: Values, methods: Methods, class_limits: Array) -> Array:
-    """Contribution of every class to the width of a macro average, shape (2, macro, ..., k)."""
-    averaged = methods.macro_of
-    own = values.per_class[averaged]
-    distances = np.abs(class_limits[:, averaged] - own)
-    exists = np.isfinite(own)
-    if not exists.all():
-        distances = np.where(exists, distances, 0.0)
-    return np.asarray(distances * macro_weights(values, averaged))
+def _mixes_spurious(values: Values) -> Array:
+    """Whether an overall share counts spurious predictions, which are no items, (overall, ...)."""
+    table = values.table
+    shape = (len(values.selection.overall), *table.stack_shape)
+    if table.spurious is None:
+        return np.zeros(shape, dtype=bool)
+    mixes = np.array([entry.rows == OVERALL_R_PRIME for entry in values.selection.overall])
+    return np.asarray(mixes.reshape(-1, *(1,) * len(table.stack_shape)) & table.spurious.any(-1))
 
 
-def _overall_squares(
-    inputs: IntervalInputs, methods: Methods, distances: Array
-) -> tuple[Array, Array]:
-    """Squared widths of the macro averages (2, macro, ...) and variances of the rest (n, ...).
-
-    d' Rho d is the delta variance of the sum of the per-class values, each scaled by d / sd, so
-    Rho itself is never computed. A class that cannot vary (sd 0: all correct, or none) correlates
-    with no other class and adds its d^2.
-    """
-    values = inputs.values
-    deviations = inputs.deviations[methods.macro_of]
-    scaled = distances / deviations
-    certain = deviations == 0
-    some_certain = certain.any()
-    if some_certain:
-        scaled[:, certain] = 0.0
-    gradient = overall_terms(
-        values,
-        inputs.gradient,
-        methods.both_limits_of,
-        scaled.reshape(-1, *scaled.shape[2:]),
-    )
-    found = variances(gradient, values.table, values.options.sampling)
-    if inputs.effects is not None:
-        found *= inputs.effects.of_overall(gradient)
-    averages = 2 * len(methods.macro)
-    squares = found[:averages].reshape(scaled.shape[:-1])
-    if some_certain:
-        squares = squares + np.add.reduce(np.where(certain, distances**2, 0.0), axis=-1)
-    return squares, found[averages:]
-
-
-def _masked(values: Values, limits: Array, methods: ScopeMethods) -> Array:
-    """Clip the limits to the range; remove intervals without a width or of unsuitable counts."""
-    table, last = values.table, (limits.ndim - values.table.total.ndim - 2) * (None,)
+def _masked(table: ConfusionTable, values: Array, limits: Array, methods: ScopeMethods) -> Array:
+    """Clip the limits to the range; remove those without a value, a width or suitable counts."""
+    last = (limits.ndim - table.total.ndim - 2) * (None,)
     lowest, highest = methods.bounds.reshape(2, -1, *(1,) * (limits.ndim - 2))
     np.maximum(limits, lowest, out=limits)
     np.minimum(limits, highest, out=limits)
     lost = ~(limits[0] < limits[1])
-    if table.fractional.any():
+    lost |= np.isnan(values)
+    if table.weighted:
+        lost[...] = True
+    elif table.fractional.any():
         lost |= table.fractional[(..., *last)]
-    if table.spurious is not None:
-        lost[methods.mixes_spurious] |= np.asarray(table.spurious.any(-1))[(..., *last)]
     np.copyto(limits, np.nan, where=lost)
     return limits
 
@@ -345,31 +388,31 @@ def _reasons(values: Values, named: Array, low: Array, own: Array) -> NDArray[np
 
 
 def _few_items(
-    inputs: IntervalInputs, methods: Methods, per_class: Array, overall: Array
-) -> tuple[Array, Array] | None:
-    """Find intervals that rest on fewer than 10 items, per class and overall; None if none does.
+    prepared: PreparedIntervals, class_low: Array, overall_low: Array
+) -> tuple[Array, Array]:
+    """Find intervals that rest on fewer than 10 items or groups, per class and overall.
 
     Parameters
     ----------
-    per_class, overall
-        Shapes (computed, ..., k), (overall, ...): whether an interval exists.
+    class_low, overall_low
+        Shapes (computed, ..., k), (overall, ...): NaN without an interval.
 
     Notes
     -----
-    An average with equal weights rests on its smallest class; grouped items count at most as
-    often as there are groups.
+    An average with equal weights rests on its smallest class.
     """
-    values, effects = inputs.values, inputs.effects
+    values, methods, effects = prepared.values, prepared.methods, prepared.effects
     rows = values.counts.rows
-    plain = effects is None and values.classified_counts is values.counts
+    plain = values.classified_counts is values.counts and effects is None
     if plain and rows[methods.rows].min() >= FEW_ITEMS:
-        return None
-    per_class &= _fewest(values, methods) < FEW_ITEMS * inputs.class_effects
+        return np.zeros(class_low.shape, dtype=bool), np.zeros(overall_low.shape, dtype=bool)
+    per_class = np.isfinite(class_low) & (_fewest(values, methods) < FEW_ITEMS)
     few = np.minimum.reduce(rows[methods.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
-    if effects is not None and len(effects.groups.sizes) < FEW_ITEMS:
-        few[...] = True
+    if effects is not None:
+        per_class |= np.isfinite(class_low) & (effects.class_groups < FEW_ITEMS)
+        few |= effects.groups < FEW_ITEMS
     np.logical_or.at(few, methods.weakest, per_class[methods.weakest_of].any(-1))
-    return per_class, few & overall
+    return per_class, few & np.isfinite(overall_low)
 
 
 def _fewest(values: Values, methods: Methods) -> Array:

@@ -1,29 +1,26 @@
-"""The entries of a selection, grouped by interval method once for each selection."""
+"""The interval methods of the entries of a selection, looked up once for each selection."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.counts import CountRow
+from rprime.core.catalog import CLASS_INDICES
+from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import Index
 from rprime.core.intervals import limits
-from rprime.core.intervals.declaration import EntryGroup, IntervalMethod
-from rprime.core.intervals.scales import DeltaScales
-from rprime.core.intervals.smooth_indices import smooth_overall_indices
+from rprime.core.intervals.declaration import IntervalMethod
 from rprime.core.selection import Selection
+from rprime.core.table import ConfusionTable
 
-RECALL = (int(CountRow.tp), int(CountRow.support))
-FALSE_POSITIVE_RATE = (int(CountRow.fp), int(CountRow.negatives))
-PREVALENCE = (int(CountRow.support), int(CountRow.total))
-PREDICTED_PREVALENCE = (int(CountRow.predicted), int(CountRow.total))
-UNION = (int(CountRow.tp), int(CountRow.union))
-OVERALL_R_PRIME = (int(CountRow.not_wrong), int(CountRow.total))
-
-PARTS = (UNION, RECALL, FALSE_POSITIVE_RATE, PREVALENCE)
-"""Proportions behind other limits: of F1 and Jaccard, then of R' and informedness."""
+RECALL: RatioRows = (CountRow.tp, CountRow.support)
+MISSES: RatioRows = (CountRow.fn, CountRow.support)
+PREVALENCE: RatioRows = (CountRow.support, CountRow.total)
+CORRECT: RatioRows = (CountRow.tp, CountRow.total)
+WRONG: RatioRows = (CountRow.fn, CountRow.total)
 
 # An index rests on the counts without which it would not exist.
 RESTS_ON = {
@@ -33,14 +30,61 @@ RESTS_ON = {
 }
 AS_ITEMS = {CountRow.support_and_predicted: CountRow.union, CountRow.weighted_union: CountRow.union}
 
-
 INTERVALS = {m.name: m for m in vars(limits).values() if isinstance(m, IntervalMethod)}
 """The interval methods, by the name that an index declares."""
 
 
+class Setting(NamedTuple):
+    """What the intervals of a whole stack of tables depend on.
+
+    Parameters
+    ----------
+    f1
+        Whether F-beta is F1.
+    exact
+        Whether proportions get exact limits.
+    fixed_rows
+        Whether the class sizes are fixed by design.
+    unclassified, spurious
+        Whether some table has such items.
+    effects
+        Whether the items are grouped or weighted, so that every index needs its design effect.
+    """
+
+    f1: bool = False
+    exact: bool = False
+    fixed_rows: bool = False
+    unclassified: bool = False
+    spurious: bool = False
+    effects: bool = False
+
+    @classmethod
+    def of(
+        cls, table: ConfusionTable, *, beta: float, exact: bool, sampling: str, effects: bool
+    ) -> "Setting":
+        """Describe a stack of tables and its options."""
+        unclassified, spurious = table.unclassified is not None, table.spurious is not None
+        return cls(beta == 1, exact, sampling == "fixed_rows", unclassified, spurious, effects)
+
+    @property
+    def omits(self) -> bool:
+        """Whether some table has unclassified or spurious items."""
+        return self.unclassified or self.spurious
+
+    def method(self, entry: Index) -> str | None:
+        """Return the name of the method of an entry, None without one."""
+        name = interval_of(entry, f1=self.f1)
+        if entry.scored or not self.fixed_rows or name not in {"proportion", "mapped"}:
+            return name
+        if entry.scope == "class" and entry.rows in {RECALL, MISSES}:
+            return name
+        # The design fixes prevalences. The other shares do not count independent items.
+        return None if entry.rows == PREVALENCE else "score"
+
+
 def interval_of(entry: Index, *, f1: bool) -> str | None:
     """Return the interval that an index declares; F-beta is F1 if beta is 1."""
-    return "dice" if f1 and entry.key == "f_beta" else entry.interval
+    return "mapped" if f1 and entry.scope == "class" and entry.key == "f_beta" else entry.interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,14 +93,10 @@ class ScopeMethods:
 
     Parameters
     ----------
-    proportions, proportions_of
-        Entries that are plain proportions, and their positions among the distinct ones.
-    delta, scales
-        Entries with delta limits, and their scales.
+    proportions, ratios
+        Entries that are plain proportions, and their numerators and denominators.
     bounds
         Shape (2, n): smallest and largest possible limits.
-    mixes_spurious
-        Entries without an interval if there are spurious items.
     rests_on
         Shape (n, 4): `CountRow`s; the smallest of these counts determines the reliability.
     names
@@ -64,11 +104,8 @@ class ScopeMethods:
     """
 
     proportions: Array
-    proportions_of: Array
-    delta: Array
-    scales: DeltaScales
+    ratios: tuple[RatioRows, ...]
     bounds: Array
-    mixes_spurious: Array
     rests_on: Array
     names: tuple[str, ...]
 
@@ -84,27 +121,22 @@ class Methods:
 
     Parameters
     ----------
-    numerators, denominators
-        Shape (p,): the distinct proportions, as `CountRow`s; the first four are `PARTS`.
     per_class, overall
-        The entries of each scope; overall delta entries in the order of
-        `SmoothOverallIndices`.
-    groups
-        The per-class entries without scores, by their interval method.
-    macro, macro_of, both_limits_of
-        Macro averages, the per-class entries they average, and these twice.
+        The entries of each scope.
+    likelihood_ratios, log_ratios
+        Per-class entries with these methods.
+    affine
+        Overall proportions that are mapped onto another range: their position among the
+        proportions, and among the overall entries.
     weakest, weakest_of
         Overall entries in which every class counts the same, and the averaged per-class entries.
     """
 
-    numerators: Array
-    denominators: Array
     per_class: ScopeMethods
     overall: ScopeMethods
-    groups: tuple[tuple[IntervalMethod, EntryGroup], ...]
-    macro: Array
-    macro_of: Array
-    both_limits_of: Array
+    likelihood_ratios: tuple[int, ...]
+    log_ratios: tuple[int, ...]
+    affine: tuple[tuple[int, int], ...]
     weakest: Array
     weakest_of: Array
 
@@ -115,132 +147,99 @@ class Methods:
 
 
 @lru_cache(maxsize=256)
-def methods_of(selection: Selection, f1: bool, exact: bool) -> Methods:  # noqa: FBT001 (keys of the cache)
-    """Group the entries of a selection by their interval methods.
-
-    Parameters
-    ----------
-    f1
-        Whether F-beta is F1.
-    exact
-        Whether proportions get exact limits.
-    """
-    scopes = _ScopeEntries.both(selection, f1=f1)
-    ratios = [rows for scope in scopes for rows in scope.proportions]
-    place = {rows: i for i, rows in enumerate(dict.fromkeys([*PARTS, *ratios]))}
-    smooth = smooth_overall_indices(selection)
-    of_classes, overall = scopes
-    macro = overall.having("macro")
-    macro_of = _integers(selection.averaged(selection.overall[i]) for i in macro)
+def methods_of(selection: Selection, setting: Setting) -> Methods:
+    """Look up the interval methods of the entries of a selection."""
+    named = [setting.method(entry) for entry in selection.computed]
+    ratios = {
+        i: (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
+        for i, entry in enumerate(selection.computed)
+        if named[i] == "proportion" and not entry.scored
+    }
+    pooled = {
+        i: ratio
+        for i, entry in enumerate(selection.overall)
+        if (ratio := pooled_ratio(entry, setting)) is not None
+    }
+    overall = _scope(selection.overall, setting, pooled)
     weakest = [
         (i, selection.place[key])
         for i, entry in enumerate(selection.overall)
         for key in _equally_weighted(entry)
     ]
     return Methods(
-        numerators=_integers(rows[0] for rows in place),
-        denominators=_integers(rows[1] for rows in place),
-        per_class=of_classes.methods(of_classes.having("delta"), place, exact=exact),
-        overall=overall.methods(smooth.order[len(smooth.macro) :], place, exact=exact),
-        groups=tuple(of_classes.groups(place)),
-        macro=macro,
-        macro_of=macro_of,
-        both_limits_of=np.concatenate((macro_of, macro_of)),
-        weakest=_integers(pair[0] for pair in weakest),
-        weakest_of=_integers(pair[1] for pair in weakest),
+        per_class=_scope(selection.computed, setting, ratios),
+        overall=overall,
+        likelihood_ratios=tuple(i for i, name in enumerate(named) if name == "likelihood_ratio"),
+        log_ratios=tuple(i for i, name in enumerate(named) if name == "log_ratio"),
+        affine=tuple(
+            (i, place)
+            for i, place in enumerate(overall.proportions.tolist())
+            if selection.overall[place].score_range is not None
+        ),
+        weakest=integers(pair[0] for pair in weakest),
+        weakest_of=integers(pair[1] for pair in weakest),
     )
 
 
-Ratio = tuple[int, int]
+def pooled_ratio(entry: Index, setting: Setting) -> RatioRows | None:
+    """Return numerator and denominator of an overall entry that is a plain proportion.
+
+    Micro and weighted recall equal accuracy. So do micro precision and F1 where every item is
+    classified and none is spurious.
+    """
+    if setting.fixed_rows or entry.interval is None or entry.scored:
+        return None
+    if entry.interval == "proportion":
+        ratio = entry.rows if entry.parts is None else entry.parts.ratios[0]
+        return CountRow(ratio[0]), CountRow(ratio[1])
+    if entry.reads not in {"micro", "weighted"}:
+        return None
+    averaged = CLASS_INDICES[entry.of[0]]
+    equal = {RECALL: CORRECT, MISSES: WRONG}
+    if entry.reads == "micro" and not setting.omits:
+        equal |= {
+            (CountRow.tp, CountRow.predicted): CORRECT,
+            (CountRow.fp, CountRow.predicted): WRONG,
+            (CountRow.twice_tp, CountRow.support_and_predicted): CORRECT,
+            (CountRow.weighted_tp, CountRow.weighted_union): CORRECT,
+        }
+    return equal.get((CountRow(averaged.rows[0]), CountRow(averaged.rows[1])))
 
 
-@dataclass(frozen=True, eq=False)
-class _ScopeEntries:
-    """The entries of one scope of a selection with the names of their intervals."""
+def _scope(
+    entries: Sequence[Index], setting: Setting, proportions: dict[int, RatioRows]
+) -> ScopeMethods:
+    names = []
+    for i, entry in enumerate(entries):
+        name = "proportion" if i in proportions else setting.method(entry)
+        names.append("" if name is None else INTERVALS[name].reported(entry, exact=setting.exact))
+    return ScopeMethods(
+        proportions=integers(proportions),
+        ratios=tuple(proportions.values()),
+        bounds=np.array([bounds(entry) for entry in entries]).reshape(-1, 2).T,
+        rests_on=_rests_on(entries),
+        names=tuple(names),
+    )
 
-    selection: Selection
-    entries: tuple[Index, ...]
-    intervals: tuple[str | None, ...]
 
-    @classmethod
-    def both(cls, selection: Selection, *, f1: bool) -> "tuple[_ScopeEntries, _ScopeEntries]":
-        """Return the per-class entries and the overall ones."""
-        of_classes = tuple(interval_of(entry, f1=f1) for entry in selection.computed)
-        overall = tuple(_overall_interval(selection, entry) for entry in selection.overall)
-        return (
-            cls(selection, selection.computed, of_classes),
-            cls(selection, selection.overall, overall),
-        )
+def bounds(entry: Index) -> tuple[float, float]:
+    """Return the smallest and largest limits: an index without a lowest value has none below -1.
 
-    @property
-    def proportions(self) -> list[Ratio]:
-        """Numerators and denominators of the plain proportions."""
-        return [self.entries[i].rows for i in self.having("proportion")]
-
-    def having(self, name: str) -> Array:
-        """Return the positions of the entries with this interval."""
-        return positions(own == name for own in self.intervals)
-
-    def groups(self, place: dict[Ratio, int]) -> Iterator[tuple[IntervalMethod, EntryGroup]]:
-        """Group the entries without scores by their interval."""
-        for name, method in INTERVALS.items():
-            own = _integers(i for i in self.having(name) if not self.entries[i].scored)
-            if own.size:
-                entries = [self.entries[i] for i in own]
-                ratios = _integers(place.get(entry.rows, -1) for entry in entries)
-                yield method, EntryGroup(own, ratios, DeltaScales.of(entries))
-
-    def methods(self, delta: Array, place: dict[Ratio, int], *, exact: bool) -> ScopeMethods:
-        """Collect what the limits of the scope need."""
-        return ScopeMethods(
-            proportions=self.having("proportion"),
-            proportions_of=_integers(place[rows] for rows in self.proportions),
-            delta=delta,
-            scales=DeltaScales.of([self.entries[i] for i in delta]),
-            bounds=np.array([_bounds(entry) for entry in self.entries]).reshape(-1, 2).T,
-            mixes_spurious=positions(_mixes_spurious(self.selection, e) for e in self.entries),
-            rests_on=_rests_on(self.entries),
-            names=tuple(
-                "" if name is None else INTERVALS[name].choose(entry, exact)
-                for name, entry in zip(self.intervals, self.entries, strict=True)
-            ),
-        )
+    Scores of items and costs keep their infinite range.
+    """
+    low, high = entry.range
+    table = not entry.scored and np.isfinite(high)
+    return (-1.0 if table and not np.isfinite(low) else low), high
 
 
 def positions(flags: Iterable[bool]) -> Array:
     """Positions of the flags that are set."""
-    return _integers(i for i, flag in enumerate(flags) if flag)
+    return integers(i for i, flag in enumerate(flags) if flag)
 
 
-def _integers(values: Iterable[int]) -> Array:
+def integers(values: Iterable[int]) -> Array:
+    """Return positions as an array."""
     return np.fromiter(values, dtype=np.intp)
-
-
-def _overall_interval(selection: Selection, entry: Index) -> str | None:
-    """Return the interval of an overall entry; None for macro averages of shares of one total.
-
-    Prevalences sum to 1 and predicted ones to the coverage, so their mean is not an estimate.
-    """
-    if entry.reads == "macro":
-        averaged = selection.computed[selection.averaged(entry)]
-        if averaged.reads == "ratio" and averaged.rows[1] == CountRow.total:
-            return None
-    return entry.interval
-
-
-def _bounds(entry: Index) -> tuple[float, float]:
-    lowest = -np.inf if entry.interval is None else INTERVALS[entry.interval].lowest
-    return max(entry.range[0], lowest), entry.range[1]
-
-
-def _mixes_spurious(selection: Selection, entry: Index) -> bool:
-    """Whether an index mixes spurious predictions, which are not a sample, with real items."""
-    if entry.of:
-        averaged = (selection.computed[selection.place[key]] for key in entry.of)
-        return any(_mixes_spurious(selection, one) for one in averaged)
-    if entry.interval is not None and INTERVALS[entry.interval].mixes_spurious:
-        return True
-    return entry.rows in (PREDICTED_PREVALENCE, OVERALL_R_PRIME)
 
 
 def _equally_weighted(entry: Index) -> tuple[str, ...]:

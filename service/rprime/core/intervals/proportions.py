@@ -69,6 +69,35 @@ def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> tuple[Float
     return _where_valid(valid, lower), _where_valid(valid, upper)
 
 
+def mover_r(successes: FloatArray, trials: FloatArray, z: ArrayLike) -> FloatArray:
+    """Lower and upper limits of a ratio of two proportions, shape (2, ...).
+
+    Parameters
+    ----------
+    successes, trials
+        Shape (2, ...): of the numerator and of the denominator.
+    z
+        Positive quantile; broadcasts to (...).
+
+    Returns
+    -------
+    0 below without successes in the numerator, infinite above without any in the denominator. NaN
+    without trials.
+
+    Notes
+    -----
+    Source: Fagerland, Newcombe 2013, on Wilson's limits.
+    """
+    (low1, low2), (high1, high2) = wilson(successes, trials, z)
+    p1, p2 = successes / trials
+    square = (p1 * p2) ** 2
+    below, above = high2 * (2 * p2 - high2), low2 * (2 * p2 - low2)
+    lower = p1 * p2 - np.sqrt(np.maximum(square - low1 * below * (2 * p1 - low1), 0.0))
+    upper = p1 * p2 + np.sqrt(np.maximum(square - high1 * above * (2 * p1 - high1), 0.0))
+    lower = np.where(p2 > 0, lower / below, low1 / high2)
+    return np.stack((np.where(p1 > 0, lower, 0.0), np.where(p2 > 0, upper / above, np.inf)))
+
+
 def clopper_pearson(
     successes: ArrayLike, trials: ArrayLike, confidence: ArrayLike
 ) -> tuple[FloatArray, FloatArray]:

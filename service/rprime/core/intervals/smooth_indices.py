@@ -108,7 +108,7 @@ class SmoothOverallIndices:
             numerators=_integers(overall[i].rows[0] for i in pooled),
             denominators=_integers(overall[i].rows[1] for i in pooled),
             moments=reading("moments"),
-            by_cell=reading("table"),
+            by_cell=reading("table", "association"),
         )
 
     @cached_property

@@ -5,10 +5,11 @@ from typing import Literal
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.cells import DenseCells, SparseCells
+from rprime.core.cells import Cells, DenseCells, SparseCells
 from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.gradient import CellGradient, ClassGradient, Gradient
+from rprime.core.intervals.smoothing import SmoothedCells, column_spread
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values
 
@@ -93,9 +94,7 @@ def _fixed_by_kind(
     """
     correct, support = table.correct, _positive(whole.support)
     gain, error = kinds[0] - kinds[1], kinds[2] - kinds[3]
-    cells, shares = table.cells, _by_row_shares(table, support)
-    errors = table.cells.column_sums - correct
-    spread = errors - (cells.column_totals(cells.counts * shares) - correct * correct / support)
+    spread = table.cells.column_sums - correct - column_spread(table.cells, 1 / support)[1]
     own = correct * (1 - correct / support) * gain**2
     result = own + spread * error**2
     if table is whole or whole.unclassified is None:
@@ -104,15 +103,10 @@ def _fixed_by_kind(
     share = outside / support
     left = outside * (1 - share)
     others = np.add.reduce(left, axis=-1)[..., None] - left
-    met = cells.column_totals(cells.counts * cells.by_row(share)) - correct * share
+    met = column_spread(table.cells, share)[0]
     result += left * kinds[1] ** 2 + others * kinds[3] ** 2
     result += 2 * (correct * share * gain * kinds[1] + met * error * kinds[3])
     return result
-
-
-def _by_row_shares(table: ConfusionTable, support: Array) -> Array:
-    """Return the share of every cell in its row."""
-    return table.cells.counts / table.cells.by_row(support)
 
 
 def _positive(counts: Array) -> Array:
@@ -174,7 +168,7 @@ def _confusions(table: ConfusionTable, column: Array, lost: Array) -> tuple[Arra
     """Sum column[j] - lost[r] over the confusions: by row, squared, and the squared parts."""
     cells = table.cells
     wrong, errors = cells.row_sums - table.correct, cells.column_sums - table.correct
-    confused = _confused(table, column)
+    confused = _confused(cells, column)
     parts = _dot(column * column, errors) + _dot(lost * lost, wrong)
     return confused - wrong * lost, parts - 2 * _dot(lost, confused), parts
 
@@ -188,12 +182,13 @@ def _dot(influences: Array, items: Array) -> Array:
     return np.asarray(np.vecdot(influences, items))
 
 
-def _confused(table: ConfusionTable, column: Array) -> Array:
+def _confused(cells: Cells | SmoothedCells, column: Array) -> Array:
     """Sum N_rj column[j] over the confusions of every row, shape (n, ..., k)."""
-    cells = table.cells
+    if isinstance(cells, SmoothedCells):
+        return np.asarray(_confused(cells.base, column) + cells.confused(column))
     if not isinstance(cells, DenseCells):
-        return np.stack([_row_sums(cells, part) for part in column]) - column * table.correct
-    if table.k <= MOST_BY_DOTS:
+        return np.stack([_row_sums(cells, part) for part in column]) - column * cells.diagonal
+    if cells.k <= MOST_BY_DOTS:
         # The last digit of a result must not depend on the other tables of the stack.
         product = np.vecdot(column[..., None, :], cells.counts)
     elif cells.counts.ndim == 2:  # one table
@@ -202,14 +197,15 @@ def _confused(table: ConfusionTable, column: Array) -> Array:
         moved = np.moveaxis(column, 0, -2)
         product = np.moveaxis(moved @ np.swapaxes(cells.counts, -1, -2), -2, 0)
     # With an exact product for a diagonal table, the difference is exactly 0 there.
-    return np.asarray(product - column * table.correct)
+    return np.asarray(product - column * cells.diagonal)
 
 
 def _row_sums(cells: SparseCells, column: Array) -> Array:
     parts = cells.counts * cells.by_column(column)
-    if parts.ndim == 1:
-        return np.bincount(cells.rows, parts, cells.k)
-    return cells.row_totals(parts)
+    if parts.ndim > 2:
+        return cells.row_totals(parts)
+    sums = [np.bincount(cells.rows, part, cells.k) for part in np.atleast_2d(parts)]
+    return np.stack(sums).reshape(*parts.shape[:-1], cells.k)
 
 
 def _variance_by_cell(by_cell: CellGradient, table: ConfusionTable, sampling: Sampling) -> Array:

@@ -1,0 +1,66 @@
+"""Score intervals of any smooth index: Wilson's on the effective number of items."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.intervals.proportions import wilson
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreIntervals:
+    """n indices as shares of their ranges, each with its effective number of items.
+
+    Parameters
+    ----------
+    shares, items
+        Shape (n, ...); NaN or infinite where there is no interval.
+    low, width
+        Broadcastable to them: smallest value of the range, and its width.
+    """
+
+    shares: Array
+    items: Array
+    low: Array
+    width: Array
+
+    @classmethod
+    def of(
+        cls, values: Array, smoothed: Array, variances: Array, *, growth: Array, bounds: Array
+    ) -> "ScoreIntervals":
+        """Find the effective numbers of items.
+
+        Parameters
+        ----------
+        values
+            Shape (n, ...): the observed values.
+        smoothed, variances
+            The values and their delta variances at the pooled table.
+        growth
+            Items of the observed table divided by those of the pooled one.
+        bounds
+            Shape (2, n) or (2, n, ...): smallest and largest value of each index.
+        """
+        low, high = bounds.reshape(*bounds.shape, *(1,) * (values.ndim + 1 - bounds.ndim))
+        width = high - low
+        at, there = (values - low) / width, (smoothed - low) / width
+        # What lies outside by rounding is at the end of the range.
+        edge = np.clip(at, 0.0, 1.0)
+        inside = np.abs(at - edge) <= ROUNDING
+        items = there * (1 - there) / variances * (width * width) * growth
+        known = inside & (items > 0) & (variances > 0)
+        return cls(edge, np.where(known, items, np.nan), low, width)
+
+    def take(self, places: Array) -> "ScoreIntervals":
+        """Return some of the indices."""
+        ends = (np.broadcast_to(end, self.shares.shape)[places] for end in (self.low, self.width))
+        return ScoreIntervals(self.shares[places], self.items[places], *ends)
+
+    def limits(self, quantile: float | Array) -> Array:
+        """Compute the limits, shape (2, n, ...), at a number or an array of that shape."""
+        found = np.array(wilson(self.shares * self.items, self.items, quantile))
+        return np.asarray(self.low + self.width * found)
+
+
+ROUNDING = 1e-9

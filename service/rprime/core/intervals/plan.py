@@ -1,0 +1,252 @@
+"""What the smoothed tables of a selection are needed for, found once for each selection."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.catalog import CLASS_INDICES
+from rprime.core.index import Index, Parts
+from rprime.core.intervals.methods import PREVALENCE, Setting, integers, pooled_ratio
+from rprime.core.intervals.parts import of_index
+from rprime.core.intervals.smooth_indices import smooth_overall_indices
+from rprime.core.selection import Selection, arranged
+from rprime.core.table import Universe
+
+PEIRCE = "peirce_skill_score"
+BY_LOGARITHM = "geometric_mean_recall"
+MACRO_R_PRIME = "macro_r_prime"
+
+
+@dataclass(frozen=True, eq=False)
+class Averages:
+    """The averages over classes of a plan; all arrays have shape (m,) and hold positions.
+
+    Parameters
+    ----------
+    entries
+        Among the overall entries of the plan.
+    of
+        Among its per-class entries: the averaged one.
+    parts, scores
+        Of the averaged entry, among the functions of parts, or else among the score intervals;
+        -1 where it is not there.
+    kinds
+        "macro", "weighted" or "peirce".
+    logarithmic
+        Whether the logarithms are averaged.
+    equal
+        Positions of macro R' and of the macro recall that it may be equal to; None without.
+    """
+
+    entries: Array
+    of: Array
+    parts: Array
+    scores: Array
+    kinds: tuple[str, ...]
+    logarithmic: Array
+    equal: tuple[int, int] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The entries of one universe whose intervals need the smoothed tables.
+
+    Parameters
+    ----------
+    selection
+        The entries to differentiate.
+    class_places, overall_places
+        Their positions in the whole selection; -1 for per-class ones that averages alone need.
+    order
+        The overall entries in the order of their gradients.
+    class_scores, class_bounds, overall_bounds
+        Per-class entries with a score interval, and the ranges of theirs and of all overall ones.
+    parts, parts_of
+        Functions of parts, and the per-class entries they belong to.
+    class_parts
+        Positions, among the functions, of those with an interval of their own.
+    with_prevalence
+        Positions of the functions that hold only without spurious predictions.
+    averages
+        The averages over classes.
+    odds_ratio
+        Position of the odds ratio among the per-class entries; None if it is not selected.
+    """
+
+    selection: Selection
+    class_places: Array
+    overall_places: Array
+    order: Array
+    class_scores: Array
+    class_bounds: Array
+    overall_bounds: Array
+    parts: tuple[Parts, ...]
+    parts_of: Array
+    class_parts: Array
+    with_prevalence: Array
+    averages: Averages
+    odds_ratio: int | None
+
+    @property
+    def smooths(self) -> bool:
+        """Whether some interval needs the smoothed tables."""
+        return bool(
+            len(self.class_scores) or len(self.overall_places) or self.odds_ratio is not None
+        )
+
+    @property
+    def by_cell(self) -> bool:
+        """Whether an entry needs the cells of the smoothed tables, not only their margins."""
+        return bool(smooth_overall_indices(self.selection).by_cell.size)
+
+
+@lru_cache(maxsize=256)
+def plan_of(
+    selection: Selection, setting: Setting, universe: Universe | None, bound: "Bounds"
+) -> Plan | None:
+    """Plan the intervals of the entries of a universe.
+
+    Parameters
+    ----------
+    universe
+        None for both, which are the same where every item is classified and none is spurious.
+    bound
+        The numbers that some ranges depend on.
+
+    Returns
+    -------
+    None if no interval needs smoothed tables.
+    """
+    return _Planner(selection, setting, universe).plan(bound)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """The number of classes, and the smallest and largest cost if there is one."""
+
+    k: int
+    cost: tuple[float, float] | None = None
+
+    def of(self, entry: Index) -> tuple[float, float]:
+        """Return the range of the score interval of an entry."""
+        if entry.score_range is not None:
+            option = () if self.cost is None else (np.array(self.cost),)
+            return entry.score_range(self.k, *option)
+        low, high = entry.range
+        return (low if np.isfinite(low) else -1.0), (high if np.isfinite(high) else 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class _Planner:
+    selection: Selection
+    setting: Setting
+    universe: Universe | None
+
+    def plan(self, bound: Bounds) -> Plan | None:
+        overall = [i for i, entry in enumerate(self.selection.overall) if self._smooth(entry)]
+        chosen = [self.selection.overall[i] for i in overall]
+        averaging = [(i, *found) for i, e in enumerate(chosen) for found in self._averaged(e)]
+        own = [i for i, e in enumerate(self.selection.computed) if self._needed(e)]
+        computed = [self.selection.computed[i] for i in own]
+        extra = dict.fromkeys(key for _, key, _ in averaging)
+        extra |= dict.fromkeys(key for entry in chosen for key in entry.of)
+        known = {entry.key for entry in computed}
+        missing = [key for key in extra if key not in known]
+        if not computed and not chosen:
+            return None
+        sub = arranged((*computed, *(CLASS_INDICES[key] for key in missing)), 0, chosen)
+        places = [*own, *(self._place(key) for key in missing)]
+        return self._assembled(sub, places, overall, averaging, bound)
+
+    def _assembled(
+        self,
+        sub: Selection,
+        places: list[int],
+        overall: list[int],
+        averaging: list[tuple[int, str, str]],
+        bound: Bounds,
+    ) -> Plan:
+        methods = [self.setting.method(entry) for entry in sub.computed]
+        of_parts = [i for i, m in enumerate(methods) if m in {"parts", "mapped", "proportion"}]
+        parts = tuple(self._parts(sub.computed[i]) for i in of_parts)
+        scores = [i for i, m in enumerate(methods) if m in {"parts", "score"}]
+        odds = [i for i, m in enumerate(methods) if m == "odds_ratio"]
+        return Plan(
+            selection=sub,
+            class_places=np.array(places, dtype=np.intp),
+            overall_places=np.array(overall, dtype=np.intp),
+            order=smooth_overall_indices(sub).order,
+            class_scores=integers(scores),
+            class_bounds=_ranges(bound, [sub.computed[i] for i in scores]),
+            overall_bounds=_ranges(bound, sub.overall),
+            parts=parts,
+            parts_of=integers(of_parts),
+            class_parts=integers(
+                n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[i] >= 0
+            ),
+            with_prevalence=integers(n for n, p in enumerate(parts) if PREVALENCE in p.ratios),
+            averages=_averages(sub, averaging, of_parts, scores),
+            odds_ratio=odds[0] if odds else None,
+        )
+
+    def _smooth(self, entry: Index) -> bool:
+        """Whether an overall entry has a score interval of this universe."""
+        if self.universe not in (None, entry.universe) or entry.scored:
+            return False
+        if self.setting.method(entry) is None:
+            return False
+        mixed = self.setting.spurious and entry.key == "r_prime"
+        return mixed or self.setting.effects or pooled_ratio(entry, self.setting) is None
+
+    def _needed(self, entry: Index) -> bool:
+        """Whether a per-class entry has an interval that needs the smoothed tables."""
+        if self.universe not in (None, entry.universe) or entry.scored:
+            return False
+        method = self.setting.method(entry)
+        if self.setting.effects:
+            return method is not None
+        return method in {"parts", "mapped", "score", "odds_ratio"}
+
+    def _averaged(self, entry: Index) -> Iterator[tuple[str, str]]:
+        """Yield the per-class index that an average over classes is of, and its weights."""
+        if entry.key == PEIRCE:
+            yield "informedness", "peirce"
+        elif entry.interval == "average":
+            yield entry.of[0], "weighted" if entry.reads == "weighted" else "macro"
+        if entry.key == MACRO_R_PRIME:
+            yield "recall", "macro"
+
+    def _place(self, key: str) -> int:
+        entry = CLASS_INDICES[key]
+        return (
+            -1 if self.universe not in (None, entry.universe) else self.selection.place.get(key, -1)
+        )
+
+    def _parts(self, entry: Index) -> Parts:
+        if self.setting.method(entry) == "mapped" and entry.parts is None:
+            return of_index(CLASS_INDICES["f1"])
+        return of_index(entry)
+
+
+def _ranges(bound: Bounds, entries: "list[Index] | tuple[Index, ...]") -> Array:
+    return np.array([bound.of(entry) for entry in entries], dtype=np.float64).reshape(-1, 2).T
+
+
+def _averages(
+    sub: Selection, averaging: list[tuple[int, str, str]], of_parts: list[int], scores: list[int]
+) -> Averages:
+    of = [sub.place[key] for _, key, _ in averaging]
+    keys = [sub.overall[i].key for i, _, _ in averaging]
+    equal = [i for i, key in enumerate(keys) if key == MACRO_R_PRIME]
+    return Averages(
+        entries=integers(i for i, _, _ in averaging),
+        of=integers(of),
+        parts=integers(of_parts.index(i) if i in of_parts else -1 for i in of),
+        scores=integers(scores.index(i) if i in scores and i not in of_parts else -1 for i in of),
+        kinds=tuple(kind for _, _, kind in averaging),
+        logarithmic=np.array([key == BY_LOGARITHM for key in keys], dtype=bool),
+        equal=(equal[0], equal[1]) if len(equal) > 1 else None,
+    )

@@ -1,0 +1,160 @@
+"""Smoothed tables: a little more in each row, so that no variance is 0 for want of items."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.cells import Cells, DenseCells, SparseCells
+from rprime.core.table import ConfusionTable
+
+POOLED, ROW_WISE = 0, 1
+"""Positions of the two smoothed tables in their stack."""
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothedCells:
+    """Cells N[r, j] plus spread[r] weight[j] off the diagonal, plus more[r] on it.
+
+    The addition has rank one off the diagonal, so it is never stored by cell: 100 000 classes have
+    10^10 cells.
+
+    Parameters
+    ----------
+    base
+        The observed cells.
+    more, spread
+        Shape (2, ..., k): on the diagonal of each row, and over the rest of the row.
+    weight
+        Shape (..., k): what each column gets of it.
+    """
+
+    base: Cells
+    more: Array
+    spread: Array
+    weight: Array
+
+    @property
+    def k(self) -> int:
+        """Number of declared classes."""
+        return self.base.k
+
+    @property
+    def stack_shape(self) -> tuple[int, ...]:
+        """Shape of the stack, with the two tables first."""
+        return (2, *self.base.stack_shape)
+
+    @cached_property
+    def diagonal(self) -> Array:
+        """Correct predictions of each class, shape (2, ..., k)."""
+        return np.asarray(self.base.diagonal + self.more)
+
+    @cached_property
+    def row_sums(self) -> Array:
+        """Items of each true class, shape (2, ..., k)."""
+        return self.base.row_sums + self.more + self.spread * self._others(self.weight)
+
+    @cached_property
+    def column_sums(self) -> Array:
+        """Items of each predicted class, shape (2, ..., k)."""
+        return self.base.column_sums + self.more + self.weight * self._others(self.spread)
+
+    @staticmethod
+    def _others(values: Array) -> Array:
+        """Sum over all classes but the own one, shape (..., k)."""
+        return np.asarray(np.add.reduce(values, axis=-1)[..., None] - values)
+
+    def confused(self, column: Array) -> Array:
+        """Sum what is added to the confusions of a row, times values (n, 2, ..., k) by column."""
+        return self.spread * self._others(self.weight * column)
+
+    def spread_by_row(self, factors: Array) -> tuple[Array, Array]:
+        """Sum the confusions of a column, and their squares, times factors (2, ..., k) by row."""
+        linear, squares = column_spread(self.base, factors)
+        mixed = column_spread(self.base, factors * self.spread)[0]
+        added = factors * self.spread
+        once, twice = self._others(added), self._others(added * self.spread)
+        return (
+            linear + self.weight * once,
+            squares + 2 * self.weight * mixed + self.weight**2 * twice,
+        )
+
+    def dense(self) -> DenseCells:
+        """Return the same cells as full matrices."""
+        counts = self.base.counts if isinstance(self.base, DenseCells) else _full(self.base)
+        result = counts + self.spread[..., :, None] * self.weight[..., None, :]
+        own = np.arange(self.k)
+        result[..., own, own] = self.diagonal
+        return DenseCells(result)
+
+
+def column_spread(cells: Cells | SmoothedCells, factors: Array) -> tuple[Array, Array]:
+    """Sum the confusions of each column, and their squares, times factors by row.
+
+    Parameters
+    ----------
+    factors
+        Shape (..., k).
+
+    Returns
+    -------
+    Two arrays of shape (..., k): the sums over r != j of N_rj f_r and of N_rj^2 f_r.
+    """
+    if isinstance(cells, SmoothedCells):
+        return cells.spread_by_row(factors)
+    weighted, own = cells.counts * cells.by_row(factors), cells.diagonal * factors
+    return (
+        cells.column_totals(weighted) - own,
+        cells.column_totals(cells.counts * weighted) - cells.diagonal * own,
+    )
+
+
+def _full(cells: SparseCells) -> Array:
+    counts = np.zeros((*cells.stack_shape, cells.k, cells.k))
+    counts[..., cells.rows, cells.columns] = cells.counts
+    return counts
+
+
+def smoothed(table: ConfusionTable) -> ConfusionTable:
+    """Smooth a stack of tables in both ways.
+
+    Parameters
+    ----------
+    table
+        Stack of any shape; its spurious predictions stay as they are.
+
+    Returns
+    -------
+    A stack of shape (2, ...). `POOLED`: in each row that has items half an item more, 1 - e of it
+    on the diagonal, with e = (errors + 1/2) / (items + 1) of the whole table. `ROW_WISE`: one item
+    more in each such row, half of it on the diagonal. The rest goes to the other columns in
+    proportion to their items + 1/2; a column of unclassified items takes part.
+    """
+    cells, total = table.cells, table.total
+    errors = total - np.add.reduce(cells.diagonal, axis=-1)
+    rate = (errors + 0.5) / (total + 1)
+    there = table.support > 0
+    weight = cells.column_sums + 0.5
+    silent = _silent_weight(table)
+    whole = np.add.reduce(weight, axis=-1) + silent
+    others = whole[..., None] - weight
+    share = np.divide(there, others, out=np.zeros(others.shape), where=others > 0)
+    spread = np.stack((0.5 * rate[..., None] * share, 0.5 * share))
+    more = np.stack((0.5 * (1 - rate)[..., None] * there, 0.5 * there))
+    # What reads margins alone needs no more of the cells.
+    found = cast("Cells", SmoothedCells(cells, more, spread, weight))
+    return ConfusionTable(
+        found,
+        None if table.unclassified is None else table.unclassified + spread * silent[..., None],
+        None if table.spurious is None else np.broadcast_to(table.spurious, spread.shape),
+    )
+
+
+def _silent_weight(table: ConfusionTable) -> Array:
+    """Weight of the column of unclassified items, shape (...); 0 where a table has none."""
+    if table.unclassified is None:
+        return np.zeros(table.stack_shape)
+    items = np.add.reduce(table.unclassified, axis=-1)
+    return np.where(items > 0, items + 0.5, 0.0)

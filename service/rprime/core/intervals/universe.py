@@ -1,0 +1,391 @@
+"""The intervals of the indices of one universe, up to their quantile."""
+
+from dataclasses import dataclass, replace
+from typing import cast
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.intervals.delta import class_gradient, macro_weights, overall_terms
+from rprime.core.intervals.design_effect import DesignEffects
+from rprime.core.intervals.effective import ScoreIntervals
+from rprime.core.intervals.gradient import ClassGradient, Gradient
+from rprime.core.intervals.parts import PartIntervals
+from rprime.core.intervals.plan import Averages, Plan
+from rprime.core.intervals.smooth_indices import smooth_overall_indices
+from rprime.core.intervals.smoothing import POOLED, ROW_WISE, SmoothedCells, smoothed
+from rprime.core.intervals.variance import class_variances, variances
+from rprime.core.table import ConfusionTable, Universe
+from rprime.core.values import Values, compute
+
+MOST_DENSE = 1000
+"""Most classes for which smoothed cells are stored where an index reads single cells."""
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothed:
+    """The smoothed tables of a plan with their values and variances.
+
+    Parameters
+    ----------
+    values
+        Values of the stack (2, ...) of the pooled and the row-wise table.
+    class_gradient, gradient
+        Of the entries of the plan.
+    class_variances, variances
+        Shapes (c, 2, ..., k) and (o, 2, ...), the overall ones in the order of the plan.
+    growth
+        Items of the observed table divided by those of the pooled one, shape (...).
+    """
+
+    values: Values
+    class_gradient: ClassGradient
+    gradient: Gradient
+    class_variances: Array
+    variances: Array
+    growth: Array
+
+    @classmethod
+    def of(cls, plan: Plan, values: Values, table: ConfusionTable) -> "Smoothed":
+        """Smooth the table of a universe.
+
+        Parameters
+        ----------
+        values
+            Of the observed tables.
+        table
+            The table of the universe.
+        """
+        more = smoothed(table)
+        if plan.by_cell:
+            more = replace(more, cells=cast("SmoothedCells", more.cells).dense())
+        options = replace(values.options, cell_weights=None, undefined="null")
+        found = _as_observed(plan, values, compute(more, options, plan.selection))
+        own = class_gradient(found)
+        whole = overall_terms(
+            found,
+            own,
+            smooth_overall_indices(plan.selection).macro_of,
+            macro_weights(found, smooth_overall_indices(plan.selection).macro_of),
+        )
+        sampling = options.sampling
+        spread = np.empty((len(plan.order), *found.table.stack_shape))
+        spread[plan.order] = variances(whole, more, sampling)
+        return cls(
+            found,
+            own,
+            whole,
+            class_variances(found, own, sampling),
+            spread,
+            table.total / more.total[POOLED],
+        )
+
+    def inflated(self, effects: DesignEffects) -> "Smoothed":
+        """Multiply the variances by design effects."""
+        return replace(
+            self,
+            class_variances=self.class_variances * effects.per_class[:, None],
+            variances=self.variances * effects.overall[:, None],
+        )
+
+
+def _as_observed(plan: Plan, values: Values, found: Values) -> Values:
+    """Let the same classes take part as at the observed tables, with the same fixed values."""
+    places = plan.class_places
+    if values.complete and values.class_reasons is None:
+        return found
+    per_class, averaged = found.per_class.copy(), found.per_class.copy()
+    for i in np.flatnonzero(places >= 0):
+        if i == plan.odds_ratio:
+            continue
+        own = values.per_class[places[i]]
+        fixed = ~np.isfinite(own)
+        if values.counted_as_zero is not None:
+            fixed &= ~values.counted_as_zero[places[i]]
+        filler = np.where(values.defined[places[i]], values.averaged[places[i]], np.nan)
+        per_class[i] = np.where(fixed, np.nan, per_class[i])
+        averaged[i] = np.where(fixed | np.isnan(filler), filler, averaged[i])
+    result = replace(found, per_class=per_class, averaged=averaged)
+    if values.options.undefined != "null":
+        options = replace(found.options, undefined=values.options.undefined)
+        result = replace(result, options=options)
+    return result
+
+
+@dataclass(frozen=True, eq=False)
+class AverageIntervals:
+    """Averages over classes as means of class intervals at a reduced quantile.
+
+    Parameters
+    ----------
+    averages
+        The m entries.
+    parts, part_entries, scores, score_entries
+        Intervals of the averaged indices, and the averages they belong to.
+    shares
+        Shape (m, ..., k): the weights of the classes.
+    ratio
+        Shape (m, ...): the reduced quantile as a share of the quantile.
+    fixed
+        Shape (m, ..., k): the values of classes that are fixed, NaN for the others; None where
+        no class is.
+    r_prime_is_recall
+        Shape (...): where macro R' equals macro recall.
+    """
+
+    averages: Averages
+    parts: PartIntervals
+    part_entries: Array
+    scores: ScoreIntervals
+    score_entries: Array
+    shares: Array
+    ratio: Array
+    fixed: Array | None
+    r_prime_is_recall: Array
+
+    def limits(self, quantile: float | Array) -> Array:
+        """Compute the limits, shape (2, m, ...), at a number or an array of shape (m, ...)."""
+        z = (self.ratio * quantile)[..., None]
+        each = np.empty((2, *self.shares.shape))
+        each[:, self.part_entries] = self.parts.limits(
+            np.broadcast_to(z, self.shares.shape)[self.part_entries]
+        )
+        if self.score_entries.size:
+            each[:, self.score_entries] = self.scores.limits(z[self.score_entries])
+        if self.fixed is not None:
+            each = np.where(np.isnan(self.fixed), each, self.fixed)
+        logarithmic = self.averages.logarithmic
+        if logarithmic.any():
+            each[:, logarithmic] = np.log(np.maximum(each[:, logarithmic], 0.0))
+        parts = each * self.shares
+        parts[:, self.shares == 0] = 0.0
+        result = np.add.reduce(parts, axis=-1)
+        if logarithmic.any():
+            result[:, logarithmic] = np.exp(result[:, logarithmic])
+        if self.averages.equal is not None:
+            own, other = self.averages.equal
+            same = self.r_prime_is_recall
+            result[:, own] = np.where(same, result[:, other], result[:, own])
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class UniverseIntervals:
+    """The prepared intervals of the entries of one plan."""
+
+    plan: Plan
+    parts: PartIntervals
+    class_scores: ScoreIntervals | None
+    scores: ScoreIntervals | None
+    averages: AverageIntervals | None
+    log_odds: tuple[Array, Array, Array] | None
+
+    @classmethod
+    def of(
+        cls, plan: Plan, values: Values, universe: Universe, effects: DesignEffects | None
+    ) -> "UniverseIntervals":
+        """Prepare the intervals of a plan.
+
+        Parameters
+        ----------
+        values
+            Of the observed tables.
+        universe
+            That of the plan.
+        effects
+            Design effects on the entries of the plan, if any.
+        """
+        counts, table = values.counts_of(universe).classes, values.table.universe(universe)
+        fixed_rows = values.options.sampling == "fixed_rows"
+        parts = PartIntervals.at(plan.parts, counts, fixed_rows=fixed_rows)
+        if table.spurious is not None:
+            # R' of a class is no function of its rates if predictions have no item.
+            stray, mixed = np.asarray(table.spurious.any(-1)), plan.with_prevalence
+            parts.values[mixed] = np.where(stray[..., None], np.nan, parts.values[mixed])
+        if effects is not None:
+            parts = parts.divided(effects.per_class[plan.parts_of])
+        own = parts.take(plan.class_parts)
+        if not plan.smooths:
+            return cls(plan, own, None, None, None, None)
+        more = Smoothed.of(plan, values, table)
+        if effects is not None:
+            more = more.inflated(effects)
+        class_scores = _class_scores(plan, values, more)
+        averages = None
+        if len(plan.averages.entries):
+            averages = _averages(plan, values, more, parts, class_scores, table)
+        scores = ScoreIntervals.of(
+            values.overall[plan.overall_places],
+            more.values.overall[:, POOLED],
+            more.variances[:, POOLED],
+            growth=more.growth,
+            bounds=_overall_bounds(plan, averages),
+        )
+        return cls(plan, own, class_scores, scores, averages, _log_odds(plan, values, more))
+
+    def class_limits(self, quantile: float | Array, limits: Array) -> None:
+        """Fill the limits (2, computed, ..., k) of the per-class entries of the plan."""
+        plan = self.plan
+        of_parts = plan.class_places[plan.parts_of[plan.class_parts]]
+        limits[:, of_parts] = self.parts.limits(_at(quantile, of_parts))
+        places = plan.class_places[plan.class_scores]
+        known = np.flatnonzero(places >= 0)
+        if known.size and self.class_scores is not None:
+            found = self.class_scores.take(known).limits(_at(quantile, places[known]))
+            _widen(limits, places[known], found)
+        if self.log_odds is not None and plan.odds_ratio is not None:
+            place = plan.class_places[plan.odds_ratio]
+            value, centre, error = self.log_odds
+            half = error * (quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[place])
+            limits[0, place] = np.where(value > 0, np.exp(centre - half), value)
+            limits[1, place] = np.where(value < np.inf, np.exp(centre + half), value)
+
+    def overall_limits(self, quantile: float | Array, limits: Array) -> None:
+        """Fill the limits (2, overall, ...) of the overall entries of the plan."""
+        plan = self.plan
+        if self.scores is None:
+            return
+        limits[:, plan.overall_places] = self.scores.limits(_at(quantile, plan.overall_places))
+        averages = plan.averages
+        if self.averages is not None:
+            places = plan.overall_places[averages.entries]
+            found = self.averages.limits(_at(quantile, places))
+            kept = np.ones(len(places), dtype=bool)
+            if averages.equal is not None:
+                kept[averages.equal[1]] = False
+            _widen(limits, places[kept], found[:, kept])
+
+
+def _at(quantile: float | Array, places: Array) -> float | Array:
+    return quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[places]
+
+
+def _widen(limits: Array, places: Array, found: Array) -> None:
+    """Widen limits on each side to the found ones; where one is missing, take the other."""
+    limits[0, places] = np.fmin(limits[0, places], found[0])
+    limits[1, places] = np.fmax(limits[1, places], found[1])
+
+
+def _class_scores(plan: Plan, values: Values, more: Smoothed) -> ScoreIntervals:
+    own = plan.class_scores
+    places = plan.class_places[own]
+    observed = _observed(values)[places]
+    if (places < 0).any():  # averaged, but with no interval of its own here
+        observed[places < 0] = np.nan
+    return ScoreIntervals.of(
+        observed,
+        more.values.per_class[own, POOLED],
+        more.class_variances[own, POOLED],
+        growth=more.growth[..., None],
+        bounds=plan.class_bounds,
+    )
+
+
+def _overall_bounds(plan: Plan, averages: AverageIntervals | None) -> Array:
+    """Ranges of the score intervals, (2, o, ...): that of recall where macro R' equals it."""
+    bounds = plan.overall_bounds
+    if averages is None or averages.averages.equal is None:
+        return bounds
+    same, place = averages.r_prime_is_recall, averages.averages.entries[averages.averages.equal[0]]
+    found = np.empty((*bounds.shape, *np.shape(same)))
+    found[...] = bounds.reshape(*bounds.shape, *(1,) * np.ndim(same))
+    found[0, place] = np.where(same, 0.0, found[0, place])
+    return found
+
+
+def _observed(values: Values) -> Array:
+    """Per-class values, with a precision of 0 where it counts as 0."""
+    counted = values.counted_as_zero
+    return (
+        values.per_class
+        if counted is None
+        else np.where(counted, values.averaged, values.per_class)
+    )
+
+
+def _log_odds(plan: Plan, values: Values, more: Smoothed) -> tuple[Array, Array, Array] | None:
+    """Return the odds ratios, and centre and standard error of their logarithms, (..., k) each.
+
+    Where an odds ratio is 0 or infinite, the centre of the other limit is the row-wise table's.
+    """
+    if plan.odds_ratio is None:
+        return None
+    own, place = plan.odds_ratio, plan.class_places[plan.odds_ratio]
+    there = more.values.per_class[own, ROW_WISE]
+    error = np.sqrt(more.class_variances[own, ROW_WISE]) / there
+    value = values.per_class[place]
+    usual = np.isfinite(value) & (value > 0)
+    return value, np.where(usual, np.log(value), np.log(there)), error
+
+
+def _averages(  # noqa: PLR0917 (what an average is made of)
+    plan: Plan,
+    values: Values,
+    more: Smoothed,
+    parts: PartIntervals,
+    class_scores: ScoreIntervals,
+    table: ConfusionTable,
+) -> AverageIntervals:
+    own = plan.averages
+    shares = _shares(plan, values, table)
+    errors = np.sqrt(more.class_variances[own.of, ROW_WISE])
+    whole = np.sqrt(more.variances[own.entries, ROW_WISE])
+    if own.logarithmic.any():
+        errors[own.logarithmic] /= more.values.per_class[own.of[own.logarithmic], ROW_WISE]
+        whole[own.logarithmic] /= more.values.overall[own.entries[own.logarithmic], ROW_WISE]
+    weighted = np.add.reduce(np.where(shares > 0, shares * errors, 0.0), axis=-1)
+    ratio = whole / weighted
+    part_entries, score_entries = np.flatnonzero(own.parts >= 0), np.flatnonzero(own.scores >= 0)
+    return AverageIntervals(
+        averages=own,
+        parts=parts.take(own.parts[part_entries]),
+        part_entries=part_entries,
+        scores=class_scores.take(own.scores[score_entries]),
+        score_entries=score_entries,
+        shares=shares,
+        ratio=np.where(ratio > 0, ratio, np.nan),
+        fixed=_fixed(plan, values),
+        r_prime_is_recall=_r_prime_is_recall(values),
+    )
+
+
+def _fixed(plan: Plan, values: Values) -> Array | None:
+    """Values of classes that are replaced, so that they do not vary, (m, ..., k); else NaN."""
+    if values.options.undefined == "null":
+        return None
+    places = plan.class_places[plan.averages.of]
+    replaced = ~np.isfinite(values.per_class[places])
+    if values.counted_as_zero is not None:
+        replaced &= ~values.counted_as_zero[places]
+    replaced[places < 0] = False
+    return np.where(replaced, values.averaged[places], np.nan)
+
+
+def _shares(plan: Plan, values: Values, table: ConfusionTable) -> Array:
+    """Weights of the classes in the averages, shape (m, ..., k)."""
+    own = plan.averages
+    items = table.support / table.total[..., None]
+    result = np.empty((len(own.of), *items.shape))
+    places = plan.class_places[own.of]
+    for i, kind in enumerate(own.kinds):
+        if kind == "peirce":
+            squares = np.add.reduce(items * items, axis=-1)[..., None]
+            result[i] = items * (1 - items) / (1 - squares)
+        elif kind == "weighted":
+            result[i] = values.table.support / values.table.total[..., None]
+        elif places[i] < 0:
+            result[i] = (items > 0) / np.count_nonzero(items > 0, axis=-1)[..., None]
+        else:
+            result[i] = macro_weights(values, places[i : i + 1])[0]
+    return result
+
+
+def _r_prime_is_recall(values: Values) -> Array:
+    """Whether the macro averages of R' and recall are equal, shape (...)."""
+    table = values.table
+    outside = np.where(table.support > 0, 0.0, table.predicted)
+    for items in (table.unclassified, table.spurious):
+        if items is not None:
+            outside = outside + items
+    equal = ~np.asarray(outside.any(-1))
+    return equal if values.options.undefined == "null" else np.zeros_like(equal)
