@@ -235,7 +235,8 @@ def test_groups_widen_an_unpaired_comparison_too() -> None:
         (single.overall[scale_free], five.overall[scale_free]),
         (single.per_class, five.per_class),
     ):
-        np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=1e-7)
+        # Groups lose a degree of freedom, and their pooled table has fewer additions to an item.
+        np.testing.assert_allclose(one.standard_error, other.standard_error, rtol=0.03)
 
 
 def test_groups_in_which_nothing_changed_are_worth_one_item_each() -> None:
