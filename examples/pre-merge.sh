@@ -77,7 +77,15 @@ cat "$folder/answer"
 verdict=$(tr -d '\r' <"$folder/head" | sed -n 's/^[Ee]valuation-[Vv]erdict: *//p' | tail -n 1)
 case $verdict in
     pass) exit 0 ;;
-    fail) say "the model is worse"; exit 1 ;;
+    fail)
+        # So say the headline of the Markdown above.
+        if grep -q '^## .*could not be judged' "$folder/answer"; then
+            say "the gate fails, but could not be judged"
+            exit 5
+        fi
+        say "the model is worse"
+        exit 1
+        ;;
     inconclusive | no_rules) say "$verdict: this is no pass"; exit 3 ;;
     '') say "NO VERDICT: the request has no gates, or no such service answers at $url"; exit 4 ;;
     *) say "NO VERDICT: $verdict is not known here"; exit 4 ;;

@@ -3,7 +3,7 @@
 //     npm ci && npm run generate && npm run build && node evaluate.js http://127.0.0.1:8000
 //
 // It ends with 0 where the gate passes, 1 where it fails, 2 if the request is wrong, 3 where the
-// gate is inconclusive, 4 where there is no verdict.
+// gate is inconclusive, 4 where there is no verdict, 5 where the gate fails without being judged.
 import createClient from "openapi-fetch";
 import type { paths } from "./schema.js";
 
@@ -45,7 +45,7 @@ async function main(): Promise<number> {
     case "pass":
       return 0;
     case "fail":
-      return 1;
+      return data.gate.judged ? 1 : 5;
     case "inconclusive":
     case "no_rules":
       return 3;

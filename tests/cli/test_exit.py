@@ -82,6 +82,24 @@ def test_the_verdict_is_the_status(  # noqa: PLR0917 (what pytest hands in)
     assert bool(done.stderr) is bool(said)
 
 
+@pytest.mark.parametrize("where", ["here", "there"])
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_gate_that_could_not_be_judged_ends_with_5(
+    rprime: Run, file: str, server: str, tmp_path: Path, where: str, *, strict: bool
+) -> None:
+    content = json.loads(Path(file).read_text(encoding="utf-8"))
+    content["baseline"] = {"y_true": TRUE[1:], "y_pred": GOOD[1:]}
+    content["gates"] = {"rules": [{"index": "recall", "classes": "all", "max_drop": 0.1}]}
+    Path(file).write_text(json.dumps(content), encoding="utf-8")
+    options = ["--strict"] * strict + ["--server", server] * (where == "there")
+    done = rprime("evaluate", file, "--junit", str(tmp_path / "junit.xml"), *options)
+    assert done.returncode == 5
+    assert "GATE FAILED, because it could not be judged" in done.stderr
+    assert "✗ Gate failed, but could not be judged" in done.stdout
+    junit = (tmp_path / "junit.xml").read_text(encoding="utf-8")
+    assert ('failures="0"' in junit, 'errors="1"' in junit) == (True, True)
+
+
 @pytest.mark.parametrize(
     ("verdict", "strict", "status"),
     [("pass", True, 0), ("fail", False, 1), ("no_rules", True, 3)],

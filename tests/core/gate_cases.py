@@ -62,13 +62,15 @@ def judged(
     baseline: Side | None = None,
     options: Options | None = None,
     *,
-    look: int = 1,
+    look: int | None = None,
     today: date = TODAY,
+    anchor: Side | None = None,
 ) -> GateResult:
     gate = Gate(rules=(gate,)) if isinstance(gate, Rule) else gate
     options = options or Options()
     comparison = compared(candidate, baseline, gate, options)
-    return run_gate(gate, candidate, comparison, options, today=today, look=look)
+    pinned = compared(candidate, anchor, gate, options)
+    return run_gate(gate, candidate, comparison, options, today=today, look=look, anchor=pinned)
 
 
 def predictions_of(joint: Array) -> SimulatedPredictions:

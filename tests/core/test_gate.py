@@ -13,7 +13,17 @@ from hypothesis import strategies as st
 from rprime.core.comparison.alignment import Side
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.result import GateResult, Result
-from rprime.core.gates.rules import Effect, Gate, Rule, RuleError, Waiver, check_gate, mistakes
+from rprime.core.gates.rules import (
+    POLICIES,
+    Effect,
+    Gate,
+    Policy,
+    Rule,
+    RuleError,
+    Waiver,
+    check_gate,
+    mistakes,
+)
 from rprime.core.gates.sentences import number
 from rprime.core.items import Items
 from rprime.core.options import Options
@@ -40,6 +50,12 @@ def verdicts(result: GateResult) -> list[str]:
     return [r.verdict for r in result.results]
 
 
+def limits(result: Result) -> tuple[float, float]:
+    assert result.lower_limit is not None
+    assert result.upper_limit is not None
+    return result.lower_limit, result.upper_limit
+
+
 def dropped(share: float, items: int = 1000) -> tuple[Side, Side]:
     """Candidate that lost a share of class 0, on the items of its baseline."""
     lost = round(share * items)
@@ -58,7 +74,8 @@ def test_reference_outcomes_are_reproduced(name: str, margin: str) -> None:
     expected = case["ni"][margin]
     assert result.verdict == expected["outcome_alpha05"]
     assert result.p_value == pytest.approx(expected["p_fail"], rel=1e-9)
-    assert result.interval == pytest.approx(case["tango_ci90"], abs=1e-6)
+    assert limits(result) == pytest.approx(case["tango_ci90"], abs=1e-6)
+    assert result.level == 0.95
     assert (result.method, result.pairing, result.n) == ("tango", "paired", case["n"])
 
 
@@ -90,8 +107,8 @@ def test_the_paper_is_told_by_its_tables(dataset: str, fallen: str) -> None:
 def test_a_drop_is_told_with_its_numbers() -> None:
     result = judged(drop(classes=("0",)), *dropped(0.1))
     assert one(result).message == (
-        "recall of class `0` dropped by 0.1 (95 % one-sided limits -0.1167 to -0.0855), "
-        "more than the 0.05 allowed."
+        "recall of class `0` dropped by 0.1 (with 95 % confidence by at least 0.0855 and at most "
+        "0.1167), more than the 0.05 allowed."
     )
     assert (one(result).verdict, one(result).effect, result.verdict) == ("fail", "fail", "fail")
 
@@ -115,12 +132,10 @@ def test_underpowered_rules_are_warned_of_once() -> None:
         "underpowered",
         "/gate/results/0/min_detectable_drop",
     )
-    assert (
-        judged(drop(), *dropped(0.0, 4000))
-        .warnings[0]
-        .detail.startswith(
-            "Rule recall.max_drop allows 0.05, but its items show only larger changes for 1 of 2"
-        )
+    (other,) = judged(drop(0.02), *dropped(0.0, 4000)).warnings
+    assert other.detail.startswith(
+        "Rule recall.max_drop allows 0.02, but an unchanged model passes it in fewer than 8 of 10 "
+        "cases for 1 of 2 classes"
     )
 
 
@@ -159,8 +174,7 @@ def test_floors_and_ceilings_use_the_limits_of_the_value(
     table = tabled([[450, 50], [50, 450]])
     result = one(judged(floor(limit, kind=kind), table))
     assert result.verdict == verdict
-    assert result.interval is not None
-    low, high = result.interval
+    low, high = limits(result)
     assert (low > limit, high < limit) == {
         ("min_value", "pass"): (True, False),
         ("min_value", "fail"): (False, True),
@@ -195,15 +209,15 @@ def test_p_is_the_smallest_level_at_which_a_floor_fails(
         rule = Rule(index=index, classes=classes, kind="min_value", limit=0.5)
         at_level = judged(Gate(rules=(rule,), alpha=level), table, None, options)
         for place, result in enumerate(at_level.results):
-            assert result.interval is not None
-            again = judged(replace(rule, limit=result.interval[1]), table, None, options)
+            again = judged(replace(rule, limit=limits(result)[1]), table, None, options)
             assert again.results[place].p_value == pytest.approx(level, rel=1e-3)
 
 
 def test_point_values_are_compared_without_a_test_where_asked() -> None:
     candidate, baseline = paired(0, 1, 12, 0)
     result = one(judged(drop(test="none", classes=("0",)), candidate, baseline))
-    assert (result.verdict, result.method, result.interval) == ("fail", "point", None)
+    assert (result.verdict, result.method) == ("fail", "point")
+    assert (result.lower_limit, result.upper_limit, result.level) == (None, None, None)
     assert result.p_adjusted is None
     assert "without a test" in result.message
     assert (
@@ -237,10 +251,18 @@ def test_a_fail_must_stand_out_from_all_results_together() -> None:
     together = judged(drop(), *worsened([17] + 9 * [0]))
     assert one(alone).verdict == "fail"
     first = together.results[0]
-    assert (first.verdict, first.reason) == ("inconclusive", "not_significant_together")
+    assert (first.verdict, first.reason) == ("inconclusive", "suspect")
     assert first.p_value == one(alone).p_value
     assert first.p_adjusted == pytest.approx(10 * (first.p_value or 0))
+
+
+def test_what_only_stands_out_alone_says_among_how_many_it_was_tested() -> None:
+    rules = [floor(0.93, id=f"floor {i}") for i in range(10)]
+    first = judged(gate_of(*rules), tabled([[455, 45], [45, 455]])).results[0]
+    assert (first.verdict, first.reason) == ("inconclusive", "not_significant_together")
+    assert first.p_adjusted == pytest.approx(10 * (first.p_value or 0))
     assert "among 10 results tested together" in first.message
+    assert "by chance" not in first.message
 
 
 def test_results_that_cannot_fail_do_not_weaken_the_others() -> None:
@@ -249,16 +271,320 @@ def test_results_that_cannot_fail_do_not_weaken_the_others() -> None:
     assert result.results[0].p_adjusted == result.results[0].p_value
 
 
-def test_the_level_is_spent_over_looks_where_asked() -> None:
+def test_a_budget_of_looks_divides_the_level() -> None:
     sides = worsened([18, 0])
-    gate = Gate(rules=(drop(classes=("0",)),), looks="spend")
-    assert judged(gate, *sides).alpha == pytest.approx(0.0303963551)
-    late = judged(gate, *sides, look=5)
-    assert late.alpha == pytest.approx(0.0012158542)
-    assert (one(judged(gate, *sides)).verdict, one(late).verdict) == ("fail", "inconclusive")
-    assert judged(replace(gate, looks="ignore"), *sides, look=5).alpha == 0.05
-    with pytest.raises(ValueError, match="counted from 1"):
-        gate.level(0)
+    rules = (drop(classes=("0",)),)
+    ignoring, few = judged(Gate(rules=rules), *sides, look=5), Gate(rules=rules, looks=2)
+    assert (ignoring.alpha, ignoring.look, ignoring.budget) == (0.05, 5, None)
+    assert one(ignoring).verdict == "fail"
+    for look in (1, 2):
+        result = judged(few, *sides, look=look)
+        assert (result.alpha, result.look, result.budget) == (0.025, look, 2)
+        assert one(result).level == 0.975
+        assert "looks_exceeded" not in [warning.code for warning in result.warnings]
+    assert one(judged(replace(few, looks=50), *sides)).verdict == "inconclusive"
+
+
+def test_a_look_past_the_budget_is_warned_of() -> None:
+    gate = Gate(rules=(drop(classes=("0",)),), looks=2)
+    result = judged(gate, *worsened([18, 0]), look=3)
+    (warning,) = [w for w in result.warnings if w.code == "looks_exceeded"]
+    assert "This is look 3 at the test set, but the gate divides alpha over 2" in warning.detail
+    assert result.alpha == 0.025
+
+
+# Suspects and policies
+
+
+SUSPECTS = (15, 14, 3, 0, 0, 0, 0, 0, 0, 0)
+"""Losses of items, of 90 in each class: beyond a limit of .1 twice, but not shown to be."""
+
+
+def suspecting(policy: Policy | None = None, **fields: Any) -> GateResult:
+    rule = drop(0.1, policy=policy)
+    return judged(gate_of(rule, **fields), *worsened(list(SUSPECTS), 90))
+
+
+def test_a_class_that_lost_17_points_at_a_limit_of_10_does_not_pass() -> None:
+    result = suspecting()
+    assert [r.class_ for r in result.results if r.suspect] == ["0", "1"]
+    assert {r.verdict for r in result.results if r.suspect} == {"inconclusive"}
+    assert (result.verdict, result.judged) == ("inconclusive", True)
+    assert result.message == (
+        "The gate is inconclusive: suspect: recall.max_drop of classes `0`, `1`."
+    )
+    first = result.results[0]
+    assert (first.reason, first.effect) == ("suspect", "warn")
+    assert first.message == (
+        "recall of class `0` dropped by 0.1667 (with 95 % confidence by at least 0.112 and at "
+        "most 0.2408): suspect, a drop is shown, but not one of more than the 0.1 allowed."
+    )
+
+
+@pytest.mark.parametrize(
+    ("policy", "effect", "verdict"),
+    [
+        ("all_must_pass", "warn", "inconclusive"),
+        ("suspects_undecided", "warn", "inconclusive"),
+        ("suspects_fail", "fail", "fail"),
+        ("proven_only", "warn", "pass"),
+    ],
+)
+def test_a_policy_says_what_suspects_lead_to(policy: Policy, effect: Effect, verdict: str) -> None:
+    result = suspecting(policy)
+    assert {r.effect for r in result.results if r.suspect} == {effect}
+    assert (result.verdict, result.judged) == (verdict, True)
+    assert "recall.max_drop of classes `0`, `1`" in result.message
+
+
+def test_undecided_classes_without_suspicion_let_the_gate_pass_and_are_named() -> None:
+    result = judged(drop(0.05, policy="suspects_undecided"), *worsened([4, 1, 0], 90))
+    assert verdicts(result) == ["inconclusive", "pass", "pass"]
+    assert not result.results[0].suspect
+    assert result.verdict == "pass"
+    assert result.message == "The gate passed, but undecided: recall.max_drop of class `0`."
+
+
+def test_a_suspect_does_not_pass_although_inconclusive_results_may() -> None:
+    lenient = suspecting(on={"inconclusive": "pass"})
+    assert {r.effect for r in lenient.results if r.suspect} == {"warn"}
+    assert lenient.verdict == "inconclusive"
+    assert suspecting("proven_only", on={"inconclusive": "pass"}).verdict == "pass"
+
+
+def test_an_accepted_suspect_can_be_waived() -> None:
+    rule = drop(0.1, policy="suspects_fail")
+    held = (waiver(ceiling=0.2, class_="0"), waiver(ceiling=0.1, class_="1"))
+    result = judged(gate_of(rule, waivers=held), *worsened(list(SUSPECTS), 90))
+    assert [r.verdict for r in result.results[:2]] == ["waived", "inconclusive"]
+    assert result.results[1].reason == "waiver_exceeded"
+    assert result.verdict == "fail"
+
+
+def test_rises_have_suspects_and_floors_have_none() -> None:
+    candidate, baseline = worsened(list(SUSPECTS), 90)
+    misses = Rule(index="false_negative_rate", kind="max_gain", limit=0.1, classes="all")
+    result = judged(misses, candidate, baseline)
+    assert [r.class_ for r in result.results if r.suspect] == ["0", "1"]
+    assert "suspect, a rise is shown" in result.results[0].message
+    floors = judged(floor(0.85, index="recall", classes="all"), candidate)
+    assert verdicts(floors)[:2] == ["inconclusive", "inconclusive"]
+    assert not any(r.suspect for r in floors.results)
+    assert floors.verdict == "inconclusive"
+
+
+def test_suspicion_is_adjusted_over_all_results() -> None:
+    """Losses of 5 of 12 items: shown to be worse alone (p .0086), not among 10 classes."""
+    alone = judged(drop(0.3, classes=("0",)), *worsened([5] + 9 * [0], 12))
+    together = judged(drop(0.3), *worsened([5] + 9 * [0], 12))
+    assert (one(alone).verdict, one(alone).suspect) == ("inconclusive", True)
+    assert (together.results[0].verdict, together.results[0].suspect) == ("inconclusive", False)
+
+
+def test_a_change_beyond_the_limit_that_cannot_be_tested_never_passes() -> None:
+    heavy, light = (tabled([[95, 5], wrong], weighted=True) for wrong in ([50, 0], [0, 50]))
+    points = drop(id="points", index="accuracy", classes=None, test="none", limit=0.9)
+    for policy in POLICIES:
+        rules = (drop(policy=policy, classes=("0", "1")), points)
+        result = judged(gate_of(*rules, on={"inconclusive": "pass"}), heavy, light)
+        assert verdicts(result) == ["inconclusive", "inconclusive", "pass"]
+        assert [r.effect for r in result.results] == ["pass", "warn", "pass"]
+        assert result.verdict == "inconclusive"
+
+
+def test_a_collapsed_class_does_not_pass() -> None:
+    result = judged(drop(), tabled([[95, 5], [50, 0]]), tabled([[95, 5], [0, 50]]))
+    assert result.verdict != "pass"
+
+
+# Superiority
+
+
+@pytest.mark.parametrize(
+    ("limit", "verdict"), [(0.0, "pass"), (0.05, "pass"), (0.09, "inconclusive"), (0.15, "fail")]
+)
+def test_a_gain_is_required_where_a_challenger_is_promoted(limit: float, verdict: str) -> None:
+    candidate, baseline = reversed(dropped(0.1))
+    rule = drop(limit, kind="min_gain", index="accuracy", classes=None)
+    result = judged(rule, candidate, baseline)
+    low, high = limits(one(result))
+    assert (one(result).verdict, result.verdict) == (verdict, verdict)
+    assert (low > limit, high < limit) == (verdict == "pass", verdict == "fail")
+
+
+def test_an_unchanged_model_has_no_gain() -> None:
+    candidate, baseline = paired(10, 10, 980, 0)
+    rule = drop(0.0, kind="min_gain", classes=("0",))
+    assert one(judged(rule, candidate, baseline)).verdict == "inconclusive"
+    assert one(judged(replace(rule, limit=0.05), candidate, baseline)).verdict == "fail"
+    assert one(judged(rule, *dropped(0.05))).verdict == "fail"
+    assert one(judged(rule, candidate, None)).verdict == "no_baseline"
+
+
+# Cells
+
+
+def confused(before: int, after: int, items: int = 500) -> tuple[Side, Side]:
+    """Candidate and baseline on the same items: so many of class 0 predicted as 1."""
+    true = np.repeat([0, 1, 2], items)
+    sides = []
+    for count in (after, before):
+        predicted = true.copy()
+        predicted[:count] = 1
+        sides.append(side_of(true, predicted, 3))
+    return sides[0], sides[1]
+
+
+def cell(limit: float, **fields: Any) -> Rule:
+    known: dict[str, Any] = {"confusion": ("0", "1"), "kind": "max_gain"}
+    return Rule(limit=limit, **known | fields)
+
+
+@pytest.mark.parametrize(("after", "verdict"), [(10, "pass"), (18, "inconclusive"), (60, "fail")])
+def test_a_cell_is_the_share_of_a_class_that_is_predicted_as_another(
+    after: int, verdict: str
+) -> None:
+    sides = confused(10, after)
+    result = one(judged(cell(0.02), *sides))
+    assert (result.verdict, result.method, result.pairing) == (verdict, "tango", "paired")
+    assert (result.rule, result.index, result.class_) == ("confusion(0, 1).max_gain", None, None)
+    assert result.confusion == ("0", "1")
+    assert (result.observed, result.baseline, result.n) == (after / 500, 0.02, 500)
+    assert result.message.startswith("the share of class `0` predicted as `1`")
+    as_recall = Rule(index="false_negative_rate", kind="max_gain", limit=0.02, classes=("0",))
+    other = one(judged(as_recall, *sides))
+    assert limits(result) == pytest.approx(limits(other))
+    assert result.p_value == pytest.approx(other.p_value)
+
+
+def test_a_cell_of_two_tables_is_compared_as_a_proportion() -> None:
+    candidate, baseline = (tabled([[500 - n, n], [0, 500]]) for n in (60, 10))
+    result = one(judged(cell(0.02), candidate, baseline))
+    recall = Rule(index="false_negative_rate", kind="max_gain", limit=0.02, classes=("0",))
+    assert (result.verdict, result.pairing) == ("fail", "unpaired")
+    assert limits(result) == pytest.approx(limits(one(judged(recall, candidate, baseline))))
+    candidate, baseline = (tabled([[500 - n, n], [0, 500]], "t") for n in (60, 10))
+    bracketed = one(judged(recall, candidate, baseline))
+    assert limits(one(judged(cell(0.02), candidate, baseline))) == pytest.approx(limits(bracketed))
+
+
+def test_a_cell_has_a_ceiling_of_its_own() -> None:
+    candidate, _ = confused(10, 60)
+    for limit, verdict in ((0.2, "pass"), (0.12, "inconclusive"), (0.05, "fail")):
+        rule = cell(limit, kind="max_value")
+        assert one(judged(rule, candidate)).verdict == verdict
+    items = candidate.items
+    assert items is not None
+    grouped = replace(items, groups=np.arange(1500) // 30)
+    wide, narrow = (
+        limits(one(judged(cell(0.1, kind="max_value"), replace(candidate, items=known))))
+        for known in (grouped, items)
+    )
+    assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
+
+
+@pytest.mark.parametrize("confusion", [("0", "nine"), ("nine", "0"), ("3", "1")])
+@pytest.mark.parametrize("kind", ["max_gain", "max_value"])
+def test_a_cell_of_an_unknown_class_or_one_without_items_never_passes(
+    confusion: tuple[str, str], kind: Any
+) -> None:
+    true = np.repeat([0, 1], 50)
+    side = side_of(true, true, 4)
+    result = judged(cell(0.5, confusion=confusion, kind=kind), side, side)
+    assert one(result).verdict == "not_comparable"
+    assert one(result).reason == ("class_missing" if "nine" in confusion else "no_items")
+    assert (result.verdict, result.judged) == ("fail", False)
+
+
+# The anchor
+
+
+def test_rules_hold_against_the_baseline_and_the_anchor_in_one_family() -> None:
+    joint = np.zeros((2, 3, 3), dtype=int)
+    joint[0, 0, 0], joint[0, 0, 1], joint[1, 1, 1] = 900, 100, 1000
+    candidate, anchor = sides_of(joint)
+    gate = gate_of(drop(index="accuracy", classes=None), floor(0.5), anchor_requested=True)
+    result = judged(gate, candidate, candidate, anchor=anchor)
+    assert [(r.rule, r.against, r.verdict) for r in result.results] == [
+        ("accuracy.max_drop", "baseline", "pass"),
+        ("accuracy.max_drop", "anchor", "inconclusive"),
+        ("accuracy.min_value", None, "pass"),
+    ]
+    assert result.results[1].p_adjusted == pytest.approx(2 * (result.results[1].p_value or 0))
+    assert "dropped by 0.05 since the anchor" in result.results[1].message
+    assert result.verdict == "inconclusive"
+    assert "accuracy.max_drop against the anchor" in result.message
+    alone = judged(replace(gate, anchor_requested=False), candidate, candidate, anchor=anchor)
+    assert [r.against for r in alone.results] == ["baseline", None]
+
+
+def test_a_missing_anchor_is_no_baseline() -> None:
+    gate = gate_of(drop(index="accuracy", classes=None), anchor_requested=True)
+    candidate, baseline = dropped(0.0)
+    result = judged(gate, candidate, baseline)
+    assert [(r.against, r.verdict) for r in result.results] == [
+        ("baseline", "pass"),
+        ("anchor", "no_baseline"),
+    ]
+    assert result.results[1].message.endswith("there is no anchor.")
+    assert result.verdict == "inconclusive"
+    assert result.message == "The gate is inconclusive. There is no anchor."
+
+
+# Sentences
+
+
+@pytest.mark.parametrize(
+    ("gains", "losses", "text"),
+    [
+        (0, 100, "dropped by 0.1 (with 95 % confidence by at least 0.0855 and at most 0.1167)"),
+        (100, 0, "rose by 0.1 (with 95 % confidence by at least 0.0855 and at most 0.1167)"),
+        (10, 12, "(with 95 % confidence it dropped by at most 0.0103 and rose by at most 0.006)"),
+        (10, 10, "did not change (with 95 % confidence it dropped by at most 0.0078 and rose by"),
+    ],
+)
+def test_no_sign_changes_within_a_sentence(gains: int, losses: int, text: str) -> None:
+    result = one(judged(drop(classes=("0",)), *paired(gains, losses, 1000 - gains - losses, 0)))
+    assert text in result.message
+
+
+def test_the_verdict_of_a_gate_names_what_it_rests_on() -> None:
+    rules = (drop(0.05), floor(0.5), floor(0.99, id="high", severity="warn"))
+    good, bad = judged(gate_of(*rules[:2]), *dropped(0.0)), judged(gate_of(*rules), *dropped(0.1))
+    assert good.message == "The gate passed."
+    assert bad.message == "The gate failed: recall.max_drop of class `0`."
+    many = judged(drop(), *worsened([60] * 14))
+    assert "`8`, `9` and 4 more." in many.message
+    assert judged(Gate(), *dropped(0.0)).message == "The gate has no rules, so nothing was judged."
+
+
+def test_a_gate_that_fails_for_lack_of_evidence_was_not_judged() -> None:
+    here, there = (tabled(np.eye(2) * 500, name) for name in "ab")
+    rules = (drop(), floor(0.5))
+    passing_floor = judged(gate_of(*rules), here, there)
+    assert (passing_floor.verdict, passing_floor.judged) == ("fail", False)
+    failing_floor = judged(gate_of(drop(), floor(0.5, kind="max_value")), here, there)
+    assert (failing_floor.verdict, failing_floor.judged) == ("fail", True)
+    assert failing_floor.message == (
+        "The gate failed: accuracy.max_value. "
+        "Candidate and baseline were evaluated on different test sets."
+    )
+    first_run = judged(drop(), here)
+    assert (first_run.verdict, first_run.judged) == ("inconclusive", False)
+    strict = judged(gate_of(drop(), on={"no_baseline": "fail"}), here)
+    assert (strict.verdict, strict.judged) == ("fail", False)
+    assert strict.message == "The gate could not be judged. There is no baseline."
+
+
+# The drop that a rule sees
+
+
+def test_the_detectable_drop_is_found_in_eight_of_ten_cases() -> None:
+    """1000 items, 6 % of them discordant, limit .02: a published power of .8 at about .039."""
+    result = one(judged(drop(0.02, index="accuracy", classes=None), *paired(30, 30, 880, 0)))
+    assert result.min_detectable_drop == pytest.approx(0.039, abs=0.001)
+    family = judged(gate_of(*(drop(0.02, id=str(i)) for i in range(11))), *paired(30, 30, 880, 0))
+    assert (family.results[0].min_detectable_drop or 0) > 0.045
 
 
 # Failing closed
@@ -285,13 +611,15 @@ def test_a_class_on_one_side_only_is_not_comparable() -> None:
     baseline = tabled([[950, 50], [5, 95]])
     renamed = replace(baseline, labels=("0", "new"))
     result = judged(drop(), renamed, baseline)
-    assert [(r.class_, r.verdict, r.reason) for r in result.results] == [
+    assert [(r.class_, r.verdict) for r in result.results] == [("0", "pass")]
+    named = judged(drop(classes=("0", "new", "1")), renamed, baseline)
+    assert [(r.class_, r.verdict, r.reason) for r in named.results] == [
         ("0", "pass", "within_limit"),
         ("new", "not_comparable", "class_missing_in_baseline"),
         ("1", "not_comparable", "class_missing"),
     ]
-    assert result.verdict == "fail"
-    lenient = Gate(rules=(drop(),), on={"not_comparable": "warn"})
+    assert (named.verdict, named.judged) == ("fail", False)
+    lenient = Gate(rules=(drop(classes=("0", "new")),), on={"not_comparable": "warn"})
     assert judged(lenient, renamed, baseline).verdict == "inconclusive"
 
 
@@ -307,12 +635,10 @@ def test_a_class_that_nobody_has_is_not_comparable(rule: Rule, *, with_baseline:
 def test_sides_without_a_common_class_are_not_comparable() -> None:
     candidate, baseline = dropped(0.0)
     result = judged(drop(), replace(candidate, labels=("x", "y")), baseline)
-    assert [(r.class_, r.reason) for r in result.results] == [
-        *(("x", "class_missing_in_baseline"), ("y", "class_missing_in_baseline")),
-        *(("0", "class_missing"), ("1", "class_missing")),
+    assert [(r.class_, r.verdict, r.reason) for r in result.results] == [
+        (None, "not_comparable", "no_class")
     ]
-    assert {r.verdict for r in result.results} == {"not_comparable"}
-    assert result.verdict == "fail"
+    assert (result.verdict, result.judged) == ("fail", False)
 
 
 def test_different_test_sets_are_not_comparable() -> None:
@@ -321,7 +647,11 @@ def test_different_test_sets_are_not_comparable() -> None:
     assert {(r.verdict, r.reason) for r in result.results} == {
         ("not_comparable", "different_test_sets")
     }
-    assert result.verdict == "fail"
+    assert (result.verdict, result.judged) == ("fail", False)
+    assert result.message == (
+        "The gate could not be judged. "
+        "Candidate and baseline were evaluated on different test sets."
+    )
 
 
 def test_a_precision_that_the_candidate_gave_up_counts_as_zero() -> None:
@@ -360,7 +690,7 @@ def test_replaced_undefined_values_never_reach_a_gate() -> None:
     for undefined in ("zero", "one"):
         options = Options(undefined=undefined)
         result = judged(floor(0.5, index="recall", classes=("1",)), table, None, options)
-        assert one(result).verdict == "undefined"
+        assert (one(result).verdict, one(result).reason) == ("not_comparable", "no_items")
 
 
 def test_weights_leave_a_tested_rule_inconclusive() -> None:
@@ -380,8 +710,8 @@ def test_an_index_without_an_interval_is_inconclusive_and_says_what_to_do() -> N
     assert '`test: "none"`' in result.message
 
 
-@pytest.mark.parametrize("policy", ["not_fail", "pass"])
-def test_a_rule_none_of_whose_results_was_tested_does_not_pass(policy: str) -> None:
+@pytest.mark.parametrize("policy", POLICIES)
+def test_a_rule_none_of_whose_results_was_tested_does_not_pass(policy: Policy) -> None:
     heavy = tabled([[450, 50], [50, 450]], weighted=True)
     result = judged(drop(policy=policy), heavy, heavy)
     assert result.verdict == "inconclusive"
@@ -393,6 +723,29 @@ def test_a_class_without_items_takes_no_part() -> None:
     result = judged(drop(), side, side)
     assert verdicts(result) == ["pass", "pass"]
     assert result.verdict == "pass"
+    (warning,) = [w for w in result.warnings if w.code == "classes_left_out"]
+    assert "leaves out 1 of its classes" in warning.detail
+    assert "class `2`" in warning.detail
+    named = judged(drop(classes=("0", "2")), side, side)
+    assert [(r.verdict, r.reason) for r in named.results] == [
+        ("pass", "within_limit"),
+        ("not_comparable", "no_items"),
+    ]
+    assert (named.verdict, named.judged) == ("fail", False)
+
+
+def test_classes_with_few_items_are_left_out_where_the_rule_says_so() -> None:
+    true = np.repeat([0, 1, 2], [500, 19, 20])
+    side = side_of(true, true, 3)
+    for classes in ("all", ("0", "1", "2")):
+        result = judged(drop(min_items=20, classes=classes), side, side)
+        assert [r.class_ for r in result.results] == ["0", "2"]
+        (warning,) = [w for w in result.warnings if w.code == "classes_left_out"]
+        assert "which do not have 20 items on both sides" in warning.detail
+        assert "class `1`" in warning.detail
+    nothing = judged(drop(min_items=1000), side, side)
+    assert [(r.verdict, r.reason) for r in nothing.results] == [("not_comparable", "no_class")]
+    assert nothing.verdict == "fail"
 
 
 def test_no_discordant_pair_passes_only_with_enough_items() -> None:
@@ -406,8 +759,8 @@ def test_a_thousand_tiny_classes_do_not_fail_by_noise() -> None:
     old, new = (np.where(random.random(4000) < 0.1, (true + 1) % 1000, true) for _ in range(2))
     result = judged(drop(), side_of(true, new, 1000), side_of(true, old, 1000))
     assert "fail" not in verdicts(result)
-    assert verdicts(result).count("inconclusive") > 0.99 * len(np.unique(true))
-    assert len(result.warnings) == 1
+    assert verdicts(result).count("inconclusive") > 980
+    assert [w.code for w in result.warnings] == ["classes_left_out", "underpowered"]
     assert result.verdict == "pass"
 
 
@@ -433,7 +786,7 @@ def test_named_classes_can_be_made_mandatory() -> None:
     sides = paired(1, 2, 35, 3)
     rule = drop(classes=("0",))
     assert judged(rule, *sides).verdict == "pass"
-    assert judged(replace(rule, policy="pass"), *sides).verdict == "inconclusive"
+    assert judged(replace(rule, policy="all_must_pass"), *sides).verdict == "inconclusive"
 
 
 def test_an_overall_rule_is_mandatory_unless_said_otherwise() -> None:
@@ -441,7 +794,7 @@ def test_an_overall_rule_is_mandatory_unless_said_otherwise() -> None:
     rule = drop(0.005, index="accuracy", classes=None)
     assert one(judged(rule, *sides)).verdict == "inconclusive"
     assert judged(rule, *sides).verdict == "inconclusive"
-    assert judged(replace(rule, policy="not_fail"), *sides).verdict == "pass"
+    assert judged(replace(rule, policy="proven_only"), *sides).verdict == "pass"
 
 
 @pytest.mark.parametrize(
@@ -593,7 +946,7 @@ def test_every_mistake_is_found_at_once() -> None:
 
 def test_refusals_say_what_to_write_instead() -> None:
     texts = [str(next(mistakes(gate_of(rule)))) for rule in (drop(0.0), floor(1, index="recall"))]
-    assert "superiority" in texts[0]
+    assert "min_gain: 0" in texts[0]
     assert "macro_recall" in texts[1]
 
 
@@ -610,10 +963,10 @@ def test_a_verdict_is_what_the_printed_limits_say(
 ) -> None:
     assume(gains + losses + right + wrong)
     result = one(judged(drop(limit, classes=("0",)), *paired(gains, losses, right, wrong)))
-    if result.interval is None:
-        assert result.verdict == "inconclusive"
+    if result.lower_limit is None:
+        assert (result.verdict, result.reason) == ("not_comparable", "no_items")
         return
-    low, high = result.interval
+    low, high = limits(result)
     if min(abs(low + limit), abs(high + limit)) > 1e-9:
         expected = "pass" if low > -limit else "fail" if high < -limit else "inconclusive"
         assert result.verdict == expected
@@ -640,6 +993,6 @@ def test_groups_of_items_widen_the_limits() -> None:
     for of_items in (None, groups):
         side = side_of(true, predicted, 2, of_items)
         result = one(judged(floor(0.5), replace(side, items=Items(true, predicted, of_items))))
-        assert result.interval is not None
-        widths.append(result.interval[1] - result.interval[0])
+        low, high = limits(result)
+        widths.append(high - low)
     assert widths[1] > 2 * widths[0]

@@ -47,6 +47,15 @@ def test_the_verdict_is_the_status(server: str, tmp_path: Path, verdict: str) ->
     assert list(tmp_path.iterdir()) == [tmp_path / "request.json"]
 
 
+def test_what_could_not_be_judged_ends_with_5(server: str, tmp_path: Path) -> None:
+    other = {"y_true": TRUE[FEW], "y_pred": TRUE[FEW]}
+    done = judge(tmp_path, server, request("pass", baseline=other))
+    assert (done.returncode, done.stderr) == (
+        5,
+        "pre-merge: the gate fails, but could not be judged\n",
+    )
+
+
 def test_no_rules_are_no_pass(server: str, tmp_path: Path) -> None:
     assert judge(tmp_path, server, request("pass") | {"gates": {"rules": []}}).returncode == 3
     ungated = {"y_true": TRUE, "y_pred": GOOD}

@@ -214,28 +214,34 @@ def test_a_large_request_is_kept_as_well(client: httpx.Client) -> None:
 
 
 def test_looks_are_counted_for_each_test_set(client: httpx.Client) -> None:
-    gates = {"rules": RULES, "looks": "spend"}
-    found = [keep(client, labels(seed, gates=gates))["gate"] for seed in range(1, 5)]
+    gates = {"rules": RULES, "looks": {"budget": 3}}
+    reports = [keep(client, labels(seed, gates=gates)) for seed in range(1, 5)]
+    found = [report["gate"] for report in reports]
     assert [gate["look"] for gate in found] == [1, 2, 3, 4]
-    assert found[0]["alpha"] / found[3]["alpha"] == pytest.approx(16)
+    assert [(gate["alpha"], gate["budget"]) for gate in found] == [(0.05 / 3, 3)] * 4
+    exceeded = ["looks_exceeded" in codes(report) for report in reports]
+    assert exceeded == [False, False, False, True]
     other = keep(client, matrix(gates=gates, test_set={"fingerprint": "ab" * 32}))
     assert other["gate"]["look"] == 1
 
 
-def test_a_gate_that_ignores_looks_names_none(client: httpx.Client) -> None:
+def test_a_gate_that_ignores_looks_says_how_many_there_were(client: httpx.Client) -> None:
     for number in (1, 2):
         report = keep(client, labels(number, version=str(number), gates={"rules": RULES}))
-        assert report["gate"]["look"] is None
+        gate = report["gate"]
+        assert (gate["look"], gate["budget"], gate["alpha"]) == (number, None, 0.05)
+    alone = client.post("/evaluate", json=matrix(project=None, gates={"rules": RULES}))
+    assert alone.json()["gate"]["look"] is None
 
 
 def test_what_is_not_counted_is_said(client: httpx.Client) -> None:
-    gates = {"rules": RULES, "looks": "spend"}
+    gates = {"rules": RULES, "looks": {"budget": 20}}
     for content in (matrix(gates=gates), matrix(project=None, gates=gates)):
         assert "looks_not_counted" in codes(client.post("/evaluate", json=content).json())
 
 
-def test_no_two_gates_spend_the_same_look(client: httpx.Client) -> None:
-    gates = {"rules": RULES, "looks": "spend"}
+def test_no_two_gates_have_the_same_look(client: httpx.Client) -> None:
+    gates = {"rules": RULES, "looks": {"budget": 20}}
     with ThreadPoolExecutor(8) as pool:
         reports = list(pool.map(lambda i: keep(client, labels(i, gates=gates)), range(24)))
     assert sorted(report["gate"]["look"] for report in reports) == list(range(1, 25))

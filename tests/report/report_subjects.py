@@ -208,7 +208,17 @@ def undecided() -> ReportSubject:
 def different() -> ReportSubject:
     """Two test sets that nobody may compare."""
     before, after = (paper_side(f"table8_cifar10_{when}") for when in ("before", "after"))
-    return judged(replace(before, test_set="a"), replace(after, test_set="b"))
+    drops = Gate(rules=tuple(rule for rule in GATE.rules if rule.compares))
+    return judged(replace(before, test_set="a"), replace(after, test_set="b"), drops)
+
+
+def passing_with_undecided() -> ReportSubject:
+    """A gate that passes although one class is undecided."""
+    true = np.repeat([0, 1], [2_000, 40])
+    worse = true.copy()
+    worse[2_000] = 0
+    rule = Rule(index="recall", kind="max_drop", limit=0.03, classes="all")
+    return judged(side_of(true, worse, 2), side_of(true, true, 2), Gate(rules=(rule,)))
 
 
 def renamed() -> ReportSubject:
@@ -227,4 +237,5 @@ SUBJECTS: dict[str, Callable[[], ReportSubject]] = {
     "different": different,
     "renamed": renamed,
     "partial": partial,
+    "passing_with_undecided": passing_with_undecided,
 }

@@ -19,6 +19,7 @@ from tests.report.report_subjects import (
     hostile,
     many,
     of_paper,
+    passing_with_undecided,
     undecided,
 )
 
@@ -156,3 +157,9 @@ def test_the_limit_of_a_rise_stands_above_zero_and_that_of_a_drop_below() -> Non
     for kind, limit in limits.items():
         gate = Gate(rules=(Rule(id="calm", index="accuracy", kind=kind, limit=0.2),))
         assert f"limit {limit}" in render_html(cifar(gate))
+
+
+def test_a_pass_names_what_is_undecided() -> None:
+    page = render_html(passing_with_undecided())
+    assert "Gate passed, 1 result undecided" in page
+    assert "The gate passed, but undecided: recall.max_drop of class `1`." in page

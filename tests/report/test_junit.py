@@ -14,9 +14,12 @@ from tests.report.report_subjects import (
     HOSTILE,
     SUBJECTS,
     cifar,
+    different,
     hostile,
     many,
     of_paper,
+    passing_with_undecided,
+    renamed,
     undecided,
 )
 
@@ -65,7 +68,7 @@ def test_counts_are_those_of_the_cases_and_names_are_unique(name: str) -> None:
     assert suite is not None
     cases = suite.findall("testcase")
     assert int(suite.attrib["tests"]) == len(cases) > 0
-    for kind, tag in (("failures", "failure"), ("skipped", "skipped")):
+    for kind, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         assert int(suite.attrib[kind]) == sum(case.find(tag) is not None for case in cases)
     assert len({(c.attrib["classname"], c.attrib["name"]) for c in cases}) == len(cases)
 
@@ -74,19 +77,36 @@ def outcomes(subject: ReportSubject) -> list[tuple[str, str | None]]:
     """Tag and message of what each case ended with."""
     found: list[tuple[str, str | None]] = []
     for case in parsed(subject).iter("testcase"):
-        end = next((e for e in case if e.tag in {"failure", "skipped"}), None)
+        end = next((e for e in case if e.tag in {"failure", "error", "skipped"}), None)
         found.append(("passed", None) if end is None else (end.tag, end.attrib["message"]))
     return found
 
 
 def test_a_case_ends_as_its_result_does() -> None:
-    for subject in (cifar(), undecided(), hostile()):
+    for subject in (cifar(), hostile(), renamed()):
         gate = subject.gate
         assert gate is not None
         for result, (end, message) in zip(gate.results, outcomes(subject), strict=True):
-            wanted = {"fail": "failure", "warn": "skipped", "pass": "passed"}[result.effect]
-            assert end == wanted
+            unjudged = result.verdict in {"not_comparable", "undefined"}
+            fails = "error" if unjudged else "failure"
+            assert end == {"fail": fails, "warn": "skipped", "pass": "passed"}[result.effect]
             assert message is None or result.class_ is not None or result.message in message
+
+
+def test_a_comparison_that_could_not_be_made_is_one_error() -> None:
+    subject = different()
+    assert subject.gate is not None
+    (end, message), *others = outcomes(subject)
+    assert (end, message) == ("error", subject.gate.message)
+    assert [end for end, _ in others if end != "passed"] == ["skipped"] * 11
+    assert [end for end, _ in outcomes(undecided())][:2] == ["skipped", "skipped"]
+
+
+def test_a_pass_names_what_is_undecided() -> None:
+    root = parsed(passing_with_undecided())
+    checks = root.find(".//property[@name='checks']")
+    assert checks is not None
+    assert "The gate passed, but undecided: recall.max_drop of class" in checks.attrib["value"]
 
 
 def test_what_only_warns_is_seen_as_a_warning() -> None:
@@ -95,7 +115,15 @@ def test_what_only_warns_is_seen_as_a_warning() -> None:
 
 
 def test_without_rules_nothing_passes() -> None:
-    gate = Gate(verdict="no_rules", alpha=0.05, look=1, results=[])
+    gate = Gate(
+        verdict="no_rules",
+        judged=False,
+        message="The gate has no rules, so nothing was judged.",
+        alpha=0.05,
+        look=1,
+        budget=None,
+        results=[],
+    )
     for subject in (of_paper(), replace(of_paper(), gate=gate)):
         (outcome,) = outcomes(subject)
         assert outcome[0] == "skipped"

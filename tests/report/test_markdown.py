@@ -20,6 +20,7 @@ from tests.report.report_subjects import (
     many,
     of_items,
     of_paper,
+    passing_with_undecided,
     undecided,
 )
 
@@ -153,14 +154,30 @@ def test_the_marker_is_that_of_the_model_whatever_the_version() -> None:
 
 
 def test_a_gate_without_rules_does_not_read_as_a_pass() -> None:
-    gate = Gate(verdict="no_rules", alpha=0.05, look=1, results=[])
+    gate = Gate(
+        verdict="no_rules",
+        judged=False,
+        message="The gate has no rules, so nothing was judged.",
+        alpha=0.05,
+        look=1,
+        budget=None,
+        results=[],
+    )
     text = render_markdown(replace(of_paper(), gate=gate))
     assert "Gate without rules: nothing was judged" in text
     assert "passed" not in text
 
 
+def test_a_pass_names_what_is_undecided() -> None:
+    text = render_markdown(passing_with_undecided())
+    assert "## ✓ Gate passed, 1 result undecided" in text
+    assert "but undecided: recall" in text
+
+
 def test_what_was_not_compared_says_so() -> None:
     text = render_markdown(different())
     assert "Not compared with `main (1.9.3)`: the test sets differ." in text
-    assert "not comparable, fails the gate" in text
+    assert "## ✗ Gate failed, but could not be judged" in text
+    assert text.count("Candidate and baseline were evaluated on different test sets") == 1
+    assert "### Failing rules" not in text
     assert "Compared with `main (1.9.3)`, as two tables." in render_markdown(cifar())

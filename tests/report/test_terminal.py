@@ -8,7 +8,16 @@ import pytest
 from rich.console import Console
 
 from rprime.report.terminal import Terminal, render_terminal
-from tests.report.report_subjects import SUBJECTS, cifar, hostile, many, of_items, of_paper
+from tests.report.report_subjects import (
+    SUBJECTS,
+    cifar,
+    different,
+    hostile,
+    many,
+    of_items,
+    of_paper,
+    passing_with_undecided,
+)
 
 
 @pytest.mark.parametrize("width", [60, 80, 120, 200])
@@ -65,3 +74,16 @@ def test_a_console_with_colours_gets_colours() -> None:
     console.print(Terminal(cifar()))
     assert "\x1b[1;31m✗ Gate failed" in stream.getvalue()
     assert "\x1b" not in render_terminal(of_paper())
+
+
+def test_a_comparison_that_could_not_be_made_is_one_sentence() -> None:
+    text = render_terminal(different())
+    assert text.startswith("✗ Gate failed, but could not be judged")
+    assert text.count("not comparable") == 0
+    assert text.count("Candidate and baseline were evaluated on different test sets.") == 1
+
+
+def test_a_pass_names_what_is_undecided() -> None:
+    text = render_terminal(passing_with_undecided())
+    assert text.startswith("✓ Gate passed, 1 result undecided")
+    assert "The gate passed, but undecided: recall.max_drop of class `1`." in text

@@ -10,7 +10,7 @@ import pytest
 
 from tests.history_service import ServeApp, keep, keeping, labels, matrix
 
-RULES = {"rules": [{"index": "accuracy", "max_drop": 0.1}], "looks": "spend"}
+RULES = {"rules": [{"index": "accuracy", "max_drop": 0.1}], "looks": {"budget": 20}}
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
 

@@ -91,9 +91,9 @@ class Assessment:
             )
 
     @property
-    def spends(self) -> bool:
-        """Whether every look at the test set makes the gate stricter."""
-        return self.gate is not None and self.gate.looks == "spend"
+    def has_budget(self) -> bool:
+        """Whether the gate has a budget of looks at the test set."""
+        return self.gate is not None and self.gate.looks is not None
 
     @property
     def compared(self) -> Options:
@@ -127,7 +127,7 @@ class Assessment:
             self.comparison,
             self.compared,
             today=today,
-            look=self.look or 1,
+            look=self.look,
         )
 
     @cached_property
@@ -160,7 +160,7 @@ class Assessment:
         found = []
         if self.missing is not None:
             found.append(Warning("no_baseline", "/comparison", self.missing, _BASELINES))
-        if self.spends and self.look is None:
+        if self.has_budget and self.look is None:
             found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, _LOOKS))
         return tuple(found)
 
@@ -168,8 +168,8 @@ class Assessment:
 _BASELINES = "docs/gates.md#baselines"
 _LOOKS = "docs/gates.md#repeated-looks"
 _NOT_COUNTED = (
-    "The gate spends its level over looks at one test set, but nobody counts them: that takes a "
-    "`project` and a fingerprint of the test set. It was judged as the first look."
+    "The gate has a budget of looks at one test set, but nobody counts them: that takes a "
+    "`project` and a fingerprint of the test set."
 )
 
 

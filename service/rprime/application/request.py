@@ -81,6 +81,12 @@ class EvaluationRequest:
         found = self.assessment and self.assessment.verdict
         return found.verdict if found else None
 
+    @property
+    def judged(self) -> bool:
+        """Whether the verdict of the gate rests on numbers."""
+        found = self.assessment and self.assessment.verdict
+        return bool(found and found.judged)
+
 
 def read_request(body: bytes, limits: Limits, *, keeping: bool = False) -> EvaluationRequest:
     """Read a request.

@@ -83,6 +83,11 @@ class Judged(Answer[Model]):
         gate = self.gate
         return None if gate is None else gate.verdict
 
+    @property
+    def judged(self) -> bool:
+        """Whether the verdict rests on numbers; false without a gate."""
+        return self.gate is not None and self.gate.judged
+
 
 class Report(Judged[ReportModel]):
     """A report: `report.overall["r_prime"].value`, `report.per_class["cat"].recall.interval`."""

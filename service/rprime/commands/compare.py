@@ -62,4 +62,4 @@ def compare(
             files=files,
             json_file=json_file,
         )
-        conclude(outcome.verdict, strict=strict)
+        conclude(outcome.verdict, judged=outcome.judged, strict=strict)

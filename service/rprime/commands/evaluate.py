@@ -89,6 +89,8 @@ def evaluate(
     3 where the gate is inconclusive under --strict
 
     4 where the service gives no answer
+
+    5 where the gate fails only because it could not be judged
     """
     origin = {
         "project": project,
@@ -122,4 +124,4 @@ def evaluate(
             files=files,
             json_file=json_file,
         )
-        conclude(outcome.verdict, strict=strict)
+        conclude(outcome.verdict, judged=outcome.judged, strict=strict)

@@ -40,12 +40,15 @@ class EvaluationOutcome:
         The answer, JSON.
     verdict
         Of the gate; None without one.
+    judged
+        Whether it rests on numbers.
     make_subject
         Returns what the renderings are of, which takes an evaluation.
     """
 
     content: bytes
     verdict: str | None
+    judged: bool
     make_subject: "Callable[[], ReportSubject]"
 
     @cached_property
@@ -130,6 +133,7 @@ def run_in_process(operation: Operation, ci_request: CiRequest) -> EvaluationOut
     return EvaluationOutcome(
         content,
         evaluation_request.verdict,
+        evaluation_request.judged,
         lambda: subject_of(evaluation_request, evaluation, ci_request),
     )
 
@@ -153,7 +157,7 @@ def run_on_server(
             asked = read(JsonRequest(sent.content), kept_there=True)
         return answered(asked, ci_request, answer, service.url)
 
-    return EvaluationOutcome(answer.content, answer.verdict, subject)
+    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject)
 
 
 def read(

@@ -29,6 +29,8 @@ def read_mapping(path: Path, what: str) -> Json:
         refuse(f"cannot read {path}: {error.strerror}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         refuse(f"{path} is no YAML: {_line(error)}")
+    if isinstance(content, dict) and True in content:
+        refuse(f'{path}: YAML reads the name on without quotes as true; write "on" in quotes')
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         refuse(f"{path} must hold {what} as a mapping of names to values")
     return content

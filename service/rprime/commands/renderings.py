@@ -61,14 +61,16 @@ def publish(
         _annotate(outcome.subject, err=as_json)
 
 
-def conclude(verdict: str | None, *, strict: bool) -> NoReturn:
+def conclude(verdict: str | None, *, judged: bool, strict: bool) -> NoReturn:
     """End with the status of a verdict, and say loudly what is no pass."""
     status = Status.DONE
     if verdict == "fail":
-        status = Status.FAILED
+        status = Status.FAILED if judged else Status.NOT_JUDGED
     elif verdict in _LOUD and strict:
         status = Status.INCONCLUSIVE
-    if verdict in _LOUD:
+    if status is Status.NOT_JUDGED:
+        say("GATE FAILED, because it could not be judged: this says nothing about the model.")
+    elif verdict in _LOUD:
         strictly = "" if verdict == "fail" or strict else " It ends with 0 without --strict."
         say(f"{_LOUD[verdict]}{strictly}")
     raise typer.Exit(status)

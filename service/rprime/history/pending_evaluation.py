@@ -61,7 +61,7 @@ def at_look(evaluation_request: EvaluationRequest, look: int) -> EvaluationReque
 
 
 def _counts(assessment: Assessment) -> bool:
-    return assessment.spends and assessment.candidate.fingerprint is not None
+    return assessment.gate is not None and assessment.candidate.fingerprint is not None
 
 
 def with_baseline(
@@ -157,7 +157,7 @@ class PendingEvaluation:
             verdict=evaluation_request.verdict,
             waived=verdict is not None and any(r.verdict == "waived" for r in verdict.results),
             submission=self._submission,
-            look=assessment.look if assessment else None,
+            look=assessment.look if assessment and assessment.has_budget else None,
         )
 
     def report(self, *, with_table: bool = False) -> bytes:

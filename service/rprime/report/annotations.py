@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rprime.report.decimals import plural
 from rprime.report.names import clipped, isolated, shown
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import finding, headline, said, tally
+from rprime.report.verdicts import finding, headline, said, separate, summary
 from rprime.schemas.gate import Result
 
 MOST_OF_A_KIND = 10
@@ -23,11 +23,11 @@ def render_annotations(subject: ReportSubject) -> str:
     -------
     Lines for standard output; one line in any case.
     """
-    results = () if subject.gate is None else subject.gate.results
+    results = [] if subject.gate is None else separate(subject.gate.results)
     lines = [
         *_commands("error", [r for r in results if r.effect == "fail"]),
         *_commands("warning", [r for r in results if r.effect == "warn"]),
-        _verdict(subject),
+        *_verdict(subject),
     ]
     return "\n".join(lines) + "\n"
 
@@ -52,7 +52,11 @@ def _title(result: Result) -> str:
     return f"{shown(result.rule)}{where}: {finding(result)}"
 
 
-def _verdict(subject: ReportSubject) -> str:
-    found = headline(subject.gate)
-    text = found.words if subject.gate is None else f"{found.words}. {tally(subject.gate)}"
-    return command("notice", shown(subject.title), text)
+def _verdict(subject: ReportSubject) -> Iterator[str]:
+    """Say the verdict; as an error or a warning where no result of its own says why."""
+    found, gate = headline(subject.gate), subject.gate
+    text = found.words if gate is None else f"{found.words}. {summary(gate)}"
+    if gate is not None and (common := [r for r in gate.results if r not in separate([r])]):
+        failing = any(result.effect == "fail" for result in common)
+        yield command("error" if failing else "warning", shown(subject.title), shown(gate.message))
+    yield command("notice", shown(subject.title), text)

@@ -20,8 +20,11 @@ def gate_document(result: GateResult) -> Json:
     """Return a verdict as the object of the contract."""
     return {
         "verdict": result.verdict,
+        "judged": result.judged,
+        "message": result.message,
         "alpha": result.alpha,
         "look": result.look,
+        "budget": result.budget,
         "results": [result_document(one) for one in result.results],
     }
 

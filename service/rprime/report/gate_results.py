@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rprime.report.decimals import decimal, plural, signed
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import shown
-from rprime.report.verdicts import Tone, finding
+from rprime.report.verdicts import Tone, finding, separate
 from rprime.schemas.gate import Gate, Result
 
 MOST_RESULTS = 100
@@ -20,7 +20,7 @@ SIGNS: dict[str, tuple[str, Tone]] = {
 
 @dataclass(frozen=True, slots=True)
 class GateRow:
-    """One result in words, and where its interval lies from its limit.
+    """One result in words, and where its limits lie from the limit of the rule.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class GateGroup:
 
 def gate_groups(gate: Gate | None) -> list[GateGroup]:
     """Group the results of a gate: failures open, warnings and passes folded."""
-    return [] if gate is None else list(_groups(gate.results))
+    return [] if gate is None else list(_groups(separate(gate.results)))
 
 
 def _groups(results: list[Result]) -> Iterator[GateGroup]:
@@ -72,12 +72,12 @@ def _groups(results: list[Result]) -> Iterator[GateGroup]:
 def _axis(rule: str, results: list[Result]) -> Axis:
     """Choose one axis for all classes of a rule."""
     own = [result for result in results if result.rule == rule]
-    numbers = [n for r in own for n in (_point(r), *(r.interval or ()))]
+    numbers = [n for r in own for n in (_point(r), r.lower_limit, r.upper_limit)]
     return Axis.around([*numbers, *(_threshold(r) for r in own[:1])])
 
 
 def _compares(result: Result) -> bool:
-    return result.kind in {"max_drop", "max_gain"}
+    return result.kind in {"max_drop", "max_gain", "min_gain"}
 
 
 def _point(result: Result) -> float | None:
@@ -112,7 +112,8 @@ def _mark(result: Result, axis: Axis) -> Mark | None:
     if point is None:
         return None
     words = ", ".join(_captions(result))
-    return Mark.of(axis, point, result.interval or (None, None), _threshold(result), words)
+    limits = (result.lower_limit, result.upper_limit)
+    return Mark.of(axis, point, limits, _threshold(result), words)
 
 
 def _captions(result: Result) -> tuple[str, str]:

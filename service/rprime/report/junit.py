@@ -1,13 +1,14 @@
 """JUnit: one test case for each rule and class, for the test pages of CI systems."""
 
 from collections import Counter
+from collections.abc import Iterator
 from xml.etree import ElementTree as ET
 
 from rprime.report.names import shown
 from rprime.report.remarks import remarks_of
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import finding, headline, said, tally
-from rprime.schemas.gate import Result
+from rprime.report.verdicts import COMMON_CAUSES, finding, headline, said, summary
+from rprime.schemas.gate import Gate, Result
 
 SUITE = "rprime.gate"
 
@@ -17,13 +18,14 @@ def render_junit(subject: ReportSubject) -> bytes:
 
     Notes
     -----
-    What fails the gate is a failure, whatever was found: a report of an undefined value that
-    reads as green would pass what the gate does not. What only warns, and what is open, is
-    skipped, for that is all the format has between green and red.
+    What fails the gate is a failure, or an error where it could not be judged, whatever was found:
+    a report of an undefined value that reads as green would pass what the gate does not. What
+    only warns, and what is open, is skipped, for that is all the format has between green and red.
+    What a whole comparison lacks is said once, in a case of its own.
     """
     gate = subject.gate
     cases = [_case(result) for result in gate.results] if gate else []
-    cases = _unique(cases or [_nothing(subject)])
+    cases = _unique([*_comparisons(gate), *cases] if gate and cases else [_gate(subject)])
     root = ET.Element("testsuites")
     suite = ET.SubElement(root, "testsuite", name=shown(_name(subject)))
     _count(root, suite, cases)
@@ -40,11 +42,30 @@ def _name(subject: ReportSubject) -> str:
     return " ".join(part for part in (SUITE, subject.model, subject.version) if part)
 
 
+def _comparisons(gate: Gate) -> Iterator[ET.Element]:
+    """Make a case for each comparison that could not be made; its results are skipped."""
+    common = [result for result in gate.results if result.reason in COMMON_CAUSES]
+    for against in dict.fromkeys(result.against for result in common):
+        own = [result for result in common if result.against == against]
+        failing = any(result.effect == "fail" for result in own)
+        case = ET.Element("testcase", classname=SUITE, name=f"comparison with {against}", time="0")
+        text = shown(gate.message)
+        if failing:
+            ET.SubElement(case, "error", type=own[0].verdict, message=text).text = text
+        else:
+            ET.SubElement(case, "skipped", message=f"Warning: {text}")
+        yield case
+
+
 def _case(result: Result) -> ET.Element:
     case = ET.Element("testcase", classname=SUITE, name=_case_name(result), time="0")
     message = said(result)
+    if result.reason in COMMON_CAUSES:
+        ET.SubElement(case, "skipped", message=f"{finding(result)}.")
+        return case
     if result.effect == "fail":
-        failure = ET.SubElement(case, "failure", type=result.verdict, message=message)
+        kind = "error" if result.verdict in UNJUDGED_VERDICTS else "failure"
+        failure = ET.SubElement(case, kind, type=result.verdict, message=message)
         failure.text = f"{finding(result)}: {message}"
     elif result.effect == "warn" or result.verdict != "pass":
         prefix = "Warning: " if result.effect == "warn" else ""
@@ -53,12 +74,15 @@ def _case(result: Result) -> ET.Element:
     return case
 
 
+UNJUDGED_VERDICTS = ("no_baseline", "not_comparable", "undefined")
+
+
 def _case_name(result: Result) -> str:
     rule = shown(result.rule)
     return rule if result.class_ is None else f"{rule} [{shown(result.class_)}]"
 
 
-def _nothing(subject: ReportSubject) -> ET.Element:
+def _gate(subject: ReportSubject) -> ET.Element:
     case = ET.Element("testcase", classname=SUITE, name="gate", time="0")
     ET.SubElement(case, "skipped", message=headline(subject.gate).words)
     return case
@@ -85,7 +109,7 @@ def _count(root: ET.Element, suite: ET.Element, cases: list[ET.Element]) -> None
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": "0",
+        "errors": str(sum(case.find("error") is not None for case in cases)),
     }
     root.attrib.update(counts)
     skipped = sum(case.find("skipped") is not None for case in cases)
@@ -112,8 +136,10 @@ def _properties(subject: ReportSubject) -> ET.Element:
     known = {**subject.provenance, "engine_version": subject.engine_version}
     known["verdict"] = headline(subject.gate).word
     if subject.gate is not None:
-        known["checks"] = tally(subject.gate)
-        known |= _universe(subject, {result.index for result in subject.gate.results})
+        known |= _universe(
+            subject, {result.index for result in subject.gate.results if result.index}
+        )
+        known["checks"] = summary(subject.gate)
     for name, value in known.items():
         ET.SubElement(properties, "property", name=name, value=shown(value))
     return properties

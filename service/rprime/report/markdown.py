@@ -13,7 +13,7 @@ from rprime.report.measures import ClassLine, ConfusionLine, Measure, Measures
 from rprime.report.names import JOINER, address, clipped, isolated, shown
 from rprime.report.reasons import explained
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import compared, finding, headline, tally
+from rprime.report.verdicts import compared, finding, headline, separate, summary
 
 MOST_CHARACTERS = 60_000
 """Of the whole text: a comment on GitHub holds 65 536."""
@@ -93,7 +93,7 @@ def _verdict(subject: ReportSubject) -> Iterator[str]:
     opening = headline(subject.gate)
     yield f"## {opening.sign} {opening.words}"
     if subject.gate is not None:
-        yield tally(subject.gate)
+        yield prose(summary(subject.gate))
     if subject.comparison is not None:
         yield _compared(subject)
 
@@ -119,7 +119,7 @@ def _results(subject: ReportSubject, effect: Effect) -> list[Cells]:
     results = () if subject.gate is None else subject.gate.results
     return [
         (code(r.rule), _class(r.class_), finding(r), _message(r.message, r.class_))
-        for r in results
+        for r in separate(results)
         if r.effect == effect
     ]
 

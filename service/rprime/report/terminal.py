@@ -17,7 +17,7 @@ from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import JOINER, clipped, isolated, shown
 from rprime.report.reasons import explained
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import Tone, finding, headline, ranked, said, tally
+from rprime.report.verdicts import Tone, finding, headline, ranked, said, separate, summary
 
 MOST_CLASSES = 20
 MOST_RESULTS = 20
@@ -86,7 +86,7 @@ def _verdict(subject: ReportSubject) -> Iterator[Text]:
     opening = Text(f"{found.sign} {found.words}", style=STYLES[found.tone])
     yield opening.append(f"  {subject.title}, {items}, {classes}", style="not bold default")
     if subject.gate is not None:
-        yield Text(tally(subject.gate), style="dim")
+        yield _text(summary(subject.gate), style="dim")
 
 
 def _table(*columns: str, left: int = 1) -> Table:
@@ -107,7 +107,7 @@ def _table(*columns: str, left: int = 1) -> Table:
 def _results(subject: ReportSubject, most: int) -> Iterator[ConsoleRenderable]:
     """Show what does not pass, each result with its sentence below."""
     results = () if subject.gate is None else subject.gate.results
-    found = [r for r in ranked(results) if r.effect != "pass"]
+    found = [r for r in ranked(separate(results)) if r.effect != "pass"]
     if not found:
         return
     yield Text()

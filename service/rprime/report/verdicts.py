@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rprime.core.gates.result import GateVerdict
 from rprime.core.gates.rules import Effect
+from rprime.core.gates.sentences import CAUSES, PASSED
 from rprime.report.decimals import percent, plural
 from rprime.report.names import isolated, shown
 from rprime.schemas.comparison import Comparison
@@ -46,13 +47,35 @@ FOUND = {
 LEADS_TO = {"fail": "fails the gate", "warn": "warns only", "pass": ""}
 
 
+UNJUDGED = {
+    "fail": Headline("✗", "Gate failed, but could not be judged", "fail", "bad"),
+    "inconclusive": Headline("?", "Gate inconclusive, nothing was judged", "inconclusive", "open"),
+}
+COMMON_CAUSES = frozenset(CAUSES)
+"""Reasons that the message of the gate gives once for all results."""
+
+
 def headline(gate: Gate | None) -> Headline:
     """Return the words for the verdict of a gate; None means no gate."""
-    return HEADLINES[None if gate is None else gate.verdict]
+    if gate is None:
+        return HEADLINES[None]
+    found = HEADLINES[gate.verdict] if gate.judged else UNJUDGED.get(gate.verdict)
+    found = found or HEADLINES[gate.verdict]
+    left = sum(result.verdict != "pass" for result in gate.results)
+    if gate.verdict == "pass" and left:
+        return replace(found, words=f"{found.words}, {plural(left, 'result')} undecided")
+    return found
+
+
+def summary(gate: Gate) -> str:
+    """Count the results, after the sentence of the gate where no list of results says the same."""
+    listed = gate.verdict == "fail" and len(separate(gate.results)) == len(gate.results)
+    plain = listed or gate.verdict == "no_rules" or gate.message == PASSED
+    return tally(gate) if plain else f"{shown(gate.message)} {tally(gate)}"
 
 
 def tally(gate: Gate) -> str:
-    """Say how many checks led to what."""
+    """Count the results by their effects."""
     if not gate.results:
         return "The gate has no rules."
     effects = Counter(result.effect for result in gate.results)
@@ -62,8 +85,19 @@ def tally(gate: Gate) -> str:
         if effects[effect]
     ]
     level = f"Tested one-sided at level {percent(gate.alpha)}"
-    look = "" if gate.look in {None, 1} else f", look {gate.look} at this test set"
-    return f"{plural(len(gate.results), 'check')}: {', '.join(parts)}. {level}{look}."
+    return f"{plural(len(gate.results), 'check')}: {', '.join(parts)}. {level}{_look(gate)}."
+
+
+def _look(gate: Gate) -> str:
+    if gate.budget is not None:
+        number = "a look" if gate.look is None else f"look {gate.look}"
+        return f", {number} of a budget of {gate.budget} at this test set"
+    return "" if gate.look in {None, 1} else f", look {gate.look} at this test set"
+
+
+def separate(results: Iterable[Result]) -> list[Result]:
+    """Return the results that the message of the gate does not explain all at once."""
+    return [result for result in results if result.reason not in COMMON_CAUSES]
 
 
 def compared(comparison: Comparison | None) -> tuple[str, str]:

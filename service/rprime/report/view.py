@@ -19,7 +19,7 @@ from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import address, isolated, shown
 from rprime.report.reasons import explained
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import compared, headline, tally
+from rprime.report.verdicts import compared, headline, summary
 from rprime.schemas.comparison import Attribution
 
 MOST_CLASSES = 200
@@ -53,7 +53,7 @@ def _opening(subject: ReportSubject) -> dict[str, Any]:
     return {
         "title": shown(subject.title),
         "verdict": headline(subject.gate),
-        "tally": "" if subject.gate is None else tally(subject.gate),
+        "tally": "" if subject.gate is None else summary(subject.gate),
         "compared": "" if comparison is None else before,
         "baseline": shown(subject.baseline or "the baseline"),
         "evidence": after,

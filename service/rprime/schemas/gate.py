@@ -3,70 +3,144 @@
 from datetime import date
 from typing import Annotated, Any, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from rprime.core.gates import rules as demands
-from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request
+from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, NotNull, Request
+from rprime.schemas.provenance import StoredBaseline
 
 Effect = Literal["pass", "warn", "fail"]
 Pairing = Literal["paired", "unpaired"]
 Identifier = Annotated[str, Field(min_length=1, max_length=128)]
-Limit = Annotated[float, Field(description="Exactly one of the four limits.")]
+_KINDS = ", ".join(demands.KINDS[:-1]) + f" and {demands.KINDS[-1]}"
 
 
-def _one_limit(schema: dict[str, Any]) -> None:
-    schema["oneOf"] = [{"required": [kind]} for kind in demands.KINDS]
-    for kind in demands.KINDS:
-        schema["properties"][kind] = {"type": "number"}
+def _limit(description: str) -> Any:  # noqa: ANN401 (the type of Field)
+    return Field(default=None, description=f"{description} Exactly one limit in each rule.")
+
+
+def _one_target_and_limit(schema: dict[str, Any]) -> None:
+    limits = [{"required": [kind]} for kind in demands.KINDS]
+    targets = [{"required": [name]} for name in ("index", "confusion")]
+    schema["allOf"] = [{"oneOf": targets}, {"oneOf": limits}]
+    for name in ("index", "confusion", *demands.KINDS):
+        member = schema["properties"][name]
+        # None only means that the member is absent.
+        member |= next(one for one in member.pop("anyOf") if one != {"type": "null"})
+        del member["default"]
+
+
+def _class_names(value: object) -> object:
+    """Explain what is neither `all` nor a list of strings; unions have no clear message."""
+    if value is None or value == "all":
+        return value
+    if not isinstance(value, list):
+        raise PydanticCustomError(
+            "class_names", "Write `all`, or a list of class names in brackets"
+        )
+    if not all(isinstance(name, str) for name in value):
+        raise PydanticCustomError(
+            "class_names", 'A class name is a string: write it in quotes, as in `["7"]`'
+        )
+    return value
 
 
 class Rule(Request):
-    """One demand on one index, with exactly one limit.
+    """One demand on one target, with exactly one limit.
 
-    With `classes` it applies to the per-class index, otherwise to the overall index.
+    The target is an overall index; with `classes`, a per-class index of each of these classes;
+    or, with `confusion` in place of `index`, a cell of the table.
     """
 
-    model_config = ConfigDict(json_schema_extra=_one_limit)
+    model_config = ConfigDict(json_schema_extra=_one_target_and_limit)
 
-    id: Identifier | None = Field(default=None, description="Default: `<index>.<limit>`.")
-    index: IndexKey
-    classes: Literal["all"] | Annotated[list[ClassName], Field(min_length=1)] | None = None
-    min_value: Limit | None = None
-    max_value: Limit | None = None
-    max_drop: Limit | None = None
-    max_gain: Limit | None = None
+    id: Identifier | None = Field(
+        default=None,
+        description="The name of the rule in results and waivers, unique in its gate. Default: "
+        "`<index>.<limit>`, as `recall.max_drop`.",
+    )
+    index: Annotated[IndexKey | None, NotNull] = Field(
+        default=None, description="What it bounds: the key of an index, from GET /v1/indices."
+    )
+    classes: Annotated[
+        Literal["all"] | Annotated[list[ClassName], Field(min_length=1)] | None,
+        BeforeValidator(_class_names),
+    ] = Field(
+        default=None,
+        description="Bounds the per-class index of each of these classes; `all`: of every class "
+        "that has items on both sides. Without it: the overall index.",
+    )
+    confusion: Annotated[
+        Annotated[list[ClassName], Field(min_length=2, max_length=2)] | None,
+        BeforeValidator(_class_names),
+    ] = Field(
+        default=None,
+        description="In place of `index`: [true, predicted]. Bounds the share of the items of the "
+        "true class that are predicted as the other one.",
+    )
+    min_value: float | None = _limit("The value must not be below this; it needs no baseline.")
+    max_value: float | None = _limit("The value must not be above this; it needs no baseline.")
+    max_drop: float | None = _limit(
+        "The largest accepted drop of the value against the baseline, above 0."
+    )
+    max_gain: float | None = _limit(
+        "The largest accepted rise of the value against the baseline, above 0, for values that "
+        "are best when small."
+    )
+    min_gain: float | None = _limit(
+        "Superiority: the value must be shown to have risen by more than this, 0 or more."
+    )
     test: Literal["auto", "none"] = Field(
         default="auto",
-        description="`auto` fails on evidence only, `none` compares point values.",
+        description="`auto` decides by evidence, `none` compares the point values.",
     )
-    policy: Literal["pass", "not_fail"] | None = Field(
+    policy: demands.Policy | None = Field(
         default=None,
-        description="`pass`: must be shown to hold; `not_fail`: blocks only when shown to fail. "
-        "Default: `pass` overall, `not_fail` for classes.",
+        description="What undecided results lead to. `all_must_pass`: each result must pass for "
+        "the gate to pass. `suspects_undecided`: a suspect makes the gate inconclusive, other "
+        "undecided results do not. `suspects_fail`: a suspect fails. `proven_only`: only a change "
+        "that is shown to exceed the limit counts. Default: `suspects_undecided` for `max_drop` "
+        "and `max_gain` of classes, else `all_must_pass`, which is the only one of `min_value`, "
+        "`max_value` and `min_gain`.",
     )
-    severity: Literal["error", "warn"] = "error"
+    severity: Literal["error", "warn"] = Field(
+        default="error", description="`warn`: the rule never fails the gate."
+    )
+    min_items: int = Field(
+        default=0,
+        ge=0,
+        description="Leaves classes with fewer items, on either side, out of the rule and of the "
+        "average that it bounds.",
+    )
 
     @model_validator(mode="after")
-    def _has_one_limit(self) -> "Rule":
+    def _has_one_target_and_limit(self) -> "Rule":
         if sum(getattr(self, kind) is not None for kind in demands.KINDS) != 1:
+            raise PydanticCustomError("one_limit", f"A rule has exactly one of {_KINDS}")
+        if (self.index is None) == (self.confusion is None):
+            raise PydanticCustomError("one_target", "A rule has either index or confusion")
+        if self.confusion is not None and self.classes is not None:
             raise PydanticCustomError(
-                "one_limit", "A rule has exactly one of min_value, max_value, max_drop and max_gain"
+                "one_target", "A rule about a cell names its classes in confusion alone"
             )
         return self
 
     def core(self) -> demands.Rule:
         """Return the rule of the core."""
         kind = next(kind for kind in demands.KINDS if getattr(self, kind) is not None)
+        true_and_predicted = self.confusion and (self.confusion[0], self.confusion[1])
         return demands.Rule(
             id=self.id or "",
-            index=self.index,
+            index=self.index or "",
             classes=tuple(self.classes) if isinstance(self.classes, list) else self.classes,
+            confusion=true_and_predicted or None,
             kind=kind,
             limit=getattr(self, kind),
             test=self.test,
             policy=self.policy,
             severity=self.severity,
+            min_items=self.min_items,
         )
 
 
@@ -74,10 +148,16 @@ class Waiver(Request):
     """A known failure that is accepted up to a ceiling and a day."""
 
     rule: Identifier = Field(description="The id of the rule.")
-    class_: ClassName | None = Field(default=None, alias="class")
+    class_: ClassName | None = Field(
+        default=None,
+        alias="class",
+        description="The class it is for. Without it: every result of the rule.",
+    )
     ceiling: float = Field(description="The worst waived value, in the unit of the limit.")
-    reason: str = Field(min_length=1, max_length=1000)
-    by: str = Field(min_length=1, max_length=200)
+    reason: str = Field(
+        min_length=1, max_length=1000, description="Why the failure is accepted, for people."
+    )
+    by: str = Field(min_length=1, max_length=200, description="The person who accepts it.")
     expires: date = Field(strict=False, description="The last day on which it holds.")
 
     def core(self) -> demands.Waiver:
@@ -95,22 +175,56 @@ class Waiver(Request):
 class Effects(Request):
     """The effects of results that are neither pass nor fail."""
 
-    inconclusive: Effect = "warn"
-    no_baseline: Literal["warn", "fail"] = "warn"
-    not_comparable: Literal["warn", "fail"] = "fail"
-    undefined: Literal["warn", "fail"] = "fail"
+    inconclusive: Effect = Field(
+        default="warn", description="The items do not tell whether the rule holds."
+    )
+    no_baseline: Literal["warn", "fail"] = Field(
+        default="warn", description="The rule needs a baseline, and there is none."
+    )
+    not_comparable: Literal["warn", "fail"] = Field(
+        default="fail", description="The test sets differ, or a named class has no items."
+    )
+    undefined: Literal["warn", "fail"] = Field(
+        default="fail", description="The candidate has no value."
+    )
+
+
+class LookBudget(Request):
+    """A number of looks at one test set that share `alpha`."""
+
+    budget: int = Field(
+        ge=1, le=1_000_000, description="Each look is judged at alpha divided by this number."
+    )
 
 
 class Gates(Request):
     """The rules that decide. Without any, the verdict is `no_rules`, never `pass`."""
 
-    alpha: float = Field(default=0.05, gt=0, lt=0.5, description="One-sided level.")
-    rules: list[Rule] = Field(max_length=200)
-    on: Effects = Effects()
-    looks: Literal["ignore", "spend"] = Field(
-        default="ignore", description="`spend` divides alpha over repeated looks at a test set."
+    alpha: float = Field(
+        default=0.05,
+        gt=0,
+        lt=0.5,
+        description="One-sided level: the probability of a false fail, over all rules together, "
+        "and of a false pass, for each rule.",
     )
-    waivers: list[Waiver] = Field(default=[], max_length=200)
+    rules: list[Rule] = Field(max_length=200, description="What is demanded, in any order.")
+    on: Effects = Field(
+        default=Effects(),
+        description="What results lead to that are neither pass nor fail. In YAML, write the name "
+        '`"on"` in quotes.',
+    )
+    looks: Literal["ignore"] | LookBudget = Field(
+        default="ignore",
+        description="How repeated looks at one test set count. `ignore`: every look is judged at "
+        "`alpha`; the report says which look it is.",
+    )
+    anchor: StoredBaseline | None = Field(
+        default=None,
+        description="A second, pinned baseline: rules about differences hold against it, too.",
+    )
+    waivers: list[Waiver] = Field(
+        default=[], max_length=200, description="Known failures that are accepted for a while."
+    )
 
     def core(self) -> demands.Gate:
         """Return the gate of the core; `core.gates.rules.mistakes` checks its meaning."""
@@ -123,50 +237,91 @@ class Gates(Request):
                 "not_comparable": self.on.not_comparable,
                 "undefined": self.on.undefined,
             },
-            looks=self.looks,
+            looks=self.looks.budget if isinstance(self.looks, LookBudget) else None,
             waivers=tuple(waiver.core() for waiver in self.waivers),
+            anchor_requested=self.anchor is not None,
         )
 
 
 class Result(Answer):
-    """The result of a rule, overall or for one class."""
+    """The result of a rule, overall or for one class, against one baseline."""
 
-    rule: str
-    index: str
-    class_: str | None = Field(alias="class")
+    rule: str = Field(description="The id of the rule.")
+    index: str | None = Field(description="The key of the index; null for a cell.")
+    class_: str | None = Field(alias="class", description="The class; null for an overall index.")
+    confusion: tuple[str, str] | None = Field(
+        description="The true and the predicted class of a cell; null for an index."
+    )
     verdict: Literal[
         "pass", "fail", "inconclusive", "no_baseline", "not_comparable", "undefined", "waived"
     ] = Field(description="The finding.")
-    effect: Effect = Field(description="The effect on the verdict.")
-    observed: float | None
-    baseline: float | None
-    delta: float | None
+    effect: Effect = Field(description="The effect on the verdict of the gate.")
+    suspect: bool = Field(
+        description="Whether it is inconclusive, but the change lies beyond the limit and is shown "
+        "to be for the worse."
+    )
+    against: Literal["baseline", "anchor"] | None = Field(
+        description="What the difference is from; null for a rule about the value itself."
+    )
+    observed: float | None = Field(description="The value of the candidate.")
+    baseline: float | None = Field(description="The value of the baseline, or of the anchor.")
+    delta: float | None = Field(description="Candidate minus baseline.")
     kind: demands.RuleKind = Field(description="What the rule bounds: the value, or its change.")
-    limit: float
-    interval: tuple[float | None, float | None] | None = Field(
-        description="Interval of the delta or the value, at level alpha at each end."
+    limit: float = Field(description="The limit of the rule.")
+    lower_limit: float | None = Field(
+        description="One-sided lower limit of the delta, or of the value."
     )
-    p_value: float | None
-    p_adjusted: float | None
-    method: str | None
-    pairing: Pairing | None
-    n: float | None
+    upper_limit: float | None = Field(
+        description="One-sided upper limit of the delta, or of the value."
+    )
+    level: float | None = Field(
+        description="The confidence of each limit: 1 - alpha, as 0.95. Null without limits."
+    )
+    p_value: float | None = Field(
+        description="The smallest alpha at which the result, tested alone, would fail."
+    )
+    p_adjusted: float | None = Field(
+        description="The same among all results that were tested together: it fails below alpha."
+    )
+    method: str | None = Field(
+        description="The method of the limits; `point` where point values are compared."
+    )
+    pairing: Pairing | None = Field(description="Whether the items of both sides were paired.")
+    n: float | None = Field(description="The number of items behind the value.")
     min_detectable_drop: float | None = Field(
-        description="The drop that the test detects with 80 % power."
+        description="The true drop, or rise for an upper bound, that the rule fails in 8 of 10 "
+        "cases, given its limit and the number of results."
     )
-    reason: str | None
-    message: str
+    reason: str | None = Field(description="Why it has this verdict: a stable code.")
+    message: str = Field(description="The finding in a sentence.")
 
 
 class Gate(Answer):
     """The verdict. It is data: a failed gate answers 200 or 201."""
 
-    verdict: Literal["pass", "fail", "inconclusive", "no_rules"]
-    alpha: float
-    look: int | None = Field(
-        description="Which look at the test set this was, from 1; null if looks are ignored."
+    verdict: Literal["pass", "fail", "inconclusive", "no_rules"] = Field(
+        description="`fail` if a result has the effect `fail`; `pass` if every rule is kept as its "
+        "policy demands; otherwise `inconclusive`. `no_rules` if there are none."
     )
-    results: list[Result]
+    judged: bool = Field(
+        description="Whether the verdict rests on numbers. False where the gate fails only because "
+        "results are `not_comparable`, `undefined` or without a baseline (the command then ends "
+        "with 5, not with 1), and where no result could be judged."
+    )
+    message: str = Field(
+        description="The verdict in a sentence, which names suspects and undecided classes."
+    )
+    alpha: float = Field(description="The one-sided level of this look.")
+    look: int | None = Field(
+        description="Which look at the test set this was, from 1; null if nobody counted."
+    )
+    budget: int | None = Field(
+        description="The number of looks that share the level of the gate; null if looks are "
+        "ignored."
+    )
+    results: list[Result] = Field(
+        description="In the order of the rules, of baseline and anchor, and of the classes."
+    )
 
 
 class Delta(Answer):

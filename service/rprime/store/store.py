@@ -178,7 +178,7 @@ class Store:
 
         The next one is look `looks + 1`. Judge the gate by that number and set
         `NewEvaluation.look`: if another evaluation is first, `put` fails with `LookMovedError` and
-        the right number, so that no two gates spend the same look.
+        the right number, so that no two gates have the same look.
         """
         key = digest_bytes(fingerprint)
         query = select(looks.c.looks).where(looks.c.project == project, looks.c.fingerprint == key)

@@ -45,6 +45,8 @@ class Comparison:
 
     Parameters
     ----------
+    sides
+        Candidate and baseline over the union of their classes, as they were compared.
     comparability
         same_items: paired item by item; same_test_set: two tables of one test set; unknown:
         compared as if independent, with a warning; different: not compared.
@@ -77,6 +79,7 @@ class Comparison:
         The values that were compared.
     """
 
+    sides: tuple[Side, Side]
     comparability: Comparability
     pairing: Pairing | None
     classes: tuple[str, ...]
@@ -174,6 +177,7 @@ def compare(
     overall, per_class = values.overall(), values.per_class()
     selection = values.selection
     return Comparison(
+        sides=(ours, theirs),
         comparability=relation,
         pairing=_pairing(relation, values),
         classes=tuple(aligned.labels[i] for i in values.classes),

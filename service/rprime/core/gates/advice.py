@@ -90,7 +90,7 @@ def _inconclusive_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]
     yield (
         f"Rule {rule.name} must pass, but{_subject(worst)} stays inconclusive in "
         f"{_percent(worst.inconclusive_rate)} of runs of an unchanged model: take a larger limit, "
-        f'more items or `policy: "not_fail"`.'
+        f'more items or `policy: "suspects_undecided"`.'
     )
 
 

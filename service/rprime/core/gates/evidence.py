@@ -1,6 +1,6 @@
-"""The evidence on each result of a rule, from an evaluation and its comparison."""
+"""The evidence on each result of a rule, from an evaluation and its comparisons."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -11,30 +11,33 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, Pairing
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
-from rprime.core.gates.estimate import estimate
+from rprime.core.gates.estimate import Estimate
 from rprime.core.gates.rules import Rule
-from rprime.core.gates.verdict import RuleTests, VerdictCode
+from rprime.core.gates.targets import ResultLabels
+from rprime.core.gates.verdict import Against, RuleTests, VerdictCode
+from rprime.core.intervals.proportions import one_sided_quantile
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.values import Values, compute
 
-ResultLabels = tuple[str | None, ...]
-"""The class of each result; one None for an overall index."""
 LabelPositions = NDArray[np.intp]
 
 POINT = "point"
 """Method of `test: "none"`: the gate compares the values themselves."""
 CLASSES_DIFFER = REASONS.index("classes_differ")
+POWER = 0.8
 
 
 @dataclass(frozen=True, eq=False)
 class GateCandidate:
-    """The candidate of a gate.
+    """The candidate of a gate, and what it is held against.
 
     Parameters
     ----------
-    side, comparison, options
+    side, options
         The arguments of `run_gate`.
+    comparisons
+        With the baseline and, if it was requested, the anchor; None where there is none.
     indices
         Keys of all rules.
     level
@@ -42,7 +45,7 @@ class GateCandidate:
     """
 
     side: Side
-    comparison: Comparison | None
+    comparisons: dict[Against, Comparison | None]
     options: Options
     indices: tuple[str, ...]
     level: float
@@ -53,19 +56,9 @@ class GateCandidate:
         options = replace(self.options, indices=self.indices, undefined="null")
         return compute(self.side.table, options, select(options), self.side.scores)
 
-    def observed(self, rule: Rule) -> FloatArray:
-        """Values of one index, shape (k,) per class and (1,) overall; NaN where undefined."""
-        values = np.atleast_1d(self.values.lookup(rule.scope, rule.index))
-        return np.where(np.isfinite(values), values, np.nan)
-
-    @property
-    def items(self) -> FloatArray:
-        """Items of each class, shape (k,)."""
-        return np.asarray(self.values.table.support)
-
-    def positions(self, labels: ResultLabels) -> LabelPositions:
-        """Positions of these classes among the candidate's, -1 where it lacks the class."""
-        return positions_of(labels, self.side.labels)
+    def estimate(self, rule: Rule) -> Estimate:
+        """Return the values that the rule bounds, a row for each class of the candidate."""
+        return rule.target.estimate(self.side, self.values)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -74,18 +67,26 @@ class RuleEvidence:
 
     Parameters
     ----------
+    against
+        What the differences are from; None for values.
     labels
-        Classes; one None for an overall index.
-    observed, baseline, delta, items, detectable
-        As in `Result`, where `detectable` is `min_detectable_drop`.
+        Classes; one None for a single number.
+    left_out
+        Classes of the rule that have too few items, or none.
+    tests
+        Of the m results.
+    observed, baseline, delta, items
+        As in `Result`.
     lower, upper
-        The interval.
+        The one-sided limits; NaN where points are compared.
     methods, pairings, reasons
         Of each result; a reason is empty where the evidence decides.
     """
 
     rule: Rule
+    against: Against | None
     labels: ResultLabels
+    left_out: tuple[str, ...]
     tests: RuleTests
     observed: FloatArray
     baseline: FloatArray
@@ -93,116 +94,208 @@ class RuleEvidence:
     lower: FloatArray
     upper: FloatArray
     items: FloatArray
-    detectable: FloatArray
     methods: tuple[str | None, ...]
     pairings: tuple[Pairing | None, ...]
     reasons: tuple[str, ...]
 
+    def told_apart(self, level: float, own: float) -> FloatArray:
+        """Return the distance from a threshold that is found with power .8, to first order.
 
-def gather_evidence(rule: Rule, candidate: GateCandidate) -> RuleEvidence:
-    """Gather the evidence on a rule."""
-    known = candidate.side.labels
+        Parameters
+        ----------
+        level
+            Of the limits.
+        own
+            Level of the test.
+        """
+        error = (self.upper - self.lower) / (2 * one_sided_quantile(level))
+        return np.asarray((one_sided_quantile(own) + one_sided_quantile(1 - POWER)) * error)
+
+    def detectable(self, level: float, together: int) -> FloatArray:
+        """Return the true drop that the rule fails with power .8; a rise for an upper bound.
+
+        Parameters
+        ----------
+        level
+            Of the limits.
+        together
+            How many results are tested together: the p-value of the only one that got worse must
+            pass Holm's first step among them.
+        """
+        needed = self.told_apart(level, level / max(together, 1))
+        rule = self.rule
+        if rule.compares:
+            return np.maximum(
+                needed - rule.threshold if rule.guards_below else needed + rule.limit, 0
+            )
+        distance = self.observed - rule.limit
+        return np.maximum(distance if rule.guards_below else -distance, 0.0) + needed
+
+
+def gather_evidence(rule: Rule, candidate: GateCandidate) -> Iterator[RuleEvidence]:
+    """Gather the evidence on a rule: on its values, or on each difference."""
     if not rule.compares:
-        return _value_evidence(rule, candidate, labels_of(rule, known))
-    if candidate.comparison is None:
-        return _no_baseline_evidence(rule, candidate, labels_of(rule, known))
-    known = tuple(label for label in known if label not in candidate.comparison.without_items)
-    labels = labels_of(rule, known + candidate.comparison.baseline_only)
-    return _difference_evidence(rule, candidate, labels, candidate.comparison)
+        yield _value_evidence(rule, candidate)
+        return
+    for against, comparison in candidate.comparisons.items():
+        if comparison is None:
+            yield _no_baseline_evidence(rule, candidate, against)
+        else:
+            yield _difference_evidence(rule, candidate, against, comparison)
 
 
-def labels_of(rule: Rule, known: tuple[str, ...]) -> ResultLabels:
-    """Return the classes of a rule; one None for an overall index."""
-    if rule.classes is None:
-        return (None,)
-    return known if rule.classes == "all" else rule.classes
-
-
-def _value_evidence(rule: Rule, candidate: GateCandidate, labels: ResultLabels) -> RuleEvidence:
+def _value_evidence(rule: Rule, candidate: GateCandidate) -> RuleEvidence:
     """Test the candidate's own values against a lower or upper bound."""
-    known = estimate(candidate.values, rule.entry, candidate.side.items)
-    positions = candidate.positions(labels)
-    lower, upper = known.limits(candidate.level)
-    blank = np.full(len(labels), np.nan)
-    methods = (*known.methods, None)
-    reasons = (*known.reasons, "class_missing")
-    return RuleEvidence(
-        rule=rule,
-        labels=labels,
-        tests=take_tests(RuleTests.of(rule, known), positions),
-        observed=take_or_nan(known.value, positions),
-        baseline=blank,
-        delta=blank,
-        lower=_interval(rule, lower, positions),
-        upper=_interval(rule, upper, positions),
-        items=take_or_nan(known.items, positions),
-        detectable=take_or_nan(known.detectable(candidate.level), positions),
-        methods=tuple(_method(rule, methods[i]) for i in positions),
-        pairings=(None,) * len(labels),
-        reasons=tuple(reasons[i] for i in positions),
+    known = candidate.estimate(rule)
+    rows = Rows.of(rule, candidate.side.labels, known.items)
+    return rows.evidence(
+        rule,
+        RuleTests.of(rule, known),
+        numbers={"observed": known.value, "items": known.items},
+        limits=known.limits(candidate.level),
+        methods=known.methods,
+        reasons=rows.each(known.reasons, lambda label: _absent(rule, label, candidate.side.labels)),
     )
 
 
-def _no_baseline_evidence(
-    rule: Rule, candidate: GateCandidate, labels: ResultLabels
-) -> RuleEvidence:
-    """Return `no_baseline` for the candidate's classes, `class_missing` for others."""
-    positions = candidate.positions(labels)
-    tests = RuleTests.without_evidence(len(candidate.side.labels), VerdictCode.no_baseline)
-    blank = np.full(len(labels), np.nan)
-    return RuleEvidence(
-        rule=rule,
-        labels=labels,
-        tests=take_tests(tests, positions),
-        observed=take_or_nan(candidate.observed(rule), positions),
-        baseline=blank,
-        delta=blank,
-        lower=blank,
-        upper=blank,
-        items=_items(rule, candidate, positions),
-        detectable=blank,
-        methods=(None,) * len(labels),
-        pairings=(None,) * len(labels),
-        reasons=tuple("class_missing" if i < 0 else "no_baseline" for i in positions),
-    )
-
-
-def _difference_evidence(
-    rule: Rule, candidate: GateCandidate, labels: ResultLabels, comparison: Comparison
-) -> RuleEvidence:
-    """Test the difference from the baseline against the largest one allowed."""
-    known, positions = _difference(rule, labels, comparison)
-    lower, upper = known.limits(candidate.level)
-    comparable = comparison.comparability != "different"
-    methods = (*(METHODS[code] or None for code in known.methods), None)
-    reasons = (*(_reason(known, i, comparable=comparable) for i in range(len(known.value))), "")
-    return RuleEvidence(
-        rule=rule,
-        labels=labels,
-        tests=take_tests(difference_tests(rule, known, comparable=comparable), positions),
-        observed=take_or_nan(candidate.observed(rule), candidate.positions(labels)),
-        baseline=take_or_nan(known.baseline, positions),
-        delta=take_or_nan(known.value, positions),
-        lower=_interval(rule, lower, positions),
-        upper=_interval(rule, upper, positions),
-        items=_items(rule, candidate, candidate.positions(labels)),
-        detectable=take_or_nan(_detectable(rule, known, candidate.level), positions),
-        methods=tuple(_method(rule, methods[i]) for i in positions),
-        pairings=tuple(None if i < 0 else comparison.pairing for i in positions),
-        reasons=tuple(
-            reasons[i] or _missing_class(label, comparison) if i < 0 else reasons[i]
-            for i, label in zip(positions, labels, strict=True)
+def _no_baseline_evidence(rule: Rule, candidate: GateCandidate, against: Against) -> RuleEvidence:
+    """Return `no_baseline` for the candidate's classes, `not_comparable` for others."""
+    known = candidate.estimate(rule)
+    rows = Rows.of(rule, candidate.side.labels, known.items)
+    count = len(known.value)
+    return rows.evidence(
+        rule,
+        RuleTests.without_evidence(count, VerdictCode.no_baseline),
+        against=against,
+        numbers={"observed": known.value, "items": known.items},
+        reasons=rows.each(
+            ("no_baseline",) * count, lambda label: _absent(rule, label, candidate.side.labels)
         ),
     )
 
 
-def _difference(
-    rule: Rule, labels: ResultLabels, comparison: Comparison
-) -> tuple[Difference, LabelPositions]:
-    """Return the differences of the index, and the position of each label among them."""
-    if rule.classes is None:
-        return comparison.of_overall(rule.index)[np.newaxis], np.zeros(1, dtype=np.intp)
-    return comparison.of_classes(rule.index), positions_of(labels, comparison.classes)
+def _difference_evidence(
+    rule: Rule, candidate: GateCandidate, against: Against, comparison: Comparison
+) -> RuleEvidence:
+    """Test the difference from a baseline against the largest one allowed."""
+    known = rule.target.difference(comparison)
+    rows = Rows.of(rule, comparison.classes, known.items, _uncompared(comparison))
+    comparable = comparison.comparability != "different"
+    reasons = tuple(
+        REASONS[int(code)] if comparable else "different_test_sets" for code in known.reasons
+    )
+    return rows.evidence(
+        rule,
+        difference_tests(rule, known, comparable=comparable),
+        against=against,
+        pairing=comparison.pairing,
+        numbers={
+            "observed": known.candidate,
+            "baseline": known.baseline,
+            "delta": known.value,
+            "items": known.items,
+        },
+        limits=known.limits(candidate.level),
+        methods=tuple(METHODS[code] or None for code in known.methods),
+        reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
+    )
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The results of a rule among the rows of its evidence.
+
+    Parameters
+    ----------
+    labels
+        Of the results.
+    positions
+        Row of each result, -1 where there is none.
+    left_out
+        Classes that the rule leaves out: they have too few items.
+    """
+
+    labels: ResultLabels
+    positions: LabelPositions
+    left_out: tuple[str, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        rule: Rule,
+        known: tuple[str, ...],
+        items: FloatArray,
+        others: tuple[str, ...] = (),
+    ) -> "Rows":
+        """Choose the classes that a rule is about; "all" means those with items.
+
+        Parameters
+        ----------
+        known
+            The classes that have a row each.
+        items
+            Of each row.
+        others
+            Further classes, which "all" leaves out.
+        """
+        if rule.classes is None:
+            exists = items.size > 0 and items[0] > 0
+            return cls((None,), np.array([0 if exists else -1], dtype=np.intp))
+        count = dict(zip(known, items.tolist(), strict=True))
+        everything = rule.classes == "all"
+        wanted = known if everything else rule.classes
+        out = {n for n in wanted if everything or count.get(n)}
+        out = {name for name in out if count[name] < max(rule.min_items, everything)}
+        kept: ResultLabels = tuple(name for name in wanted if name not in out) or (None,)
+        with_items = tuple(name if count[name] else None for name in known)
+        left_out = tuple(name for name in wanted if name in out)
+        return cls(kept, positions_of(kept, with_items), left_out + (others if everything else ()))
+
+    def each(self, of_rows: Sequence[str], absent: Callable[[str | None], str]) -> tuple[str, ...]:
+        """Return the word for each result."""
+        return tuple(
+            of_rows[i] if i >= 0 else absent(label)
+            for i, label in zip(self.positions, self.labels, strict=True)
+        )
+
+    def evidence(
+        self,
+        rule: Rule,
+        tests: RuleTests,
+        *,
+        numbers: Mapping[str, FloatArray],
+        reasons: tuple[str, ...],
+        limits: tuple[FloatArray, FloatArray] | None = None,
+        methods: Sequence[str | None] | None = None,
+        against: Against | None = None,
+        pairing: Pairing | None = None,
+    ) -> RuleEvidence:
+        """Take the evidence of the results from that of all rows."""
+        blank = np.full(len(self.labels), np.nan)
+        known = {name: take_or_nan(values, self.positions) for name, values in numbers.items()}
+        ends = [blank, blank]
+        if limits is not None and rule.test == "auto":
+            ends = [take_or_nan(end, self.positions) for end in limits]
+        found = (None,) * len(tests.fixed) if methods is None else methods
+        if methods is not None and rule.test == "none":
+            found = (POINT,) * len(methods)
+        there = self.positions >= 0
+        return RuleEvidence(
+            rule=rule,
+            against=against,
+            labels=self.labels,
+            left_out=self.left_out,
+            tests=take_tests(tests, self.positions),
+            observed=known["observed"],
+            baseline=known.get("baseline", blank),
+            delta=known.get("delta", blank),
+            lower=ends[0],
+            upper=ends[1],
+            items=known["items"],
+            methods=tuple(found[i] if i >= 0 else None for i in self.positions),
+            pairings=tuple(pairing if exists else None for exists in there),
+            reasons=reasons,
+        )
 
 
 def difference_tests(rule: Rule, known: Difference, *, comparable: bool = True) -> RuleTests:
@@ -223,41 +316,31 @@ def difference_tests(rule: Rule, known: Difference, *, comparable: bool = True) 
     return replace(tests, fixed=fixed.astype(np.uint8))
 
 
-def _reason(known: Difference, position: int, *, comparable: bool) -> str:
-    return REASONS[int(known.reasons[position])] if comparable else "different_test_sets"
+def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
+    if label is not None:
+        return "no_items" if label in declared else "class_missing"
+    if rule.classes is not None:
+        return "no_class"
+    return "class_missing" if rule.target.lacks(declared) else "no_items"
 
 
-def _missing_class(label: str | None, comparison: Comparison) -> str:
-    here = label in comparison.candidate_only
-    return "class_missing_in_baseline" if here else "class_missing"
+def _uncompared(comparison: Comparison) -> tuple[str, ...]:
+    return comparison.without_items + comparison.candidate_only + comparison.baseline_only
 
 
-def _detectable(rule: Rule, known: Difference, level: float) -> FloatArray:
-    """Return the smallest detectable change in the direction of the rule."""
-    mirrored = replace(known, gains=known.losses, losses=known.gains)
-    toward = known if rule.guards_below else mirrored
-    return toward.detectable_drop(level, min(rule.limit, 1.0))
+def _missing_class(rule: Rule, label: str | None, comparison: Comparison) -> str:
+    both = set(comparison.sides[0].labels) - {*comparison.candidate_only, *comparison.baseline_only}
+    if label in comparison.candidate_only:
+        return "class_missing_in_baseline"
+    return _absent(rule, label, tuple(both))
 
 
-def _items(rule: Rule, candidate: GateCandidate, positions: LabelPositions) -> FloatArray:
-    items = candidate.items
-    return take_or_nan(items if rule.scope == "class" else items.sum(keepdims=True), positions)
-
-
-def _method(rule: Rule, method: str | None) -> str | None:
-    return POINT if rule.test == "none" else method
-
-
-def _interval(rule: Rule, limits: FloatArray, positions: LabelPositions) -> FloatArray:
-    limits = take_or_nan(limits, positions)
-    return np.full_like(limits, np.nan) if rule.test == "none" else limits
-
-
-def positions_of(labels: ResultLabels, known: Sequence[str]) -> LabelPositions:
-    """Return positions among the known classes, -1 where unknown; 0 for an overall index."""
-    number: dict[str | None, int] = {name: i for i, name in enumerate(known)}
-    number[None] = 0
-    return np.array([number.get(label, -1) for label in labels], dtype=np.intp)
+def positions_of(labels: ResultLabels, known: Sequence[str | None]) -> LabelPositions:
+    """Return the positions of classes among the known ones, -1 where unknown."""
+    number = {name: i for i, name in enumerate(known) if name is not None}
+    return np.array(
+        [-1 if label is None else number.get(label, -1) for label in labels], dtype=np.intp
+    )
 
 
 def take_or_nan(values: FloatArray, positions: LabelPositions) -> FloatArray:
@@ -275,4 +358,5 @@ def take_tests(tests: RuleTests, positions: LabelPositions) -> RuleTests:
         take_or_nan(tests.p_fail, positions),
         take_or_nan(tests.p_pass, positions),
         fixed.astype(np.uint8),
+        lambda: take_or_nan(tests.p_worse(), positions),
     )

@@ -1,8 +1,9 @@
-"""Run a gate: test its rules on an evaluation and its comparison, and return one verdict."""
+"""Run a gate: test its rules on an evaluation and its comparisons, and return one verdict."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import cached_property
 from typing import get_args
 
 import numpy as np
@@ -13,9 +14,11 @@ from rprime.core.comparison.compare import Comparison
 from rprime.core.gates.evidence import GateCandidate, RuleEvidence, gather_evidence
 from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
 from rprime.core.gates.rules import Gate, Waiver, check_gate
-from rprime.core.gates.sentences import number, sentence
+from rprime.core.gates.sentences import gate_sentence, named, number, sentence
 from rprime.core.gates.verdict import (
     EFFECTS,
+    JUDGED,
+    Against,
     Codes,
     Decisions,
     Plan,
@@ -36,6 +39,8 @@ REASONS = {
     VerdictCode.fail: "beyond_limit",
     VerdictCode.waived: "waived",
 }
+JUDGED_VERDICTS = tuple(VERDICTS[code] for code in JUDGED)
+SMALLEST_CHANGE = "docs/gates.md#the-smallest-change-that-a-rule-sees"
 
 
 def run_gate(
@@ -45,14 +50,15 @@ def run_gate(
     options: Options,
     *,
     today: date,
-    look: int = 1,
+    look: int | None = None,
+    anchor: Comparison | None = None,
 ) -> GateResult:
     """Run a gate on a candidate.
 
     Parameters
     ----------
     gate
-        The comparison must include its `indices`.
+        The comparisons must include its `indices`.
     candidate
         The side that is compared with the baseline, if there is one.
     comparison
@@ -62,7 +68,9 @@ def run_gate(
     today
         The day for checking the expiry of waivers.
     look
-        How many gates have looked at this test set, including this one.
+        How many gates have looked at this test set, including this one; None if nobody counted.
+    anchor
+        With the anchor, if the gate requests one and it exists.
 
     Raises
     ------
@@ -70,18 +78,39 @@ def run_gate(
         If the catalog cannot answer a rule.
     """
     check_gate(gate, options)
-    level, spent = gate.level(look), look if gate.looks == "spend" else None
-    if not gate.rules:
-        return GateResult(verdict="no_rules", alpha=level, look=spent, results=(), warnings=())
-    side = GateCandidate(candidate, comparison, options, gate.indices, level)
-    run = GateRun.of(gate, [gather_evidence(rule, side) for rule in gate.rules], level, today)
+    comparisons: dict[Against, Comparison | None] = {"baseline": comparison}
+    if gate.anchor_requested:
+        comparisons["anchor"] = anchor
+    side = GateCandidate(candidate, comparisons, options, gate.indices, gate.level)
+    evidence = [found for rule in gate.rules for found in gather_evidence(rule, side)]
+    run = GateRun.of(gate, evidence, today) if evidence else None
+    verdict = "no_rules" if run is None else run.verdict
+    results = () if run is None else tuple(run.results())
     return GateResult(
-        verdict=GATE_VERDICTS[int(conclude(run.decisions, run.effects, run.plan))],
-        alpha=level,
-        look=spent,
-        results=tuple(run.results()),
-        warnings=tuple(run.warnings()),
+        verdict=verdict,
+        judged=_judged(verdict, results),
+        message=gate_sentence(verdict, results, judged=_judged(verdict, results)),
+        alpha=gate.level,
+        look=look,
+        budget=gate.looks,
+        results=results,
+        warnings=() if run is None else (*_look_warnings(gate, look), *run.warnings()),
     )
+
+
+def _judged(verdict: GateVerdict, results: tuple[Result, ...]) -> bool:
+    """Whether the verdict rests on a result that was judged by its numbers."""
+    deciding = [r for r in results if verdict != "fail" or r.effect == "fail"]
+    return any(result.verdict in JUDGED_VERDICTS for result in deciding)
+
+
+def _look_warnings(gate: Gate, look: int | None) -> Iterator[Warning]:
+    if gate.looks is not None and look is not None and look > gate.looks:
+        detail = (
+            f"This is look {look} at the test set, but the gate divides alpha over {gate.looks}: "
+            "false verdicts are more likely than alpha says. Use a new test set."
+        )
+        yield Warning("looks_exceeded", "/gate/look", detail, "docs/gates.md#repeated-looks")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,59 +133,75 @@ class GateRun:
     decisions: Decisions
     effects: Codes
     waivers: tuple[Waiver | None, ...]
-    level: float
     today: date
 
     @classmethod
-    def of(cls, gate: Gate, evidence: list[RuleEvidence], level: float, today: date) -> "GateRun":
+    def of(cls, gate: Gate, evidence: list[RuleEvidence], today: date) -> "GateRun":
         """Decide every result, then apply the waivers."""
         plan = Plan(
             gate,
             tuple(e.rule for e in evidence for _ in e.labels),
             tuple(label for e in evidence for label in e.labels),
+            tuple(e.against for e in evidence for _ in e.labels),
         )
         tests = RuleTests.join([e.tests for e in evidence])
-        found = decide(tests, plan, level)
-        waivers, verdicts = apply_waivers(found.verdicts, plan, tests.point, today)
+        found = decide(tests, plan, gate.level)
+        waivers, verdicts = apply_waivers(found, plan, tests.point, today)
         decisions = replace(found, verdicts=verdicts)
-        return cls(plan, evidence, tests, decisions, effects(verdicts, plan), waivers, level, today)
+        return cls(plan, evidence, tests, decisions, effects(decisions, plan), waivers, today)
+
+    @property
+    def verdict(self) -> GateVerdict:
+        """The verdict of the gate."""
+        return GATE_VERDICTS[int(conclude(self.decisions, self.effects, self.plan))]
+
+    @property
+    def level(self) -> float:
+        """One-sided, of this look."""
+        return self.plan.gate.level
+
+    @cached_property
+    def together(self) -> int:
+        """How many results were tested together."""
+        return int(np.count_nonzero(~np.isnan(self.decisions.p_value)))
 
     def results(self) -> Iterator[Result]:
         """Yield every result with its message."""
         place = 0
-        together = int(np.count_nonzero(~np.isnan(self.decisions.p_value)))
         for part in self.evidence:
+            detectable = part.detectable(self.level, self.together)
             for row in range(len(part.labels)):
-                result = self._result(part, row, place)
-                text = sentence(
-                    result,
-                    part.rule,
-                    level=self.level,
-                    together=together,
-                    waiver=self.waivers[place],
-                )
+                result = self._result(part, row, place, float(detectable[row]))
+                waiver = self.waivers[place]
+                text = sentence(result, part.rule, together=self.together, waiver=waiver)
                 yield replace(result, message=text)
                 place += 1
 
-    def _result(self, part: RuleEvidence, row: int, place: int) -> Result:
+    def _result(self, part: RuleEvidence, row: int, place: int, detectable: float) -> Result:
+        lower, upper = _known(part.lower[row]), _known(part.upper[row])
         return Result(
             rule=part.rule.name,
-            index=part.rule.index,
+            index=part.rule.index or None,
             class_=part.labels[row],
+            confusion=part.rule.confusion,
             verdict=VERDICTS[self.decisions.verdicts[place]],
             effect=EFFECTS[self.effects[place]],
+            suspect=bool(self.decisions.suspect[place]),
+            against=part.against,
             observed=_known(part.observed[row]),
             baseline=_known(part.baseline[row]),
             delta=_known(part.delta[row]),
             kind=part.rule.kind,
             limit=part.rule.limit,
-            interval=_interval(part.lower[row], part.upper[row]),
+            lower_limit=lower,
+            upper_limit=upper,
+            level=None if lower is None and upper is None else 1 - self.level,
             p_value=_known(self.decisions.p_value[place]),
             p_adjusted=_known(self.decisions.p_adjusted[place]),
             method=part.methods[row],
             pairing=part.pairings[row],
             n=_count(part.items[row]),
-            min_detectable_drop=_known(part.detectable[row]),
+            min_detectable_drop=_known(detectable),
             reason=self._reason(part.reasons[row], place),
             message="",
         )
@@ -170,20 +215,24 @@ class GateRun:
             return REASONS[verdict]
         if given:
             return given
+        if self.decisions.suspect[place]:
+            return "suspect"
         alone = self.tests.p_fail[place] < self.level
         return "not_significant_together" if alone else "not_enough_items"
 
     def warnings(self) -> Iterator[Warning]:
-        """Warn about rules whose limit is below the smallest detectable change."""
+        """Warn about classes that rules leave out, and about rules with too few items."""
         place = 0
         for part in self.evidence:
-            if warning := _underpowered(part, place):
+            if part.left_out:
+                yield _left_out(part, place)
+            if warning := _underpowered(part, place, self.level):
                 yield warning
             place += len(part.labels)
 
 
 def apply_waivers(
-    verdicts: Codes, plan: Plan, point: FloatArray, today: date
+    found: Decisions, plan: Plan, point: FloatArray, today: date
 ) -> tuple[tuple[Waiver | None, ...], Codes]:
     """Apply the waivers.
 
@@ -195,7 +244,7 @@ def apply_waivers(
     -------
     The waiver for each of these results, in force or not, and the verdicts after it.
     """
-    would_fail = effects(verdicts, plan) == EFFECTS.index("fail")
+    verdicts, would_fail = found.verdicts, effects(found, plan) == EFFECTS.index("fail")
     inconclusive = verdicts == VerdictCode.inconclusive
     waivable = (verdicts == VerdictCode.fail) | (inconclusive & would_fail)
     waivers: list[Waiver | None] = [None] * len(verdicts)
@@ -210,26 +259,37 @@ def apply_waivers(
     return tuple(waivers), after
 
 
-def _underpowered(part: RuleEvidence, start: int) -> Warning | None:
+def _left_out(part: RuleEvidence, start: int) -> Warning:
+    """Name the classes that a rule leaves out because of their items."""
+    few = f"{number(part.rule.min_items)} items" if part.rule.min_items > 1 else "items"
+    sides = "" if part.against is None else f" on both sides, candidate and {part.against}"
+    detail = (
+        f"Rule {part.rule.name} leaves out {len(part.left_out)} of its classes, which do not have "
+        f"{few}{sides}: {named(part.left_out)}."
+    )
+    return Warning("classes_left_out", f"/gate/results/{start}", detail, "docs/gates.md#rules")
+
+
+def _underpowered(part: RuleEvidence, start: int, level: float) -> Warning | None:
     """Warn if the test set is too small, so that an unchanged model often fails to pass."""
     rule = part.rule
-    if not rule.compares or rule.test == "none":
+    if not rule.knows_suspects or rule.test == "none":
         return None
-    weak = np.flatnonzero(part.detectable > rule.limit)
+    needed = part.told_apart(level, level)
+    weak = np.flatnonzero(needed > rule.limit)
     if not weak.size:
         return None
-    worst = weak[np.argmax(part.detectable[weak])]
-    where = "" if part.labels[worst] is None else f" for {weak.size} of {len(part.labels)} classes"
-    named = "" if part.labels[worst] is None else f" (class `{part.labels[worst]}`)"
+    worst = weak[np.argmax(needed[weak])]
+    label = part.labels[worst]
+    where = "" if label is None else f" for {weak.size} of {len(part.labels)} classes"
+    example = "" if label is None else f" (class `{label}`)"
     detail = (
-        f"Rule {rule.name} allows {number(rule.limit)}, but its items show only larger changes"
-        f"{where}: from {number(part.detectable[worst])} on{named}. An unchanged model may fail "
-        f"to pass this rule."
+        f"Rule {rule.name} allows {number(rule.limit)}, but an unchanged model passes it in fewer "
+        f"than 8 of 10 cases{where}: the items tell changes from {number(needed[worst])} on from "
+        f"no change{example}. Take a larger limit or more items."
     )
     pointer = f"/gate/results/{start + int(worst)}/min_detectable_drop"
-    return Warning(
-        "underpowered", pointer, detail, "docs/gates.md#the-smallest-change-that-a-rule-sees"
-    )
+    return Warning("underpowered", pointer, detail, SMALLEST_CHANGE)
 
 
 def _known(value: float) -> float | None:
@@ -241,7 +301,3 @@ def _count(items: float) -> float | None:
     if not np.isfinite(items):
         return None
     return int(items) if items == np.rint(items) else float(items)
-
-
-def _interval(lower: float, upper: float) -> tuple[float, float] | None:
-    return (float(lower), float(upper)) if np.isfinite(lower) and np.isfinite(upper) else None

@@ -12,11 +12,8 @@ from rprime.core.arrays import FloatArray
 from rprime.core.cells import DenseCells
 from rprime.core.gates.advice import RuleLint, advise
 from rprime.core.gates.evidence import (
-    LabelPositions,
-    ResultLabels,
+    Rows,
     difference_tests,
-    labels_of,
-    positions_of,
     take_or_nan,
     take_tests,
 )
@@ -80,7 +77,7 @@ def lint(
     Parameters
     ----------
     gate
-        The simulation ignores its waivers and takes the first look at the test set.
+        The simulation ignores its waivers.
     table
         A single table of whole numbers without unclassified and spurious items.
     labels
@@ -101,6 +98,8 @@ def lint(
         If the table cannot be drawn from.
     """
     check_gate(gate)
+    if any(rule.confusion for rule in gate.rules):
+        raise LintError("Cells are not simulated: lint the gate without its rules about cells.")
     if any(rule.entry.scored for rule in gate.rules):
         raise LintError("A table holds no scores: lint the gate without its rules about scores.")
     counts = _checked_counts(table, replicates)
@@ -171,7 +170,7 @@ class _LintRun:
     @cached_property
     def plan(self) -> Plan:
         """The results, in the order of `run_gate`."""
-        named = [(rule, label) for rule in self.gate.rules for label in self._labels_of(rule)]
+        named = [(rule, label) for rule in self.gate.rules for label in self._rows(rule).labels]
         return Plan(self.gate, tuple(r for r, _ in named), tuple(label for _, label in named))
 
     @cached_property
@@ -190,8 +189,8 @@ class _LintRun:
     def _counted(self, draws: SimulatedPredictions, replicates: int) -> _VerdictCounts:
         with np.errstate(all="ignore"):
             tests = self._tests(self._simulation(draws))
-        decisions = decide(tests, self.plan, self.gate.level())
-        verdict = conclude(decisions, effects(decisions.verdicts, self.plan), self.plan)
+        decisions = decide(tests, self.plan, self.gate.level)
+        verdict = conclude(decisions, effects(decisions, self.plan), self.plan)
         return _VerdictCounts(
             replicates,
             np.add.reduce(decisions.verdicts == VerdictCode.fail, axis=0, dtype=np.float64),
@@ -210,20 +209,16 @@ class _LintRun:
             tests = difference_tests(rule, simulation.difference(rule))
         else:
             tests = RuleTests.of(rule, simulation.estimate(rule))
-        return take_tests(tests, self._positions(rule))
+        return take_tests(tests, self._rows(rule).positions)
 
-    @cached_property
-    def present(self) -> tuple[str, ...]:
-        """The classes that have items."""
-        pairs = zip(self.labels, self.model.support, strict=True)
-        return tuple(label for label, items in pairs if items > 0)
-
-    def _labels_of(self, rule: Rule) -> ResultLabels:
-        return labels_of(rule, self.present)
-
-    def _positions(self, rule: Rule) -> LabelPositions:
-        known = self.present if rule.compares else self.labels
-        return positions_of(self._labels_of(rule), known)
+    def _rows(self, rule: Rule) -> Rows:
+        support = self.model.support
+        if rule.classes is None:
+            return Rows.of(rule, (), support.sum(keepdims=True))
+        # A comparison has a row for each class with items, a table one for each class.
+        here = support > 0 if rule.compares else np.ones(support.shape, dtype=bool)
+        known = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
+        return Rows.of(rule, known, support[here])
 
     def rules(self, counted: _VerdictCounts) -> Iterator[RuleLint]:
         """Yield the rates of every result and the drop that it detects."""
@@ -246,8 +241,8 @@ class _LintRun:
         with np.errstate(all="ignore"):
             parts = [
                 take_or_nan(
-                    detectable_drops(rule, expected, self.gate.level(), together),
-                    self._positions(rule),
+                    detectable_drops(rule, expected, self.gate.level, together),
+                    self._rows(rule).positions,
                 )
                 for rule in self.gate.rules
             ]

@@ -1,9 +1,10 @@
-"""The results of a gate: one for each rule and class, and the verdict on all of them."""
+"""The results of a gate: one for each rule, class and baseline, and the verdict on all of them."""
 
 from dataclasses import dataclass
 from typing import Literal
 
 from rprime.core.gates.rules import Effect, RuleKind
+from rprime.core.gates.verdict import Against
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
 GateVerdict = Literal["pass", "fail", "inconclusive", "no_rules"]
@@ -18,40 +19,50 @@ class Result:
 
     Parameters
     ----------
-    rule, index, class_
-        The rule's id, its index, and the class; None overall.
+    rule, index, class_, confusion
+        The rule's id; its index, None for a cell; the class, None overall; the true and the
+        predicted class of a cell, else None.
     verdict, effect
         The verdict, and its effect on the gate.
+    suspect
+        Whether it is inconclusive, beyond the limit, and shown to be worse than before.
+    against
+        What the difference is from; None for a rule about the value itself.
     observed, baseline, delta
         Values of the candidate and the baseline and their difference; None where they do not
         exist or nothing was compared.
     kind, limit
         Of the rule: the bounded quantity and its limit.
-    interval
-        One-sided limits of the bounded value or difference, each at the level of the gate.
+    lower_limit, upper_limit, level
+        One-sided limits of the bounded value or difference, each with this confidence.
     p_value, p_adjusted
         Smallest level at which it fails, alone and among all tested results; None untested.
     method, pairing
-        Method and pairing of the interval; `point` for `test: "none"`.
+        Method and pairing of the limits; `point` for `test: "none"`.
     n
         The number of items behind the value.
     min_detectable_drop
-        The smallest change that the test detects with 80 % power.
+        The true drop, or rise for an upper bound, that the rule fails with 80 % power.
     reason, message
         A stable code, and a sentence for people.
     """
 
     rule: str
-    index: str
+    index: str | None
     class_: str | None
+    confusion: tuple[str, str] | None
     verdict: Verdict
     effect: Effect
+    suspect: bool
+    against: Against | None
     observed: float | None
     baseline: float | None
     delta: float | None
     kind: RuleKind
     limit: float
-    interval: tuple[float, float] | None
+    lower_limit: float | None
+    upper_limit: float | None
+    level: float | None
     p_value: float | None
     p_adjusted: float | None
     method: str | None
@@ -68,16 +79,27 @@ class GateResult:
 
     Parameters
     ----------
+    judged
+        Whether the verdict rests on a result that was judged by its numbers: false if all results
+        that fail the gate are `not_comparable`, `undefined` or `no_baseline`, or if no result of
+        the gate could be judged.
+    message
+        The verdict in a sentence.
     alpha
-        One-sided level of every limit, after spending it over looks.
+        One-sided level of this look.
     look
-        Number of this look at the test set, from 1; None if the gate ignores looks.
+        Number of this look at the test set, from 1; None if looks are not counted.
+    budget
+        The number of looks that share the level of the gate; None if looks are ignored.
     results
-        In the order of the rules, and of the classes within a rule.
+        In the order of the rules, of what they are held against, and of the classes.
     """
 
     verdict: GateVerdict
+    judged: bool
+    message: str
     alpha: float
     look: int | None
+    budget: int | None
     results: tuple[Result, ...]
     warnings: tuple[Warning, ...]

@@ -3,21 +3,24 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
-from typing import Literal
+from functools import cached_property
+from typing import Literal, get_args
 
 import numpy as np
 
 from rprime.core.catalog import find
-from rprime.core.gates.multiplicity import spent_alpha
+from rprime.core.gates.targets import UNKNOWN, Mistake, Target, target_of
 from rprime.core.index import Index, IndexScope
 from rprime.core.options import Options
 
-RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain"]
+RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain", "min_gain"]
+Policy = Literal["all_must_pass", "suspects_undecided", "suspects_fail", "proven_only"]
 Effect = Literal["pass", "warn", "fail"]
 OpenVerdict = Literal["inconclusive", "no_baseline", "not_comparable", "undefined"]
 """Verdicts that are neither a pass nor a fail; `on` sets their effects."""
 
-KINDS: tuple[RuleKind, ...] = ("min_value", "max_value", "max_drop", "max_gain")
+KINDS: tuple[RuleKind, ...] = get_args(RuleKind)
+POLICIES: tuple[Policy, ...] = get_args(Policy)
 DEFAULT_EFFECTS: Mapping[OpenVerdict, Effect] = {
     "inconclusive": "warn",
     "no_baseline": "warn",
@@ -47,41 +50,54 @@ class RuleError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Rule:
-    """One bound on one index.
+    """One bound on one target: an index, an index of classes, or a cell of the table.
 
     Parameters
     ----------
     id
         Unique in its gate; empty for the default, `<index>.<kind>`.
     index
-        Key in the catalog.
+        Key in the catalog; empty for a cell.
     classes
         None: the overall index; "all" or labels: the per-class one.
+    confusion
+        True and predicted class of a cell: the rule bounds its share of the true class.
     kind, limit
         The bounded quantity and its limit: of the value, or of the difference from the baseline,
-        then positive.
+        which is then the size of a change.
     test
         "auto" fails on evidence only; "none" compares point values.
     policy
-        "pass": each result must pass for the gate to pass; "not_fail": only a demonstrated
-        failure blocks. None for the default: "pass" overall, "not_fail" for classes.
+        What undecided results lead to; None for the default. all_must_pass: each result must pass
+        for the gate to pass; suspects_undecided: a suspect makes the gate inconclusive, other
+        undecided results do not; suspects_fail: a suspect fails; proven_only: only what is shown
+        to violate the rule counts.
     severity
         "warn" limits every effect of the rule to a warning.
+    min_items
+        Classes with fewer items take no part in the rule, nor in the average that it bounds.
     """
 
-    index: str
     kind: RuleKind
     limit: float
     id: str = ""
+    index: str = ""
     classes: Literal["all"] | tuple[str, ...] | None = None
+    confusion: tuple[str, str] | None = None
     test: Literal["auto", "none"] = "auto"
-    policy: Literal["pass", "not_fail"] | None = None
+    policy: Policy | None = None
     severity: Literal["error", "warn"] = "error"
+    min_items: float = 0
+
+    @cached_property
+    def target(self) -> Target:
+        """What it bounds."""
+        return target_of(self.index, self.classes, self.confusion)
 
     @property
     def name(self) -> str:
         """The id, or the default one."""
-        return self.id or f"{self.index}.{self.kind}"
+        return self.id or f"{self.target.name}.{self.kind}"
 
     @property
     def scope(self) -> IndexScope:
@@ -89,19 +105,30 @@ class Rule:
         return "overall" if self.classes is None else "class"
 
     @property
+    def decides_by(self) -> Policy:
+        """The policy, or the default one."""
+        for_classes = self.knows_suspects and self.classes is not None
+        return self.policy or ("suspects_undecided" if for_classes else "all_must_pass")
+
+    @property
     def mandatory(self) -> bool:
         """Whether its results must pass for the gate to pass."""
-        return (self.policy or ("not_fail" if self.scope == "class" else "pass")) == "pass"
+        return self.decides_by == "all_must_pass"
+
+    @property
+    def knows_suspects(self) -> bool:
+        """Whether a result may be suspect: worse than before, but not shown beyond the limit."""
+        return self.kind in ("max_drop", "max_gain")
 
     @property
     def compares(self) -> bool:
         """Whether the rule bounds the difference from a baseline."""
-        return self.kind in ("max_drop", "max_gain")
+        return self.kind in ("max_drop", "max_gain", "min_gain")
 
     @property
     def guards_below(self) -> bool:
-        """Whether the rule forbids low numbers: a lower bound or a drop."""
-        return self.kind in ("min_value", "max_drop")
+        """Whether the rule forbids low numbers: a lower bound, a drop or a missing gain."""
+        return self.kind in ("min_value", "max_drop", "min_gain")
 
     @property
     def threshold(self) -> float:
@@ -110,7 +137,7 @@ class Rule:
 
     @property
     def entry(self) -> Index:
-        """The index in the catalog; every checked rule has one."""
+        """The index in the catalog; every checked rule of an index has one."""
         found = find(self.scope, self.index)
         if found is None:
             raise RuleError((), "unknown_index", f"There is no {self.scope} index {self.index}.")
@@ -129,7 +156,8 @@ class Waiver:
         The class it is for; None for every result of the rule.
     ceiling
         The worst value still waived, in the unit of the rule's limit: the largest drop or
-        gain, the lowest value under a `min_value`, the highest under a `max_value`.
+        gain, the smallest gain under a `min_gain`, the lowest value under a `min_value`, the
+        highest under a `max_value`.
     reason, by
         The reason, and the person who accepts the failure.
     expires
@@ -164,14 +192,18 @@ class Gate:
     on
         Effects of the open verdicts; the others have `DEFAULT_EFFECTS`.
     looks
-        "spend" divides alpha over repeated looks at the same test set.
+        The number of looks at one test set that share alpha; None: looks are not counted against
+        the gate.
+    anchor_requested
+        Whether the rules about differences hold against a second, pinned baseline, too.
     """
 
     rules: tuple[Rule, ...] = ()
     alpha: float = 0.05
     on: Mapping[OpenVerdict, Effect] = field(default_factory=dict)
-    looks: Literal["ignore", "spend"] = "ignore"
+    looks: int | None = None
     waivers: tuple[Waiver, ...] = ()
+    anchor_requested: bool = False
 
     @property
     def effects(self) -> dict[OpenVerdict, Effect]:
@@ -181,20 +213,12 @@ class Gate:
     @property
     def indices(self) -> tuple[str, ...]:
         """Keys of the indices that the gate needs."""
-        return tuple(dict.fromkeys(rule.index for rule in self.rules))
+        return tuple(dict.fromkeys(key for rule in self.rules for key in rule.target.keys))
 
-    def level(self, look: int = 1) -> float:
-        """Return the level of one look at the test set, counted from 1.
-
-        Raises
-        ------
-        ValueError
-            For a look before the first.
-        """
-        if look < 1:
-            message = "looks are counted from 1"
-            raise ValueError(message)
-        return float(spent_alpha(self.alpha, look)) if self.looks == "spend" else self.alpha
+    @property
+    def level(self) -> float:
+        """The level of one look at the test set: an equal part of alpha (Bonferroni)."""
+        return self.alpha if self.looks is None else self.alpha / self.looks
 
 
 def check_gate(gate: Gate, options: Options | None = None) -> None:
@@ -220,6 +244,8 @@ def mistakes(gate: Gate, options: Options | None = None) -> Iterator[RuleError]:
     """Yield every mistake of a gate, in the order of its members."""
     if not 0 < gate.alpha < 0.5:  # from .5 on the two limits are swapped
         yield RuleError(("alpha",), "out_of_range", "alpha must be above 0 and below 0.5.")
+    if gate.looks is not None and gate.looks < 1:
+        yield RuleError(("looks", "budget"), "out_of_range", "A budget is at least one look.")
     yield from _effect_mistakes(gate)
     for number, rule in enumerate(gate.rules):
         for field_name, code, message in _rule_mistakes(rule, options):
@@ -243,69 +269,73 @@ def _effect_mistakes(gate: Gate) -> Iterator[RuleError]:
             yield RuleError(("on", verdict), "invalid_effect", message)
 
 
-Mistake = tuple[str, str, str]
-
-
 def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
     if rule.kind not in KINDS:
         yield "kind", "unknown_kind", f"A rule needs one of {', '.join(KINDS)}."
         return
-    entry = find(rule.scope, rule.index)
-    if entry is None:
-        yield "index", "unknown_index", _missing_index(rule)
+    found = tuple(rule.target.mistakes(options))
+    yield from found
+    if found and found[0][1] in UNKNOWN:
         return
-    if entry.needs and getattr(options, entry.needs, None) is None:
-        yield "index", "option_missing", f"{rule.index} needs the option {entry.needs}."
-    if rule.classes is not None and rule.classes != "all":
-        yield from _class_mistakes(rule.classes)
-    yield from _limit_mistakes(rule, entry)
+    yield from _policy_mistakes(rule)
+    yield from _limit_mistakes(rule)
+    yield from _min_items_mistakes(rule)
 
 
-def _missing_index(rule: Rule) -> str:
-    other: IndexScope = "class" if rule.scope == "overall" else "overall"
-    if find(other, rule.index) is None:
-        return f"The catalog has no index {rule.index}."
-    if other == "overall":
-        return f"{rule.index} has no per-class values: remove classes."
-    return f"{rule.index} is a per-class index: add classes, or use macro_{rule.index}."
-
-
-def _class_mistakes(classes: tuple[str, ...]) -> Iterator[Mistake]:
-    if not classes:
-        yield (
-            "classes",
-            "empty",
-            "A rule without classes checks nothing: name classes, or write all.",
+def _policy_mistakes(rule: Rule) -> Iterator[Mistake]:
+    if rule.policy is None:
+        return
+    if rule.policy not in POLICIES:
+        yield "policy", "unknown_policy", f"A policy is one of {', '.join(POLICIES)}."
+    elif not (rule.mandatory or rule.knows_suspects):
+        text = (
+            f"{rule.kind} has no suspects: its policy is all_must_pass. "
+            'Use `severity: "warn"` for a rule that must not block.'
         )
-    if len(set(classes)) < len(classes):
-        yield "classes", "duplicate", "A class appears twice."
+        yield "policy", "no_suspects", text
 
 
-def _limit_mistakes(rule: Rule, entry: Index) -> Iterator[Mistake]:
-    low, high = entry.range
-    if rule.kind == "max_drop" and entry.best == 0 and not entry.higher_is_better:
-        text = f"{rule.index} is best at 0, so a drop is an improvement: use max_gain."
-        yield rule.kind, "use_max_gain", text
+def _min_items_mistakes(rule: Rule) -> Iterator[Mistake]:
+    if not (np.isfinite(rule.min_items) and rule.min_items >= 0):
+        yield "min_items", "out_of_range", "min_items is a number of items: 0 or more."
+    elif rule.min_items and not rule.target.leaves_out:
+        text = f"{rule.target.name} is no average over classes, so min_items leaves nothing out."
+        yield "min_items", "no_classes", text
+
+
+def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
+    target = rule.target
+    name, (low, high) = target.name, target.range
+    if rule.kind in ("max_drop", "min_gain") and target.best == low:
+        other = "max_gain" if rule.kind == "max_drop" else "max_drop"
+        change = "a drop" if rule.kind == "max_drop" else "a gain"
+        better = "an improvement" if rule.kind == "max_drop" else "a loss"
+        text = f"{name} is best at {low:g}, so {change} is {better}: use {other}."
+        yield rule.kind, f"use_{other}", text
     elif not np.isfinite(rule.limit):
         yield rule.kind, "not_finite", "The limit must be a finite number."
     elif not rule.compares and not low <= rule.limit <= high:
-        yield rule.kind, "out_of_range", f"{rule.index} lies between {low:g} and {high:g}."
-    elif rule.compares and rule.limit == 0:
+        yield rule.kind, "out_of_range", f"{name} lies between {low:g} and {high:g}."
+    elif rule.knows_suspects and rule.limit == 0:
         yield rule.kind, "needs_superiority", _needs_superiority(rule.kind)
     elif rule.compares and rule.limit < 0:
-        yield rule.kind, "out_of_range", f"{rule.kind} is the size of a change: it must be above 0."
+        smallest = "at least 0" if rule.kind == "min_gain" else "above 0"
+        text = f"{rule.kind} is the size of a change: it must be {smallest}."
+        yield rule.kind, "out_of_range", text
     elif rule.compares and rule.limit >= high - low:
-        text = (
-            f"{rule.index} spans {high - low:g}: it can never change by more than {rule.limit:g}."
-        )
+        text = f"{name} spans {high - low:g}: it can never change by more than {rule.limit:g}."
         yield rule.kind, "out_of_range", text
 
 
 def _needs_superiority(kind: RuleKind) -> str:
-    worse = "drop" if kind == "max_drop" else "rise"
+    if kind == "max_drop":
+        return (
+            "max_drop: 0 passes only a candidate that is proven better than the baseline: write "
+            "min_gain: 0 for that, or the largest drop that you accept, for example 0.02."
+        )
     return (
-        f"{kind}: 0 passes only a candidate that is proven better than the baseline (superiority); "
-        f"set the largest {worse} that you accept, for example 0.02."
+        "max_gain: 0 passes only a candidate that is proven lower than the baseline; set the "
+        "largest rise that you accept, for example 0.02."
     )
 
 

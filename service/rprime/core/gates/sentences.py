@@ -1,14 +1,102 @@
-"""The message of each gate result, for readers of a CI log."""
+"""The messages of a gate and of its results, for readers of a CI log."""
 
-from rprime.core.gates.result import Result
+from collections.abc import Sequence
+
+from rprime.core.gates.result import GateVerdict, Result
 from rprime.core.gates.rules import Rule, Waiver
 
 PLACES = 4
+MOST_NAMED = 10
+"""Most classes or results named one by one in a sentence."""
 
 
-def sentence(
-    result: Result, rule: Rule, *, level: float, together: int, waiver: Waiver | None = None
-) -> str:
+def gate_sentence(verdict: GateVerdict, results: Sequence[Result], *, judged: bool) -> str:
+    """State the verdict of a gate, and what it rests on.
+
+    Parameters
+    ----------
+    results
+        Of the gate, with their messages.
+    judged
+        As in `GateResult`.
+    """
+    if verdict == "no_rules":
+        return "The gate has no rules, so nothing was judged."
+    if verdict == "fail":
+        results = [result for result in results if result.effect == "fail"]
+    own = [r for r in results if r.verdict != "pass" and r.reason not in CAUSES]
+    opening = OPENINGS[verdict] if judged else "The gate could not be judged"
+    found = _all_of(own) if verdict == "fail" else _open(own)
+    said = f"{', but' if verdict == 'pass' else ':'} {found}" if own else ""
+    causes = (cause for cause in dict.fromkeys(map(_cause, results)) if cause)
+    return " ".join((f"{opening}{said}.", *(f"{cause}." for cause in causes)))
+
+
+PASSED = "The gate passed."
+OPENINGS = {
+    "pass": "The gate passed",
+    "fail": "The gate failed",
+    "inconclusive": "The gate is inconclusive",
+}
+CAUSES = {
+    "different_test_sets": "Candidate and {against} were evaluated on different test sets",
+    "no_baseline": "There is no {against}",
+}
+"""Why a whole comparison tells nothing: the sentence of the gate says it for all results."""
+
+
+def _cause(result: Result) -> str:
+    return CAUSES.get(result.reason, "").format(against=result.against)
+
+
+def _all_of(results: Sequence[Result]) -> str:
+    """Name results by their rules and classes."""
+    rules: dict[str, list[Result]] = {}
+    for result in results:
+        rules.setdefault(_owner(result), []).append(result)
+    parts = []
+    for owner, own in list(rules.items())[:MOST_NAMED]:
+        labels = tuple(result.class_ for result in own if result.class_ is not None)
+        parts.append(f"{owner} of {named(labels)}" if labels else owner)
+    more = len(rules) - MOST_NAMED
+    return ", ".join(parts) + (f" and {more} more rules" if more > 0 else "")
+
+
+def _owner(result: Result) -> str:
+    anchored = " against the anchor" if result.against == "anchor" else ""
+    return f"{result.rule}{anchored}"
+
+
+def _open(results: Sequence[Result]) -> str:
+    """Name suspects first, then the other results by what was found."""
+    suspects = [r for r in results if r.suspect]
+    parts = [f"suspect: {_all_of(suspects)}"] if suspects else []
+    for found, word in OPEN.items():
+        rest = [r for r in results if r.verdict == found and not r.suspect]
+        parts += [f"{word}: {_all_of(rest)}"] if rest else []
+    return "; ".join(parts)
+
+
+OPEN = {
+    "inconclusive": "undecided",
+    "fail": "failing without effect",
+    "waived": "waived",
+    "not_comparable": "not comparable",
+    "undefined": "undefined",
+    "no_baseline": "without a baseline",
+}
+"""The words for results that do not pass, in the order in which they are named."""
+
+
+def named(labels: Sequence[str]) -> str:
+    """Name classes, at most `MOST_NAMED` of them one by one."""
+    shown = ", ".join(f"`{label}`" for label in labels[:MOST_NAMED])
+    noun = "class" if len(labels) == 1 else "classes"
+    more = len(labels) - MOST_NAMED
+    return f"{noun} {shown}" + (f" and {more} more" if more > 0 else "")
+
+
+def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None = None) -> str:
     """Describe a result with its numbers.
 
     Parameters
@@ -17,8 +105,6 @@ def sentence(
         A result without its message.
     rule
         The rule of the result.
-    level
-        One-sided level of its limits.
     together
         How many results were tested together.
     waiver
@@ -26,17 +112,20 @@ def sentence(
     """
     match result.verdict:
         case "pass" | "fail":
-            return f"{_measured_side(result, rule, level)}{_waiver_refusal(result, waiver)}."
+            return f"{_measured(result, rule)}{_side(result, rule)}{_refusal(result, waiver)}."
         case "waived":
-            return f"{_measured_side(result, rule, level)}; {_waived(waiver)}."
+            return f"{_measured(result, rule)}{_side(result, rule)}; {_waived(waiver)}."
         case "inconclusive":
-            return f"{_inconclusive(result, rule, level, together)}."
+            return f"{_inconclusive(result, rule, together)}{_refusal(result, waiver)}."
         case "no_baseline":
-            return f"{_subject(result)}{_now(result)} was not compared: there is no baseline."
+            now = "" if result.observed is None else f" is {number(result.observed)} and"
+            absent = f"there is no {result.against}"
+            return f"{_subject(result, rule)}{now} was not compared: {absent}."
         case "not_comparable":
-            return f"{_subject(result)} cannot be compared: {_not_comparable_reason(result)}."
+            return f"{_subject(result, rule)} cannot be compared: {_not_comparable(result, rule)}."
         case _:
-            return f"{_subject(result)} is undefined ({_plain(result.reason)}), which never passes."
+            text = f"{_subject(result, rule)} is undefined ({_plain(result.reason)})"
+            return f"{text}, which never passes."
 
 
 def number(value: float) -> str:
@@ -47,50 +136,64 @@ def number(value: float) -> str:
     return "0" if text == "-0" else text
 
 
-def _subject(result: Result) -> str:
-    return result.index if result.class_ is None else f"{result.index} of class `{result.class_}`"
+def _subject(result: Result, rule: Rule) -> str:
+    return rule.target.subject(result.class_)
 
 
-def _now(result: Result) -> str:
-    return "" if result.observed is None else f" is {number(result.observed)} and"
-
-
-def _measured_side(result: Result, rule: Rule, level: float) -> str:
-    """Describe the value and its side of the limit."""
-    return f"{_measured(result, rule, level)}{_side(result, rule)}"
-
-
-def _measured(result: Result, rule: Rule, level: float) -> str:
-    verb = _change(result.delta) if rule.compares else f"is {_number_or_undefined(result.observed)}"
-    return f"{_subject(result)} {verb}{_limits(result, level)}"
+def _measured(result: Result, rule: Rule) -> str:
+    """Describe the value or its change, with its limits."""
+    if rule.compares:
+        change = _change(result.delta)
+        since = " since the anchor" if result.against == "anchor" else ""
+        return f"{_subject(result, rule)} {change}{since}{_limits_of_change(result)}"
+    value = "undefined" if result.observed is None else number(result.observed)
+    return f"{_subject(result, rule)} is {value}{_limits_of_value(result)}"
 
 
 def _change(delta: float | None) -> str:
     if delta is None:
         return "changed"
-    if delta == 0:
-        return "did not change"
-    return f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
+    return f"{_verb(delta)} by {number(abs(delta))}" if delta else "did not change"
 
 
-def _number_or_undefined(value: float | None) -> str:
-    return "undefined" if value is None else number(value)
+def _verb(delta: float) -> str:
+    return "dropped" if delta < 0 else "rose"
 
 
-def _limits(result: Result, level: float) -> str:
-    if result.interval is None:
+def _limits_of_change(result: Result) -> str:
+    """State the limits as sizes of a drop or a rise, so that no sign changes in a sentence."""
+    low, high, delta = result.lower_limit, result.upper_limit, result.delta
+    if low is None or high is None or delta is None:
         return ""
-    low, high = (number(end) for end in result.interval)
-    return f" ({number(100 * (1 - level))} % one-sided limits {low} to {high})"
+    if low < 0 < high or not delta:
+        drop, rise = number(max(-low, 0.0)), number(max(high, 0.0))
+        return f" ({_confidence(result)} it dropped by at most {drop} and rose by at most {rise})"
+    nearest, farthest = sorted((abs(low), abs(high)))
+    return f" ({_confidence(result)} by at least {number(nearest)} and at most {number(farthest)})"
+
+
+def _limits_of_value(result: Result) -> str:
+    if result.lower_limit is None or result.upper_limit is None:
+        return ""
+    low, high = number(result.lower_limit), number(result.upper_limit)
+    return f" ({_confidence(result)} not below {low} and not above {high})"
+
+
+def _confidence(result: Result) -> str:
+    return f"with {number(100 * (result.level or 0))} % confidence"
 
 
 def _side(result: Result, rule: Rule) -> str:
+    """Describe the side of the limit on which the value is."""
     limit, failed = number(rule.limit), result.verdict != "pass"
     plain = ", point values compared without a test" if rule.test == "none" else ""
     if not rule.compares:
         allowed = "required" if rule.guards_below else "allowed"
         low_side = rule.guards_below == failed
         return f", {'below' if low_side else 'above'} the {limit} {allowed}{plain}"
+    if rule.kind == "min_gain":
+        gain = f"a gain of more than {limit}" if rule.limit else "a gain"
+        return f", but {gain} is required{plain}" if failed else f": {gain} is shown{plain}"
     if failed:
         return f", more than the {limit} allowed{plain}"
     if rule.test == "none":
@@ -99,10 +202,10 @@ def _side(result: Result, rule: Rule) -> str:
 
 
 def _move(rule: Rule) -> str:
-    return "drop" if rule.kind == "max_drop" else "rise"
+    return "drop" if rule.guards_below else "rise"
 
 
-def _waiver_refusal(result: Result, waiver: Waiver | None) -> str:
+def _refusal(result: Result, waiver: Waiver | None) -> str:
     """Explain why a waiver does not apply."""
     if waiver is None or result.verdict == "pass":
         return ""
@@ -118,69 +221,72 @@ def _waived(waiver: Waiver | None) -> str:
     return f"waived by {waiver.by} up to {number(waiver.ceiling)} through {last}: {waiver.reason}"
 
 
-def _inconclusive(result: Result, rule: Rule, level: float, together: int) -> str:
-    match result.reason:
-        case "not_enough_items":
-            return f"{_measured(result, rule, level)}: {_too_few(result, rule)}"
-        case "not_significant_together":
-            return f"{_measured(result, rule, level)}: {_one_of_many(result, rule, together)}"
-        case _:
-            return f"{_measured(result, rule, level)}, but cannot be tested: {_no_test(result)}"
+def _inconclusive(result: Result, rule: Rule, together: int) -> str:
+    if result.p_value is None:
+        return _untested(result, rule)
+    measured = _measured(result, rule)
+    if result.suspect:
+        return f"{measured}: suspect, a {_move(rule)} is shown, but not one {_beyond(rule)}"
+    alone = result.p_adjusted is not None and result.p_adjusted > result.p_value
+    if result.reason == "not_significant_together" and alone:
+        adjusted = f"adjusted for them the p-value is {number(result.p_adjusted or 0)}"
+        return (
+            f"{measured}: tested alone it would fail (p-value {number(result.p_value)}), but "
+            f"among {together} results tested together it does not: {adjusted}"
+        )
+    return f"{measured}: {_too_few(result, rule)}"
+
+
+def _beyond(rule: Rule) -> str:
+    return f"of more than the {number(rule.limit)} allowed"
 
 
 def _too_few(result: Result, rule: Rule) -> str:
-    question = _question(rule)
     items = "the items" if result.n is None else f"{number(result.n)} items"
-    text = f"{items} are too few to tell whether it {question}"
+    text = f"{items} are too few to tell whether it {_question(rule)}"
     if result.min_detectable_drop is None:
         return text
     seen = number(result.min_detectable_drop)
-    return f"{text}; they reliably show {_move_or_gap(rule)} from {seen} on"
+    return f"{text}; a {_move(rule)} of {seen} would fail in 8 of 10 cases"
 
 
 def _question(rule: Rule) -> str:
     limit = number(rule.limit)
+    if rule.kind == "min_gain":
+        return f"rose by more than the {limit} required" if rule.limit else "rose"
     if rule.compares:
-        verb = "dropped" if rule.kind == "max_drop" else "rose"
-        return f"{verb} by more than the {limit} allowed"
+        return f"{'dropped' if rule.guards_below else 'rose'} by more than the {limit} allowed"
     return (
         f"is above the {limit} required" if rule.guards_below else f"is below the {limit} allowed"
     )
 
 
-def _move_or_gap(rule: Rule) -> str:
-    return f"a {_move(rule)}" if rule.compares else "a distance"
-
-
-def _one_of_many(result: Result, rule: Rule, together: int) -> str:
-    adjusted = "" if result.p_adjusted is None else f" (adjusted p {number(result.p_adjusted)})"
-    beyond = "beyond" if rule.compares else "on the wrong side of"
-    return (
-        f"{beyond} the limit of {number(rule.limit)} by itself, but among {together} results "
-        f"tested together chance alone explains one such result{adjusted}"
-    )
-
-
-def _no_test(result: Result) -> str:
+def _untested(result: Result, rule: Rule) -> str:
+    """Say what could not be tested, and whether it lies beyond the limit."""
     known = {
         "weighted": "the counts are weighted",
         "non_integer_counts": "the counts are not whole numbers",
-        "no_interval": f"there is no interval for {result.index} here",
-        "no_evidence": "the variance of the difference cannot be estimated",
+        "no_interval": f"there is no interval for {rule.target.name} here",
+        "no_evidence": "there is no evidence to test it by",
     }
-    if result.reason in known:
-        return f'{known[result.reason]}; `test: "none"` compares the point value'
-    return f"the baseline has no value ({_plain(result.reason)})"
+    why = known.get(result.reason, f"the baseline has no value ({_plain(result.reason)})")
+    hint = '; `test: "none"` compares the point value' if result.reason in known else ""
+    return f"{_measured(result, rule)}, but cannot be tested: {why}{hint}"
 
 
-def _not_comparable_reason(result: Result) -> str:
+def _not_comparable(result: Result, rule: Rule) -> str:
     known = {
         "class_missing": "the candidate has no such class",
         "class_missing_in_baseline": "the baseline has no such class",
-        "different_test_sets": "candidate and baseline were evaluated on different test sets",
+        "no_items": "the class has no items",
+        "no_class": "no class has enough items",
+        "different_test_sets": "the test sets differ",
         "classes_differ": "it depends on the list of declared classes, which differs",
     }
-    return known.get(result.reason, _plain(result.reason))
+    text = known.get(result.reason, _plain(result.reason))
+    if result.reason in ("no_items", "no_class") and rule.compares:
+        return f"{text} on both sides" if result.reason == "no_class" else f"{text} on one side"
+    return text
 
 
 def _plain(reason: str) -> str:

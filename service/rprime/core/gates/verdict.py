@@ -1,17 +1,21 @@
 """Verdicts of results and of the gate, from the tests of the rules; all on stacks."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Protocol, Self
+from functools import partial
+from typing import Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
-from rprime.core.gates.multiplicity import holm
-from rprime.core.gates.rules import Effect, Gate, OpenVerdict, Rule
+from rprime.core.gates.multiplicity import Block, step_down
+from rprime.core.gates.rules import Effect, Gate, OpenVerdict, Policy, Rule
 
 Codes = NDArray[np.uint8]
+Against = Literal["baseline", "anchor"]
+"""What a difference is from."""
 
 ROUNDING = 1e-12
 """A point value this close to its limit equals it: .9 - .85 is not quite .05 in binary."""
@@ -31,6 +35,10 @@ class VerdictCode(IntEnum):
     undefined = 5
     waived = 6
     undecided = 255
+
+
+JUDGED = (VerdictCode.passed, VerdictCode.fail, VerdictCode.inconclusive, VerdictCode.waived)
+"""Verdicts that rest on the numbers."""
 
 
 class GateVerdictCode(IntEnum):
@@ -74,36 +82,52 @@ class RuleTests:
         test.
     fixed
         Codes of `VerdictCode` where no test decides the verdict, else `undecided`.
+    p_worse
+        Returns the smallest level at which it is shown to be worse than no change, NaN for rules
+        without suspects; computed only if some result may be suspect.
     """
 
     point: FloatArray
     p_fail: FloatArray
     p_pass: FloatArray
     fixed: Codes
+    p_worse: Callable[[], FloatArray]
 
     @classmethod
     def of(cls, rule: Rule, statistic: Statistic) -> Self:
         """Test a statistic of shape (..., m) against a rule."""
-        below, above = statistic.p_below(rule.threshold), statistic.p_above(rule.threshold)
-        p_fail, p_pass = (below, above) if rule.guards_below else (above, below)
-        fixed = np.full(statistic.value.shape, VerdictCode.undecided, dtype=np.uint8)
-        fixed[~np.isfinite(statistic.value)] = VerdictCode.undefined
-        return cls(statistic.value, p_fail, p_pass, fixed)
+        point, threshold = statistic.value, rule.threshold
+        fails, keeps = statistic.p_below, statistic.p_above
+        if not rule.guards_below:
+            fails, keeps = keeps, fails
+        fixed = np.full(point.shape, VerdictCode.undecided, dtype=np.uint8)
+        fixed[~np.isfinite(point)] = VerdictCode.undefined
+        unknown = np.full(point.shape, np.nan)
+        if rule.test == "none":
+            return cls(point, unknown, unknown, fixed, lambda: unknown)
+        p_worse = partial(fails, 0.0) if rule.knows_suspects else lambda: unknown
+        return cls(point, fails(threshold), keeps(threshold), fixed, p_worse)
 
     @classmethod
     def without_evidence(cls, count: int, verdict: VerdictCode) -> Self:
         """Return one fixed verdict for `count` results without evidence."""
         blank = np.full(count, np.nan)
-        return cls(blank, blank, blank, np.full(count, verdict, dtype=np.uint8))
+        fixed = np.full(count, verdict, dtype=np.uint8)
+        return cls(blank, blank, blank, fixed, lambda: blank)
 
     @classmethod
-    def join(cls, parts: list[Self]) -> Self:
+    def join(cls, parts: Sequence[Self]) -> Self:
         """Concatenate the tests of several rules."""
+
+        def joined(name: str) -> FloatArray:
+            return np.concatenate([getattr(part, name) for part in parts], axis=-1)
+
         return cls(
-            *(
-                np.concatenate([getattr(part, name) for part in parts], axis=-1)
-                for name in cls.__dataclass_fields__
-            )
+            joined("point"),
+            joined("p_fail"),
+            joined("p_pass"),
+            joined("fixed").astype(np.uint8),
+            lambda: np.concatenate([part.p_worse() for part in parts], axis=-1),
         )
 
 
@@ -117,11 +141,14 @@ class Plan:
         The rule of each result.
     labels
         The class of each result, None for an overall one.
+    against
+        What each difference is from; empty: all from the baseline.
     """
 
     gate: Gate
     rules: tuple[Rule, ...]
     labels: tuple[str | None, ...]
+    against: tuple[Against | None, ...] = ()
 
     @property
     def threshold(self) -> FloatArray:
@@ -139,9 +166,25 @@ class Plan:
         return np.array([rule.test == "auto" for rule in self.rules], dtype=bool)
 
     @property
+    def knows_suspects(self) -> NDArray[np.bool_]:
+        """Whether the result may be suspect."""
+        return np.array([rule.knows_suspects for rule in self.rules], dtype=bool)
+
+    def decided_by(self, *policies: Policy) -> NDArray[np.bool_]:
+        """Whether the policy of the result is one of these."""
+        return np.array([rule.decides_by in policies for rule in self.rules], dtype=bool)
+
+    @property
     def mandatory(self) -> NDArray[np.bool_]:
         """Whether the result must pass for the gate to pass."""
-        return np.array([rule.mandatory for rule in self.rules], dtype=bool)
+        return self.decided_by("all_must_pass")
+
+    @property
+    def starts(self) -> list[int]:
+        """Position of the first result of each rule, for each side that it is held against."""
+        sides = self.against or (None,) * len(self.rules)
+        owners = [(id(rule), side) for rule, side in zip(self.rules, sides, strict=True)]
+        return [i for i, owner in enumerate(owners) if i == 0 or owner != owners[i - 1]]
 
     @property
     def advisory(self) -> NDArray[np.bool_]:
@@ -159,17 +202,25 @@ class Decisions:
         Codes of `VerdictCode`.
     p_value, p_adjusted
         Of the failure, and adjusted over all results that could fail; NaN without a test.
-    assessed
-        Whether a test, or the comparison of point values that the rule asks for, decided.
+    suspect
+        Whether the result is inconclusive, beyond the limit, and shown to be worse than before.
+    unseen
+        Whether it is inconclusive and beyond the limit, but could not be tested.
     """
 
     verdicts: Codes
     p_value: FloatArray
     p_adjusted: FloatArray
-    assessed: NDArray[np.bool_]
+    suspect: NDArray[np.bool_]
+    unseen: NDArray[np.bool_]
+
+    def blocking(self, plan: Plan) -> NDArray[np.bool_]:
+        """Whether the result is inconclusive in a way that keeps the gate from passing."""
+        suspect = self.suspect & ~plan.decided_by("proven_only")
+        return (suspect | self.unseen) & (self.verdicts == VerdictCode.inconclusive)
 
 
-def decide(tests: RuleTests, plan: Plan, level: float) -> Decisions:
+def decide(tests: RuleTests, plan: Plan, level: float, blocks: Sequence[Block] = ()) -> Decisions:
     """Decide the verdict of every result, before waivers.
 
     Parameters
@@ -180,18 +231,19 @@ def decide(tests: RuleTests, plan: Plan, level: float) -> Decisions:
         Of the m results.
     level
         One-sided, of this look.
+    blocks
+        Joint laws of results, for max-T; without any, p-values are adjusted by Holm's procedure.
 
     Notes
     -----
-    Fail needs the p-value adjusted over all tested results below the level (Holm 1979), pass
-    the limit alone: that every mandatory result must pass is an intersection-union test, which
-    needs no adjustment (Schultzberg et al. 2024). A missing number satisfies no comparison, so
-    a missing value cannot pass.
+    Fail needs the p-value adjusted over all tested results below the level (Holm 1979; Westfall,
+    Young 1993), pass the limit alone: that every mandatory result must pass is an
+    intersection-union test, which needs no adjustment (Schultzberg et al. 2024). A missing number
+    satisfies no comparison, so a missing value cannot pass.
     """
     undecided = tests.fixed == VerdictCode.undecided
-    by_test = undecided & plan.tested
-    p_value = np.where(by_test, tests.p_fail, np.nan)
-    p_adjusted = holm(p_value)
+    p_value = np.where(undecided & plan.tested, tests.p_fail, np.nan)
+    p_adjusted = step_down(p_value, level, blocks)
     tested = np.where(
         p_adjusted < level,
         VerdictCode.fail,
@@ -201,11 +253,17 @@ def decide(tests: RuleTests, plan: Plan, level: float) -> Decisions:
             VerdictCode.inconclusive,
         ),
     )
-    plain = np.where(_keeps(tests.point, plan), VerdictCode.passed, VerdictCode.fail)
+    keeps = _keeps(tests.point, plan)
+    plain = np.where(keeps, VerdictCode.passed, VerdictCode.fail)
     verdicts = np.where(plan.tested, tested, plain)
     verdicts = np.where(undecided, verdicts, tests.fixed).astype(np.uint8)
-    assessed = undecided & (~plan.tested | ~np.isnan(p_value))
-    return Decisions(verdicts, p_value, p_adjusted, assessed)
+    beyond = ~keeps & np.isfinite(tests.point)
+    open_ = (verdicts == VerdictCode.inconclusive) & beyond
+    suspect = open_ & plan.knows_suspects & ~np.isnan(p_value)
+    if suspect.any():
+        worse = np.where(undecided & plan.tested, tests.p_worse(), np.nan)
+        suspect &= step_down(worse, level, blocks) < level
+    return Decisions(verdicts, p_value, p_adjusted, suspect, open_ & np.isnan(p_value))
 
 
 def _keeps(point: FloatArray, plan: Plan) -> NDArray[np.bool_]:
@@ -214,8 +272,21 @@ def _keeps(point: FloatArray, plan: Plan) -> NDArray[np.bool_]:
     return np.asarray(margin >= -slack)
 
 
-def effects(verdicts: Codes, plan: Plan) -> Codes:
-    """Return the effect of each verdict, as positions in `EFFECTS`, shape (..., m)."""
+def effects(decisions: Decisions, plan: Plan) -> Codes:
+    """Return the effect of each result, as positions in `EFFECTS`, shape (..., m).
+
+    What keeps the gate from passing warns at least, whatever `on` says; a suspect fails under
+    `suspects_fail`.
+    """
+    codes = _effects_of_verdicts(plan)[decisions.verdicts]
+    blocking = decisions.blocking(plan)
+    fails = blocking & decisions.suspect & plan.decided_by("suspects_fail")
+    codes = np.maximum(codes, np.where(blocking, EFFECTS.index("warn"), 0))
+    codes = np.where(fails, EFFECTS.index("fail"), codes)
+    return np.where(plan.advisory, np.minimum(codes, EFFECTS.index("warn")), codes)
+
+
+def _effects_of_verdicts(plan: Plan) -> Codes:
     given = plan.gate.effects
     codes: dict[OpenVerdict, VerdictCode] = {name: VerdictCode[name] for name in given}
     table = np.zeros(VerdictCode.undecided, dtype=np.uint8)
@@ -223,7 +294,7 @@ def effects(verdicts: Codes, plan: Plan) -> Codes:
     table[VerdictCode.waived] = EFFECTS.index("warn")
     for name, code in codes.items():
         table[code] = EFFECTS.index(given[name])
-    return np.where(plan.advisory, np.minimum(table[verdicts], 1), table[verdicts])
+    return table
 
 
 def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp]:
@@ -238,30 +309,23 @@ def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp
 
     Notes
     -----
-    A result under `not_fail` need not pass, but it must have been assessed: a result that is
-    not comparable or undefined keeps the gate from passing, and so does a rule without any
-    testable result. An advisory rule never keeps the gate from passing.
+    A result that need not pass must have been answered: one that is not comparable or undefined
+    keeps the gate from passing, and so does one beyond its limit that could not be tested, a
+    suspect (except under `proven_only`), and a rule without any testable result. An advisory rule
+    never keeps the gate from passing.
     """
-    verdicts = decisions.verdicts
-    passes = (verdicts == VerdictCode.passed) | (
-        (effect == EFFECTS.index("pass")) & (verdicts == VerdictCode.inconclusive)
-    )
-    answered = np.isin(
-        verdicts,
-        (VerdictCode.passed, VerdictCode.fail, VerdictCode.inconclusive, VerdictCode.waived),
-    )
+    verdicts, inconclusive = decisions.verdicts, decisions.verdicts == VerdictCode.inconclusive
+    passes = (verdicts == VerdictCode.passed) | ((effect == EFFECTS.index("pass")) & inconclusive)
+    judged = np.isin(verdicts, JUDGED)
+    answered = judged & ~decisions.blocking(plan)
     enough = np.where(plan.mandatory, passes, answered | plan.advisory)
-    passed = enough.all(-1) & _every_rule_assessed(decisions.assessed | passes, plan)
+    tested = judged & ~(inconclusive & np.isnan(decisions.p_value))
+    assessed = tested | passes | plan.advisory
+    every_rule = np.logical_or.reduceat(assessed, plan.starts, axis=-1).all(-1)
+    passed = enough.all(-1) & every_rule
     failed = (effect == EFFECTS.index("fail")).any(-1)
     return np.where(
         failed,
         GateVerdictCode.fail,
         np.where(passed, GateVerdictCode.passed, GateVerdictCode.inconclusive),
     )
-
-
-def _every_rule_assessed(assessed: NDArray[np.bool_], plan: Plan) -> NDArray[np.bool_]:
-    """Whether each rule, except advisory ones, assessed at least one of its results."""
-    enough = assessed | plan.advisory
-    starts = [i for i, rule in enumerate(plan.rules) if i == 0 or rule is not plan.rules[i - 1]]
-    return np.asarray(np.logical_or.reduceat(enough, starts, axis=-1).all(-1))
