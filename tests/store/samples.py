@@ -7,7 +7,7 @@ import numpy as np
 
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
-from rprime.store import KeptItems, NewEvaluation
+from rprime.store import NewEvaluation
 
 LABELS = ("cat", "dog", "naïve bird")
 FINGERPRINT = "ab" * 32
@@ -25,15 +25,13 @@ def sparse_table(seed: int = 0, k: int = 3) -> ConfusionTable:
     return ConfusionTable.sparse(codes // k, codes % k, counts, k)
 
 
-def kept_items(n: int = 50, k: int = 3) -> KeptItems:
+def kept_items(n: int = 50, k: int = 3) -> Items:
     generator = np.random.default_rng(n)
     true = generator.integers(0, k, n).astype(np.uint8)
     predicted = np.where(generator.random(n) < 0.8, true, generator.integers(0, k + 1, n))
     groups = generator.integers(0, 9, n).astype(np.uint16)
-    return KeptItems(
-        Items(true, predicted.astype(np.uint8), groups, generator.random(n)),
-        tuple(f"item {i} ü" for i in range(n)),
-    )
+    ids = generator.integers(0, 1 << 63, n).astype(np.uint64)
+    return Items(true, predicted.astype(np.uint8), groups, generator.random(n), ids)
 
 
 def digest(text: object) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from rprime.core.items import Items
-from rprime.store import KeptItems, Store, StoreFullError, open_store
+from rprime.store import Store, StoreFullError, open_store
 from tests.store import samples
 
 
@@ -24,10 +24,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["umount", "-l", str(folder)], check=True)  # noqa: S607 - of the system
 
 
-def incompressible(seed: int) -> KeptItems:
+def incompressible(seed: int) -> Items:
     generator = np.random.default_rng(seed)
     true, predicted = (generator.integers(0, 200, 100_000).astype(np.uint8) for _ in range(2))
-    return KeptItems(Items(true, predicted))
+    return Items(true, predicted)
 
 
 def fill(store: Store) -> list[str]:
@@ -74,7 +74,7 @@ def test_what_does_not_fit_does_not_fail_its_neighbours(path: Path) -> None:
     store.close()
 
 
-def _many_items() -> KeptItems:
+def _many_items() -> Items:
     generator = np.random.default_rng(0)
     true, predicted = (generator.integers(0, 2**32, 300_000).astype(np.uint32) for _ in range(2))
-    return KeptItems(Items(true, predicted))
+    return Items(true, predicted)

@@ -20,9 +20,13 @@ class Items:
         items are independent.
     weights
         Shape (n,), non-negative sample weights; None if every item counts once.
+    ids
+        Shape (n,), distinct numbers of 64 bits that identify the items in every test set; None
+        if they have none.
     """
 
     true: Array
     predicted: Array
     groups: Array | None = None
     weights: Array | None = None
+    ids: Array | None = None

@@ -308,22 +308,14 @@ class _Ids:
                 raise refuse(f"{pointer}/{found[equal + 1]}", "duplicate_id", DUPLICATE_ID)
         return found
 
-    def packed(self) -> Iterable[bytes]:
+    def pieces(self) -> Iterable[tuple[Array, Array]]:
         for chunk in self._chunks:
             for start in range(0, len(chunk), ROWS):
-                yield _packed(chunk.slice(start, ROWS))
+                yield _piece_of(chunk.slice(start, ROWS))
 
 
-def _packed(ids: Any) -> bytes:
-    """Return the ids, each after its length."""
+def _piece_of(ids: Any) -> tuple[Array, Array]:
+    """Return the lengths of ids, and their bytes."""
     offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : ids.offset + len(ids) + 1]
-    data = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-    lengths = np.diff(offsets).astype("<u4")
-    places = offsets[:-1] - offsets[0] + _BYTES_A_LENGTH * np.arange(len(ids))
-    places = (places[:, None] + np.arange(_BYTES_A_LENGTH)).ravel()
-    packed = np.empty(data.size + places.size, np.uint8)
-    is_data = np.ones(packed.size, bool)
-    is_data[places] = False
-    packed[places] = lengths.view(np.uint8)
-    packed[is_data] = data
-    return packed.tobytes()
+    letters = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
+    return np.diff(offsets), letters

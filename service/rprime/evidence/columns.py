@@ -45,8 +45,8 @@ class Identities(Protocol):
             If two ids are equal.
         """
 
-    def packed(self) -> Iterable[bytes]:
-        """Yield large pieces of the ids, each after its length in four little-endian bytes."""
+    def pieces(self) -> Iterable[tuple[Array, Array]]:
+        """Yield the lengths of many ids in bytes, and their UTF-8 bytes one after another."""
 
 
 class _Gatherer(Protocol):

@@ -12,6 +12,7 @@ from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
 from rprime.evidence.coding import PIECE, occurring
 from rprime.evidence.columns import Identities
+from rprime.evidence.item_ids import packed
 
 
 def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identities | None) -> str:
@@ -45,8 +46,8 @@ def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identit
         room[: part.size] = part if same else np.take(codes, part)
         digest.update(room[: part.size].data)
     if identities is not None:
-        for packed in identities.packed():
-            digest.update(packed)
+        for lengths, letters in identities.pieces():
+            digest.update(packed(lengths, letters))
     return digest.hexdigest()
 
 
@@ -67,15 +68,15 @@ def evidence_digest(
     digest.update(orjson.dumps(labels) + b"\n")
     for name, values in _parts(table, items):
         if values is not None:
-            packed = _packed(values)
-            digest.update(f"{name} {packed.dtype.str} {packed.size}\n".encode())
-            digest.update(packed.data)
+            numbers = _packed(values)
+            digest.update(f"{name} {numbers.dtype.str} {numbers.size}\n".encode())
+            digest.update(numbers.data)
     if table.weighted and items is None:
         digest.update(b"weighted\n")
     if identities is not None:
         digest.update(b"ids\n")
-        for packed_ids in identities.packed():
-            digest.update(packed_ids)
+        for lengths, letters in identities.pieces():
+            digest.update(packed(lengths, letters))
     if scores is not None:
         digest.update(f"scores {scores.shape[1]}\n".encode())
         digest.update(np.ascontiguousarray(scores, dtype="<f8").data)

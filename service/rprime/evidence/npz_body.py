@@ -199,7 +199,8 @@ class _Ids:
         raise_places(order[equal[:1, None] + 1], pointer, "duplicate_id", DUPLICATE_ID)
         return order
 
-    def packed(self) -> Iterable[bytes]:
+    def pieces(self) -> Iterable[tuple[Array, Array]]:
         for start in range(0, self._ids.size, ROWS):
             ids = [name.encode() for name in self._ids[start : start + ROWS].tolist()]
-            yield b"".join(len(name).to_bytes(4, "little") + name for name in ids)
+            lengths = np.fromiter(map(len, ids), np.int64, len(ids))
+            yield lengths, np.frombuffer(b"".join(ids), np.uint8)

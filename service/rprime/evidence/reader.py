@@ -17,6 +17,7 @@ from rprime.evidence.coding import PIECE, Coded, Pointers, coded, group_codes
 from rprime.evidence.columns import Identities
 from rprime.evidence.document import Document
 from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, refuse
+from rprime.evidence.item_ids import numbers_of
 from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.matrices import read_matrices
 from rprime.evidence.scores import read_scores, top_class, without_low
@@ -306,13 +307,14 @@ def _read_labels(source: _Source) -> Evidence:
     found = _codes(source, source.limits.sparse)
     size = found.true.size
     weights = source.vector("sample_weight", numbers.WEIGHT, size)
+    identities: Identities | None = source.document.arrays.get("item_id")
     items = Items(
         true=found.true,
         predicted=found.predicted,
         groups=_groups(source, size),
         weights=weights,
+        ids=numbers_of(identities),
     )
-    identities: Identities | None = source.document.arrays.get("item_id")
     table = _table_of_items(found, weights, source.limits)
     return Evidence(
         kind="labels", labels=found.labels, table=table, items=items, identities=identities
@@ -358,13 +360,19 @@ def _read_scores(source: _Source) -> Evidence:
     least = source.document.rest.get("reject_below")
     if isinstance(least, int | float):  # other types are refused with the options
         found = replace(found, predicted=without_low(found.predicted, scores, least))
-    items = Items(true=found.true, predicted=found.predicted, groups=_groups(source, size))
+    identities: Identities | None = source.document.arrays.get("item_id")
+    items = Items(
+        true=found.true,
+        predicted=found.predicted,
+        groups=_groups(source, size),
+        ids=numbers_of(identities),
+    )
     return Evidence(
         kind="scores",
         labels=found.labels,
         table=_table_of_items(found, None, source.limits),
         items=items,
-        identities=source.document.arrays.get("item_id"),
+        identities=identities,
         scores=scores,
     )
 

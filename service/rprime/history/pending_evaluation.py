@@ -14,9 +14,10 @@ from rprime.application.request import EvaluationRequest
 from rprime.application.stored_options import StoreRequest
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation
+from rprime.core.items import Items
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report.formats import FORMATS
-from rprime.store import BaselineQuery, KeptItems, NewEvaluation, Store, StoredEvaluation, ids
+from rprime.store import BaselineQuery, NewEvaluation, Store, StoredEvaluation, ids
 
 SCORES_NOT_KEPT = Warning(
     "scores_not_kept",
@@ -96,7 +97,7 @@ def side_of_stored(stored: StoredEvaluation, store: Store, *, with_items: bool =
     return Side(
         labels=stored.labels,
         table=stored.table,
-        items=None if items is None else items.items,
+        items=items,
         fingerprint=stored.fingerprint,
         test_set=stored.test_set,
     )
@@ -167,10 +168,10 @@ class PendingEvaluation:
         )
 
     @property
-    def _items(self) -> KeptItems | None:
+    def _items(self) -> Items | None:
         items = self.evaluation_request.evidence.items
         wanted = self.store_request.given.keep_items in {None, True}
-        return KeptItems(items) if items is not None and wanted else None
+        return items if wanted else None
 
     @property
     def _extras(self) -> bytes | None:

@@ -9,12 +9,13 @@ import orjson
 from rprime import __version__
 from rprime.application.stored_options import read_options
 from rprime.core.evaluate import Evaluation, evaluate
+from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.pending_evaluation import SCORES_NOT_KEPT, metadata_members
 from rprime.report.document import render
 from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
-from rprime.store import KeptItems, Store, StoredEvaluation
+from rprime.store import Store, StoredEvaluation
 
 NOTHING = b"null"
 ITEMS_GONE = Warning(
@@ -42,7 +43,7 @@ class StoredReport:
     """
 
     stored: StoredEvaluation
-    items: KeptItems | None
+    items: Items | None
     top_confusions: int
     indices: tuple[str, ...] | None = None
 
@@ -50,8 +51,7 @@ class StoredReport:
     def evaluation(self) -> Evaluation:
         """Its values, with what is known of its comparison and its gate."""
         stored = self.stored
-        items = None if self.items is None else self.items.items
-        found = evaluate(stored.table, stored.labels, self.options, items)
+        found = evaluate(stored.table, stored.labels, self.options, self.items)
         return replace(found, warnings=found.warnings + self.warnings)
 
     @property

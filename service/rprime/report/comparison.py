@@ -1,5 +1,6 @@
 """The JSON of a comparison: differences with intervals, flips, moves, attribution."""
 
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,7 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
         "baseline": baseline,
         "comparability": c.comparability,
         "pairing": c.pairing,
+        "items": c.common_items and asdict(c.common_items),
         "confidence": c.confidence,
         "classes": {
             "candidate_only": c.candidate_only,

@@ -16,6 +16,17 @@ class ResolvedBaseline(Answer):
     why: str
 
 
+class CommonItems(Answer):
+    """How many items two test sets share, by their ids."""
+
+    shared: int = Field(description="Items of both: these are compared.")
+    added: int = Field(description="Items that only the candidate has.")
+    removed: int = Field(description="Items that only the baseline has.")
+    relabelled: int = Field(
+        description="Shared items with another true class; the candidate's counts for both."
+    )
+
+
 class OtherClasses(Answer):
     """Classes that are not compared."""
 
@@ -98,8 +109,9 @@ class Comparison(Answer):
     """A candidate against a baseline; every difference is candidate minus baseline."""
 
     baseline: ResolvedBaseline
-    comparability: Literal["same_items", "same_test_set", "unknown", "different"]
+    comparability: Literal["same_items", "common_items", "same_test_set", "unknown", "different"]
     pairing: Pairing | None
+    items: CommonItems | None = Field(description="If only the items of both are compared.")
     confidence: float
     classes: OtherClasses
     overall: dict[str, Delta]

@@ -37,7 +37,6 @@ from rprime.store.insertion import (
     Replay,
     Stored,
 )
-from rprime.store.packed_items import KeptItems
 from rprime.store.projects import ProjectMissingError, Purged, Retention
 from rprime.store.records import (
     EvaluationPage,
@@ -73,7 +72,6 @@ __all__ = [
     "InvalidCursorError",
     "InvalidExportError",
     "InvalidRecordError",
-    "KeptItems",
     "KeyReusedError",
     "KeyRunningError",
     "LookMovedError",

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
+from rprime.core.items import Items
 from rprime.store import ids, packed_items, packed_table
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.database import Database
-from rprime.store.packed_items import KeptItems
 from rprime.store.records import (
     EvaluationPage,
     EvaluationSummary,
@@ -111,7 +111,7 @@ def labels_of(content: bytes) -> tuple[str, ...]:
     return tuple(orjson.loads(expand(content) or b"[]"))
 
 
-def kept_items(connection: Connection, identifier: str) -> KeptItems | None:
+def kept_items(connection: Connection, identifier: str) -> Items | None:
     """Read the items of an evaluation; None if none were stored."""
     content = connection.scalar(select(items.c.content).where(items.c.evaluation == identifier))
     return None if content is None else packed_items.unpack(content)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cached_property
 
+from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
 from rprime.store import ids
 from rprime.store.compression import content_key
-from rprime.store.packed_items import KeptItems
 
 LONGEST_NAME = 255
 
@@ -73,7 +73,7 @@ class NewEvaluation:
     extras: bytes | None = None
     verdict: str | None = None
     waived: bool = False
-    items: KeptItems | None = None
+    items: Items | None = None
     submission: bytes | None = None
     look: int | None = None
     id: str = field(default_factory=ids.new_id)

@@ -11,6 +11,7 @@ from typing import TypeVar
 from sqlalchemy import URL, Connection, delete, make_url, select
 from sqlalchemy.exc import ArgumentError
 
+from rprime.core.items import Items
 from rprime.store import aliases, baselines, evaluations, projects, transfer
 from rprime.store import insertion as submission
 from rprime.store.aliases import Alias, AliasPut, Expected
@@ -19,7 +20,6 @@ from rprime.store.compression import digest_bytes
 from rprime.store.database import ConnectionOptions, Database
 from rprime.store.errors import StoreError, StoreUrlError
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay, Stored
-from rprime.store.packed_items import KeptItems
 from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import Purged, Retention
 from rprime.store.records import (
@@ -194,7 +194,7 @@ class Store:
         """
         return self._read(lambda c: evaluations.get(c, identifier))
 
-    def items(self, identifier: str) -> KeptItems | None:
+    def items(self, identifier: str) -> Items | None:
         """Read the items of an evaluation; None if none were stored."""
         return self._read(lambda c: evaluations.kept_items(c, identifier))
 

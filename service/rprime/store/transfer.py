@@ -311,7 +311,7 @@ def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
 
 
 def _check_items(content: bytes, k: int) -> None:
-    items_ = packed_items.unpack(content).items
+    items_ = packed_items.unpack(content)
     if items_.true.shape != items_.predicted.shape:
         raise _Unreadable("The numbers of predictions and items differ.")
     if (items_.true >= k).any() or (items_.predicted > k).any():

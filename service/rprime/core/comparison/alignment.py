@@ -12,7 +12,7 @@ from rprime.core.items import Items
 from rprime.core.scores.scores import Scores
 from rprime.core.table import ConfusionTable
 
-Comparability = Literal["same_items", "same_test_set", "unknown", "different"]
+Comparability = Literal["same_items", "common_items", "same_test_set", "unknown", "different"]
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

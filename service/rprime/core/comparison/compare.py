@@ -24,6 +24,13 @@ from rprime.core.comparison.attribution import (
     attribute,
     changes,
 )
+from rprime.core.comparison.common_items import (
+    CommonItems,
+    count_common,
+    enough,
+    on_common_items,
+    sets_differ,
+)
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.correlation import correlation
 from rprime.core.comparison.difference import Difference
@@ -37,6 +44,7 @@ from rprime.core.values import Values, compute
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
 Pairing = Literal["paired", "unpaired"]
+PAIRED = ("same_items", "common_items")
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -48,8 +56,9 @@ class Comparison:
     sides
         Candidate and baseline over the union of their classes, as they were compared.
     comparability
-        same_items: paired item by item; same_test_set: two tables of one test set; unknown:
-        compared as if independent, with a warning; different: not compared.
+        same_items: paired item by item; common_items: paired on the items that both have;
+        same_test_set: two tables of one test set; unknown: compared as if independent, with a
+        warning; different: not compared.
     pairing
         The kind of evidence; None if the sides are not comparable.
     classes
@@ -77,6 +86,10 @@ class Comparison:
         Reasons why conclusions are weaker than they look.
     aligned
         The values that were compared.
+    common_items
+        How many items the sides share, if only these are compared; else None.
+    sets_differ
+        One sentence about how the test sets differ, if they are not comparable; else None.
     """
 
     sides: tuple[Side, Side]
@@ -97,6 +110,8 @@ class Comparison:
     attributions: tuple[Attribution, ...]
     warnings: tuple[Warning, ...]
     aligned: AlignedValues
+    common_items: CommonItems | None = None
+    sets_differ: str | None = None
 
     def of_overall(self, key: str) -> Difference:
         """Return the difference of one overall index, shape ().
@@ -173,7 +188,12 @@ def compare(
     ours, theirs = aligned.onto_union(candidate), aligned.onto_union(baseline)
     options = replace(options, undefined="null", indices=_wanted(options, attributed))
     relation = comparability(ours, theirs)
+    common = count_common(ours, theirs) if relation == "different" else None
+    if enough(common):
+        relation = "common_items"
+        ours, theirs = on_common_items(ours, theirs)
     values = _align_values(aligned, ours, theirs, options, relation)
+    differ = sets_differ(ours, theirs, common) if relation == "different" else None
     overall, per_class = values.overall(), values.per_class()
     selection = values.selection
     return Comparison(
@@ -193,8 +213,10 @@ def compare(
         shift=shift(values.pairs.joint) if isinstance(values.pairs, PairedItems) else None,
         changes=_changes(values, aligned.labels),
         attributions=_attributions(values, aligned.labels, overall, attributed),
-        warnings=tuple(_warnings(relation, values, aligned)),
+        warnings=tuple(_warnings(relation, values, aligned, differ)),
         aligned=values,
+        common_items=common if relation == "common_items" else None,
+        sets_differ=differ,
     )
 
 
@@ -212,7 +234,7 @@ def _align_values(
     united = _extend_matrices(options, aligned)
     scored = any(side.scores is not None for side in (ours, theirs))
     selection = select(united, scored=scored)
-    pairs = _pairs(ours, theirs) if relation == "same_items" else None
+    pairs = _pairs(ours, theirs) if relation in PAIRED else None
     here, there = (side.table.support > 0 for side in (ours, theirs))
     both = here & there
 
@@ -221,7 +243,9 @@ def _align_values(
         averages = values
         if (here != there).any():
             averages = compute(rows_of(side.table, both), united, selection)
-        own = None if declared.table.k == side.table.k else _own(declared, values, options)
+        own = None
+        if declared.table.k != side.table.k and relation != "common_items":
+            own = _own(declared, values, options)
         return ComparedSide(values, averages, own, _grouped(side) if pairs is None else None)
 
     return AlignedValues(
@@ -230,7 +254,7 @@ def _align_values(
         classes=aligned.common[both[aligned.common]],
         pairs=pairs,
         comparable=relation != "different",
-        one_test_set=relation in ("same_items", "same_test_set"),
+        one_test_set=relation in (*PAIRED, "same_test_set"),
     )
 
 
@@ -346,29 +370,28 @@ def _of_averages(values: AlignedValues, key: str, label: str | None) -> bool:
 
 
 def _warnings(
-    relation: Comparability, values: AlignedValues, aligned: Alignment
+    relation: Comparability, values: AlignedValues, aligned: Alignment, differ: str | None
 ) -> Iterator[Warning]:
-    holding = []
     if relation == "unknown":
-        holding.append("test_set_unknown")
-    if relation == "different":
-        holding.append("different_test_sets")
+        yield _warning("test_set_unknown")
+    if differ is not None:
+        yield _warning("different_test_sets", differ)
     elif values.one_test_set and values.pairs is None:
-        holding.append("unpaired")
+        yield _warning("unpaired")
         ours, theirs = values.candidate.values.table, values.baseline.values.table
         if not np.array_equal(ours.support, theirs.support):
-            holding.append("supports_differ")
+            yield _warning("supports_differ")
     if not aligned.same_classes:
-        holding.append("classes_differ")
-    for code in holding:
-        yield Warning(code, "/comparison", TEXTS[code], "docs/statistics.md#comparability")
+        yield _warning("classes_differ")
+
+
+def _warning(code: str, text: str | None = None) -> Warning:
+    return Warning(code, "/comparison", text or TEXTS[code], "docs/statistics.md#comparability")
 
 
 TEXTS = {
     "test_set_unknown": "The request does not show that both sides used the same test set, so they "
     "are compared as independent samples. Send a fingerprint or an identifier of the test set.",
-    "different_test_sets": "Both sides were evaluated on different test sets, so they are not "
-    "compared.",
     "unpaired": "Both sides used the same test set, but at least one side lacks per-item "
     "predictions: the standard error of a difference may be up to 2.5 times too large. Send the "
     "per-item predictions of both sides.",

@@ -1,0 +1,143 @@
+"""Two test sets that share most of their items, and how two test sets differ."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.comparison.alignment import MOST_DENSE, Side
+from rprime.core.items import Items
+from rprime.core.scores.scores import Scores
+from rprime.core.table import ConfusionTable
+
+LEAST_SHARED = 0.9
+"""Share of the items of each side that both must have to be paired."""
+
+
+@dataclass(frozen=True, slots=True)
+class CommonItems:
+    """How many items two test sets share.
+
+    Parameters
+    ----------
+    shared
+        Items of both: these are compared.
+    added, removed
+        Items that only the candidate has, and only the baseline.
+    relabelled
+        Shared items with another true class: the candidate's counts for both.
+    """
+
+    shared: int
+    added: int
+    removed: int
+    relabelled: int
+
+
+def count_common(candidate: Side, baseline: Side) -> CommonItems | None:
+    """Count the items that two sides share by their ids; None if a side has none.
+
+    Parameters
+    ----------
+    candidate, baseline
+        Both over one list of classes.
+    """
+    found = _places(candidate, baseline)
+    if found is None or candidate.items is None or baseline.items is None:
+        return None
+    ours, theirs = found
+    changed = candidate.items.true[ours] != baseline.items.true[theirs]
+    return CommonItems(
+        shared=len(ours),
+        added=len(candidate.items.true) - len(ours),
+        removed=len(baseline.items.true) - len(theirs),
+        relabelled=int(np.count_nonzero(changed)),
+    )
+
+
+def enough(common: CommonItems | None) -> bool:
+    """Whether two sides share so many items that these are compared, paired."""
+    if common is None or not common.shared:
+        return False
+    largest = common.shared + max(common.added, common.removed)
+    return common.shared >= LEAST_SHARED * largest
+
+
+def on_common_items(candidate: Side, baseline: Side) -> tuple[Side, Side]:
+    """Return both sides with the shared items alone, in one order.
+
+    Raises
+    ------
+    ValueError
+        If a side has no ids.
+    """
+    found = _places(candidate, baseline)
+    if found is None or candidate.items is None:
+        raise ValueError("both sides need the ids of their items")
+    true = candidate.items.true[found[0]]
+    return _only(candidate, found[0], true), _only(baseline, found[1], true)
+
+
+def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> str:
+    """Say in one sentence how two test sets differ, and whether ids would help."""
+    ours, theirs = candidate.table, baseline.table
+    parts = [f"the candidate has {ours.total:,.0f} items and the baseline {theirs.total:,.0f}"]
+    with np.errstate(all="ignore"):
+        shares = ours.support / ours.total, theirs.support / theirs.total
+        apart = np.nan_to_num(np.abs(shares[0] - shares[1]))
+    worst = int(np.argmax(apart))
+    if apart[worst] > 0:
+        now, before = (100 * float(share[worst]) for share in shares)
+        name = candidate.labels[worst]
+        parts.append(f"class `{name}` has {now:.3g} % of them instead of {before:.3g} %")
+    if common is not None:
+        parts.append(
+            f"they share {common.shared:,} items by their ids, and a paired comparison needs 90 % "
+            "of either"
+        )
+        advice = "Compare with a baseline that was evaluated on this test set."
+    elif candidate.items is None or baseline.items is None:
+        advice = "Send the items of both with `item_id`: then shared ones are compared."
+    else:
+        advice = "Send `item_id` with both: then the items that they share are compared."
+    return f"The test sets differ: {'; '.join(parts)}. {advice}"
+
+
+def _places(candidate: Side, baseline: Side) -> tuple[Array, Array] | None:
+    """Positions of the shared items on both sides."""
+    ours, theirs = candidate.items, baseline.items
+    if ours is None or theirs is None or ours.ids is None or theirs.ids is None:
+        return None
+    _, here, there = np.intersect1d(ours.ids, theirs.ids, assume_unique=True, return_indices=True)
+    return here, there
+
+
+def _only(side: Side, places: Array, true: Array) -> Side:
+    """Return a side with some of its items, and these true classes."""
+    assert side.items is not None  # noqa: S101 (the callers have checked)
+    parts = (side.items.predicted, side.items.groups, side.items.weights)
+    predicted, groups, weights = (None if p is None else p[places] for p in parts)
+    assert predicted is not None  # noqa: S101 (items have predictions)
+    items = Items(true, predicted, groups, weights)
+    scores = None if side.scores is None else Scores(true, side.scores.values[places], groups)
+    return replace(
+        side, items=items, table=_table(items, len(side.labels)), fingerprint=None, scores=scores
+    )
+
+
+def _table(items: Items, k: int) -> ConfusionTable:
+    weights = items.weights
+    weighted = weights is not None and bool((weights != 1).any())
+    missing = items.predicted == k
+    counted = np.ones(missing.shape) if weights is None else weights
+    unclassified = np.bincount(items.true[missing], counted[missing], k)
+    true, predicted = (codes[~missing].astype(np.int64) for codes in (items.true, items.predicted))
+    table = ConfusionTable.sparse(
+        true, predicted, counted[~missing], k, unclassified=unclassified, weighted=weighted
+    )
+    if k > MOST_DENSE:
+        return table
+    dense = np.zeros((k, k))
+    rows, columns, counts = table.cells.coordinates()
+    dense[rows, columns] = counts
+    return ConfusionTable.dense(dense, unclassified, weighted=weighted)
