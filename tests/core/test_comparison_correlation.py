@@ -47,8 +47,8 @@ def test_correlations_are_those_of_simulated_differences(*, paired: bool) -> Non
             return compare(side_of(true, new, 3), side_of(true, old, 3), OPTIONS, attributed=())
         other, before, _ = models(rng, 1500)
         sides = side_of(true, new, 3), side_of(other, before, 3)
-        tables = (table_side(side.table) for side in sides)
-        return compare(*tables, OPTIONS, attributed=())
+        ours, theirs = (table_side(side.table) for side in sides)
+        return compare(ours, theirs, OPTIONS, attributed=())
 
     found = [drawn() for _ in range(600)]
     values = [[value_of(one, *target) for target in TARGETS] for one in found]

@@ -56,6 +56,8 @@ def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> No
     kept, found = store.items(ids[0]), other_store.items(ids[0])
     assert kept is not None
     assert found is not None
+    assert kept.ids is not None
+    assert found.ids is not None
     assert np.array_equal(found.ids, kept.ids)
     assert np.array_equal(found.predicted, kept.predicted)
     assert other_store.alias("animals", "main").evaluation == ids[1]
