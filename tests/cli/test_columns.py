@@ -290,10 +290,10 @@ class TestWhatTravels:
 @pytest.mark.parametrize(
     ("columns", "baseline", "said"),
     [
-        ({**PLAIN, "y_prd": TRUE}, None, "'y_prd' is not known"),
-        ({"y_true": TRUE}, None, "no column y_pred"),
-        (INLINE, PLAIN, "there is a `baseline` already"),
-        (PLAIN, INLINE, "no y_pred_baseline of its own"),
+        ({**PLAIN, "y_prd": TRUE}, None, "'y_prd': Column 3 has an unknown name"),
+        ({"y_true": TRUE}, None, "The column `y_pred` is missing"),
+        (INLINE, PLAIN, "`y_pred_baseline` is a baseline, too"),
+        (PLAIN, INLINE, "no column `y_pred_baseline` of its own"),
         (PLAIN, {"y_pred": OTHER[1:]}, "It has 119 items and the candidate 120"),
         ({"item_id": IDS, **PLAIN}, {"y_pred": OTHER}, "the baseline needs `item_id` and `y_true`"),
         ({**PLAIN, "item_id": [1.5] * SIZE}, None, "/item_id"),
@@ -312,9 +312,10 @@ def test_what_is_wrong_is_said(
 def test_what_cannot_stand_together_is_said(write: Write, tmp_path: Path) -> None:
     table = tmp_path / "table.json"
     table.write_text('{"confusion_matrix": [[5, 1], [2, 7]]}')
-    done = run("evaluate", table, "--baseline", write("items.parquet", PLAIN))
+    other = write("items.parquet", {"item_id": IDS, **PLAIN})
+    done = run("evaluate", table, "--baseline", other)
     assert (done.exit_code, done.stdout) == (2, "")
-    assert "a baseline is JSON, CSV without item_id, or NPZ" in done.stderr
+    assert "Ids of items have no place in JSON" in done.stderr
     done = run("evaluate", table, "--baseline", "champion")
     assert "named as alias=champion" in done.stderr
 

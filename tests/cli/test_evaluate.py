@@ -1,5 +1,6 @@
 """`rprime evaluate` gives what the service gives, from every kind of file."""
 
+import gzip
 import json
 import subprocess
 import sys
@@ -11,6 +12,8 @@ from xml.etree import ElementTree as ET
 
 import httpx
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from jsonschema import Draft202012Validator
 
@@ -104,6 +107,15 @@ class TestJson:
         found = rprime_process("evaluate", "-", "--json", stdin=Path(file).read_bytes())
         assert reported(found)["labels"] == ["a", "b"]
 
+    def test_standard_input_may_be_columns(
+        self, rprime_process: Run, write: Write, tmp_path: Path
+    ) -> None:
+        content = csv_of(y_true=TRUE, y_pred=BAD)
+        expected = rprime_process("evaluate", write("a.csv", content), "--json").stdout
+        pa.parquet.write_table(pa.table({"y_true": TRUE, "y_pred": BAD}), tmp_path / "a.parquet")
+        for stdin in (content.encode(), (tmp_path / "a.parquet").read_bytes()):
+            assert rprime_process("evaluate", "-", "--json", stdin=stdin).stdout == expected
+
     def test_it_is_utf_8_whatever_the_terminal_is(
         self, rprime_process: Run, write: Write, tmp_path: Path
     ) -> None:
@@ -155,6 +167,88 @@ class TestCsv:
         report = reported(rprime("evaluate", write("sheet.csv", content), "--json"))
         assert report["labels"] == ["a, b", "c"]
 
+    @pytest.mark.parametrize("sign", ["\t", ";", "|"])
+    def test_other_signs_separate_columns_too(self, rprime: Run, write: Write, sign: str) -> None:
+        content = csv_of(y_true=TRUE, y_pred=BAD)
+        expected = rprime("evaluate", write("a.csv", content), "--json").stdout
+        for name in ("b.tsv", "b.csv", "b.txt"):
+            file = write(name, content.replace(",", sign))
+            assert rprime("evaluate", file, "--json").stdout == expected
+
+    def test_a_compressed_file_is_read(self, rprime: Run, write: Write) -> None:
+        content = csv_of(y_true=TRUE, y_pred=BAD).encode()
+        expected = rprime("evaluate", write("a.csv", content), "--json").stdout
+        packed = gzip.compress(content)
+        assert rprime("evaluate", write("a.csv.gz", packed), "--json").stdout == expected
+        for broken in (packed[:-9], b"no gzip", packed[:20] + bytes(20)):
+            done = rprime("evaluate", write("broken.csv.gz", broken))
+            assert (done.returncode, done.stdout) == (2, "")
+            assert "is no whole gzip file" in done.stderr
+        body = json.dumps({"y_true": TRUE, "y_pred": BAD}).encode()
+        done = rprime("evaluate", write("a.json.gz", gzip.compress(body)), "--json")
+        assert done.stdout == expected
+
+    def test_floats_are_the_integers_of_a_frame_with_missing_values(
+        self, rprime: Run, write: Write
+    ) -> None:
+        true, predicted = [1, 2, 1, 2, 10], [1, 2, 1, None, 2]
+        file = write("a.csv", csv_of(y_true=true, y_pred=["1.0", "2.0", "1.0", None, "2.00"]))
+        expected = library.evaluate(true, predicted).content + b"\n"
+        assert rprime("evaluate", file, "--json").stdout.encode() == expected
+        other = write("b.csv", csv_of(y_pred=["1", "2.0", 1, 2, "10.0"]))
+        done = rprime("evaluate", file, "--baseline", other, "--json")
+        baseline: Any = {"y_pred": [1, 2, 1, 2, 10]}
+        expected = library.evaluate(true, predicted, baseline=baseline).content + b"\n"
+        assert done.stdout.encode() == expected
+
+    def test_floats_beside_names_are_names(self, rprime: Run, write: Write) -> None:
+        file = write("a.csv", csv_of(y_true=["1.0", "1.5"], y_pred=["1.5", "1.0"]))
+        assert reported(rprime("evaluate", file, "--json"))["labels"] == ["1.0", "1.5"]
+
+    def test_declared_classes_are_what_they_are(self, rprime: Run, write: Write) -> None:
+        content = csv_of(y_true=["2", "02", "NaN"], y_pred=["02", "02", "NaN"])
+        request = write("request.yaml", 'labels: ["2", "02", "NaN"]\n')
+        done = rprime("evaluate", write("a.csv", content), "--request", request, "--json")
+        assert reported(done)["labels"] == ["2", "02", "NaN"]
+
+    def test_columns_are_chosen(self, rprime: Run, write: Write) -> None:
+        expected = rprime("evaluate", write("a.csv", csv_of(y_true=TRUE, y_pred=BAD)), "--json")
+        rows = {"": range(len(TRUE)), "label": TRUE, "age": TRUE, "prediction": BAD}
+        file = write("b.csv", csv_of(**{k: list(v) for k, v in rows.items()}))
+        chosen = ("--columns", "y_true=label, y_pred=prediction", "--json")
+        assert rprime("evaluate", file, *chosen).stdout == expected.stdout
+        other = write("c.csv", csv_of(prediction=GOOD, age=GOOD))
+        found = reported(rprime("evaluate", file, "--baseline", other, *chosen))
+        assert found["comparison"]["comparability"] == "same_items"
+        for columns, said in (
+            ("y_true=label,y_pred=predicted", "'predicted': Of the body no column has the name"),
+            ("y_true=label,y_true=age", "a column is named twice"),
+            ("y_true=label,truth=age", "'truth': Column 3 has an unknown name"),
+            ("y_true=label", "The column `y_pred` is missing"),
+        ):
+            done = rprime("evaluate", file, "--columns", columns)
+            assert (done.returncode, done.stdout) == (2, "")
+            assert said in done.stderr
+
+    def test_columns_of_parquet_are_chosen(self, rprime: Run, tmp_path: Path) -> None:
+        table = pa.table({"age": [[1]] * 3, "label": ["a", "b", "b"], "p": ["a", "b", "a"]})
+        pa.parquet.write_table(table.drop_columns("age"), tmp_path / "a.parquet")
+        done = rprime(
+            "evaluate", str(tmp_path / "a.parquet"), "--columns", "y_pred=p,y_true=label", "--json"
+        )
+        expected = library.evaluate(["a", "b", "b"], ["a", "b", "a"]).content + b"\n"
+        assert done.stdout.encode() == expected
+
+    def test_a_table_of_items_beside_json(self, rprime: Run, write: Write) -> None:
+        body = {"y_true": TRUE, "y_pred": BAD}
+        file = write("a.json", json.dumps(body))
+        cases: list[Any] = [{"y_pred": GOOD}, {"y_true": TRUE, "y_pred": GOOD}]
+        for columns in cases:
+            other = write("b.csv", csv_of(**columns))
+            done = rprime("evaluate", file, "--baseline", other, "--json")
+            expected = library.evaluate(TRUE, BAD, baseline=columns).content + b"\n"
+            assert done.stdout.encode() == expected
+
     def test_weights_and_groups_are_columns(self, rprime: Run, write: Write) -> None:
         columns: dict[str, list[Any]] = {
             "y_true": ["a", "b", "b"],
@@ -174,17 +268,27 @@ class TestCsv:
     @pytest.mark.parametrize(
         ("content", "said"),
         [
-            ("y_true,y_pred,y_prd\n1,2,3\n", "'y_prd' is not known"),
-            ("y_true;y_pred\n1;2\n", "columns are: y_true, y_pred"),
-            ("y_true\n1\n", "no column y_pred"),
-            ("y_true,y_pred,y_pred\n1,2,3\n", "stands twice"),
-            ("y_true,y_pred\n1,2\n3\n", "has not 2 fields"),
-            ("y_true,y_pred\na,b\n,b\n", "y_true is empty in row 2"),
-            ("y_true,y_pred,sample_weight\na,b,much\n", "sample_weight is no number in row 1"),
+            ("y_true,y_pred,y_prd\n1,2,3\n", "'y_prd': Column 3 has an unknown name"),
+            ("y_true,y_pred,y_prd\n1,2,3\n", "--columns y_true=label,y_pred=prediction"),
+            (",y_true,y_pred\n0,1,2\n", "Column 1 has no name, as the index of a data frame"),
+            ("y_true\n1\n", "The column `y_pred` is missing"),
+            ("y_true,y_pred,y_pred\n1,2,3\n", "Two columns have the same name"),
+            ("y_true,y_pred\n1,2\n\n3\n", "Line 4 of the CSV has 1 field, the header 2"),
+            ("y_true,y_pred\na,b\n,b\n", "/y_true/1: The item has no label"),
+            (
+                "y_true,y_pred,sample_weight\na,b,much\n",
+                "Line 2 of the CSV has no number in column 3",
+            ),
             ("y_true,y_pred,sample_weight\na,b,nan\n", "/sample_weight/0: A weight is a number"),
             ("y_true,y_pred\n", "there is nothing to evaluate"),
-            ("", "no column y_pred"),
-            (b"y_true,y_pred\n\xff,b\n", "not UTF-8"),
+            ("", "The column `y_true` is missing"),
+            ("y_true,y_pred\ncafé,b\n".encode("latin-1"), "Line 2 of the CSV is not UTF-8"),
+            ("y_true,y_pred\n1,b\n".encode("utf-16"), "The CSV is UTF-16. Save it as UTF-8"),
+            ("y_true,y_pred\n2,02\n", "Two labels are one value in different spellings"),
+            ("y_true,y_pred\nTrue,1\n", "Two labels are one value in different spellings"),
+            ("y_true,y_pred\na,1\n1.0,a\n", "Two labels are one value in different spellings"),
+            ("y_true,y_pred\na,NaN\n", "A label is the text NaN"),
+            ("y_true,y_pred\n1,nan\n", "A label is the text NaN"),
         ],
     )
     def test_what_is_wrong_is_said(
@@ -223,9 +327,9 @@ class TestNpz:
         np.save(tmp_path / "single.npy", [1])
         single = write("single.npz", (tmp_path / "single.npy").read_bytes())
         for path, said in (
-            (str(tmp_path / "names.npz"), "'y_prd' is not known"),
+            (str(tmp_path / "names.npz"), "'y_prd': Column 3 has an unknown name"),
             (single, "a single array"),
-            (write("text.npz", "y_true"), "no archive"),
+            (write("text.npz", "y_true"), "not an archive"),
         ):
             done = rprime("evaluate", path)
             assert done.returncode == 2

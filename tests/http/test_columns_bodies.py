@@ -272,8 +272,37 @@ def test_nothing_is_nothing_to_evaluate(client: httpx.Client) -> None:
 def test_texts_that_are_no_integers_stay_what_they_are(client: httpx.Client) -> None:
     found = json.loads(report(client, "csv", {"y_true": ["10", "9"], "y_pred": ["10", "9"]}))
     assert found["labels"] == ["9", "10"]
-    found = json.loads(report(client, "csv", {"y_true": ["10", "09"], "y_pred": ["10", "9"]}))
-    assert found["labels"] == ["09", "10", "9"]
+    found = json.loads(report(client, "csv", {"y_true": ["10", "09"], "y_pred": ["10", "8"]}))
+    assert found["labels"] == ["09", "10", "8"]
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"y_true": ["10", "09"], "y_pred": ["10", "9"]}, "2 and 02"),
+        ({"y_true": ["a", "true"], "y_pred": ["a", "TRUE"]}, "True and 1"),
+        ({"y_true": ["a", "b"], "y_pred": ["a", "<NA>"]}, "text NaN"),
+    ],
+)
+def test_texts_that_are_one_value_are_refused(
+    client: httpx.Client, columns: dict[str, Any], said: str
+) -> None:
+    response = send(client, "csv", WRITERS["csv"](columns))
+    assert fault(response) == (422, "/y_true", "ambiguous_labels")
+    assert said in response.json()["errors"][0]["detail"]
+
+
+def test_the_line_of_a_fault_is_said_in_every_block(client: httpx.Client) -> None:
+    rows = ["y_true,y_pred,sample_weight", *["cat,dog,1"] * 200_000]
+    for number, row, said in (
+        (3, "cat", "has 1 field, the header 3"),
+        (150_000, "cat,dog,much", "has no number in column 3"),
+        (199_999, "cat,caf\xe9,1", "is not UTF-8"),
+    ):
+        wrong = [*rows[: number - 1], row, *rows[number:]]
+        response = send(client, "csv", "\n".join(wrong).encode("latin-1"))
+        assert response.status_code == 400
+        assert f"Line {number} of the CSV {said}" in response.json()["detail"]
 
 
 def test_a_bomb_does_not_go_off(serve: Any) -> None:

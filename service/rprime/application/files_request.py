@@ -1,6 +1,7 @@
 """Read local files of columns into evaluation requests, for the command line."""
 
-from typing import IO, NamedTuple
+from collections.abc import Mapping
+from typing import IO, Any, NamedTuple
 
 from rprime import evidence
 from rprime.application.request import EvaluationRequest, EvidenceErrorsAsProblems, validate_request
@@ -20,17 +21,19 @@ class Source(NamedTuple):
         The kind of body, such as "csv".
     body
         The content of the file.
-    complete
-        Whether it has true labels; otherwise it has predictions for the items of another file.
     """
 
     kind: Kind
     body: IO[bytes]
-    complete: bool = True
 
 
 def read_files_request(
-    candidate: Source, request: bytes, limits: Limits, baseline: Source | None = None
+    candidate: Source,
+    request: bytes,
+    limits: Limits,
+    baseline: Source | None = None,
+    *,
+    chosen: Mapping[str, str],
 ) -> EvaluationRequest:
     """Read a request whose items are columns of files.
 
@@ -43,7 +46,9 @@ def read_files_request(
     limits
         The limit of classes; the size of files is not limited.
     baseline
-        The file of the baseline, if any.
+        The file of the baseline, if any: evidence of its own, or other predictions.
+    chosen
+        The columns to read and what they are called in the files; empty: all.
 
     Raises
     ------
@@ -53,15 +58,34 @@ def read_files_request(
     bounds = Bounds(classes=limits.sparse_classes, inflated=_BOUNDLESS, depth=limits.json_depth)
     with EvidenceErrorsAsProblems():
         asked = evidence.ask(request, bounds)
-        mere = None if baseline is None or baseline.complete else baseline[:2]
-        document = evidence.read_columns(*candidate[:2], asked, bounds, _hold, predictions=mere)
-        if baseline is not None and baseline.complete:
-            other = evidence.read_columns(*baseline[:2], evidence.ask(b"", bounds), bounds, _hold)
-            other.pointer = "/baseline"
-            document.names += ("baseline",)
-            document.rest["baseline"] = {}
-            document.inner["baseline"] = other
+        document = evidence.read_columns(
+            *candidate, asked, bounds, _hold, baseline=baseline, chosen=chosen
+        )
     return validate_request(document, limits)
+
+
+def read_file_columns(
+    source: Source, limits: Limits, *, chosen: Mapping[str, str]
+) -> dict[str, Any]:
+    """Read the columns of a file as the members of a JSON request.
+
+    Parameters
+    ----------
+    source
+        The file: evidence, or predictions alone.
+    limits
+        The limit of classes.
+    chosen
+        The columns to read and what they are called in the file; empty: all.
+
+    Raises
+    ------
+    Problem
+        400 if the file cannot be read, 422 if its columns have no place in JSON.
+    """
+    bounds = Bounds(classes=limits.sparse_classes, inflated=_BOUNDLESS, depth=limits.json_depth)
+    with EvidenceErrorsAsProblems():
+        return evidence.read_members(*source, bounds, _hold, chosen)
 
 
 def _hold(_size: int) -> None:

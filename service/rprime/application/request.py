@@ -15,7 +15,13 @@ from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import Options
 from rprime.core.page import LARGEST_PAGE_VALUES, Paging
 from rprime.core.selection import select
-from rprime.evidence import Document, Evidence, InvalidEvidenceError, UnreadableBodyError
+from rprime.evidence import (
+    Document,
+    Evidence,
+    EvidenceFault,
+    InvalidEvidenceError,
+    UnreadableBodyError,
+)
 from rprime.problems.problem import MOST_VIOLATIONS, Problem, UnknownMember, Violation, pointer
 from rprime.report.document import render
 from rprime.schemas import fields_at, request_fields
@@ -295,7 +301,7 @@ class ViolationCollector:
         try:
             return reading()
         except InvalidEvidenceError as error:
-            self.violations.extend(Violation(f.pointer, f.code, f.detail) for f in error.faults)
+            self.violations.extend(map(_violation, error.faults))
             return None
 
     def refuse(self) -> None:
@@ -317,8 +323,13 @@ class EvidenceErrorsAsProblems(AbstractContextManager[object]):
         if isinstance(error, UnreadableBodyError):
             raise Problem("unreadable_body", str(error)) from None
         if isinstance(error, InvalidEvidenceError):
-            errors = [Violation(f.pointer, f.code, f.detail) for f in error.faults]
+            errors = [_violation(fault) for fault in error.faults]
             raise Problem("invalid_request", errors=errors) from None
+
+
+def _violation(fault: EvidenceFault) -> Violation:
+    found = (fault.pointer, fault.code, fault.detail)
+    return Violation(*found) if fault.name is None else UnknownMember(*found, fault.name)
 
 
 def _refuse_missing_options(wanted: RequestOptions, matrices: Mapping[str, Any]) -> None:

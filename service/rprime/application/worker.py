@@ -8,7 +8,7 @@ import pickle
 from rprime.application.evaluate import Failure, evaluate_stream
 
 # Imported now, since it takes time, and a worker starts before it is needed.
-from rprime.evidence import arrow_body as _arrow_body  # noqa: F401 (imported early)
+from rprime.evidence import csv_body as _csv_body  # noqa: F401 (imported early, with pyarrow)
 from rprime.problems.problem import Problem
 from rprime.server.worker_channel import Channel, GoneError, serve
 

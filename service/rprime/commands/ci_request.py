@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rprime.commands.column_files import ColumnFile, column_file
-from rprime.commands.evidence_files import Columns, read_file, settle_labels
+from rprime.commands.evidence_files import STDIN, ColumnFile, read_evidence
 from rprime.commands.exit_status import refuse
 from rprime.commands.mappings import read_mapping
 from rprime.commands.tallies import COUNTED_BY, read_tables
@@ -58,11 +57,14 @@ class ColumnFileRequest:
     baseline
         A file that it is compared with: other predictions for the same items, or evidence with
         true labels of its own.
+    chosen
+        The columns to read and what they are called in the files; empty: all.
     """
 
     candidate: ColumnFile
     members: Json
     baseline: ColumnFile | None = None
+    chosen: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, limits: "Limits") -> "EvaluationRequest":
         """Read it; a `Problem` says what is wrong with it."""
@@ -70,18 +72,13 @@ class ColumnFileRequest:
 
         request = written(self.members)
         with ExitStack() as files:
-            candidate, *others = (
-                files.enter_context(file.opened())
-                for file in (self.candidate, self.baseline)
-                if file is not None
-            )
-            return read_files_request(candidate, request, limits, *others)
+            candidate, *others = (files.enter_context(file.opened()) for file in self.files)
+            return read_files_request(candidate, request, limits, *others, chosen=self.chosen)
 
-    def explain(self) -> None:
-        """Read a CSV that was refused once more, line by line, to say where it is wrong."""
-        for file in (self.candidate, self.baseline):
-            if file is not None and file.kind == "csv" and file.is_plain:
-                read_file(str(file.path))
+    @property
+    def files(self) -> list[ColumnFile]:
+        """The files to read."""
+        return [file for file in (self.candidate, self.baseline) if file is not None]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,6 +115,7 @@ def assemble(
     request: Path | None = None,
     origin: Mapping[str, Any] | None = None,
     engine: str | None = None,
+    columns: str | None = None,
 ) -> CiRequest:
     """Put a request together.
 
@@ -133,6 +131,8 @@ def assemble(
         Where the evaluation belongs, by names of the contract.
     engine
         Counts the items where they lie, in files that it can open.
+    columns
+        The columns to read, as `y_true=label,y_pred=prediction`; None: all.
     """
     files = [file, *more]
     if more and engine is None:
@@ -148,35 +148,75 @@ def assemble(
     if reference:
         _add(kept, "baseline", {reference[1]: reference[2]}, str(baseline))
     other = None if reference else baseline
+    if columns and engine:
+        refuse("--columns is for files that are read here, without --engine")
     asked = (
-        _request(file, other, members)
+        _request(file, other, members, _chosen(columns or ""))
         if engine is None
         else _counted(files, other, members, engine)
     )
-    inline = isinstance(asked, ColumnFileRequest) and "y_pred_baseline" in asked.candidate.names
-    said = baseline or ("y_pred_baseline" if inline or "baseline" in members else None)
+    inline = isinstance(asked, ColumnFileRequest) or "baseline" in members
+    said = baseline or ("y_pred_baseline" if inline else None)
     return CiRequest(request=asked, kept_there=kept, baseline=said, origin=given)
 
 
-def _request(file: str, baseline: str | None, members: Json) -> JsonRequest | ColumnFileRequest:
-    if baseline is not None and baseline != "-" and not Path(baseline).exists():
+def _request(
+    file: str, baseline: str | None, members: Json, chosen: Mapping[str, str]
+) -> JsonRequest | ColumnFileRequest:
+    if baseline is not None and baseline != STDIN and not Path(baseline).exists():
         refuse(f"there is no file {baseline}; a stored evaluation is named as alias={baseline}")
-    columns = column_file(file)
-    other = None if baseline is None else column_file(baseline)
-    of_json = baseline is not None and other is None
-    if columns is None or (of_json and columns.is_plain):
-        if other is not None and not other.is_plain:
-            refuse(f"{baseline}: with {file} a baseline is JSON, CSV without item_id, or NPZ")
-        return _json_request(file, baseline, members)
-    if baseline is None:
-        return ColumnFileRequest(columns, members)
-    if "y_pred_baseline" in columns.names or "baseline" in members:
-        refuse(f"{baseline}: there is a `baseline` already")
-    if other is None:
-        members["baseline"] = _fragment(read_file(baseline), baseline)
-    elif "y_pred_baseline" in other.names:
-        refuse(_NO_SECOND.format(baseline))
-    return ColumnFileRequest(columns, members, other)
+    candidate = read_evidence(file)
+    other = None if baseline is None else read_evidence(baseline)
+    if isinstance(candidate, ColumnFile) and not isinstance(other, bytes):
+        if other is not None and "baseline" in members:
+            refuse(f"{baseline}: there is a `baseline` already")
+        return ColumnFileRequest(candidate, members, other, chosen)
+    if other is not None:
+        part = _members(other, chosen) if isinstance(other, ColumnFile) else other
+        _add(members, "baseline", _fragment(part, str(baseline)), str(baseline))
+    if isinstance(candidate, bytes):
+        return JsonRequest(splice(candidate, members))
+    if isinstance(other, bytes) and not _is_evidence(other):
+        # JSON predictions of items that are columns: all of it becomes JSON.
+        return JsonRequest(splice(_members(candidate, chosen), members))
+    return ColumnFileRequest(candidate, members, chosen=chosen)
+
+
+def _is_evidence(body: bytes) -> bool:
+    """Whether a JSON baseline has items or a table of its own."""
+    import orjson
+
+    content = orjson.loads(body)
+    return (
+        not isinstance(content, dict)
+        or not {"y_pred", "y_score"} & set(content)
+        or ("y_true" in content)
+    )
+
+
+def _chosen(columns: str) -> dict[str, str]:
+    """Read which columns of the files are meant: `NAME=COLUMN`, or a name alone."""
+    pairs = [part.strip().partition("=") for part in columns.split(",") if part.strip()]
+    found = {name.strip(): (source if sign else name).strip() for name, sign, source in pairs}
+    if len(found) < len(pairs):
+        refuse("--columns: a column is named twice")
+    return found
+
+
+def _members(file: ColumnFile, chosen: Mapping[str, str]) -> bytes:
+    """Return the columns of a file as JSON, to stand within JSON."""
+    import orjson
+
+    from rprime.application.files_request import read_file_columns
+    from rprime.commands.evaluation import limits, refuse_here
+    from rprime.problems.problem import Problem
+
+    try:
+        with file.opened() as source:
+            found = read_file_columns(source, limits(), chosen=chosen)
+    except Problem as problem:
+        refuse_here(problem, file.name)
+    return orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
 def _counted(files: Sequence[str], baseline: str | None, members: Json, engine: str) -> JsonRequest:
@@ -190,19 +230,6 @@ def _counted(files: Sequence[str], baseline: str | None, members: Json, engine: 
     for name in COUNTED_BY:
         members.pop(name, None)
     return JsonRequest(splice(candidate, members))
-
-
-_NO_SECOND = "{}: a baseline has no y_pred_baseline of its own"
-
-
-def _json_request(file: str, baseline: str | None, members: Json) -> JsonRequest:
-    candidate = read_file(file)
-    other = None if baseline is None else read_file(baseline)
-    settle_labels(*(part for part in (candidate, other) if isinstance(part, dict)))
-    _take_inline_baseline(candidate, members, file)
-    if other is not None:
-        _add(members, "baseline", _fragment(other, str(baseline)), str(baseline))
-    return JsonRequest(splice(_json(candidate, file), members))
 
 
 def splice(body: bytes, members: Mapping[str, Any]) -> bytes:
@@ -259,32 +286,12 @@ def _add(members: Json, name: str, value: object, source: str) -> None:
     members[name] = value
 
 
-def _take_inline_baseline(candidate: bytes | Columns, members: Json, file: str) -> None:
-    if isinstance(candidate, dict) and "y_pred_baseline" in candidate:
-        column = _json({"y_pred": candidate.pop("y_pred_baseline")}, file)
-        _add(members, "baseline", _fragment(column, file), f"{file}, y_pred_baseline")
-
-
-def _fragment(content: bytes | Columns, file: str) -> object:
+def _fragment(part: bytes, file: str) -> object:
     """Return evidence as a part of a larger document."""
     import orjson
 
-    if isinstance(content, dict) and "y_pred_baseline" in content:
-        refuse(_NO_SECOND.format(file))
-    part = _json(content, file)
     try:
         orjson.loads(part)
     except orjson.JSONDecodeError as error:
         refuse(f"{file} is not valid JSON: line {error.lineno}, column {error.colno}")
     return orjson.Fragment(part)
-
-
-def _json(content: bytes | Columns, file: str) -> bytes:
-    from rprime.client.request import body
-
-    if isinstance(content, bytes):
-        return content
-    try:
-        return body(**content)
-    except (TypeError, ValueError) as error:
-        refuse(f"{file}: {error}")

@@ -24,6 +24,7 @@ def compare(
         ),
     ],
     *,
+    columns: options.Columns = None,
     gates: options.Gates = None,
     request: options.Request = None,
     strict: options.Strict = False,
@@ -51,7 +52,9 @@ def compare(
         )
         from rprime.commands.renderings import conclude, publish
 
-        ci_request = assemble(candidate, baseline=baseline, gates=gates, request=request)
+        ci_request = assemble(
+            candidate, baseline=baseline, gates=gates, request=request, columns=columns
+        )
         outcome = run_operation(
             compare_operation(), ci_request, service or None, table_only=table_only
         )

@@ -26,13 +26,14 @@ def evaluate(
             metavar="FILE",
             help="CSV, Parquet or Arrow with the columns y_true, y_pred and optionally "
             "y_pred_baseline, sample_weight, item_id, group, score:<label>; NPZ with arrays of "
-            "these names, or confusion_matrix and labels; or a request of POST /evaluate as JSON, "
-            "which - reads from standard input. With --engine: any number of CSV or Parquet files, "
-            "globs, folders or URIs, quoted.",
+            "these names, or confusion_matrix and labels; or a request of POST /evaluate as JSON. "
+            "It may end in .gz; - reads standard input. With --engine: any number of CSV or "
+            "Parquet files, globs, folders or URIs, quoted.",
         ),
     ],
     *,
     engine: options.Engine = None,
+    columns: options.Columns = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -112,7 +113,13 @@ def evaluate(
         from rprime.commands.renderings import conclude, publish
 
         ci_request = assemble(
-            *file, baseline=baseline, gates=gates, request=request, origin=origin, engine=engine
+            *file,
+            baseline=baseline,
+            gates=gates,
+            request=request,
+            origin=origin,
+            engine=engine,
+            columns=columns,
         )
         outcome = run_operation(
             evaluate_operation(table=table), ci_request, service or None, table_only=table_only

@@ -178,19 +178,31 @@ def read(
     try:
         evaluation_request = request.read(known)
     except Problem as problem:
-        if isinstance(request, ColumnFileRequest):
-            request.explain()
-        refuse_here(problem)
+        files = request.files if isinstance(request, ColumnFileRequest) else []
+        refuse_here(problem, " and ".join(file.name for file in files))
     if evaluation_request.store_request is not None and not kept_there:
         refuse_here(Problem("no_store"))
     return evaluation_request
 
 
-def refuse_here(problem: "Problem") -> NoReturn:
-    """End because of a problem that was found here."""
+def refuse_here(problem: "Problem", files: str = "") -> NoReturn:
+    """End because of a problem that was found here.
+
+    Parameters
+    ----------
+    problem
+        What is wrong.
+    files
+        The files of columns that it was found in.
+    """
     from rprime.client.errors import ProblemError
 
-    refuse_problem(ProblemError(problem.document(local=True)))
+    hint = _COLUMNS if any(error.code in _OF_COLUMNS for error in problem.errors) else ""
+    refuse_problem(ProblemError(problem.document(local=True)), files, hint)
+
+
+_OF_COLUMNS = {"unknown_column", "missing_column"}
+_COLUMNS = "to read columns of other names: --columns y_true=label,y_pred=prediction"
 
 
 def limits() -> "Limits":

@@ -1,239 +1,177 @@
-"""Evidence from files by nothing but what Python and numpy have: JSON, CSV and NPZ."""
+"""Files with evidence: columns in the formats of the service, or JSON."""
 
-import csv
-import re
+import gzip
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from io import BufferedReader, TextIOWrapper
-from itertools import islice
+import zlib
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import IO, TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
 from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from rprime.application.files_request import Source
+    from rprime.evidence import Kind
 
-Columns = dict[str, Any]
-
-NAMES = {
-    "y_true": "y_true",
-    "y_pred": "y_pred",
-    "y_pred_baseline": "y_pred_baseline",
-    "sample_weight": "sample_weight",
-    "group": "groups",
-}
-"""Columns of a file, and what they are called in a request."""
-LABELS = ("y_true", "y_pred", "y_pred_baseline")
-TABLES = ("confusion_matrix", "labels", "unclassified", "spurious")
-"""What an archive may hold besides columns."""
-SCORE = "score:"
-"""Before the name of the class whose scores a column has."""
-_SEPARATOR = re.compile(r"[;\t|]")
-_ROWS = 65_536
-_BUFFER = 1024 * 1024
-_MOST = 2**53 - 1
-"""The largest integer label of the contract; what is larger is a name."""
+STDIN = "-"
+_TABLES = {"confusion_matrix.npy", "labels.npy", "unclassified.npy", "spurious.npy"}
+"""Members of an archive that holds a table, not columns."""
+_FILE_OF_ARROW = b"ARROW1"
+"""How Arrow's format of files begins, which is not that of its streams."""
+_ARRAY = b"\x93NUMPY"
+"""How a file with one array begins."""
+_LONGEST_BEGINNING = 64
 _LARGE = 16 * 1024 * 1024
 """Bytes of a file from which on its reading is shown."""
 
 
-def read_file(file: str) -> bytes | Columns:
-    """Read evidence.
+@dataclass(frozen=True)
+class ColumnFile:
+    """A file of columns.
+
+    Parameters
+    ----------
+    name
+        As it was given, for people.
+    kind
+        Of body.
+    content
+        The bytes of standard input; None for a file.
+    """
+
+    name: str
+    kind: "Kind"
+    content: bytes | None = None
+
+    @contextmanager
+    def opened(self) -> "Iterator[Source]":
+        """Open it; whoever watches sees how far a large one has been read."""
+        from rprime.application.files_request import Source
+
+        with ExitStack() as files:
+            body = files.enter_context(_opened(self.name, self.content))
+            if self.kind == "arrow" and _beginning(body).startswith(_FILE_OF_ARROW):
+                body = files.enter_context(_streamed(self.name, body))
+            elif self.content is None:
+                body = files.enter_context(_shown(body, Path(self.name)))
+            yield Source(self.kind, body)
+
+
+def read_evidence(file: str) -> ColumnFile | bytes:
+    """Recognise a file by its suffix, else by how it begins.
 
     Parameters
     ----------
     file
-        A path, or - for JSON from standard input.
+        A path, where `.gz` may follow the suffix; or - for standard input.
 
     Returns
     -------
-    JSON as it stands there, or columns by the names of a request. Labels of a CSV are texts
-    still, since whether they are integers is seen from all of them.
+    A file of columns, to be read later, or the bytes of a JSON document.
     """
-    if file == "-":
-        return sys.stdin.buffer.read()
-    path = Path(file)
-    read: Callable[[Path], bytes | Columns] = _READERS.get(path.suffix.lower(), Path.read_bytes)
+    from rprime.evidence import SUFFIXES
+
+    content = sys.stdin.buffer.read() if file == STDIN else None
     try:
-        return read(path)
+        with _opened(file, content) as body:
+            kind = SUFFIXES.get(_suffix(file)) or _kind_of(file, _beginning(body))
+            if kind is None:
+                return body.read()
+            if kind == "npz" and (table := _table(file, body)):
+                return table
     except OSError as error:
         refuse(f"cannot read {file}: {error.strerror or error}")
+    return ColumnFile(file, kind, content)
 
 
-def settle_labels(*files: Columns) -> None:
-    """Turn labels into integers where all of them are, in all the files together."""
-    columns = [file[name] for file in files for name in LABELS if name in file]
-    texts = [column for column in columns if _is_text(column)]
-    if not texts or not all(map(_integers, texts)):
+def _suffix(file: str) -> str:
+    path = Path(file)
+    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+def _kind_of(file: str, beginning: bytes) -> "Kind | None":
+    """Return the format of columns that begins so; None for JSON."""
+    from rprime.evidence import FORMATS
+
+    if _suffix(file) == ".json" or beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
+        return None
+    if beginning.startswith(_ARRAY):
+        refuse(f"{file} is a single array; numpy.savez gives each array its name")
+    found = (kind for kind, form in FORMATS.items() if beginning.startswith(form.begins))
+    return next(found, "csv")
+
+
+@contextmanager
+def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
+    """Open a file, decompressed; a body that ends too early is found here, not by its reader."""
+    if content is not None:
+        yield BytesIO(content)
         return
-    for file in files:
-        for name in LABELS:
-            if name in file and _is_text(file[name]):
-                found = {text: text and int(text) for text in set(file[name])}
-                file[name] = [found[text] for text in file[name]]
-
-
-def _is_text(column: object) -> bool:
-    return isinstance(column, list)
-
-
-def _integers(column: "Iterable[str | None]") -> bool:
-    """Whether every label is an integer in the one way to write it: 07 and +7 are names."""
-    return all(text is None or _canonical(text) for text in set(column))
-
-
-def _canonical(text: str) -> bool:
-    try:
-        return str(int(text)) == text and abs(int(text)) <= _MOST
-    except ValueError:
-        return False
-
-
-def _read_csv(path: Path) -> Columns:
-    with path.open("rb", buffering=0) as stream:
-        size = path.stat().st_size
-        with shown(stream, size, path.name) as reader:
-            # utf-8-sig drops the mark that spreadsheets put in front.
-            lines = TextIOWrapper(BufferedReader(reader, _BUFFER), encoding="utf-8-sig", newline="")
+    with Path(file).open("rb") as stream:
+        if not file.lower().endswith(".gz"):
+            yield stream
+            return
+        with TemporaryFile() as plain:
             try:
-                return _columns(path, csv.reader(lines))
-            except UnicodeDecodeError:
-                refuse(f"{path} is not UTF-8")
+                copyfileobj(gzip.GzipFile(fileobj=stream), plain)
+            except (EOFError, gzip.BadGzipFile, zlib.error):
+                refuse(f"{file} is no whole gzip file")
+            plain.seek(0)
+            yield plain
 
 
-def _columns(path: Path, reader: Any) -> Columns:  # noqa: ANN401 (the type of csv has no name)
+def _beginning(body: IO[bytes]) -> bytes:
+    found = body.read(_LONGEST_BEGINNING)
+    body.seek(0)
+    return found
+
+
+def _table(file: str, body: IO[bytes]) -> bytes | None:
+    """Return the table in an archive as JSON; None if it holds columns."""
+    import numpy as np
+    import orjson
+
+    if _beginning(body).startswith(_ARRAY):
+        refuse(f"{file} is a single array; numpy.savez gives each array its name")
     try:
-        header = [name.strip() for name in next(reader, [])]
-        check_names(path, header)
-        columns: list[list[str]] = [[] for _ in header]
-        known: dict[str, str] = {}
-        filled = filter(None, reader)
-        while rows := list(islice(filled, _ROWS)):
-            _append(columns, rows, known, lambda: f"{path}, before line {reader.line_num + 1}")
-    except csv.Error as error:
-        refuse(f"{path}, line {reader.line_num}: {error}")
-    found = dict(zip(header, columns, strict=True))
-    scores = {
-        name.removeprefix(SCORE): _weights(found.pop(name), path, name)
-        for name in header
-        if name.startswith(SCORE)
-    }
-    read = {NAMES[name]: _CONVERT[name](column, path, name) for name, column in found.items()}
-    if not scores:
-        return read
-    rows = list(zip(*scores.values(), strict=True))
-    return read | {"y_score": rows, "labels": list(scores)}
+        with ZipFile(body) as archive:
+            if not _TABLES.issuperset(archive.namelist()):
+                return None
+        with np.load(body, allow_pickle=False) as archive:
+            arrays = {name: archive[name].tolist() for name in archive.files}
+    except (ValueError, EOFError, BadZipFile):
+        return None
+    return orjson.dumps(arrays)
 
 
-def _append(
-    columns: list[list[str]],
-    rows: list[list[str]],
-    known: dict[str, str],
-    where: Callable[[], str],
-) -> None:
-    try:
-        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
-            # One object for each distinct text, not for each item.
-            column.extend(map(known.setdefault, values, values))
-    except ValueError:
-        refuse(f"{where()}: a row has not {len(columns)} fields, as the header has")
+@contextmanager
+def _streamed(file: str, body: IO[bytes]) -> Iterator[IO[bytes]]:
+    """Return a file of Arrow as the stream that a service reads."""
+    import pyarrow as pa
+
+    with TemporaryFile() as stream:
+        try:
+            with pa.ipc.open_file(body) as batches, pa.ipc.new_stream(stream, batches.schema) as to:
+                for number in range(batches.num_record_batches):
+                    to.write_batch(batches.get_batch(number))
+        except (pa.ArrowException, OSError):
+            refuse(f"{file} is no Arrow file")
+        stream.seek(0)
+        yield stream
 
 
-def check_names(path: Path, names: Sequence[str]) -> None:
-    """Refuse columns that are not known, stand twice or lack what they need."""
-    known = ", ".join([*NAMES, "item_id", f"{SCORE}<label>"])
-    for name in names:
-        if name not in {*NAMES, "item_id", "y_score"} and not name.startswith(SCORE):
-            hint = "" if not _SEPARATOR.search(name) else "; separate the columns by commas"
-            refuse(f"{path}: the column {name[:64]!r} is not known; columns are: {known}{hint}")
-    if len(set(names)) < len(names):
-        refuse(f"{path}: a column stands twice")
-    if not any(name in {"y_pred", "y_score"} or name.startswith(SCORE) for name in names):
-        refuse(f"{path}: there is no column y_pred; the first line names the columns: {known}")
-
-
-def _labels(column: list[str], path: Path, name: str) -> list[str | None]:
-    if name == "y_true" and "" in column:
-        refuse(f"{path}: y_true is empty in row {column.index('') + 1}; each item has a class")
-    return [text or None for text in column]
-
-
-def _weights(column: list[str], path: Path, name: str) -> list[float]:
-    try:
-        return list(map(float, column))
-    except ValueError:
-        bad = next(place for place, text in enumerate(column) if not _is_number(text))
-        refuse(f"{path}: {name} is no number in row {bad + 1}")
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _same(column: list[str], _path: Path, _name: str) -> list[str]:
-    return column
-
-
-_CONVERT: Mapping[str, Callable[[list[str], Path, str], Any]] = {
-    "y_true": _labels,
-    "y_pred": _labels,
-    "y_pred_baseline": _labels,
-    "sample_weight": _weights,
-    "group": _same,
-}
-
-
-def shown(stream: BinaryIO, size: int, name: str) -> Any:  # noqa: ANN401 (a reader of rich)
+def _shown(stream: Any, path: Path) -> Any:  # noqa: ANN401 (a reader of rich)
     """Show whoever watches how far a large file has been read."""
-    from contextlib import nullcontext
-
-    if size < _LARGE or not sys.stderr.isatty():
+    size = path.stat().st_size
+    if size < _LARGE or not sys.stderr.isatty() or path.suffix.lower() == ".gz":
         return nullcontext(stream)
     from rich.console import Console
     from rich.progress import wrap_file
 
-    return wrap_file(stream, size, description=f"Reading {name}", console=Console(stderr=True))
-
-
-def npz_names(path: Path) -> list[str]:
-    """Return the names of the arrays of an archive."""
-    try:
-        with ZipFile(path) as archive:
-            return [name.removesuffix(".npy") for name in archive.namelist()]
-    except BadZipFile:
-        with path.open("rb") as file:
-            if file.read(len(_ARRAY)) == _ARRAY:
-                refuse(f"{path} is a single array; numpy.savez gives each array its name")
-        refuse(f"{path} is no archive of plain arrays")
-
-
-_ARRAY = b"\x93NUMPY"
-"""How a file with one array begins."""
-
-
-def _read_npz(path: Path) -> Columns:
-    import numpy as np
-
-    try:
-        known = [*NAMES, "y_score", *TABLES]
-        for name in npz_names(path):
-            if name not in known:
-                refuse(
-                    f"{path}: the array {name[:64]!r} is not known; arrays are: {', '.join(known)}"
-                )
-        with np.load(path, allow_pickle=False) as archive:
-            return {NAMES.get(name, name): archive[name] for name in archive.files}
-    except (ValueError, EOFError, BadZipFile) as error:
-        refuse(f"{path} is no archive of plain arrays: {error}")
-
-
-_READERS: Mapping[str, Callable[[Path], bytes | Columns]] = {
-    ".csv": _read_csv,
-    ".npz": _read_npz,
-}
+    return wrap_file(stream, size, description=f"Reading {path.name}", console=Console(stderr=True))

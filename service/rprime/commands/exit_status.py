@@ -39,11 +39,23 @@ def refuse(why: str) -> NoReturn:
     raise typer.Exit(Status.USAGE)
 
 
-def refuse_problem(problem: "ProblemError") -> NoReturn:
-    """End because the request is wrong, and say where."""
-    say(f"{problem.title}. {problem.detail}")
+def refuse_problem(problem: "ProblemError", source: str = "", hint: str = "") -> NoReturn:
+    """End because the request is wrong, and say where.
+
+    Parameters
+    ----------
+    problem
+        What is wrong.
+    source
+        The files that it was found in.
+    hint
+        What to try.
+    """
+    say(f"{source}{': ' if source else ''}{problem.title}. {problem.detail}")
     for violation in problem.errors:
         typer.echo(f"  {violation.pointer or '/'}: {violation.detail}", err=True)
+    if hint:
+        typer.echo(f"  {hint}", err=True)
     raise typer.Exit(Status.USAGE)
 
 

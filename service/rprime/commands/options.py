@@ -95,6 +95,15 @@ Engine = Annotated[
         "dask://host:port, spark or spark://host:port.",
     ),
 ]
+Columns = Annotated[
+    str | None,
+    typer.Option(
+        "--columns",
+        metavar="NAME=COLUMN,...",
+        help="Read these columns alone, and what they are called in the files, as "
+        "y_true=label,y_pred=prediction.",
+    ),
+]
 Gates = Annotated[
     Path | None,
     typer.Option(

@@ -17,6 +17,7 @@ from rprime.evidence.formats import (
     Kind,
     ask,
     read_columns,
+    read_members,
 )
 from rprime.evidence.matrices import read_matrices
 from rprime.evidence.pasted import read_pasted
@@ -45,5 +46,6 @@ __all__ = [
     "read_baseline",
     "read_columns",
     "read_matrices",
+    "read_members",
     "read_pasted",
 ]

@@ -1,18 +1,16 @@
-"""CSV, Arrow and Parquet, read by pyarrow batch by batch."""
+"""Arrow and Parquet, read by pyarrow batch by batch."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv
 import pyarrow.parquet as pq
 
 from rprime.core.arrays import Array
 from rprime.core.naming import LONGEST_NAME
-from rprime.evidence.columns import DUPLICATE_ID, LABELS, LONGEST_LINE, Columns, Hold
+from rprime.evidence.columns import DUPLICATE_ID, LABELS, Hold, Receiver
 from rprime.evidence.errors import TooLargeError, UnreadableBodyError, refuse
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.names import RULE
@@ -28,73 +26,16 @@ _LONGEST_LABEL = 4 * LONGEST_NAME + _BYTES_A_PLACE
 """Bytes of the longest class name in UTF-8, with the length before it."""
 
 
-def read_csv(stream: IO[bytes], columns: Columns) -> None:
-    """Read CSV in UTF-8 with a header line; an empty field is missing.
-
-    Read blocks of lines: pyarrow's own stream reader may deadlock in its thread pool if it stops
-    before the end, as after the first bad value.
-    """
-    blocks = _whole_lines(stream)
-    first = next(blocks, b"")
-    head = first.lstrip(b"\r\n").partition(b"\n")[0]
-    names = _parsed(head + b"\n").column_names
-    text = pa.dictionary(pa.int32(), pa.string())
-    labels = pa.int64() if columns.are_positions else text
-    # Give the types, because inferred ones may change: a column of scores may begin with 0 and 1.
-    types = {name: pa.float64() for name in names if is_score(name)}
-    types |= dict.fromkeys(LABELS, labels)
-    types |= {"group": text, "sample_weight": pa.float64(), "item_id": pa.string()}
-    table = _parsed(first, types)
-    others = (_parsed(block, types, names) for block in blocks)
-    batches = (batch for part in chain([table], others) for batch in part.to_batches())
-    _gather(table.schema, batches, columns)
-
-
-def _parsed(lines: bytes, types: dict[str, Any] | None = None, names: Sequence[str] = ()) -> Any:
-    """Parse whole lines; without `names`, the first line is the header."""
-    return pyarrow.csv.read_csv(
-        pa.BufferReader(lines),
-        pyarrow.csv.ReadOptions(use_threads=False, block_size=len(lines) + 1, column_names=names),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=types, null_values=[""], strings_can_be_null=True
-        ),
-    )
-
-
-def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
-    """Split a stream after line ends; the last line may lack one."""
-    rest = b""
-    while block := _block(stream):
-        lines = rest + block
-        end = max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1
-        rest = lines[end:]
-        if end:
-            yield lines[:end]
-        elif len(lines) >= LONGEST_LINE:
-            raise UnreadableBodyError(f"A line of the CSV is longer than {LONGEST_LINE} bytes.")
-    if rest:
-        yield rest
-
-
-def _block(stream: IO[bytes]) -> bytes:
-    """Read a full block, shorter only at the end; one read of a stream may return less."""
-    pieces: list[bytes] = []
-    left = LONGEST_LINE
-    while left and (piece := stream.read(left)):
-        pieces.append(piece)
-        left -= len(piece)
-    return b"".join(pieces)
-
-
-def read_stream(stream: IO[bytes], columns: Columns, most: int) -> None:
+def read_stream(stream: IO[bytes], columns: Receiver, most: int) -> None:
     """Read an Arrow IPC stream; see `read_parquet`."""
     # Threads would need memory for their stacks.
     options = pa.ipc.IpcReadOptions(use_threads=False)
     with pa.ipc.open_stream(pa.PythonFile(stream, mode="r"), options=options) as reader:
-        _gather(reader.schema, _within(_validated(reader), most), columns)
+        wanted = columns.begin(reader.schema.names)
+        gather(columns, wanted, reader.schema, _within(_validated(reader), most))
 
 
-def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
+def read_parquet(file: IO[bytes], columns: Receiver, most: int) -> None:
     """Read Parquet by its row groups.
 
     Parameters
@@ -110,8 +51,14 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
     texts = _check_metadata(metadata, most)
     options: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BLOCK}
     with pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, **options) as source:
-        batches = source.iter_batches(ROWS, use_threads=False)
-        _gather(source.schema_arrow, _within(_validated(batches), most), columns)
+        found = source.schema_arrow.names
+        wanted = columns.begin(found)
+        chosen = [found[place] for place in sorted(wanted.values())]
+        batches = source.iter_batches(ROWS, columns=chosen, use_threads=False)
+        order = sorted(wanted, key=wanted.__getitem__)
+        schema = pa.schema([source.schema_arrow.field(place) for place in sorted(wanted.values())])
+        positions = {name: place for place, name in enumerate(order)}
+        gather(columns, positions, schema, _within(_validated(batches), most))
 
 
 def _check_metadata(metadata: Any, most: int) -> list[str]:
@@ -180,20 +127,33 @@ def _validated(batches: Iterable[Any]) -> Iterator[Any]:
         del batch
 
 
-def _gather(schema: Any, batches: Iterable[Any], columns: Columns) -> None:
-    names = columns.begin(schema.names)
-    for number, name in enumerate(names, 1):
-        _check_type(schema.field(name).type, name, number)
-    ids = _Ids(columns.hold) if "item_id" in names else None
-    wanted = [name for name in names if name != "item_id"]
+def gather(
+    columns: Receiver, wanted: Mapping[str, int], schema: Any, batches: Iterable[Any]
+) -> None:
+    """Take columns out of batches.
+
+    Parameters
+    ----------
+    columns
+        Receives them.
+    wanted
+        Their positions in the schema, by the names that they have there or shall have.
+    schema, batches
+        Of Arrow.
+    """
+    for name, place in wanted.items():
+        _check_type(schema.field(place).type, name, place + 1)
+    places = dict(wanted)
+    id_place = places.pop("item_id", None)
+    ids = None if id_place is None else _Ids(columns.hold)
     if ids is not None:
         columns.identify(ids)
     for batch in batches:
         if ids is not None:
-            ids.add(batch.column("item_id"))
+            ids.add(batch.column(id_place))
         for start in range(0, batch.num_rows, ROWS):
             part = batch.slice(start, ROWS)
-            columns.add({name: _piece(part.column(name)) for name in wanted})
+            columns.add({name: _piece(part.column(place)) for name, place in places.items()})
             del part
         del batch
 

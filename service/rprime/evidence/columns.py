@@ -10,7 +10,7 @@ from rprime.core.arrays import Array
 from rprime.evidence import names
 from rprime.evidence.coding import PIECE
 from rprime.evidence.document import Document
-from rprime.evidence.errors import refuse
+from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, refuse
 from rprime.evidence.label_columns import CodedColumn, Piece
 from rprime.evidence.numbers import MOST, WEIGHT
 from rprime.evidence.score_columns import PREFIX, ScoreColumns, is_score, ordered
@@ -23,6 +23,7 @@ LONGEST_LINE = 1 << 20
 """Bytes of the CSV lines that are parsed in one piece."""
 MATRIX = "y_score"
 """The name of one array with all scores, in formats that allow it."""
+_ALL: Mapping[str, str] = {}
 _MEMBERS = {"sample_weight": "sample_weight", "group": "groups"}
 _MOST_GROUPS = 2**32 - 2
 
@@ -47,6 +48,28 @@ class Identities(Protocol):
 
     def pieces(self) -> Iterable[tuple[Array, Array]]:
         """Yield the lengths of many ids in bytes, and their UTF-8 bytes one after another."""
+
+
+class Receiver(Protocol):
+    """What the reader of a format gives the columns to."""
+
+    hold: Hold
+
+    @property
+    def are_positions(self) -> bool:
+        """Whether the labels are positions in the declared classes; known after `begin`."""
+
+    def begin(self, columns: Iterable[str]) -> dict[str, int]:
+        """Check the names of the columns, and return the positions of those to read."""
+
+    def add(self, batch: Mapping[str, Piece]) -> None:
+        """Append items to all columns."""
+
+    def matrix(self, items: int, width: int) -> Array:
+        """Return an array for all scores, which the caller fills."""
+
+    def identify(self, ids: Identities) -> None:
+        """Set the ids of the items."""
 
 
 class _Gatherer(Protocol):
@@ -128,6 +151,8 @@ class Columns:
         Whether the format writes integers as texts.
     matrix
         Whether one array may hold all scores.
+    chosen
+        The columns to read and what they are called in the body; empty: all, by their own names.
     """
 
     def __init__(
@@ -138,8 +163,10 @@ class Columns:
         *,
         untyped: bool = False,
         matrix: bool = False,
+        chosen: Mapping[str, str] = _ALL,
     ) -> None:
         self._question = columns_request
+        self.chosen = chosen
         self._most = most
         self._codes = columns_request.codes(most, untyped=untyped)
         self._known = (*NAMES, MATRIX) if matrix else NAMES
@@ -157,15 +184,21 @@ class Columns:
         """Whether the labels are positions in the declared classes."""
         return isinstance(self._codes, Positions)
 
-    def begin(self, columns: Iterable[str]) -> list[str]:
+    @property
+    def has_baseline(self) -> bool:
+        """Whether a column holds the predictions of a baseline."""
+        return "y_pred_baseline" in self._labels
+
+    def begin(self, columns: Iterable[str]) -> dict[str, int]:
         """Check the names of the columns.
 
         Returns
         -------
-        The columns to read.
+        The positions of the columns to read, by name.
         """
-        found = list(columns)
-        self._check_names(found)
+        places = selected(columns, self.chosen)
+        self._check_names(places)
+        found = [name for name, _ in places]
         for name in found:
             if name in LABELS:
                 null = name != "y_true"
@@ -176,14 +209,16 @@ class Columns:
             self._others["group"] = _Groups()
         self._scores = ScoreColumns.of(found, self._question.declared(self._most))
         self._question.check(found)
-        return found
+        return dict(places)
 
-    def _check_names(self, found: list[str]) -> None:
+    def _check_names(self, places: list[tuple[str, int]]) -> None:
         known = ", ".join(f"`{name}`" for name in (*self._known, f"{PREFIX}<label>"))
-        for place, name in enumerate(found, 1):
+        for name, place in places:
             if name not in self._known and not is_score(name):
-                detail = f"Column {place} has an unknown name; columns are: {known}."
-                raise refuse("", "unknown_column", detail)
+                what = "an unknown name" if name else "no name, as the index of a data frame"
+                detail = f"Column {place + 1} has {what}; columns are: {known}."
+                raise InvalidEvidenceError([EvidenceFault("", "unknown_column", detail, name)])
+        found = [name for name, _ in places]
         if len(set(found)) < len(found):
             detail = "Two columns have the same name; keep one of them."
             raise refuse("", "duplicate_column", detail)
@@ -222,7 +257,7 @@ class Columns:
 
     def beside(self) -> "Predictions":
         """Return the reader of another body with other predictions for the items."""
-        return Predictions(self._question, self._codes, self.hold)
+        return Predictions(self._question, self._codes, self.hold, self.chosen)
 
     def take(self, predictions: "Predictions") -> None:
         """Use the predictions of another body as the baseline."""
@@ -277,22 +312,26 @@ class Predictions(Columns):
 
     Parameters
     ----------
-    columns_request, codes, hold
+    columns_request, codes, hold, chosen
         Those of the first body: labels have the same codes here.
     """
 
     def __init__(
-        self, columns_request: "ColumnsRequest", codes: Vocabulary | Positions, hold: Hold
+        self,
+        columns_request: "ColumnsRequest",
+        codes: Vocabulary | Positions,
+        hold: Hold,
+        chosen: Mapping[str, str],
     ) -> None:
-        super().__init__(columns_request, 0, hold)
+        super().__init__(columns_request, 0, hold, chosen=chosen)
         self._codes = codes
         self.column = CodedColumn(codes, "/baseline/y_pred", null=True)
         self.size = 0
 
-    def begin(self, columns: Iterable[str]) -> list[str]:
+    def begin(self, columns: Iterable[str]) -> dict[str, int]:
         """Check the names of the columns."""
-        found = list(columns)
-        if found != ["y_pred"]:
+        found = dict(selected(columns, self.chosen, optional=True))
+        if list(found) != ["y_pred"]:
             detail = (
                 "Without `y_true`, a baseline has the column `y_pred` alone, for the same items."
             )
@@ -303,6 +342,40 @@ class Predictions(Columns):
         """Append items."""
         self.column.add(batch["y_pred"], self.size)
         self.size += batch["y_pred"].values.size
+
+
+def selected(
+    columns: Iterable[str], chosen: Mapping[str, str], *, optional: bool = False
+) -> list[tuple[str, int]]:
+    """Return the names and positions of the columns to read.
+
+    Parameters
+    ----------
+    columns
+        The names in the body.
+    chosen
+        The columns to read and what they are called there; empty: all, by their own names.
+    optional
+        Whether chosen columns may be missing.
+
+    Raises
+    ------
+    InvalidEvidenceError
+        If the body has no column or two columns of a chosen name.
+    """
+    found = list(columns)
+    if not chosen:
+        return [(name, place) for place, name in enumerate(found)]
+    places = []
+    for name, source in chosen.items():
+        number = found.count(source)
+        if number > 1 or not (number or optional):
+            what = "two columns have" if number else "no column has"
+            detail = f"Of the body {what} the name that was chosen for `{name}`."
+            raise InvalidEvidenceError([EvidenceFault("", "missing_column", detail, source)])
+        if number:
+            places.append((name, found.index(source)))
+    return places
 
 
 _OWN = ("y_true", "y_pred", "y_score", "sample_weight", "groups", "confusion_matrix", "cells")

@@ -20,11 +20,14 @@ class EvidenceFault:
         The rule, for programs.
     detail
         The rule and how to fix it, for people.
+    name
+        The name that is not known, where one is; only those who hold the file may see it.
     """
 
     pointer: str
     code: str
     detail: str
+    name: str | None = None
 
 
 class UnreadableBodyError(ValueError):

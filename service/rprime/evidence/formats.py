@@ -4,9 +4,11 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from typing import IO, Literal
+from types import MappingProxyType
+from typing import IO, Any, Literal
 
-from rprime.evidence.columns import Columns, ColumnsRequest, Hold
+from rprime.evidence.baseline_columns import BaselineColumns
+from rprime.evidence.columns import Columns, ColumnsRequest, Hold, Receiver
 from rprime.evidence.document import Document, parse
 from rprime.evidence.errors import UnreadableBodyError
 from rprime.evidence.npz_body import read_npz
@@ -35,32 +37,35 @@ class BodyFormat:
         Whether integers differ from strings.
     has_matrix
         Whether one array can hold all scores.
+    begins
+        The first bytes that identify the format; CSV has none.
     """
 
     title: str
     media_type: str
     suffixes: tuple[str, ...]
-    read: Callable[[IO[bytes], Columns, int], None]
+    read: Callable[[IO[bytes], Receiver, int], None]
     is_spooled: bool = False
     has_types: bool = True
     has_matrix: bool = False
+    begins: tuple[bytes, ...] = ()
 
 
-def _read_csv(body: IO[bytes], columns: Columns, _most: int) -> None:
-    from rprime.evidence.arrow_body import read_csv  # noqa: PLC0415 (pyarrow takes time to import)
+def _read_csv(body: IO[bytes], columns: Receiver, _most: int) -> None:
+    from rprime.evidence.csv_body import read_csv  # noqa: PLC0415 (pyarrow takes time to import)
 
     with _arrow_errors("CSV in UTF-8"):
         read_csv(body, columns)
 
 
-def _read_arrow(body: IO[bytes], columns: Columns, most: int) -> None:
+def _read_arrow(body: IO[bytes], columns: Receiver, most: int) -> None:
     from rprime.evidence.arrow_body import read_stream  # noqa: PLC0415 (the same)
 
     with _arrow_errors("Arrow IPC stream"):
         read_stream(body, columns, most)
 
 
-def _read_parquet(body: IO[bytes], columns: Columns, most: int) -> None:
+def _read_parquet(body: IO[bytes], columns: Receiver, most: int) -> None:
     from rprime.evidence.arrow_body import read_parquet  # noqa: PLC0415 (the same)
 
     with _arrow_errors("Parquet file"):
@@ -71,7 +76,7 @@ FORMATS: Mapping[Kind, BodyFormat] = {
     "csv": BodyFormat(
         title="CSV",
         media_type="text/csv",
-        suffixes=(".csv",),
+        suffixes=(".csv", ".tsv"),
         read=_read_csv,
         has_types=False,
     ),
@@ -80,6 +85,7 @@ FORMATS: Mapping[Kind, BodyFormat] = {
         media_type="application/vnd.apache.arrow.stream",
         suffixes=(".arrow", ".arrows", ".feather", ".ipc"),
         read=_read_arrow,
+        begins=(b"\xff\xff\xff\xff", b"ARROW1"),
     ),
     "parquet": BodyFormat(
         title="Parquet",
@@ -87,6 +93,7 @@ FORMATS: Mapping[Kind, BodyFormat] = {
         suffixes=(".parquet", ".pq"),
         read=_read_parquet,
         is_spooled=True,
+        begins=(b"PAR1",),
     ),
     "npz": BodyFormat(
         title="NPZ",
@@ -95,6 +102,7 @@ FORMATS: Mapping[Kind, BodyFormat] = {
         read=read_npz,
         is_spooled=True,
         has_matrix=True,
+        begins=(b"PK\x03\x04",),
     ),
 }
 MEDIA_TYPES: Mapping[str, Kind] = {form.media_type: kind for kind, form in FORMATS.items()}
@@ -147,7 +155,8 @@ def read_columns(
     bounds: Bounds,
     hold: Hold,
     *,
-    predictions: tuple[Kind, IO[bytes]] | None = None,
+    baseline: tuple[Kind, IO[bytes]] | None = None,
+    chosen: Mapping[str, str] = MappingProxyType({}),
 ) -> Document:
     """Read the columns of a body while it arrives.
 
@@ -163,8 +172,10 @@ def read_columns(
         Limits of the body.
     hold
         Reserves the bytes of the columns.
-    predictions
-        A second body with the baseline's predictions for the same items.
+    baseline
+        A second body: other predictions for the same items, or evidence of its own.
+    chosen
+        The columns to read and what they are called in the bodies; empty: all, by their own names.
 
     Raises
     ------
@@ -173,19 +184,53 @@ def read_columns(
     InvalidEvidenceError
         If the columns cannot be evaluated.
     """
-    kinds = (kind,) if predictions is None else (kind, predictions[0])
-    untyped = not all(FORMATS[one].has_types for one in kinds)
-    matrix = FORMATS[kind].has_matrix
-    columns = Columns(columns_request, bounds.classes, hold, untyped=untyped, matrix=matrix)
+    # Predictions alone share the labels of the first body.
+    kinds = {kind} if baseline is None else {kind, baseline[0]}
+    columns = Columns(
+        columns_request,
+        bounds.classes,
+        hold,
+        untyped=not all(FORMATS[one].has_types for one in kinds),
+        matrix=FORMATS[kind].has_matrix,
+        chosen=chosen,
+    )
     _read(kind, body, columns, bounds)
-    if predictions is not None:
-        other = columns.beside()
-        _read(*predictions, other, bounds)
-        columns.take(other)
-    return columns.document()
+    if baseline is None:
+        return columns.document()
+    other = BaselineColumns(columns, _own(baseline[0], bounds, hold, chosen))
+    _read(*baseline, other, bounds)
+    return other.document()
 
 
-def _read(kind: Kind, body: IO[bytes], columns: Columns, bounds: Bounds) -> None:
+def read_members(
+    kind: Kind, body: IO[bytes], bounds: Bounds, hold: Hold, chosen: Mapping[str, str]
+) -> dict[str, Any]:
+    """Read evidence, or predictions alone, as the members of a JSON request.
+
+    Raises
+    ------
+    UnreadableBodyError, InvalidEvidenceError
+        As `read_columns`; also if the items have ids, which JSON cannot hold.
+    """
+    own = _own(kind, bounds, hold, chosen)
+    columns = BaselineColumns(own, own)
+    _read(kind, body, columns, bounds)
+    return columns.members()
+
+
+def _own(kind: Kind, bounds: Bounds, hold: Hold, chosen: Mapping[str, str]) -> Columns:
+    form = FORMATS[kind]
+    return Columns(
+        ask(b"", bounds),
+        bounds.classes,
+        hold,
+        untyped=not form.has_types,
+        matrix=form.has_matrix,
+        chosen=chosen,
+    )
+
+
+def _read(kind: Kind, body: IO[bytes], columns: Receiver, bounds: Bounds) -> None:
     form = FORMATS[kind]
     if not form.is_spooled or body.seekable():
         form.read(body, columns, bounds.inflated)

@@ -8,6 +8,7 @@ from rprime.core.arrays import Array
 from rprime.evidence.coding import Coded, Pointers, Raw, occurring
 from rprime.evidence.errors import refuse
 from rprime.evidence.numbers import MOST
+from rprime.evidence.untyped_labels import merged
 from rprime.evidence.vocabulary import NO_LABEL, Growing, Names, Positions, Vocabulary, Where
 
 
@@ -127,7 +128,7 @@ def combined(
     if isinstance(codes, Positions):
         assert declared is not None  # noqa: S101 (see `Columns`)
         return Coded(declared, true.values, predicted.values)
-    texts = codes.texts
+    texts, integers = codes.names(declared)
     if true.shared:
         # Some labels may occur only in the other predictions.
         occurs = occurring(true.values, len(texts)) | occurring(predicted.values, len(texts))
@@ -135,6 +136,9 @@ def combined(
     kept = [
         column.values.copy() if column.shared else column.values for column in (true, predicted)
     ]
-    rank = int if codes.integers else str
+    same = merged(texts)
+    if same is not None:
+        kept = [same[values] for values in kept]
+    rank = int if integers else str
     raw = Raw(texts, kept[0], kept[1], places, rank=rank, reuse=True)
     return raw.sorted(most) if declared is None else raw.declared(declared)

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.lib import format as npy
 
 from rprime.core.arrays import Array
-from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Columns
+from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Receiver
 from rprime.evidence.errors import TooLargeError, UnreadableBodyError, refuse
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.numbers import raise_places
@@ -36,7 +36,7 @@ _LONGEST = 512
 """Bytes of a string; a class name has at most 128 characters."""
 
 
-def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
+def read_npz(file: IO[bytes], columns: Receiver, most: int) -> None:
     """Read an archive of arrays of equal size: one-dimensional, but for scores of all classes.
 
     Parameters
@@ -77,9 +77,10 @@ def _check_directory(file: IO[bytes]) -> None:
         raise UnreadableBodyError("The archive has more members than there are columns.")
 
 
-def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
-    members = {member.filename.removesuffix(_SUFFIX): member for member in archive.infolist()}
-    names = columns.begin([m.filename.removesuffix(_SUFFIX) for m in archive.infolist()])
+def _read(archive: zipfile.ZipFile, columns: Receiver, most: int) -> None:
+    found = archive.infolist()
+    wanted = columns.begin([member.filename.removesuffix(_SUFFIX) for member in found])
+    members = {name: found[place] for name, place in wanted.items()}
     # No more is read than the directory says, so zip bombs have no effect.
     if sum(member.file_size for member in members.values()) > most:
         raise TooLargeError(most)
@@ -92,7 +93,7 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
     with ExitStack() as opened:
         arrays = {
             name: _Member.of(opened.enter_context(archive.open(members[name])), name)
-            for name in names
+            for name in members
         }
         _check_sizes(arrays)
         scores = arrays.pop(MATRIX, None)

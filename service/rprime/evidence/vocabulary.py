@@ -11,10 +11,10 @@ from rprime.evidence.coding import DENSE_RANGE, recoded
 from rprime.evidence.errors import refuse
 from rprime.evidence.names import INTEGER_RULE
 from rprime.evidence.numbers import MOST, raise_places
+from rprime.evidence.untyped_labels import settled
 
 _BYTES_A_LABEL = 150
 """Bytes of a Python object with its places in a list and in a dictionary."""
-_LONGEST_INTEGER = len(str(-MOST))
 _FEW = 1 << 12
 """Items among which all labels most likely occur if they are few."""
 
@@ -94,15 +94,18 @@ class Vocabulary:
         """`int` or `str`; None before the first label."""
         return type(self.labels[1]) if len(self.labels) > 1 else None
 
-    @property
-    def texts(self) -> list[str | None]:
-        """The names by code."""
-        return [None if label is None else str(label) for label in self.labels]
+    def names(self, declared: tuple[str, ...] | None) -> tuple[list[str | None], bool]:
+        """Return the names by code, and whether every label is an integer or the text of one.
 
-    @property
-    def integers(self) -> bool:
-        """Whether every label is an integer or the text of one."""
-        return self.kind is int or (self._untyped and all(map(_is_canonical, self.labels[1:])))
+        Parameters
+        ----------
+        declared
+            The declared classes; None: those that occur.
+        """
+        if self._untyped and self.kind is str:
+            return settled(self.labels, declared, self._pointer)
+        texts = [None if label is None else str(label) for label in self.labels]
+        return texts, self.kind is int
 
     def of_integers(self, values: Array, missing: Array | None, where: Where) -> Array:
         """Code a piece of integers.
@@ -264,16 +267,6 @@ def _without_missing(codes: Array, missing: Array | None) -> Array:
     if missing is not None:
         return np.where(missing, codes.dtype.type(0), codes)
     return codes
-
-
-def _is_canonical(text: str) -> bool:
-    """Whether a text is an integer in its canonical form: 07 and +7 are names."""
-    if len(text) > _LONGEST_INTEGER:
-        return False
-    try:
-        return str(int(text)) == text and abs(int(text)) <= MOST
-    except ValueError:
-        return False
 
 
 MAPPED = 5 << 20

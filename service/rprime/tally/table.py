@@ -7,13 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rprime.core.label_texts import integer_text, likely_mistake
 from rprime.tally.errors import TallyError
 
 Array = NDArray[Any]
 Label = str | None
 
 _MISSING = {"NAType", "NaTType"}
-_LONGEST_INTEGER = 17
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +138,17 @@ def grouped(
     if labels is None and len(kinds) > 1:
         raise TallyError("the labels are all texts or all integers, in every column of labels")
     texts = {text for column in named.values() for text in column if text is not None}
-    numeric = kinds == {int} or (untyped and all(map(_is_canonical, texts)))
+    numeric = kinds == {int}
+    if untyped and labels is None:
+        integers = {text: integer_text(text) for text in texts}
+        numeric = None not in integers.values()
+        mistake = None if numeric else likely_mistake(texts)
+        if mistake is not None:
+            raise TallyError(mistake)
+        if numeric:
+            named = {
+                name: [text and integers[text] for text in column] for name, column in named.items()
+            }
     return CountedGroups(
         named, counts, weighted, None if labels is None else tuple(labels), numeric
     )
@@ -171,13 +181,3 @@ def _label(value: Any, name: str) -> str | int | None:  # noqa: ANN401 (of any l
     raise TallyError(
         f"the column {name} holds a {type(value).__name__}; a label is a text or an integer"
     )
-
-
-def _is_canonical(text: str) -> bool:
-    """Whether a text is an integer in its canonical form: 07 and +7 are names."""
-    if len(text) > _LONGEST_INTEGER:
-        return False
-    try:
-        return str(int(text)) == text
-    except ValueError:
-        return False

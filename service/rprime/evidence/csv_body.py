@@ -1,0 +1,187 @@
+"""CSV and its relatives, parsed by pyarrow block by block."""
+
+import csv
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from io import StringIO
+from itertools import chain
+from typing import IO, Any
+
+import pyarrow as pa
+import pyarrow.csv
+
+from rprime.evidence.arrow_body import gather
+from rprime.evidence.columns import LABELS, LONGEST_LINE, Receiver
+from rprime.evidence.errors import UnreadableBodyError
+from rprime.evidence.score_columns import is_score
+
+_DELIMITERS = ",\t;|"
+"""The first of them that stands in the header separates the columns."""
+_BOM = b"\xef\xbb\xbf"
+_WIDE = (b"\xff\xfe", b"\xfe\xff")
+"""How UTF-16 begins."""
+
+
+def read_csv(stream: IO[bytes], columns: Receiver) -> None:
+    """Read CSV in UTF-8 with a header line; an empty field is missing.
+
+    Commas separate the columns; where the header has none, tabs, semicolons or bars do.
+
+    Read blocks of lines: pyarrow's own stream reader may deadlock in its thread pool if it stops
+    before the end, as after the first bad value.
+    """
+    blocks = _whole_lines(stream)
+    first = next(blocks, b"").removeprefix(_BOM)
+    if first.startswith(_WIDE):
+        raise UnreadableBodyError("The CSV is UTF-16. Save it as UTF-8.")
+    lines = first.lstrip(b"\r\n")
+    line = 1 + _line_ends(first[: len(first) - len(lines)])
+    end = min(lines.find(mark) % (len(lines) + 1) for mark in (b"\n", b"\r"))
+    delimiter, found = _header(lines[:end], line)
+    wanted = columns.begin(found)
+    layout = _Layout(delimiter, len(found), wanted, _types(wanted, columns))
+    positions = {name: place for place, name in enumerate(wanted)}
+    # The rest begins with the end of the header line, which counts as a line of its own.
+    batches = layout.batches(chain([lines[end:]], blocks), line)
+    gather(columns, positions, pa.schema(layout.types), batches)
+
+
+def _types(wanted: Iterable[str], columns: Receiver) -> dict[str, Any]:
+    """Return the types, because inferred ones may change: scores may begin with 0 and 1."""
+    text = pa.dictionary(pa.int32(), pa.string())
+    labels = pa.int64() if columns.are_positions else text
+    types = {"sample_weight": pa.float64(), "item_id": pa.string(), "group": text}
+    types |= dict.fromkeys(LABELS, labels)
+    return {name: pa.float64() if is_score(name) else types[name] for name in wanted}
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the lines of a CSV are parsed.
+
+    Parameters
+    ----------
+    delimiter
+        Separates the fields.
+    width
+        Number of fields.
+    wanted
+        Positions of the columns to read, by name.
+    types
+        Their types.
+    """
+
+    delimiter: str
+    width: int
+    wanted: dict[str, int]
+    types: dict[str, Any]
+
+    def batches(self, blocks: Iterable[bytes], line: int) -> Iterator[Any]:
+        """Parse blocks of whole lines, the first of them from this line on."""
+        for block in blocks:
+            if block.strip(b"\r\n"):
+                yield from self._parsed(block, line).to_batches()
+            line += _line_ends(block)
+
+    def _parsed(self, block: bytes, line: int) -> Any:
+        names = [str(place) for place in range(self.width)]
+        for name, place in self.wanted.items():
+            names[place] = name
+        try:
+            return pyarrow.csv.read_csv(
+                pa.BufferReader(block),
+                pyarrow.csv.ReadOptions(
+                    use_threads=False, block_size=len(block) + 1, column_names=names
+                ),
+                pyarrow.csv.ParseOptions(delimiter=self.delimiter),
+                pyarrow.csv.ConvertOptions(
+                    column_types=self.types,
+                    include_columns=list(self.wanted),
+                    null_values=[""],
+                    strings_can_be_null=True,
+                ),
+            )
+        except (pa.ArrowInvalid, pa.ArrowKeyError):
+            fault = self._fault(block, line)
+            raise UnreadableBodyError(fault or "The body is not a valid CSV in UTF-8.") from None
+
+    def _fault(self, block: bytes, line: int) -> str | None:
+        """Say on which line pyarrow stopped, and why; never repeat the line."""
+        try:
+            text = block.decode()
+        except UnicodeDecodeError as error:
+            return _not_utf8(line + _line_ends(block[: error.start]))
+        numbers = [
+            place
+            for name, place in self.wanted.items()
+            if pa.types.is_floating(self.types[name]) or pa.types.is_integer(self.types[name])
+        ]
+        reader = csv.reader(StringIO(text, newline=""), delimiter=self.delimiter)
+        try:
+            for fields in filter(None, reader):
+                here = f"Line {line + reader.line_num - 1} of the CSV"
+                if len(fields) != self.width:
+                    number = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
+                    return f"{here} has {number}, the header {self.width}."
+                wrong = [place for place in numbers if not _is_number(fields[place])]
+                if wrong:
+                    return f"{here} has no number in column {wrong[0] + 1}."
+        except csv.Error:
+            return f"Line {line + reader.line_num - 1} of the CSV is not valid."
+        return None
+
+
+def _header(head: bytes, line: int) -> tuple[str, list[str]]:
+    """Return the delimiter and the names of the columns."""
+    try:
+        text = head.decode()
+        delimiter = next((sign for sign in _DELIMITERS if sign in text), ",")
+        names = next(csv.reader([text], delimiter=delimiter), [])
+    except UnicodeDecodeError:
+        raise UnreadableBodyError(_not_utf8(line)) from None
+    except csv.Error:
+        raise UnreadableBodyError("The header of the CSV is not valid.") from None
+    return delimiter, [name.strip() for name in names]
+
+
+def _not_utf8(line: int) -> str:
+    return (
+        f"Line {line} of the CSV is not UTF-8: it may be Latin-1 or Windows-1252. "
+        "Save the file as UTF-8."
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return not text or float(text) is not None
+    except ValueError:
+        return False
+
+
+def _line_ends(lines: bytes) -> int:
+    return lines.count(b"\n") or lines.count(b"\r")
+
+
+def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
+    """Split a stream after line ends; the last line may lack one."""
+    rest = b""
+    while block := _block(stream):
+        lines = rest + block
+        end = max(lines.rfind(b"\n"), lines.rfind(b"\r")) + 1
+        rest = lines[end:]
+        if end:
+            yield lines[:end]
+        elif len(lines) >= LONGEST_LINE:
+            raise UnreadableBodyError(f"A line of the CSV is longer than {LONGEST_LINE} bytes.")
+    if rest:
+        yield rest
+
+
+def _block(stream: IO[bytes]) -> bytes:
+    """Read a full block, shorter only at the end; one read of a stream may return less."""
+    pieces: list[bytes] = []
+    left = LONGEST_LINE
+    while left and (piece := stream.read(left)):
+        pieces.append(piece)
+        left -= len(piece)
+    return b"".join(pieces)
