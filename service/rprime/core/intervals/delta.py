@@ -71,6 +71,9 @@ def class_gradient(values: Values) -> ClassGradient:
     exists = np.isfinite(values.per_class)
     margins = np.zeros((4, *values.per_class.shape))
     _step_functions(values, entries, margins)
+    margins /= STEP
+    if np.fmax.reduce(margins[3], axis=None, initial=0.0) > STEEPEST:
+        _drop_singular(entries.bounded, margins)
     margins[:, entries.rough] = np.nan
     margins[:, entries.ratios] = ratio_margins(
         values, entries.numerators, entries.denominators, values.per_class[entries.ratios]
@@ -116,9 +119,6 @@ def _step_functions(values: Values, entries: SmoothClassIndices, margins: Array)
         entry = values.selection.computed[place]
         counts = everything if entry.universe == "all" else classified
         margins[:, place] = entry.formula(counts).imag
-    margins /= STEP
-    if np.fmax.reduce(margins[3], axis=None, initial=0.0) > STEEPEST:
-        _drop_singular(entries.bounded, margins)
 
 
 def _stepped(counts: Counts, beta: float) -> SimpleNamespace:

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.intervals.proportions import wilson
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,10 +56,9 @@ class ScoreIntervals:
         ends = (np.broadcast_to(end, self.shares.shape)[places] for end in (self.low, self.width))
         return ScoreIntervals(self.shares[places], self.items[places], *ends)
 
-    def limits(self, quantile: float | Array) -> Array:
-        """Compute the limits, shape (2, n, ...), at a number or an array of that shape."""
-        found = np.array(wilson(self.shares * self.items, self.items, quantile))
-        return np.asarray(self.low + self.width * found)
+    def scaled(self, low: Array, high: Array) -> Array:
+        """Map limits (n, ...) of the shares to the ranges of the indices, shape (2, n, ...)."""
+        return np.stack((self.low + self.width * low, self.low + self.width * high))
 
 
 ROUNDING = 1e-9

@@ -23,11 +23,11 @@ from rprime.core.intervals.methods import (
 from rprime.core.intervals.parts import ratio_counts
 from rprime.core.intervals.plan import Bounds, plan_of
 from rprime.core.intervals.proportions import (
+    ScoreCounts,
     clopper_pearson,
     confidence_of,
     mover_r,
     normal_quantile,
-    wilson,
 )
 from rprime.core.intervals.universe import UniverseIntervals
 from rprime.core.items import Items
@@ -80,7 +80,8 @@ class PreparedIntervals:
     methods
         The interval methods of their entries.
     proportions, pooled
-        Successes and trials of the plain proportions, per class (n, ..., k) and overall (n, ...).
+        The plain proportions, per class (n, ..., k), those of the likelihood ratios last, and
+        overall (n, ...).
     universes
         The intervals that need smoothed tables; none where no table has intervals.
     effects
@@ -89,8 +90,8 @@ class PreparedIntervals:
 
     values: Values
     methods: Methods
-    proportions: tuple[Array, Array]
-    pooled: tuple[Array, Array]
+    proportions: ScoreCounts
+    pooled: ScoreCounts
     universes: tuple[UniverseIntervals, ...]
     effects: EntryEffects | None
 
@@ -173,11 +174,17 @@ class PreparedIntervals:
         z = _spread(quantile, values.per_class)
         if self.effects is not None:
             z = student(z, self.effects.class_groups)
-        limits[:, own.proportions] = self._shares(self.proportions, _at(z, own.proportions))
+        shares = np.stack(self.proportions.limits(_at(z, self.methods.class_rows)))
+        plain = len(own.proportions)
+        limits[:, own.proportions] = (
+            self._exact(self.proportions, _at(z, self.methods.class_rows))[:, :plain]
+            if values.options.exact
+            else shares[:, :plain]
+        )
         for universe in self.universes:
             universe.class_limits(z, limits)
-        for place in self.methods.likelihood_ratios:
-            limits[:, place] = self._likelihood_ratio(place, _at(z, place))
+        if len(self.methods.likelihood_ratios):
+            limits[:, self.methods.likelihood_ratios] = self._likelihood_ratios(shares[:, plain:])
         for place in self.methods.log_ratios:
             limits[:, place] = self._log_ratio(place, _at(z, place))
         if values.scores is not None:
@@ -209,7 +216,9 @@ class PreparedIntervals:
             z = student(z, self.effects.groups)
         for universe in self.universes:
             universe.overall_limits(z, limits)
-        shares = self._shares(self.pooled, _at(z, own.proportions))
+        at = _at(z, own.proportions)
+        exact = values.options.exact
+        shares = self._exact(self.pooled, at) if exact else np.stack(self.pooled.limits(at))
         for i, place in self.methods.affine:
             low, high = Bounds(values.table.k).of(values.selection.overall[place])
             shares[:, i] = low + (high - low) * shares[:, i]
@@ -221,26 +230,16 @@ class PreparedIntervals:
             _score_limits(values, z, values.selection.overall_scored, limits)
         return _masked(values.table, values.overall, limits, own)
 
-    def _shares(self, counts: tuple[Array, Array], z: float | Array) -> Array:
-        """Limits of plain proportions: Wilson or exact."""
-        if self.values.options.exact:
-            return np.array(clopper_pearson(*counts, confidence_of(z)))
-        return np.array(wilson(*counts, z))
+    @staticmethod
+    def _exact(counts: ScoreCounts, z: float | Array) -> Array:
+        return np.array(clopper_pearson(counts.successes, counts.trials, confidence_of(z)))
 
-    def _likelihood_ratio(self, place: int, z: float | Array) -> Array:
-        """Limits of a ratio of two proportions (MOVER-R).
-
-        Source: Fagerland, Newcombe 2013.
-        """
-        entry, counts = self.values.selection.computed[place], self.values.counts.classes
-        assert entry.parts is not None  # noqa: S101 (its method needs them)
-        successes, trials = ratio_counts(counts, entry.parts.ratios)
-        if self.effects is not None:
-            successes, trials = (
-                successes / self.effects.per_class[place],
-                trials / self.effects.per_class[place],
-            )
-        return mover_r(successes, trials, z)
+    def _likelihood_ratios(self, limits: Array) -> Array:
+        """Limits of ratios of two proportions from theirs, (2, 2 n, ..., k)."""
+        counts, plain = self.proportions, len(self.methods.per_class.proportions)
+        shares = counts.successes[plain:] / counts.trials[plain:]
+        pairs = (part.reshape(-1, 2, *shares.shape[1:]) for part in (shares, *limits))
+        return mover_r(*(np.moveaxis(part, 1, 0) for part in pairs))
 
     def _log_ratio(self, place: int, z: float | Array) -> Array:
         """Limits of the lift by the delta method on its logarithm."""
@@ -265,22 +264,18 @@ class PreparedIntervals:
 
 def _counts(
     values: Values, methods: Methods, effects: EntryEffects | None
-) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    """Return successes and trials of the plain proportions, per class and overall."""
-    own, overall = methods.per_class, methods.overall
-    successes, trials = ratio_counts(values.counts.classes, own.ratios)
+) -> tuple[ScoreCounts, ScoreCounts]:
+    """Prepare the plain proportions, per class and overall."""
+    overall = methods.overall
+    successes, trials = ratio_counts(values.counts.classes, methods.class_ratios)
     pooled = values.counts.rows[..., -1]
-    hits, whole = (
-        pooled[np.array([ratio[i] for ratio in overall.ratios], dtype=np.intp)] for i in (0, 1)
-    )
+    hits, whole = pooled[methods.pooled_rows[0]], pooled[methods.pooled_rows[1]]
     if effects is not None:
-        shrink, pooled_shrink = (
-            effects.per_class[own.proportions],
-            effects.overall[overall.proportions],
-        )
-        successes, trials = successes / shrink, trials / shrink
-        hits, whole = hits / pooled_shrink, whole / pooled_shrink
-    return (successes, trials), (hits, whole)
+        of_class = effects.per_class[methods.class_rows]
+        of_overall = effects.overall[overall.proportions]
+        successes, trials = successes / of_class, trials / of_class
+        hits, whole = hits / of_overall, whole / of_overall
+    return ScoreCounts.of(successes, trials), ScoreCounts.of(hits, whole)
 
 
 def intervals(values: Values, items: Items | None = None) -> Intervals:

@@ -125,6 +125,8 @@ class Methods:
         The entries of each scope.
     likelihood_ratios, log_ratios
         Per-class entries with these methods.
+    class_ratios
+        The plain proportions of the classes, then the two of each likelihood ratio.
     affine
         Overall proportions that are mapped onto another range: their position among the
         proportions, and among the overall entries.
@@ -134,11 +136,23 @@ class Methods:
 
     per_class: ScopeMethods
     overall: ScopeMethods
-    likelihood_ratios: tuple[int, ...]
+    likelihood_ratios: Array
+    class_ratios: tuple[RatioRows, ...]
     log_ratios: tuple[int, ...]
     affine: tuple[tuple[int, int], ...]
     weakest: Array
     weakest_of: Array
+
+    @cached_property
+    def class_rows(self) -> Array:
+        """The entry behind each of `class_ratios`."""
+        return np.concatenate((self.per_class.proportions, np.repeat(self.likelihood_ratios, 2)))
+
+    @cached_property
+    def pooled_rows(self) -> tuple[Array, Array]:
+        """Numerators and denominators of the overall proportions."""
+        ratios = self.overall.ratios
+        return integers(ratio[0] for ratio in ratios), integers(ratio[1] for ratio in ratios)
 
     @cached_property
     def rows(self) -> Array:
@@ -160,6 +174,13 @@ def methods_of(selection: Selection, setting: Setting) -> Methods:
         for i, entry in enumerate(selection.overall)
         if (ratio := pooled_ratio(entry, setting)) is not None
     }
+    likelihood = [i for i, name in enumerate(named) if name == "likelihood_ratio"]
+    of_likelihood = [
+        ratio
+        for i in likelihood
+        if (parts := selection.computed[i].parts) is not None
+        for ratio in parts.ratios
+    ]
     overall = _scope(selection.overall, setting, pooled)
     weakest = [
         (i, selection.place[key])
@@ -169,7 +190,8 @@ def methods_of(selection: Selection, setting: Setting) -> Methods:
     return Methods(
         per_class=_scope(selection.computed, setting, ratios),
         overall=overall,
-        likelihood_ratios=tuple(i for i, name in enumerate(named) if name == "likelihood_ratio"),
+        likelihood_ratios=integers(likelihood),
+        class_ratios=(*ratios.values(), *of_likelihood),
         log_ratios=tuple(i for i, name in enumerate(named) if name == "log_ratio"),
         affine=tuple(
             (i, place)

@@ -1,17 +1,68 @@
 """Intervals put together from the score intervals of proportions (MOVER)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts
 from rprime.core.index import Index, Parts
-from rprime.core.intervals.proportions import wilson
 
 STEP = 1e-30
 PREVALENCE = (CountRow.support, CountRow.total)
+
+
+@dataclass(frozen=True, eq=False)
+class PartLayout:
+    """n functions of proportions and their t terms; all arrays hold positions.
+
+    Parameters
+    ----------
+    parts
+        The functions.
+    of, starts
+        Shapes (t,) and (n,): the function of each term, and the first term of each function.
+    ratios
+        The proportion of each term, as `CountRow`s.
+    """
+
+    parts: tuple[Parts, ...]
+    of: Array
+    starts: Array
+    ratios: tuple[tuple[int, int], ...]
+
+    @cached_property
+    def mapped(self) -> list[tuple[int, Callable[[Array], Array]]]:
+        """Positions of the functions that are mapped to their index, with the map."""
+        return [(i, part.back) for i, part in enumerate(self.parts) if part.back is not None]
+
+    @classmethod
+    def of_parts(cls, parts: Sequence[Parts]) -> "PartLayout":
+        """Lay out the terms of functions in their order."""
+        sizes = np.array([len(part.ratios) for part in parts], dtype=np.intp)
+        of = np.repeat(np.arange(len(parts)), sizes)
+        ratios = tuple(ratio for part in parts for ratio in part.ratios)
+        return cls(tuple(parts), of, np.cumsum(sizes) - sizes, ratios)
+
+    def choice(self, places: Sequence[int]) -> "PartChoice":
+        """Choose functions by their positions, in any order and repeatedly."""
+        terms = [np.flatnonzero(self.of == place) for place in places]
+        return PartChoice(
+            PartLayout.of_parts([self.parts[place] for place in places]),
+            np.array(places, dtype=np.intp),
+            np.concatenate([*terms, np.zeros(0, dtype=np.intp)]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PartChoice:
+    """Some functions of a layout: their own layout, and the positions of these and their terms."""
+
+    layout: PartLayout
+    places: Array
+    terms: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,10 +71,8 @@ class PartIntervals:
 
     Parameters
     ----------
-    parts
-        The n functions.
-    of
-        Shape (t,): the function that each of the t terms belongs to, in order.
+    layout
+        The n functions and their t terms.
     successes, trials
         Shape (t, ..., k): the counts of the proportion of each term.
     slopes
@@ -32,15 +81,14 @@ class PartIntervals:
         Shape (n, ..., k): what the functions combine to.
     """
 
-    parts: tuple[Parts, ...]
-    of: Array
+    layout: PartLayout
     successes: Array
     trials: Array
     slopes: Array
     values: Array
 
     @classmethod
-    def at(cls, parts: Sequence[Parts], counts: Counts, *, fixed_rows: bool) -> "PartIntervals":
+    def at(cls, layout: PartLayout, counts: Counts, *, fixed_rows: bool) -> "PartIntervals":
         """Evaluate the functions on the counts of the classes.
 
         Parameters
@@ -50,94 +98,110 @@ class PartIntervals:
         fixed_rows
             Whether prevalences are fixed by design.
         """
-        ratios = [ratio for part in parts for ratio in part.ratios]
-        successes, trials = ratio_counts(counts, ratios)
-        slopes, values = np.empty(successes.shape), np.empty((len(parts), *successes.shape[1:]))
-        shares, first = successes / trials, 0
-        for i, part in enumerate(parts):
+        successes, trials = ratio_counts(counts, layout.ratios)
+        shares = successes / trials
+        slopes, values = np.ones(shares.shape), shares[layout.starts]
+        first = 0
+        for i, part in enumerate(layout.parts):
             last = first + len(part.ratios)
-            values[i], slopes[first:last] = _combined(part, shares[first:last])
+            if last - first > 1:  # one proportion stands for itself
+                values[i], slopes[first:last] = _combined(part, shares[first:last])
             first = last
         if fixed_rows:
-            slopes[[ratio == PREVALENCE for ratio in ratios]] = 0.0
-        of = np.repeat(np.arange(len(parts)), [len(part.ratios) for part in parts])
-        return cls(tuple(parts), of, successes, trials, slopes, values)
+            slopes[[ratio == PREVALENCE for ratio in layout.ratios]] = 0.0
+        return cls(layout, successes, trials, slopes, values)
 
     def divided(self, effects: Array) -> "PartIntervals":
         """Divide the counts by the design effects (n, ..., k) of the functions."""
-        by_term = effects[self.of]
+        by_term = effects[self.layout.of]
         return replace(self, successes=self.successes / by_term, trials=self.trials / by_term)
 
-    def take(self, places: Array) -> "PartIntervals":
-        """Return some of the functions, repeated as asked for."""
-        terms = [np.flatnonzero(self.of == place) for place in places]
-        chosen = np.concatenate(terms) if terms else np.zeros(0, dtype=np.intp)
+    def take(self, choice: PartChoice) -> "PartIntervals":
+        """Return the chosen functions."""
+        terms = choice.terms
         return PartIntervals(
-            tuple(self.parts[place] for place in places),
-            np.repeat(np.arange(len(terms)), [len(own) for own in terms]),
-            self.successes[chosen],
-            self.trials[chosen],
-            self.slopes[chosen],
-            self.values[places],
+            choice.layout,
+            self.successes[terms],
+            self.trials[terms],
+            self.slopes[terms],
+            self.values[choice.places],
         )
 
-    def limits(self, quantile: float | Array) -> Array:
-        """Compute the limits, shape (2, n, ..., k).
+    @cached_property
+    def shares(self) -> Array:
+        """The proportions, shape (t, ..., k)."""
+        return np.asarray(self.successes / self.trials)
+
+    @cached_property
+    def rising(self) -> Array:
+        """Whether the function rises with the proportion, shape (t, ..., k)."""
+        return np.asarray(self.slopes > 0)
+
+    def combine(self, low: Array, high: Array) -> Array:
+        """Combine the limits of the proportions to those of the functions, shape (2, n, ..., k).
 
         Parameters
         ----------
-        quantile
-            A number, or an array that broadcasts to (n, ..., k).
+        low, high
+            Shape (t, ..., k): Wilson's limits of the proportions.
 
         Notes
         -----
         Source: Zou, Donner 2008. On each side the root of the summed squares of the distances of
         the parts from their limits, each times the slope.
         """
-        z = quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[self.of]
-        low, high = wilson(self.successes, self.trials, z)
-        shares = self.successes / self.trials
-        below, above = self.slopes * (shares - low), self.slopes * (high - shares)
-        rising = self.slopes > 0
-        distances = np.where(rising, (below, above), (above, below))
+        below, above = self.slopes * (self.shares - low), self.slopes * (high - self.shares)
+        distances = np.empty((2, *self.shares.shape))
+        distances[0] = np.where(self.rising, below, above)
+        distances[1] = np.where(self.rising, above, below)
         distances *= distances
-        starts = np.flatnonzero(np.diff(self.of, prepend=-1))
-        squares = np.add.reduceat(distances, starts, axis=1) if len(starts) else distances
-        result = self.values + np.sqrt(squares) * SIDES.reshape(2, *(1,) * self.values.ndim)
-        for place, part in enumerate(self.parts):
-            if part.back is not None:
-                result[:, place] = part.back(result[:, place])
-        return np.asarray(result)
-
-
-SIDES = np.array([-1.0, 1.0])
+        result = np.empty((2, *self.values.shape))
+        if self.values.size:
+            np.add.reduceat(distances, self.layout.starts, axis=1, out=result)
+        np.sqrt(result, out=result)
+        np.subtract(self.values, result[0], out=result[0])
+        result[1] += self.values
+        for place, part in self.layout.mapped:
+            result[:, place] = part(result[:, place])
+        return result
 
 
 def _combined(part: Parts, shares: Array) -> tuple[Array, Array]:
     """Return the function of proportions (t, ..., k) and its slopes, by the complex step."""
-    if len(shares) == 1:
-        return part.combine(*shares), np.ones(1)
-    own = np.eye(len(shares)).reshape(len(shares), len(shares), *(1,) * (shares.ndim - 1))
-    found = part.combine(*(shares[:, None] + STEP * 1j * own))
+    steps = _steps(len(shares), shares.ndim)
+    found = part.combine(*(shares[:, None] + steps))
     return found[0].real, found.imag / STEP
 
 
-def ratio_counts(counts: Counts, ratios: Sequence[tuple[int, int]]) -> tuple[Array, Array]:
+@lru_cache(maxsize=16)
+def _steps(number: int, dimensions: int) -> Array:
+    own = np.eye(number) * (STEP * 1j)
+    return own.reshape(number, number, *(1,) * (dimensions - 1))
+
+
+def ratio_counts(counts: Counts, ratios: tuple[tuple[int, int], ...]) -> tuple[Array, Array]:
     """Return successes and trials of proportions, shape (n, ..., k) each.
 
     Precision of a class that has items and is never predicted is 0; how much of it could be right
     is bounded by its items, so that these are the trials.
     """
-    numerators = np.array([ratio[0] for ratio in ratios], dtype=np.intp)
-    denominators = np.array([ratio[1] for ratio in ratios], dtype=np.intp)
+    numerators, denominators, of_precision, of_discovery = _rows(ratios)
     successes, trials = counts.rows[numerators], counts.rows[denominators]
     never = counts.rows[CountRow.predicted] == 0
     if never.any():
-        of_precision = np.flatnonzero(denominators == CountRow.predicted)
         support = np.where(never, counts.rows[CountRow.support], 0.0)
         trials[of_precision] += support
-        successes[of_precision[numerators[of_precision] == CountRow.fp]] += support
+        successes[of_discovery] += support
     return successes, trials
+
+
+@lru_cache(maxsize=256)
+def _rows(ratios: tuple[tuple[int, int], ...]) -> tuple[Array, Array, Array, Array]:
+    """Return numerators, denominators, and positions of shares of predictions and of errors."""
+    numerators, denominators = (np.array([r[i] for r in ratios], dtype=np.intp) for i in (0, 1))
+    of_precision = denominators == CountRow.predicted
+    of_discovery = of_precision & (numerators == CountRow.fp)
+    return numerators, denominators, np.flatnonzero(of_precision), np.flatnonzero(of_discovery)
 
 
 def of_index(entry: Index) -> Parts:

@@ -2,15 +2,21 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
 from rprime.core.index import Index, Parts
-from rprime.core.intervals.methods import PREVALENCE, Setting, integers, pooled_ratio
-from rprime.core.intervals.parts import of_index
+from rprime.core.intervals.methods import (
+    PREVALENCE,
+    Setting,
+    integers,
+    pooled_ratio,
+    positions,
+)
+from rprime.core.intervals.parts import PartChoice, PartLayout, of_index
 from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.selection import Selection, arranged
 from rprime.core.table import Universe
@@ -33,10 +39,16 @@ class Averages:
     parts, scores
         Of the averaged entry, among the functions of parts, or else among the score intervals;
         -1 where it is not there.
-    kinds
-        "macro", "weighted" or "peirce".
+    by_parts, by_scores
+        Positions, among the averages, of those of such functions and of such intervals.
+    macro, weighted, peirce
+        Positions of the averages with these weights.
     logarithmic
-        Whether the logarithms are averaged.
+        Positions of those that average logarithms.
+    rows
+        The average behind each proportion of its `ClassIntervals`.
+    kept
+        Positions of the averages that are entries.
     equal
         Positions of macro R' and of the macro recall that it may be equal to; None without.
     """
@@ -45,8 +57,14 @@ class Averages:
     of: Array
     parts: Array
     scores: Array
-    kinds: tuple[str, ...]
+    by_parts: Array
+    by_scores: Array
+    macro: Array
+    weighted: Array
+    peirce: Array
     logarithmic: Array
+    rows: Array
+    kept: Array
     equal: tuple[int, int] | None
 
 
@@ -66,8 +84,11 @@ class Plan:
         Per-class entries with a score interval, and the ranges of theirs and of all overall ones.
     parts, parts_of
         Functions of parts, and the per-class entries they belong to.
-    class_parts
-        Positions, among the functions, of those with an interval of their own.
+    class_parts, class_parts_of
+        The functions with an interval of their own, and the entries they belong to in the whole
+        selection.
+    average_parts
+        The functions that are averaged.
     with_prevalence
         Positions of the functions that hold only without spurious predictions.
     averages
@@ -83,19 +104,41 @@ class Plan:
     class_scores: Array
     class_bounds: Array
     overall_bounds: Array
-    parts: tuple[Parts, ...]
+    parts: PartLayout
     parts_of: Array
-    class_parts: Array
+    class_parts: PartChoice
+    class_parts_of: Array
+    average_parts: PartChoice
     with_prevalence: Array
     averages: Averages
     odds_ratio: int | None
 
-    @property
-    def smooths(self) -> bool:
-        """Whether some interval needs the smoothed tables."""
-        return bool(
-            len(self.class_scores) or len(self.overall_places) or self.odds_ratio is not None
+    @cached_property
+    def own_scores(self) -> Array:
+        """Positions, among `class_scores`, of the entries with an interval of their own."""
+        return np.flatnonzero(self.class_places[self.class_scores] >= 0)
+
+    @cached_property
+    def some_unwanted(self) -> bool:
+        """Whether averages alone need some of the score intervals."""
+        return len(self.own_scores) < len(self.class_scores)
+
+    @cached_property
+    def class_scores_of(self) -> Array:
+        """Entries of the whole selection that the own score intervals belong to."""
+        return self.class_places[self.class_scores[self.own_scores]]
+
+    @cached_property
+    def class_rows(self) -> Array:
+        """The entry of the whole selection behind each proportion of `ClassIntervals`."""
+        return np.concatenate(
+            (self.class_parts_of[self.class_parts.layout.of], self.class_scores_of)
         )
+
+    @cached_property
+    def average_places(self) -> Array:
+        """The overall entry of the whole selection behind each average."""
+        return self.overall_places[self.averages.entries]
 
     @property
     def by_cell(self) -> bool:
@@ -171,8 +214,12 @@ class _Planner:
     ) -> Plan:
         methods = [self.setting.method(entry) for entry in sub.computed]
         of_parts = [i for i, m in enumerate(methods) if m in {"parts", "mapped", "proportion"}]
-        parts = tuple(self._parts(sub.computed[i]) for i in of_parts)
         scores = [i for i, m in enumerate(methods) if m in {"parts", "score"}]
+        parts = PartLayout.of_parts([self._parts(sub.computed[i]) for i in of_parts])
+        own = [
+            n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[i] >= 0
+        ]
+        averages = _averages(sub, averaging, parts, of_parts=of_parts, scores=scores)
         odds = [i for i, m in enumerate(methods) if m == "odds_ratio"]
         return Plan(
             selection=sub,
@@ -184,11 +231,13 @@ class _Planner:
             overall_bounds=_ranges(bound, sub.overall),
             parts=parts,
             parts_of=integers(of_parts),
-            class_parts=integers(
-                n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[i] >= 0
+            class_parts=parts.choice(own),
+            class_parts_of=integers(places[of_parts[n]] for n in own),
+            average_parts=parts.choice(averages.parts[averages.by_parts].tolist()),
+            with_prevalence=integers(
+                n for n, part in enumerate(parts.parts) if PREVALENCE in part.ratios
             ),
-            with_prevalence=integers(n for n, p in enumerate(parts) if PREVALENCE in p.ratios),
-            averages=_averages(sub, averaging, of_parts, scores),
+            averages=averages,
             odds_ratio=odds[0] if odds else None,
         )
 
@@ -236,17 +285,33 @@ def _ranges(bound: Bounds, entries: "list[Index] | tuple[Index, ...]") -> Array:
 
 
 def _averages(
-    sub: Selection, averaging: list[tuple[int, str, str]], of_parts: list[int], scores: list[int]
+    sub: Selection,
+    averaging: list[tuple[int, str, str]],
+    layout: PartLayout,
+    *,
+    of_parts: list[int],
+    scores: list[int],
 ) -> Averages:
     of = [sub.place[key] for _, key, _ in averaging]
     keys = [sub.overall[i].key for i, _, _ in averaging]
     equal = [i for i, key in enumerate(keys) if key == MACRO_R_PRIME]
+    kinds = [kind for _, _, kind in averaging]
+    parts = integers(of_parts.index(i) if i in of_parts else -1 for i in of)
+    known = [scores.index(i) if i in scores and i not in of_parts else -1 for i in of]
+    by_parts, by_scores = np.flatnonzero(parts >= 0), positions(place >= 0 for place in known)
+    sizes = np.array([len(layout.parts[place].ratios) for place in parts[by_parts]], dtype=np.intp)
     return Averages(
         entries=integers(i for i, _, _ in averaging),
         of=integers(of),
-        parts=integers(of_parts.index(i) if i in of_parts else -1 for i in of),
-        scores=integers(scores.index(i) if i in scores and i not in of_parts else -1 for i in of),
-        kinds=tuple(kind for _, _, kind in averaging),
-        logarithmic=np.array([key == BY_LOGARITHM for key in keys], dtype=bool),
+        parts=parts,
+        scores=integers(known),
+        by_parts=by_parts,
+        by_scores=by_scores,
+        macro=positions(kind == "macro" for kind in kinds),
+        weighted=positions(kind == "weighted" for kind in kinds),
+        peirce=positions(kind == "peirce" for kind in kinds),
+        logarithmic=positions(key == BY_LOGARITHM for key in keys),
+        rows=np.concatenate((np.repeat(by_parts, sizes), by_scores)),
+        kept=positions(i not in equal[1:] for i in range(len(of))),
         equal=(equal[0], equal[1]) if len(equal) > 1 else None,
     )

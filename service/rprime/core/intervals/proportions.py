@@ -1,5 +1,6 @@
 """Score and exact intervals of proportions, the exact binomial tail and normal quantiles."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,49 @@ def one_sided_quantile(alpha: ArrayLike) -> FloatArray:
     return _floats(-special.ndtri(_floats(alpha)))
 
 
+@dataclass(frozen=True, eq=False)
+class ScoreCounts:
+    """Proportions with what of their score limits does not depend on the quantile.
+
+    Parameters
+    ----------
+    successes, trials
+        Float64, broadcast together; 0 of 1 where they are invalid.
+    spread, squares
+        x (n - x) / n and x^2 / n.
+    full
+        Whether every trial succeeds.
+    valid
+        None where all are valid.
+    """
+
+    successes: FloatArray
+    trials: FloatArray
+    spread: FloatArray
+    squares: FloatArray
+    full: NDArray[np.bool_]
+    valid: NDArray[np.bool_] | None
+
+    @classmethod
+    def of(cls, successes: ArrayLike, trials: ArrayLike) -> "ScoreCounts":
+        """Prepare proportions, as for `wilson`."""
+        x, n, valid = _sample(successes, trials)
+        share = x / n
+        full = np.asarray(x == n)
+        return cls(x, n, share * (n - x), share * x, full, None if valid.all() else valid)
+
+    def limits(self, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
+        """Compute the lower and upper limits, as `wilson` does."""
+        z = _floats(z)
+        square = z * z
+        upper_sum = self.successes + square / 2 + z * np.sqrt(self.spread + square / 4)
+        lower = self.squares / upper_sum
+        upper = np.where(self.full, 1.0, np.minimum(upper_sum / (self.trials + square), 1.0))
+        if self.valid is None:
+            return lower, upper
+        return np.where(self.valid, lower, np.nan), np.where(self.valid, upper, np.nan)
+
+
 def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
     """Lower and upper score limits of a proportion.
 
@@ -61,39 +105,31 @@ def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> tuple[Float
     Source: Wilson 1927. The lower limit is the product of the two roots divided by the upper
     one, so that nothing cancels where successes are few.
     """
-    x, n, valid = _sample(successes, trials)
-    z = _floats(z)
-    upper_sum = x + z * z / 2 + z * np.sqrt(x * (n - x) / n + z * z / 4)
-    lower = x * (x / n) / upper_sum
-    upper = np.where(x == n, 1.0, np.minimum(upper_sum / (n + z * z), 1.0))
-    return _where_valid(valid, lower), _where_valid(valid, upper)
+    return ScoreCounts.of(successes, trials).limits(z)
 
 
-def mover_r(successes: FloatArray, trials: FloatArray, z: ArrayLike) -> FloatArray:
+def mover_r(shares: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
     """Lower and upper limits of a ratio of two proportions, shape (2, ...).
 
     Parameters
     ----------
-    successes, trials
-        Shape (2, ...): of the numerator and of the denominator.
-    z
-        Positive quantile; broadcasts to (...).
+    shares, low, high
+        Shape (2, ...): numerator and denominator, and their Wilson limits.
 
     Returns
     -------
-    0 below without successes in the numerator, infinite above without any in the denominator. NaN
-    without trials.
+    0 below where the numerator is 0, infinite above where the denominator is 0.
 
     Notes
     -----
-    Source: Fagerland, Newcombe 2013, on Wilson's limits.
+    Source: Fagerland, Newcombe 2013.
     """
-    (low1, low2), (high1, high2) = wilson(successes, trials, z)
-    p1, p2 = successes / trials
-    square = (p1 * p2) ** 2
+    (p1, p2), (low1, low2), (high1, high2) = shares, low, high
+    product = p1 * p2
+    square = product * product
     below, above = high2 * (2 * p2 - high2), low2 * (2 * p2 - low2)
-    lower = p1 * p2 - np.sqrt(np.maximum(square - low1 * below * (2 * p1 - low1), 0.0))
-    upper = p1 * p2 + np.sqrt(np.maximum(square - high1 * above * (2 * p1 - high1), 0.0))
+    lower = product - np.sqrt(np.maximum(square - low1 * below * (2 * p1 - low1), 0.0))
+    upper = product + np.sqrt(np.maximum(square - high1 * above * (2 * p1 - high1), 0.0))
     lower = np.where(p2 > 0, lower / below, low1 / high2)
     return np.stack((np.where(p1 > 0, lower, 0.0), np.where(p2 > 0, upper / above, np.inf)))
 
@@ -218,7 +254,7 @@ def _sample(
 ) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
     """Return successes and trials as floats, with 0 of 1 where they are invalid, and the mask."""
     x, n = _floats(successes), _floats(trials)
-    valid = (n > 0) & (x >= 0) & (x <= n)
+    valid = np.asarray((n > 0) & (x >= 0) & (x <= n))
     return np.where(valid, x, 0.0), np.where(valid, n, 1.0), valid
 
 

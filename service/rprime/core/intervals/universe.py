@@ -12,6 +12,7 @@ from rprime.core.intervals.effective import ScoreIntervals
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.intervals.parts import PartIntervals
 from rprime.core.intervals.plan import Averages, Plan
+from rprime.core.intervals.proportions import ScoreCounts
 from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.intervals.smoothing import POOLED, ROW_WISE, SmoothedCells, smoothed
 from rprime.core.intervals.variance import class_variances, variances
@@ -113,6 +114,45 @@ def _as_observed(plan: Plan, values: Values, found: Values) -> Values:
 
 
 @dataclass(frozen=True, eq=False)
+class ClassIntervals:
+    """Intervals by parts, and by effective items, with one array of all their proportions.
+
+    Parameters
+    ----------
+    parts, scores
+        The intervals.
+    counts
+        The proportions of the terms of the parts, then the shares of the others.
+    """
+
+    parts: PartIntervals
+    scores: ScoreIntervals
+    counts: ScoreCounts
+
+    @classmethod
+    def of(cls, parts: PartIntervals, scores: ScoreIntervals) -> "ClassIntervals":
+        """Join the proportions."""
+        successes = np.concatenate((parts.successes, scores.shares * scores.items))
+        trials = np.concatenate((parts.trials, scores.items))
+        return cls(parts, scores, ScoreCounts.of(successes, trials))
+
+    def limits(self, quantile: float | Array) -> tuple[Array, Array]:
+        """Compute the limits by parts and by effective items, (2, n, ..., k) each.
+
+        Parameters
+        ----------
+        quantile
+            A number, or an array that broadcasts to all proportions.
+        """
+        low, high = self.counts.limits(quantile)
+        terms = len(self.parts.layout.of)
+        return (
+            self.parts.combine(low[:terms], high[:terms]),
+            self.scores.scaled(low[terms:], high[terms:]),
+        )
+
+
+@dataclass(frozen=True, eq=False)
 class AverageIntervals:
     """Averages over classes as means of class intervals at a reduced quantile.
 
@@ -120,10 +160,10 @@ class AverageIntervals:
     ----------
     averages
         The m entries.
-    parts, part_entries, scores, score_entries
-        Intervals of the averaged indices, and the averages they belong to.
-    shares
-        Shape (m, ..., k): the weights of the classes.
+    classes
+        Intervals of the averaged indices.
+    shares, absent
+        Shape (m, ..., k): the weights of the classes, and where these are 0; None if nowhere.
     ratio
         Shape (m, ...): the reduced quantile as a share of the quantile.
     fixed
@@ -134,49 +174,59 @@ class AverageIntervals:
     """
 
     averages: Averages
-    parts: PartIntervals
-    part_entries: Array
-    scores: ScoreIntervals
-    score_entries: Array
+    classes: ClassIntervals
     shares: Array
+    absent: Array | None
     ratio: Array
     fixed: Array | None
     r_prime_is_recall: Array
 
     def limits(self, quantile: float | Array) -> Array:
         """Compute the limits, shape (2, m, ...), at a number or an array of shape (m, ...)."""
-        z = (self.ratio * quantile)[..., None]
+        own = self.averages
+        reduced = (self.ratio * quantile)[own.rows, ..., None]
+        by_parts, by_scores = self.classes.limits(reduced)
         each = np.empty((2, *self.shares.shape))
-        each[:, self.part_entries] = self.parts.limits(
-            np.broadcast_to(z, self.shares.shape)[self.part_entries]
-        )
-        if self.score_entries.size:
-            each[:, self.score_entries] = self.scores.limits(z[self.score_entries])
+        each[:, own.by_parts] = by_parts
+        each[:, own.by_scores] = by_scores
         if self.fixed is not None:
             each = np.where(np.isnan(self.fixed), each, self.fixed)
-        logarithmic = self.averages.logarithmic
-        if logarithmic.any():
-            each[:, logarithmic] = np.log(np.maximum(each[:, logarithmic], 0.0))
-        parts = each * self.shares
-        parts[:, self.shares == 0] = 0.0
-        result = np.add.reduce(parts, axis=-1)
-        if logarithmic.any():
-            result[:, logarithmic] = np.exp(result[:, logarithmic])
-        if self.averages.equal is not None:
-            own, other = self.averages.equal
-            same = self.r_prime_is_recall
-            result[:, own] = np.where(same, result[:, other], result[:, own])
+        if own.logarithmic.size:
+            each[:, own.logarithmic] = np.log(np.maximum(each[:, own.logarithmic], 0.0))
+        each *= self.shares
+        if self.absent is not None:
+            each[:, self.absent] = 0.0
+        result: Array = np.add.reduce(each, axis=-1)
+        if own.logarithmic.size:
+            result[:, own.logarithmic] = np.exp(result[:, own.logarithmic])
+        if own.equal is not None:
+            left, right = own.equal
+            result[:, left] = np.where(self.r_prime_is_recall, result[:, right], result[:, left])
         return result
 
 
 @dataclass(frozen=True, eq=False)
 class UniverseIntervals:
-    """The prepared intervals of the entries of one plan."""
+    """The prepared intervals of the entries of one plan.
+
+    Parameters
+    ----------
+    plan
+        The entries.
+    classes
+        Per-class intervals.
+    scores, score_counts
+        Overall intervals by effective items, and the shares and items of these.
+    averages
+        None where nothing is averaged.
+    log_odds
+        Odds ratios, and centre and standard error of their logarithms; None if not selected.
+    """
 
     plan: Plan
-    parts: PartIntervals
-    class_scores: ScoreIntervals | None
-    scores: ScoreIntervals | None
+    classes: ClassIntervals
+    scores: ScoreIntervals
+    score_counts: ScoreCounts
     averages: AverageIntervals | None
     log_odds: tuple[Array, Array, Array] | None
 
@@ -202,14 +252,9 @@ class UniverseIntervals:
             # R' of a class is no function of its rates if predictions have no item.
             stray, mixed = np.asarray(table.spurious.any(-1)), plan.with_prevalence
             parts.values[mixed] = np.where(stray[..., None], np.nan, parts.values[mixed])
-        if effects is not None:
-            parts = parts.divided(effects.per_class[plan.parts_of])
-        own = parts.take(plan.class_parts)
-        if not plan.smooths:
-            return cls(plan, own, None, None, None, None)
         more = Smoothed.of(plan, values, table)
         if effects is not None:
-            more = more.inflated(effects)
+            parts, more = parts.divided(effects.per_class[plan.parts_of]), more.inflated(effects)
         class_scores = _class_scores(plan, values, more)
         averages = None
         if len(plan.averages.entries):
@@ -221,42 +266,40 @@ class UniverseIntervals:
             growth=more.growth,
             bounds=_overall_bounds(plan, averages),
         )
-        return cls(plan, own, class_scores, scores, averages, _log_odds(plan, values, more))
+        own = class_scores.take(plan.own_scores) if plan.some_unwanted else class_scores
+        return cls(
+            plan,
+            ClassIntervals.of(parts.take(plan.class_parts), own),
+            scores,
+            ScoreCounts.of(scores.shares * scores.items, scores.items),
+            averages,
+            _log_odds(plan, values, more),
+        )
 
     def class_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, computed, ..., k) of the per-class entries of the plan."""
         plan = self.plan
-        of_parts = plan.class_places[plan.parts_of[plan.class_parts]]
-        limits[:, of_parts] = self.parts.limits(_at(quantile, of_parts))
-        places = plan.class_places[plan.class_scores]
-        known = np.flatnonzero(places >= 0)
-        if known.size and self.class_scores is not None:
-            found = self.class_scores.take(known).limits(_at(quantile, places[known]))
-            _widen(limits, places[known], found)
+        by_parts, by_scores = self.classes.limits(_at(quantile, plan.class_rows))
+        limits[:, plan.class_parts_of] = by_parts
+        _widen(limits, plan.class_scores_of, by_scores)
         if self.log_odds is not None and plan.odds_ratio is not None:
             place = plan.class_places[plan.odds_ratio]
             value, centre, error = self.log_odds
-            half = error * (quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[place])
+            half = error * _at(quantile, place)
             limits[0, place] = np.where(value > 0, np.exp(centre - half), value)
             limits[1, place] = np.where(value < np.inf, np.exp(centre + half), value)
 
     def overall_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, overall, ...) of the overall entries of the plan."""
         plan = self.plan
-        if self.scores is None:
-            return
-        limits[:, plan.overall_places] = self.scores.limits(_at(quantile, plan.overall_places))
-        averages = plan.averages
+        found = self.score_counts.limits(_at(quantile, plan.overall_places))
+        limits[:, plan.overall_places] = self.scores.scaled(*found)
         if self.averages is not None:
-            places = plan.overall_places[averages.entries]
-            found = self.averages.limits(_at(quantile, places))
-            kept = np.ones(len(places), dtype=bool)
-            if averages.equal is not None:
-                kept[averages.equal[1]] = False
-            _widen(limits, places[kept], found[:, kept])
+            wider = self.averages.limits(_at(quantile, plan.average_places))
+            _widen(limits, plan.average_places[plan.averages.kept], wider[:, plan.averages.kept])
 
 
-def _at(quantile: float | Array, places: Array) -> float | Array:
+def _at(quantile: float | Array, places: Array | int) -> float | Array:
     return quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[places]
 
 
@@ -328,21 +371,24 @@ def _averages(  # noqa: PLR0917 (what an average is made of)
 ) -> AverageIntervals:
     own = plan.averages
     shares = _shares(plan, values, table)
+    absent = shares == 0
+    some = bool(absent.any())
     errors = np.sqrt(more.class_variances[own.of, ROW_WISE])
     whole = np.sqrt(more.variances[own.entries, ROW_WISE])
-    if own.logarithmic.any():
+    if own.logarithmic.size:
         errors[own.logarithmic] /= more.values.per_class[own.of[own.logarithmic], ROW_WISE]
         whole[own.logarithmic] /= more.values.overall[own.entries[own.logarithmic], ROW_WISE]
-    weighted = np.add.reduce(np.where(shares > 0, shares * errors, 0.0), axis=-1)
-    ratio = whole / weighted
-    part_entries, score_entries = np.flatnonzero(own.parts >= 0), np.flatnonzero(own.scores >= 0)
+    weighted = shares * errors
+    if some:
+        weighted[absent] = 0.0
+    ratio = whole / np.add.reduce(weighted, axis=-1)
     return AverageIntervals(
         averages=own,
-        parts=parts.take(own.parts[part_entries]),
-        part_entries=part_entries,
-        scores=class_scores.take(own.scores[score_entries]),
-        score_entries=score_entries,
+        classes=ClassIntervals.of(
+            parts.take(plan.average_parts), class_scores.take(own.scores[own.by_scores])
+        ),
         shares=shares,
+        absent=absent if some else None,
         ratio=np.where(ratio > 0, ratio, np.nan),
         fixed=_fixed(plan, values),
         r_prime_is_recall=_r_prime_is_recall(values),
@@ -364,19 +410,18 @@ def _fixed(plan: Plan, values: Values) -> Array | None:
 def _shares(plan: Plan, values: Values, table: ConfusionTable) -> Array:
     """Weights of the classes in the averages, shape (m, ..., k)."""
     own = plan.averages
+    places = plan.class_places[own.of]
     items = table.support / table.total[..., None]
     result = np.empty((len(own.of), *items.shape))
-    places = plan.class_places[own.of]
-    for i, kind in enumerate(own.kinds):
-        if kind == "peirce":
-            squares = np.add.reduce(items * items, axis=-1)[..., None]
-            result[i] = items * (1 - items) / (1 - squares)
-        elif kind == "weighted":
-            result[i] = values.table.support / values.table.total[..., None]
-        elif places[i] < 0:
-            result[i] = (items > 0) / np.count_nonzero(items > 0, axis=-1)[..., None]
-        else:
-            result[i] = macro_weights(values, places[i : i + 1])[0]
+    result[own.macro] = macro_weights(values, places[own.macro])
+    alone = own.macro[places[own.macro] < 0]
+    if alone.size:  # recall, which macro R' may equal, but nobody asked for
+        result[alone] = (items > 0) / np.count_nonzero(items > 0, axis=-1)[..., None]
+    if own.weighted.size:
+        result[own.weighted] = values.table.support / values.table.total[..., None]
+    if own.peirce.size:
+        squares = np.add.reduce(items * items, axis=-1)[..., None]
+        result[own.peirce] = items * (1 - items) / (1 - squares)
     return result
 
 
