@@ -116,16 +116,23 @@ class Values:
     @cached_property
     def overall(self) -> Array:
         """Overall indices of the selection, shape (overall, ...)."""
+        result = self.averages()
+        with np.errstate(all="ignore"):
+            for place in self.selection.formulas:
+                result[place] = self.formula(self.selection.overall[place])
+        return result
+
+    def averages(self) -> Array:
+        """Overall values of the selection, shape (overall, ...), filled in for averages alone."""
         result = np.empty((len(self.selection.overall), *self.table.stack_shape))
         with np.errstate(all="ignore"):
             for kind, (positions, rows) in self.selection.averages.items():
                 if positions.size:
                     result[positions] = getattr(self, AVERAGE[kind])[rows]
-            for place in self.selection.formulas:
-                result[place] = self._overall(self.selection.overall[place])
         return result
 
-    def _overall(self, entry: Index) -> Any:  # noqa: ANN401 (an array or numpy scalar)
+    def formula(self, entry: Index) -> Any:  # noqa: ANN401 (an array or numpy scalar)
+        """Compute an overall index that is not an average."""
         match entry.reads:
             case "ratio":
                 numerator, denominator = entry.rows

@@ -59,8 +59,13 @@ def row_gradients(beta: float, classes: int = 1) -> Array:
 
 
 @np.errstate(all="ignore")
-def class_gradient(values: Values) -> ClassGradient:
+def class_gradient(values: Values, found: Array | None = None) -> ClassGradient:
     """Differentiate all computed per-class indices at once.
+
+    Parameters
+    ----------
+    found
+        Filled with the values of functions of the counts, which the complex step computes, too.
 
     Returns
     -------
@@ -68,9 +73,9 @@ def class_gradient(values: Values) -> ClassGradient:
     complex step for other formulas. Zero where a value does not exist.
     """
     entries = smooth_class_indices(values.selection)
-    exists = np.isfinite(values.per_class)
     margins = np.zeros((4, *values.per_class.shape))
-    _step_functions(values, entries, margins)
+    _step_functions(values, entries, margins, found)
+    exists = np.isfinite(values.per_class)
     margins /= STEP
     if np.fmax.reduce(margins[3], axis=None, initial=0.0) > STEEPEST:
         _drop_singular(entries.bounded, margins)
@@ -107,7 +112,9 @@ def ratio_margins(values: Values, numerators: Array, denominators: Array, ratios
     return result
 
 
-def _step_functions(values: Values, entries: SmoothClassIndices, margins: Array) -> None:
+def _step_functions(
+    values: Values, entries: SmoothClassIndices, margins: Array, found: Array | None
+) -> None:
     """Fill in the derivatives of formulas that are functions of `Counts`."""
     if not entries.functions:
         return
@@ -118,7 +125,10 @@ def _step_functions(values: Values, entries: SmoothClassIndices, margins: Array)
     for place in entries.functions:
         entry = values.selection.computed[place]
         counts = everything if entry.universe == "all" else classified
-        margins[:, place] = entry.formula(counts).imag
+        stepped = entry.formula(counts)
+        margins[:, place] = stepped.imag
+        if found is not None:
+            found[place] = stepped[0].real
 
 
 def _stepped(counts: Counts, beta: float) -> SimpleNamespace:
@@ -177,7 +187,11 @@ def macro_weights(values: Values, places: Array) -> Array:
 
 
 def overall_terms(
-    values: Values, gradient: ClassGradient, macro_of: Array, macro: Array
+    values: Values,
+    gradient: ClassGradient,
+    macro_of: Array,
+    macro: Array,
+    found: Array | None = None,
 ) -> Gradient:
     """Differentiate overall indices: given averages, then the other smooth overall indices.
 
@@ -187,6 +201,9 @@ def overall_terms(
         Shape (m,): the per-class entries to average first.
     macro
         Shape (m, ..., k): their coefficients.
+    found
+        Filled with the overall values of functions of `Moments`, which the complex step computes,
+        too.
 
     Returns
     -------
@@ -196,7 +213,7 @@ def overall_terms(
     blocks = [
         *_averages(values, gradient, macro_of, macro),
         pooled_gradient(values, entries.numerators, entries.denominators),
-        _moments(values, entries),
+        _moments(values, entries, found),
         *_by_cell(values, entries),
     ]
     factors = np.concatenate([block.factors for block in blocks], axis=1)
@@ -302,7 +319,7 @@ def pooled_gradient(values: Values, numerators: Array, denominators: Array) -> G
     return Gradient(factors, np.broadcast_to(silent[..., None], factors.shape[1:]))
 
 
-def _moments(values: Values, entries: SmoothOverallIndices) -> Gradient:
+def _moments(values: Values, entries: SmoothOverallIndices, found: Array | None) -> Gradient:
     """Differentiate functions of `Moments` by the sums, then by the chain rule."""
     table, sums = values.table.classified, values.moments
     total, correct, products, support_squares, predicted_squares = _stepped_sums(
@@ -311,7 +328,10 @@ def _moments(values: Values, entries: SmoothOverallIndices) -> Gradient:
     stepped = Moments(total, correct, products, support_squares, predicted_squares, sums.k)
     by_sum = np.empty((5, len(entries.moments), *table.stack_shape, 1))
     for i, place in enumerate(entries.moments):
-        by_sum[:, i, ..., 0] = values.selection.overall[place].formula(stepped).imag
+        change = values.selection.overall[place].formula(stepped)
+        by_sum[:, i, ..., 0] = change.imag
+        if found is not None:
+            found[place] = change[0].real
     by_sum /= STEP
     total, correct, products, support_squares, predicted_squares = by_sum
     factors = np.empty((3, len(entries.moments), *table.support.shape))

@@ -114,6 +114,12 @@ class Plan:
     odds_ratio: int | None
 
     @cached_property
+    def formulas(self) -> tuple[int, ...]:
+        """The overall entries that are neither averages nor functions of `Moments`."""
+        entries = self.selection.overall
+        return tuple(i for i in self.selection.formulas if entries[i].reads != "moments")
+
+    @cached_property
     def own_scores(self) -> Array:
         """Positions, among `class_scores`, of the entries with an interval of their own."""
         return np.flatnonzero(self.class_places[self.class_scores] >= 0)
@@ -216,9 +222,7 @@ class _Planner:
         of_parts = [i for i, m in enumerate(methods) if m in {"parts", "mapped", "proportion"}]
         scores = [i for i, m in enumerate(methods) if m in {"parts", "score"}]
         parts = PartLayout.of_parts([self._parts(sub.computed[i]) for i in of_parts])
-        own = [
-            n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[i] >= 0
-        ]
+        own = [n for n, i in enumerate(of_parts) if methods[i] != "proportion" and places[i] >= 0]
         averages = _averages(sub, averaging, parts, of_parts=of_parts, scores=scores)
         odds = [i for i, m in enumerate(methods) if m == "odds_ratio"]
         return Plan(

@@ -6,18 +6,21 @@ from typing import cast
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.counts import Counts
 from rprime.core.intervals.delta import class_gradient, macro_weights, overall_terms
 from rprime.core.intervals.design_effect import DesignEffects
 from rprime.core.intervals.effective import ScoreIntervals
-from rprime.core.intervals.gradient import ClassGradient, Gradient
+from rprime.core.intervals.gradient import ClassGradient
 from rprime.core.intervals.parts import PartIntervals
 from rprime.core.intervals.plan import Averages, Plan
 from rprime.core.intervals.proportions import ScoreCounts
 from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.intervals.smoothing import POOLED, ROW_WISE, SmoothedCells, smoothed
 from rprime.core.intervals.variance import class_variances, variances
+from rprime.core.options import Options
+from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe
-from rprime.core.values import Values, compute
+from rprime.core.values import Values
 
 MOST_DENSE = 1000
 """Most classes for which smoothed cells are stored where an index reads single cells."""
@@ -29,10 +32,9 @@ class Smoothed:
 
     Parameters
     ----------
-    values
-        Values of the stack (2, ...) of the pooled and the row-wise table.
-    class_gradient, gradient
-        Of the entries of the plan.
+    values, overall
+        Values of the stack (2, ...) of the pooled and the row-wise table, and the overall ones of
+        the plan, shape (o, 2, ...).
     class_variances, variances
         Shapes (c, 2, ..., k) and (o, 2, ...), the overall ones in the order of the plan.
     growth
@@ -40,8 +42,7 @@ class Smoothed:
     """
 
     values: Values
-    class_gradient: ClassGradient
-    gradient: Gradient
+    overall: Array
     class_variances: Array
     variances: Array
     growth: Array
@@ -61,22 +62,21 @@ class Smoothed:
         if plan.by_cell:
             more = replace(more, cells=cast("SmoothedCells", more.cells).dense())
         options = replace(values.options, cell_weights=None, undefined="null")
-        found = _as_observed(plan, values, compute(more, options, plan.selection))
-        own = class_gradient(found)
-        whole = overall_terms(
-            found,
-            own,
-            smooth_overall_indices(plan.selection).macro_of,
-            macro_weights(found, smooth_overall_indices(plan.selection).macro_of),
-        )
-        sampling = options.sampling
+        found, own = _differentiated(more, options, plan.selection)
+        found = _as_observed(plan, values, found, own)
+        smooth = smooth_overall_indices(plan.selection)
+        weights = macro_weights(found, smooth.macro_of)
+        overall = found.averages()
+        whole = overall_terms(found, own, smooth.macro_of, weights, overall)
+        with np.errstate(all="ignore"):
+            for place in plan.formulas:
+                overall[place] = found.formula(plan.selection.overall[place])
         spread = np.empty((len(plan.order), *found.table.stack_shape))
-        spread[plan.order] = variances(whole, more, sampling)
+        spread[plan.order] = variances(whole, more, options.sampling)
         return cls(
             found,
-            own,
-            whole,
-            class_variances(found, own, sampling),
+            overall,
+            class_variances(found, own, options.sampling),
             spread,
             table.total / more.total[POOLED],
         )
@@ -90,7 +90,21 @@ class Smoothed:
         )
 
 
-def _as_observed(plan: Plan, values: Values, found: Values) -> Values:
+def _differentiated(
+    table: ConfusionTable, options: Options, selection: Selection
+) -> tuple[Values, ClassGradient]:
+    """Compute the per-class values of smooth entries together with their gradients."""
+    with np.errstate(all="ignore"):
+        counts = Counts.of(table, options.beta)
+        rows = counts.rows
+        whole = np.full((len(selection.computed), *rows.shape[1:]), np.nan)
+        whole[selection.ratios] = rows[selection.numerators] / rows[selection.denominators]
+    per_class = whole[..., :-1]
+    values = Values(table, options, selection, counts, counts, per_class, whole[..., -1], per_class)
+    return values, class_gradient(values, per_class)
+
+
+def _as_observed(plan: Plan, values: Values, found: Values, gradient: ClassGradient) -> Values:
     """Let the same classes take part as at the observed tables, with the same fixed values."""
     places = plan.class_places
     if values.complete and values.class_reasons is None:
@@ -106,6 +120,7 @@ def _as_observed(plan: Plan, values: Values, found: Values) -> Values:
         filler = np.where(values.defined[places[i]], values.averaged[places[i]], np.nan)
         per_class[i] = np.where(fixed, np.nan, per_class[i])
         averaged[i] = np.where(fixed | np.isnan(filler), filler, averaged[i])
+        gradient.margins[:, i] = np.where(fixed, 0.0, gradient.margins[:, i])
     result = replace(found, per_class=per_class, averaged=averaged)
     if values.options.undefined != "null":
         options = replace(found.options, undefined=values.options.undefined)
@@ -261,7 +276,7 @@ class UniverseIntervals:
             averages = _averages(plan, values, more, parts, class_scores, table)
         scores = ScoreIntervals.of(
             values.overall[plan.overall_places],
-            more.values.overall[:, POOLED],
+            more.overall[:, POOLED],
             more.variances[:, POOLED],
             growth=more.growth,
             bounds=_overall_bounds(plan, averages),
@@ -377,7 +392,7 @@ def _averages(  # noqa: PLR0917 (what an average is made of)
     whole = np.sqrt(more.variances[own.entries, ROW_WISE])
     if own.logarithmic.size:
         errors[own.logarithmic] /= more.values.per_class[own.of[own.logarithmic], ROW_WISE]
-        whole[own.logarithmic] /= more.values.overall[own.entries[own.logarithmic], ROW_WISE]
+        whole[own.logarithmic] /= more.overall[own.entries[own.logarithmic], ROW_WISE]
     weighted = shares * errors
     if some:
         weighted[absent] = 0.0
