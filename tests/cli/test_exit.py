@@ -1,6 +1,9 @@
 """Every exit code, with a real service, a stopped one and a slow one."""
 
 import json
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -236,3 +239,20 @@ class TestOutages:
             assert len(server.seen) == 2
             assert len(set(server.keys)) == 1
         assert (done.returncode, done.stdout.encode()) == (0, report + b"\n")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status"), [("pass", 0), ("fail", 1), ("inconclusive", 3), (None, 2)]
+)
+def test_the_status_is_the_same_where_nobody_reads(
+    file: str, gate: Callable[[str], str], verdict: str | None, status: int
+) -> None:
+    command = [Path(sys.executable).with_name("rprime"), "evaluate", file, "--strict"]
+    command += ["--gates", gate(verdict)] if verdict else ["--baseline", "nothing"]
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        done = subprocess.run(command, stdout=writing, stderr=writing, check=False)
+    finally:
+        os.close(writing)
+    assert done.returncode == status

@@ -30,7 +30,16 @@ class Status(IntEnum):
 
 def say(text: str) -> None:
     """Speak to people, beside the output."""
-    typer.echo(f"rprime: {text}", err=True)
+    put_error(f"rprime: {text}\n")
+
+
+def put_error(text: str) -> None:
+    """Write to standard error; where nobody reads it, the status keeps its meaning."""
+    try:
+        typer.echo(text, err=True, nl=False)
+    except BrokenPipeError:
+        # Click would end with 1, which means that the gate failed.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
 def refuse(why: str) -> NoReturn:
@@ -53,9 +62,9 @@ def refuse_problem(problem: "ProblemError", source: str = "", hint: str = "") ->
     """
     say(f"{source}{': ' if source else ''}{problem.title}. {problem.detail}")
     for violation in problem.errors:
-        typer.echo(f"  {violation.pointer or '/'}: {violation.detail}", err=True)
+        put_error(f"  {violation.pointer or '/'}: {violation.detail}\n")
     if hint:
-        typer.echo(f"  {hint}", err=True)
+        put_error(f"  {hint}\n")
     raise typer.Exit(Status.USAGE)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from rprime.commands.exit_status import Status, put, refuse, say
+from rprime.commands.exit_status import Status, put, put_error, refuse, say
 
 if TYPE_CHECKING:
     from rprime.commands.evaluation import EvaluationOutcome
@@ -91,7 +91,7 @@ def _annotate(subject: "ReportSubject", *, err: bool) -> None:
     from rprime.report.annotations import render_annotations
 
     if err:
-        typer.echo(render_annotations(subject), err=True, nl=False)
+        put_error(render_annotations(subject))
     else:
         put(render_annotations(subject).encode())
 
