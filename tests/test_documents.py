@@ -167,6 +167,11 @@ def test_every_warning_and_every_reason_is_explained() -> None:
         assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["indices.md"], re.MULTILINE), name
 
 
+def test_every_name_in_the_column_interval_is_explained() -> None:
+    for name in {entry.interval for entry in INDICES} - {None}:
+        assert re.search(rf"^\|.*`{name}`.*\|", PAGES["indices.md"], re.MULTILINE), name
+
+
 def test_every_method_is_explained() -> None:
     sorted_ = methods_of(select(Options(), scored=True), Setting())
     names = {*sorted_.per_class.names, *sorted_.overall.names, "clopper_pearson", *METHODS}
