@@ -247,7 +247,7 @@ class TestOutages:
 def test_the_status_is_the_same_where_nobody_reads(
     file: str, gate: Callable[[str], str], verdict: str | None, status: int
 ) -> None:
-    command = [Path(sys.executable).with_name("rprime"), "evaluate", file, "--strict"]
+    command = [str(Path(sys.executable).with_name("rprime")), "evaluate", file, "--strict"]
     command += ["--gates", gate(verdict)] if verdict else ["--baseline", "nothing"]
     reading, writing = os.pipe()
     os.close(reading)

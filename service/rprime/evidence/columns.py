@@ -72,28 +72,6 @@ class Receiver(Protocol):
         """Set the ids of the items."""
 
 
-class Receiver(Protocol):
-    """What the reader of a format gives the columns to."""
-
-    hold: Hold
-
-    @property
-    def are_positions(self) -> bool:
-        """Whether the labels are positions in the declared classes; known after `begin`."""
-
-    def begin(self, columns: Iterable[str]) -> dict[str, int]:
-        """Check the names of the columns, and return the positions of those to read."""
-
-    def add(self, batch: Mapping[str, Piece]) -> None:
-        """Append items to all columns."""
-
-    def matrix(self, items: int, width: int) -> Array:
-        """Return an array for all scores, which the caller fills."""
-
-    def identify(self, ids: Identities) -> None:
-        """Set the ids of the items."""
-
-
 class _Gatherer(Protocol):
     def add(self, piece: Piece, row: int) -> None: ...
 
