@@ -117,7 +117,7 @@ def test_what_is_wrong_is_told_from_a_process(shared: httpx.Client, large: bytes
 
 
 def test_a_large_evaluation_is_kept_with_its_items(shared: httpx.Client, large: bytes) -> None:
-    body = large[:-1] + b',"project":"p","version":"1","baseline":{"version":"0"}}'
+    body = large[:-1] + b',"project":"p","version":"1","baseline":{"alias":"champion"}}'
     first = shared.post("/evaluate", content=body, headers=JSON)
     assert first.status_code == 201, first.text
     again = shared.post("/evaluate", content=body, headers=JSON)

@@ -1,25 +1,40 @@
+import re
 from typing import Any
 
 import pytest
 
-from rprime.store import BaselineQuery, Expected, Store
+from rprime.store import Baseline, BaselineNotFoundError, BaselineQuery, Expected, Store
 from tests.store import samples
+
+MISSING = "01k9d3hv5gw2zj4t8x6c7m1n0p"
 
 
 def stored(store: Store, **given: Any) -> str:
     return store.put(samples.evaluation(**given)).result().id
 
 
-def resolved(store: Store, by: Any, name: str) -> tuple[str | None, str]:
-    baseline = store.baseline("animals", BaselineQuery(by, name))
-    found = baseline.evaluation
-    return None if found is None else found.id, baseline.why
+def resolve(
+    store: Store, by: Any, name: str, *, model: str | None = None, named: str | None = None
+) -> Baseline:
+    return store.baseline("animals", BaselineQuery(by, name, named), model=model)
 
 
-def test_by_alias(store: Store) -> None:
-    one = stored(store)
-    store.put_alias("animals", "champion", evaluation=one, expected=Expected(absent=True))
-    assert resolved(store, "alias", "champion") == (one, "The alias champion points at it.")
+def resolved(store: Store, by: Any, name: str, **given: Any) -> str | None:
+    found = resolve(store, by, name, **given).evaluation
+    return None if found is None else found.id
+
+
+def promote(store: Store, evaluation: str, alias: str = "champion") -> None:
+    store.put_alias("animals", alias, evaluation=evaluation, expected=Expected(absent=True))
+
+
+def test_by_alias_whatever_the_model_is(store: Store) -> None:
+    one = stored(store, model="svc")
+    promote(store, one)
+    for model in ("svc", "knn", None):
+        found = resolve(store, "alias", "champion", model=model)
+        assert found.evaluation is not None
+        assert (found.evaluation.id, found.why) == (one, "The alias `champion` points at it.")
 
 
 def test_by_version_it_is_the_newest(store: Store) -> None:
@@ -27,43 +42,193 @@ def test_by_version_it_is_the_newest(store: Store) -> None:
     newest = stored(store, version="1.0", verdict="fail")
     stored(store, version="2.0")
     stored(store, version="1.0", project="plants")
-    assert resolved(store, "version", "1.0")[0] == newest
+    assert resolved(store, "version", "1.0") == newest
 
 
-def test_by_branch_failed_and_waived_ones_are_skipped(store: Store) -> None:
+@pytest.mark.parametrize(("by", "name"), [("version", "v1"), ("branch", "main"), ("latest", "")])
+def test_each_model_is_compared_with_itself(store: Store, by: str, name: str) -> None:
+    """Models that share names of versions and branches are never mixed up."""
+    names = {"version": "v1", "branch": "main"}
+    ids = {model: stored(store, model=model, **names) for model in ("svc", "knn", None)}
+    for model, identifier in ids.items():
+        assert resolved(store, by, name, model=model) == identifier
+    assert resolved(store, by, name, model="svc", named="knn") == ids["knn"]
+    assert resolved(store, by, name, named="svc") == ids["svc"]
+
+
+def test_failed_waived_and_incomparable_ones_are_skipped(store: Store) -> None:
     stored(store, branch="main", verdict="pass")
     good = stored(store, branch="main")
-    stored(store, branch="main", verdict="fail")
-    stored(store, branch="main", verdict="pass", waived=True)
-    stored(store, branch="feature", verdict="pass")
-    found, why = resolved(store, "branch", "main")
-    assert found == good
-    assert "2 newer skipped" in why
+    stored(store, branch="main", version="7", verdict="fail")
+    stored(store, branch="main", version="8", verdict="pass", waived=True)
+    apart = {"verdict": "inconclusive", "extras": b'{"not_comparable":true}'}
+    stored(store, branch="main", version="9", **apart)
+    stored(store, branch="main", model="svc", version="10", verdict="pass")
+    for by, name in (("branch", "main"), ("latest", "")):
+        found = resolve(store, by, name)
+        assert found.evaluation is not None
+        assert found.evaluation.id == good
+        assert found.why.endswith(
+            "skipped newer ones: `9` (its gate could not compare), `8` (its failure was waived), "
+            "`7` (its gate failed)."
+        )
+    assert resolved(store, "version", "9") is not None
+
+
+def test_many_skipped_ones_are_counted(store: Store) -> None:
+    good = stored(store, branch="main", version="good")
+    for number in range(120):
+        stored(store, branch="main", version=f"v{number}", verdict="fail")
+    found = resolve(store, "branch", "main")
+    assert found.evaluation is not None
+    assert found.evaluation.id == good
+    assert found.why.endswith("`v115` (its gate failed) and 115 more.")
 
 
 @pytest.mark.parametrize("verdict", ["pass", "inconclusive", "no_rules", None])
-def test_by_branch_whatever_did_not_fail_will_do(store: Store, verdict: str | None) -> None:
-    one = stored(store, branch="main", verdict=verdict)
-    assert resolved(store, "branch", "main")[0] == one
+def test_whatever_did_not_fail_is_not_skipped(store: Store, verdict: str | None) -> None:
+    one = stored(store, branch="main", verdict=verdict, extras=b'{"warnings":[]}')
+    found = resolve(store, "branch", "main")
+    assert found.evaluation is not None
+    assert found.evaluation.id == one
+    assert found.why.endswith("no newer one was skipped.")
+
+
+def test_a_branch_with_skipped_ones_only_has_no_baseline(store: Store) -> None:
+    stored(store, branch="broken", version="3", verdict="fail")
+    found = resolve(store, "branch", "broken")
+    assert found.evaluation is None
+    assert "`3` (its gate failed)" in found.why
 
 
 def test_by_id_within_the_project(store: Store) -> None:
-    one, elsewhere = stored(store), stored(store, project="plants")
-    assert resolved(store, "evaluation", one)[0] == one
-    assert resolved(store, "evaluation", elsewhere)[0] is None
-    assert resolved(store, "evaluation", "nonsense")[0] is None
+    one, elsewhere = stored(store, model="svc"), stored(store, project="plants")
+    assert resolved(store, "evaluation", one) == one
+    for wrong in (elsewhere, MISSING, "nonsense"):
+        with pytest.raises(BaselineNotFoundError, match=f"`animals` .* id `{wrong}`"):
+            resolve(store, "evaluation", wrong)
+    with pytest.raises(BaselineNotFoundError, match=f"nearest ids: `{one}`"):
+        resolve(store, "evaluation", one[:-3])
 
 
-def test_what_cannot_be_found_says_why(store: Store) -> None:
-    stored(store, branch="broken", verdict="fail")
-    why = {by: resolved(store, by, "x") for by in ("alias", "version", "branch", "evaluation")}
-    assert why == {
-        "alias": (None, "The project has no alias x."),
-        "version": (None, "The project has no evaluation of version x."),
-        "branch": (None, "The project has no evaluation on branch x."),
-        "evaluation": (None, "The project has no evaluation with this id."),
-    }
-    assert resolved(store, "branch", "broken") == (
+@pytest.mark.parametrize(
+    ("by", "name", "given", "text"),
+    [
+        (
+            "version",
+            "v99",
+            {"model": "svc"},
+            (
+                "There is no evaluation of version `v99` of model `svc` in project `animals`. The "
+                "nearest versions: `v9`, `v19`."
+            ),
+        ),
+        (
+            "version",
+            "2031-07",
+            {"model": "svc"},
+            (
+                "There is no evaluation of version `2031-07` of model `svc` in project `animals`. "
+                "There are the versions `v19`, `v9`."
+            ),
+        ),
+        (
+            "version",
+            "v9",
+            {},
+            (
+                "There is no evaluation of version `v9` without a model in project `animals`. "
+                "There are the versions `v1`. Other models have it; `model` names one: `svc`."
+            ),
+        ),
+        (
+            "alias",
+            "champoin",
+            {"model": "svc"},
+            "Project `animals` has no alias `champoin`. The nearest aliases: `champion`.",
+        ),
+        (
+            "version",
+            "v9",
+            {"model": "knn", "named": "svm"},
+            (
+                "There is no evaluation of model `svm` in project `animals` yet. The nearest "
+                "models: `svc`."
+            ),
+        ),
+    ],
+)
+def test_what_does_not_exist_is_refused_with_what_is_near(
+    store: Store, by: str, name: str, given: dict[str, str], text: str
+) -> None:
+    stored(store, version="v1")
+    stored(store, version="v9", model="svc")
+    promote(store, stored(store, version="v19", model="svc"))
+    with pytest.raises(BaselineNotFoundError, match=f"^{re.escape(text)}$"):
+        resolve(store, by, name, **given)
+
+
+@pytest.mark.parametrize(
+    ("by", "name", "text", "command"),
+    [
+        (
+            "alias",
+            "champion",
+            (
+                "The alias `champion` is not set; no alias points at an evaluation of model `svc` "
+                "in project `animals` yet. Aliases of other models: `of-knn`."
+            ),
+            "rprime promote {id} champion --project animals --if-absent",
+        ),
+        (
+            "version",
+            "v1",
+            (
+                "There is no evaluation of model `svc` in project `animals` yet. Models with "
+                "evaluations: `knn`."
+            ),
+            "rprime evaluate FILE --project animals --model svc --version v1",
+        ),
+        (
+            "latest",
+            "",
+            (
+                "There is no evaluation of model `svc` in project `animals` yet. Models with "
+                "evaluations: `knn`."
+            ),
+            "rprime evaluate FILE --project animals --model svc",
+        ),
+        (
+            "branch",
+            "my branch",
+            (
+                "There is no evaluation of model `svc` in project `animals` yet. Models with "
+                "evaluations: `knn`."
+            ),
+            "rprime evaluate FILE --project animals --model svc --branch 'my branch'",
+        ),
+    ],
+)
+def test_a_new_model_has_no_baseline_yet(
+    store: Store, by: str, name: str, text: str, command: str
+) -> None:
+    promote(store, stored(store, model="knn"), "of-knn")
+    assert resolve(store, by, name, model="svc") == Baseline(None, text, command)
+
+
+def test_an_evaluation_without_an_alias_is_no_alias(store: Store) -> None:
+    stored(store, model="svc")
+    assert resolve(store, "alias", "champion", model="svc").evaluation is None
+
+
+def test_a_branch_without_evaluations_names_the_branches(store: Store) -> None:
+    for branch in ("main", "dev", "a", "b", "c", "d"):
+        stored(store, branch=branch)
+    stored(store, branch="mian", model="svc")
+    found = resolve(store, "branch", "mian")
+    assert found == Baseline(
         None,
-        "All 1 evaluations on branch broken failed or were waived.",
+        "There is no evaluation on branch `mian` without a model in project `animals` yet. There "
+        "are the branches `main`, `d`, `c`, `b`, `a` and 1 more.",
+        "rprime evaluate FILE --project animals --branch mian",
     )

@@ -148,7 +148,7 @@ def test_names_that_cannot_be_stored_find_nothing(store: Store, name: str) -> No
         lambda: store.page("animals", Filters(tag=name, model=name)).items,
         lambda: list(store.tables(name)),
         lambda: store.aliases(name),
-        lambda: store.baseline("animals", BaselineQuery("branch", name)).evaluation,
+        lambda: store.baseline("animals", BaselineQuery("branch", name), model=name).evaluation,
         lambda: store.looks(name, name),
         lambda: store.get(name),
         lambda: store.delete_project(name),

@@ -72,6 +72,17 @@ def test_a_purge_keeps_the_last_ones(store: Store) -> None:
     assert store.count("plants") == 2
 
 
+def test_a_purge_keeps_the_last_ones_of_each_model(store: Store) -> None:
+    models = ["svc", None, "knn", "svc", "svc", None, "svc", "rare"]
+    ids = [
+        store.put(samples.evaluation(number, model=model)).result().id
+        for number, model in enumerate(models)
+    ]
+    assert store.purge("animals", Retention(keep_last=2)).deleted == 2
+    kept = {item.id for item in store.page("animals").items}
+    assert kept == set(ids) - {ids[0], ids[3]}
+
+
 def test_a_purge_keeps_what_an_alias_points_at(store: Store) -> None:
     ids = fill(store, 5)
     store.put_alias("animals", "main", evaluation=ids[0], expected=Expected(absent=True))

@@ -17,7 +17,7 @@ from rprime.core.selection import default_keys
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation
-from rprime.report.comparison import render_comparison
+from rprime.report.comparison import render_comparison, since_document
 from rprime.report.gate import render_gate
 from rprime.schemas.provenance import TestSet
 
@@ -46,6 +46,11 @@ class BaselineSide:
     why: str
     identity: str
 
+    @property
+    def source(self) -> dict[str, Any]:
+        """What an answer says about it."""
+        return {"requested": self.requested, "resolved": self.resolved, "why": self.why}
+
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Assessment:
@@ -63,6 +68,8 @@ class Assessment:
         How often this test set has been looked at, this time included; None: nobody counted.
     missing
         Why there is no baseline where one was asked for.
+    anchor_side, missing_anchor
+        The same for the anchor of the gate, its second baseline.
 
     Raises
     ------
@@ -76,12 +83,13 @@ class Assessment:
     gate: Gate | None
     look: int | None = None
     missing: str | None = None
+    anchor_side: BaselineSide | None = None
+    missing_anchor: str | None = None
 
     def __post_init__(self) -> None:
-        if self.baseline_side is None:
-            return
-        size = max(len(self.candidate.labels), len(self.baseline_side.side.labels))
-        if size > MOST_COMPARED:
+        baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]
+        size = max((len(side.labels) for side in (self.candidate, *baselines)), default=0)
+        if baselines and size > MOST_COMPARED:
             detail = (
                 f"There are {size:,} classes; a comparison has at most {MOST_COMPARED:,}. "
                 "Evaluate each side alone, or merge classes."
@@ -116,6 +124,14 @@ class Assessment:
         return compare(self.candidate, self.baseline_side.side, self.compared)
 
     @cached_property
+    def anchor(self) -> Comparison | None:
+        """The comparison with the anchor, where there is one, in the indices of the gate."""
+        if self.gate is None or self.anchor_side is None:
+            return None
+        options = replace(self.options, indices=self.gate.indices or _HEADLINE)
+        return compare(self.candidate, self.anchor_side.side, options, attributed=())
+
+    @cached_property
     def verdict(self) -> GateResult | None:
         """The verdict of the gate, where there is one."""
         if self.gate is None:
@@ -128,7 +144,14 @@ class Assessment:
             self.compared,
             today=today,
             look=self.look,
+            anchor=self.anchor,
         )
+
+    @property
+    def is_comparable(self) -> bool:
+        """Whether no comparison of the gate is of different test sets."""
+        comparisons = (self.comparison, self.anchor)
+        return all(c is None or c.comparability != "different" for c in comparisons)
 
     @cached_property
     def members(self) -> dict[str, bytes]:
@@ -139,19 +162,24 @@ class Assessment:
         if self.missing is not None:
             yield "comparison", b"null"
         if self.comparison is not None and self.baseline_side is not None:
-            source = {
-                "requested": self.baseline_side.requested,
-                "resolved": self.baseline_side.resolved,
-                "why": self.baseline_side.why,
-            }
-            yield "comparison", render_comparison(self.comparison, source)
+            yield "comparison", render_comparison(self.comparison, self.baseline_side.source)
         if self.verdict is not None:
-            yield "gate", render_gate(self.verdict)
+            yield "gate", render_gate(self.verdict, self._since_anchor)
+
+    @property
+    def _since_anchor(self) -> dict[str, Any]:
+        """What the verdict of a gate with an anchor has besides."""
+        if self.gate is None or not self.gate.anchor_requested:
+            return {}
+        if self.anchor is None or self.anchor_side is None:
+            return {"since_anchor": None}
+        return {"since_anchor": since_document(self.anchor, self.anchor_side.source)}
 
     @property
     def warnings(self) -> tuple[Warning, ...]:
         """What weakens the comparison or the verdict."""
-        found = [part.warnings for part in (self.comparison, self.verdict) if part is not None]
+        parts = (self.comparison, self.anchor, self.verdict)
+        found = [part.warnings for part in parts if part is not None]
         return (*self.notices, *(warning for warnings in found for warning in warnings))
 
     @property
@@ -160,11 +188,16 @@ class Assessment:
         found = []
         if self.missing is not None:
             found.append(Warning("no_baseline", "/comparison", self.missing, _BASELINES))
+        if self.missing_anchor is not None:
+            place = "/gate/since_anchor"
+            found.append(Warning("no_baseline", place, self.missing_anchor, _BASELINES))
         if self.has_budget and self.look is None:
             found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, _LOOKS))
         return tuple(found)
 
 
+_HEADLINE = ("accuracy",)
+"""Index of the difference from the anchor if no rule is about an index."""
 _BASELINES = "docs/gates.md#baselines"
 _LOOKS = "docs/gates.md#repeated-looks"
 _NOT_COUNTED = (

@@ -1,6 +1,6 @@
 """From the bytes of a request to compare to its answer."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
@@ -10,12 +10,14 @@ from rprime.application.assessment import Assessment, side_of
 from rprime.application.request import (
     EvidenceErrorsAsProblems,
     ViolationCollector,
+    anchor_of,
     baseline_from_evidence,
     class_limits,
     gate_of,
     is_reference,
     reference_of,
 )
+from rprime.application.stored_options import CandidateOrigin
 from rprime.core.comparison.alignment import Side
 from rprime.evidence import Document, Evidence
 from rprime.problems.problem import Problem, Violation
@@ -50,7 +52,7 @@ def compare_request(
     Raises
     ------
     Problem
-        400, 409 or 422.
+        400, 404, 409 or 422.
     """
     assessment = _assessment(body, limits, stored_sides)
     return render_assessment(assessment), assessment.verdict.verdict if assessment.verdict else None
@@ -73,9 +75,20 @@ class StoredSides(Protocol):
         """Return an evaluation as a side of a comparison."""
 
     def with_baseline(
-        self, assessment: Assessment, project: str, query: "BaselineQuery"
+        self, assessment: Assessment, origin: CandidateOrigin, query: "BaselineQuery"
     ) -> Assessment:
-        """Add the baseline that the query names in a project, or why there is none."""
+        """Add the baseline that the query names for a candidate, or why there is none.
+
+        Raises
+        ------
+        Problem
+            404 if the query names what does not exist.
+        """
+
+    def with_anchor(
+        self, assessment: Assessment, origin: CandidateOrigin, query: "BaselineQuery"
+    ) -> Assessment:
+        """Do the same with the anchor of a gate."""
 
 
 @dataclass(frozen=True)
@@ -105,15 +118,21 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
     options = wanted.options.options(matrices, limits.top_confusions)
     assessment = Assessment(
         candidate=candidate.side,
-        baseline_side=None,
+        baseline_side=None
+        if other_side is None
+        else baseline_from_evidence(other_side, wanted.baseline),
         options=options,
         gate=gate_of(wanted.gates, options),
     )
-    if other_side is not None:
-        return replace(
-            assessment, baseline_side=baseline_from_evidence(other_side, wanted.baseline)
-        )
-    return _from_history(assessment, candidate, wanted, stored_sides)
+    history = _NamedSides(candidate, stored_sides)
+    query, anchor = reference_of(wanted.baseline), anchor_of(wanted.gates)
+    if query is not None:
+        sides, origin = history.found(query, "/baseline")
+        assessment = sides.with_baseline(assessment, origin, query)
+    if anchor is not None:
+        sides, origin = history.found(anchor, "/gates/anchor")
+        assessment = sides.with_anchor(assessment, origin, anchor)
+    return assessment
 
 
 def _candidate(
@@ -155,26 +174,37 @@ def _other_side(
     return faults.read(lambda: evidence.read_baseline(other, source, read, class_limits(limits)))
 
 
-def _from_history(
-    assessment: Assessment,
-    candidate: CandidateSide,
-    wanted: ComparisonRest,
-    stored_sides: "StoredSides | None",
-) -> Assessment:
-    """Look the baseline up: by its id, or by a name in the project of the candidate."""
-    query = reference_of(wanted.baseline)
-    assert query is not None  # noqa: S101 (it is no evidence)
-    stored_sides = _opened(stored_sides)
-    project = None if candidate.stored is None else candidate.stored.project
-    if query.by == "evaluation":
-        found = stored_sides.find(query.name)
-        if found is None:
-            return replace(assessment, missing="There is no evaluation with this id.")
-        project = found.project
-    if project is None:
-        detail = "A name is looked up in the project of a stored candidate; else give an id."
-        raise _refusal("/baseline", "needs_project", detail)
-    return stored_sides.with_baseline(assessment, project, query)
+@dataclass(frozen=True)
+class _NamedSides:
+    """Where the stored evaluations that a request names are looked up.
+
+    Parameters
+    ----------
+    candidate, stored_sides
+        The candidate, and the history; None without one.
+    """
+
+    candidate: CandidateSide
+    stored_sides: "StoredSides | None"
+
+    def found(self, query: "BaselineQuery", place: str) -> "tuple[StoredSides, CandidateOrigin]":
+        """Return where to look: in the project of an id, or in that of the candidate."""
+        sides = _opened(self.stored_sides)
+        if query.by == "evaluation":
+            named = sides.find(query.name)
+            if named is None:
+                # The same for an evaluation that the caller may not see.
+                violation = Violation(f"{place}/evaluation", "baseline_not_found", _NO_SUCH_ID)
+                raise Problem("baseline_not_found", _NO_SUCH_ID, errors=[violation])
+            return sides, CandidateOrigin(named.project)
+        stored = self.candidate.stored
+        if stored is None:
+            detail = "A name is looked up in the project of a stored candidate; else give an id."
+            raise _refusal(place, "needs_project", detail)
+        return sides, CandidateOrigin(stored.project, stored.model, stored.id)
+
+
+_NO_SUCH_ID = "You have no evaluation with this id."
 
 
 def _opened(stored_sides: "StoredSides | None") -> "StoredSides":

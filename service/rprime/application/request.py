@@ -27,7 +27,7 @@ from rprime.report.document import render
 from rprime.schemas import fields_at, request_fields
 from rprime.schemas.gate import Gates
 from rprime.schemas.members import hint
-from rprime.schemas.provenance import WAYS, Provenance
+from rprime.schemas.provenance import WAYS, Provenance, Reference
 from rprime.schemas.request import BaselineRest, RequestOptions
 from rprime.settings import Limits
 
@@ -193,29 +193,37 @@ def is_reference(inner: Document, faults: "ViolationCollector") -> bool:
 
 
 def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | None:
-    named = reference_of(wanted.baseline)
+    named, anchor = reference_of(wanted.baseline), anchor_of(wanted.gates)
     if wanted.project is None:
-        if named is not None:
-            detail = "A stored baseline belongs to a project: name the project in `project`."
-            raise Problem(
-                "invalid_request", errors=[Violation("/baseline", "needs_project", detail)]
-            )
+        places = {"/baseline": named, "/gates/anchor": anchor}
+        detail = "A stored baseline belongs to a project: name the project in `project`."
+        errors = [
+            Violation(place, "needs_project", detail) for place, query in places.items() if query
+        ]
+        if errors:
+            raise Problem("invalid_request", errors=errors)
         return None
     return StoreRequest(
         project=wanted.project,
         given=wanted,
         asked=write_options(options, wanted.gates),
         reference=named,
+        anchor=anchor,
     )
 
 
-def reference_of(rest: BaselineRest | None) -> "BaselineQuery | None":
+def anchor_of(gates: Gates | None) -> "BaselineQuery | None":
+    """Return the stored baseline that a gate names."""
+    return None if gates is None else reference_of(gates.anchor)
+
+
+def reference_of(rest: Reference | None) -> "BaselineQuery | None":
     """Return the stored baseline that a request names."""
     if rest is None or not rest.ways:
         return None
     from rprime.store import BaselineQuery  # noqa: PLC0415 - only stored evaluations need a database
 
-    return BaselineQuery(*rest.ways[0])
+    return BaselineQuery(*rest.ways[0], rest.model)
 
 
 def _assessment(

@@ -34,14 +34,39 @@ class StoreRequest:
         The names and addresses of the request.
     asked
         The options and the gates, written by `write_options`.
-    reference
-        The stored baseline that the request names.
+    reference, anchor
+        The stored baselines that the request and its gate name.
+    id
+        The id of the evaluation, if something of the answer needs it before the evaluation is
+        stored.
+    is_first
+        Whether the project has no evaluation yet.
     """
 
     project: str
     given: Provenance
     asked: bytes
     reference: "BaselineQuery | None"
+    anchor: "BaselineQuery | None" = None
+    id: str | None = None
+    is_first: bool = False
+
+
+@dataclass(frozen=True)
+class CandidateOrigin:
+    """What the meaning of a stored baseline depends on.
+
+    Parameters
+    ----------
+    project, model
+        Of the candidate; without a model it is compared with evaluations without one.
+    id
+        Of the candidate, to name it in a command; None if it is not stored.
+    """
+
+    project: str
+    model: str | None = None
+    id: str | None = None
 
 
 def write_options(options: Options, gates: Gates | None) -> bytes:

@@ -20,7 +20,7 @@ Json = dict[str, Any]
 
 _LONGEST_SOURCE = 2048
 """Characters, of the contract."""
-_REFERENCE = re.compile(r"(alias|version|branch|evaluation)=(.+)")
+_REFERENCE = re.compile(r"(?:(alias|version|branch|evaluation)=(.+?)|(latest))(?:,model=([^,=]+))?")
 
 
 @dataclass(frozen=True)
@@ -140,13 +140,13 @@ def assemble(
     members = read_mapping(request, "members of a request") if request else {}
     if gates is not None:
         _add(members, "gates", read_mapping(gates, "gates"), str(gates))
-    reference = _REFERENCE.fullmatch(baseline or "")
+    reference = reference_of(baseline)
     kept = {name: value for name, value in (origin or {}).items() if value or value is False}
     if engine is not None:
         kept.setdefault("source", ", ".join(files)[:_LONGEST_SOURCE])
     given = dict(kept)
     if reference:
-        _add(kept, "baseline", {reference[1]: reference[2]}, str(baseline))
+        _add(kept, "baseline", reference, str(baseline))
     other = None if reference else baseline
     if columns and engine:
         refuse("--columns is for files that are read here, without --engine")
@@ -158,6 +158,15 @@ def assemble(
     inline = isinstance(asked, ColumnFileRequest) or "baseline" in members
     said = baseline or ("y_pred_baseline" if inline else None)
     return CiRequest(request=asked, kept_there=kept, baseline=said, origin=given)
+
+
+def reference_of(baseline: str | None) -> Json | None:
+    """Read the name of a stored evaluation, as `version=7,model=svc`; None for a file."""
+    found = _REFERENCE.fullmatch(baseline or "")
+    if found is None:
+        return None
+    by, name, _, model = found.groups()
+    return {by or "latest": name or True} | ({"model": model} if model else {})
 
 
 def _request(

@@ -39,8 +39,8 @@ def evaluate(
         typer.Option(
             metavar="FILE",
             help="What to compare with: a file as above, or one with other predictions (y_pred) "
-            "for the same items; or a stored evaluation, as alias=NAME, version=, branch=, "
-            "evaluation=.",
+            "for the same items; or a stored evaluation, as alias=NAME, version=, branch=, latest "
+            "or evaluation=; version=7,model=NAME is one of another model.",
         ),
     ] = None,
     gates: options.Gates = None,

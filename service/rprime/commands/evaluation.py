@@ -150,6 +150,9 @@ def run_on_server(
     )
     answer: Report | Comparison = ask(operation.there(sent), service)
     _say_version(answer.engine_version)
+    if any(warning.code == "first_evaluation" for warning in answer.warnings):
+        project = getattr(answer, "project", None)
+        say(f"FIRST evaluation of project {project}: there was no such project before")
 
     def subject() -> "ReportSubject":
         asked = evaluation_request

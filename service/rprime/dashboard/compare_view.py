@@ -8,6 +8,7 @@ import orjson
 
 from rprime.application.assessment import Assessment
 from rprime.application.request import gate_of
+from rprime.application.stored_options import CandidateOrigin
 from rprime.core.catalog import find
 from rprime.dashboard.tables import EvaluationEntry
 from rprime.history.stored_report import stored_report
@@ -74,6 +75,9 @@ def _compared(
 ) -> Assessment:
     """Compare with the options that a comparison has by default."""
     rules = orjson.loads(candidate.options).get("gates")
+    if rules is not None:
+        # Compared with the baseline of the page alone.
+        rules.pop("anchor", None)
     options = MatrixOptions().options({}, limits.top_confusions)
     assessment = Assessment(
         candidate=visible_history.side(candidate),
@@ -82,7 +86,7 @@ def _compared(
         gate=gate_of(None if rules is None else Gates.model_validate(rules), options),
     )
     query = BaselineQuery(by="evaluation", name=baseline.id)
-    return visible_history.with_baseline(assessment, baseline.project, query)
+    return visible_history.with_baseline(assessment, CandidateOrigin(baseline.project), query)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,13 +11,22 @@ import orjson
 from rprime import __version__
 from rprime.application.assessment import Assessment, BaselineSide
 from rprime.application.request import EvaluationRequest
-from rprime.application.stored_options import StoreRequest
+from rprime.application.stored_options import CandidateOrigin, StoreRequest
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation
 from rprime.core.items import Items
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
+from rprime.problems.problem import Problem, Violation, pointer
 from rprime.report.formats import FORMATS
-from rprime.store import BaselineQuery, NewEvaluation, Store, StoredEvaluation, ids
+from rprime.store import (
+    BaselineNotFoundError,
+    BaselineQuery,
+    NewEvaluation,
+    Store,
+    StoredEvaluation,
+    ids,
+    new_id,
+)
 
 SCORES_NOT_KEPT = Warning(
     "scores_not_kept",
@@ -28,27 +37,59 @@ SCORES_NOT_KEPT = Warning(
 )
 
 
-def needs_store(evaluation_request: EvaluationRequest) -> bool:
+def storing_warnings(project: str, *, scored: bool, first: bool) -> tuple[Warning, ...]:
+    """Return the warnings about how an evaluation is stored.
+
+    Parameters
+    ----------
+    project
+        Its project.
+    scored
+        Whether scores came with it, which are not stored.
+    first
+        Whether the project is new, which a misspelt one is, too.
+    """
+    text = (
+        f"This is the first evaluation of project `{project}`. If your project has a history, its "
+        "name is another one."
+    )
+    begun = Warning("first_evaluation", "/project", text, "docs/gates.md#baselines")
+    return (*([SCORES_NOT_KEPT] if scored else []), *([begun] if first else []))
+
+
+def needs_store(evaluation_request: EvaluationRequest, store: Store) -> bool:
     """Whether `with_stored_baseline` must read the store."""
     assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
-    if assessment is None or store_request is None:
+    if store_request is None:
         return False
-    return store_request.reference is not None or _counts(assessment)
+    named = store_request.reference is not None or store_request.anchor is not None
+    if named or not store.has_begun(store_request.project):
+        return True
+    return assessment is not None and _counts(assessment)
 
 
 def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) -> EvaluationRequest:
-    """Look up the baseline and count the looks, if the request needs them. Blocks."""
+    """Look up what the request needs of the history: baseline, looks, whether it begins. Blocks.
+
+    Raises
+    ------
+    Problem
+        404 if the request names a baseline that does not exist.
+    """
     assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
-    if assessment is None or store_request is None:
+    if store_request is None:
         return evaluation_request
-    if store_request.reference is not None:
-        assessment = with_baseline(
-            assessment, store, store_request.project, store_request.reference
-        )
-    if _counts(assessment):
+    project = store_request.project
+    store_request = replace(store_request, id=new_id(), is_first=store.is_empty(project))
+    origin = CandidateOrigin(project, store_request.given.model, store_request.id)
+    if assessment is not None and store_request.reference is not None:
+        assessment = with_baseline(assessment, store, origin, store_request.reference)
+    if assessment is not None and store_request.anchor is not None:
+        assessment = with_anchor(assessment, store, origin, store_request.anchor)
+    if assessment is not None and _counts(assessment):
         fingerprint = assessment.candidate.fingerprint or ""
-        assessment = replace(assessment, look=store.looks(store_request.project, fingerprint) + 1)
-    return replace(evaluation_request, assessment=assessment)
+        assessment = replace(assessment, look=store.looks(project, fingerprint) + 1)
+    return replace(evaluation_request, assessment=assessment, store_request=store_request)
 
 
 def at_look(evaluation_request: EvaluationRequest, look: int) -> EvaluationRequest:
@@ -66,21 +107,63 @@ def _counts(assessment: Assessment) -> bool:
 
 
 def with_baseline(
-    assessment: Assessment, store: Store, project: str, query: BaselineQuery
+    assessment: Assessment, store: Store, origin: CandidateOrigin, query: BaselineQuery
 ) -> Assessment:
-    """Add the stored baseline that a request names, or the reason why there is none."""
-    found = store.baseline(project, query)
-    if found.evaluation is None:
-        return replace(assessment, missing=found.why)
+    """Add the stored baseline that a request names, or the reason why there is none.
+
+    Raises
+    ------
+    Problem
+        404 if the request names a baseline that does not exist.
+    """
+    found = _resolved(store, origin, query, ("baseline",), of=assessment)
+    if isinstance(found, str):
+        return replace(assessment, missing=found)
+    return replace(assessment, baseline_side=found)
+
+
+def with_anchor(
+    assessment: Assessment, store: Store, origin: CandidateOrigin, query: BaselineQuery
+) -> Assessment:
+    """Add the anchor that a gate names, or the reason why there is none.
+
+    Raises
+    ------
+    Problem
+        404 if the gate names a baseline that does not exist.
+    """
+    found = _resolved(store, origin, query, ("gates", "anchor"), of=assessment)
+    if isinstance(found, str):
+        return replace(assessment, missing_anchor=found)
+    return replace(assessment, anchor_side=found)
+
+
+def _resolved(
+    store: Store,
+    origin: CandidateOrigin,
+    query: BaselineQuery,
+    place: tuple[str, ...],
+    *,
+    of: Assessment,
+) -> BaselineSide | str:
+    """Return the stored evaluation that a request names in a place, or why there is none."""
+    try:
+        found = store.baseline(origin.project, query, model=origin.model)
+    except BaselineNotFoundError as error:
+        detail = "This names no stored evaluation."
+        violation = Violation(pointer(*place, query.by), "baseline_not_found", detail)
+        raise Problem("baseline_not_found", str(error), errors=[violation]) from None
     stored = found.evaluation
-    baseline_side = BaselineSide(
-        side=side_of_stored(stored, store, with_items=assessment.candidate.items is not None),
-        requested={query.by: query.name},
+    if stored is None:
+        mend = "" if found.command is None else f" To set one: `{found.command}`."
+        return found.why + mend.replace("{id}", origin.id or "ID")
+    return BaselineSide(
+        side=side_of_stored(stored, store, with_items=of.candidate.items is not None),
+        requested=query.requested,
         resolved=stored.id,
         why=found.why,
         identity=stored.id,
     )
-    return replace(assessment, baseline_side=baseline_side)
 
 
 def side_of_stored(stored: StoredEvaluation, store: Store, *, with_items: bool = True) -> Side:
@@ -185,22 +268,28 @@ class PendingEvaluation:
             extras["warnings"] = assessment.warnings
         if items is not None and items.groups is not None:
             extras["grouped"] = True
+        if assessment is not None and assessment.gate and not assessment.is_comparable:
+            extras["not_comparable"] = True
+        if assessment is not None and assessment.anchor_side is not None:
+            extras["anchor"] = assessment.anchor_side.resolved
         if self.evaluation_request.evidence.scores is not None:
             extras["scored"] = True
+        if self.store_request.is_first:
+            extras["first"] = True
         return orjson.dumps(extras) if extras else None
 
     @property
     def _submission(self) -> bytes:
         """The digest that recognises a repetition: names, evidence, options and baseline."""
         given, assessment = self.store_request.given, self.evaluation_request.assessment
-        baseline_side = assessment.baseline_side if assessment else None
+        sides = (assessment.baseline_side, assessment.anchor_side) if assessment else ()
         declared = given.test_set
         identity = (
             given.model,
             given.version,
             declared and (declared.id, declared.fingerprint),
             self.evaluation_request.evidence.input_digest,
-            None if baseline_side is None else baseline_side.identity,
+            *(None if side is None else side.identity for side in sides),
         )
         digest = hashlib.blake2b(orjson.dumps(identity), digest_size=32)
         digest.update(self.store_request.asked)

@@ -37,6 +37,8 @@ class Point(NamedTuple):
 
     Parameters
     ----------
+    anchor
+        Id of the anchor of its gate; None without one.
     value, interval
         None if undefined.
     reason
@@ -48,6 +50,7 @@ class Point(NamedTuple):
     version: str | None
     test_set: str | None
     verdict: str | None
+    anchor: str | None
     value: float | None
     interval: tuple[float, float] | None
     reason: str
@@ -121,10 +124,14 @@ class Measured:
         reasons = [""] * len(numbers)
         for place in np.flatnonzero(codes).tolist():
             reasons[place] = REASONS[codes[place]]
-        for place in _grouped(stack):
-            pairs[place], reasons[place] = None, reasons[place] or GROUPED
+        extras = [{} if given is None else orjson.loads(given) for given in stack.extras]
+        for place, found in enumerate(extras):
+            if "grouped" in found:
+                # The table alone does not have the intervals of grouped items.
+                pairs[place], reasons[place] = None, reasons[place] or GROUPED
+        anchors = [found.get("anchor") for found in extras]
         names = (stack.ids, stack.models, stack.versions, stack.test_sets, stack.verdicts)
-        return (*names, numbers, pairs, reasons)
+        return (*names, anchors, numbers, pairs, reasons)
 
     def _measure(self, table: ConfusionTable, column: int | None) -> tuple[Array, ...]:
         """Return values, both ends of the intervals and codes of reasons, shape (n,) each."""
@@ -149,12 +156,6 @@ def _without(found: list[Any], missing: Array) -> list[Any]:
     for place in np.flatnonzero(missing).tolist():
         found[place] = None
     return found
-
-
-def _grouped(stack: Stack) -> list[int]:
-    """Find tables of grouped items, whose intervals cannot be computed from the table."""
-    given = enumerate(stack.extras)
-    return [i for i, extras in given if extras is not None and "grouped" in orjson.loads(extras)]
 
 
 def filters_of(query: Narrowed) -> Filters:

@@ -12,7 +12,7 @@ from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
-from rprime.history.pending_evaluation import SCORES_NOT_KEPT, metadata_members
+from rprime.history.pending_evaluation import metadata_members, storing_warnings
 from rprime.report.document import render
 from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
 from rprime.store import Store, StoredEvaluation
@@ -52,7 +52,10 @@ class StoredReport:
         """Its values, with what is known of its comparison and its gate."""
         stored = self.stored
         found = evaluate(stored.table, stored.labels, self.options, self.items)
-        return replace(found, warnings=found.warnings + self.warnings)
+        beside = storing_warnings(
+            self.stored.project, scored="scored" in self._extras, first="first" in self._extras
+        )
+        return replace(found, warnings=found.warnings + beside + self.warnings)
 
     @property
     def options(self) -> Options:
@@ -66,8 +69,7 @@ class StoredReport:
     def warnings(self) -> tuple[Warning, ...]:
         """What weakened its comparison or its verdict."""
         given = tuple(Warning(**one) for one in self._extras.get("warnings", ()))
-        scored = (SCORES_NOT_KEPT,) if "scored" in self._extras else ()
-        return (*scored, *given, *((ITEMS_GONE,) if self._lacks_groups else ()))
+        return (*given, *((ITEMS_GONE,) if self._lacks_groups else ()))
 
     def report(self, *, with_table: bool = False) -> bytes:
         """Render it as the JSON document of the contract."""

@@ -22,21 +22,34 @@ def trend_document(
     columns = measured.columns(store, project, filters, newest)
     if not columns[0]:
         measured.refuse_unknown_class(store, project, filters)
+    anchors = _values_of_anchors(store, project, measured, columns)
     document = {
         "index": measured.index.key,
         "class": measured.label,
-        "items": list(_items(columns)),
+        "items": list(_items(columns, anchors)),
     }
     return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)
 
 
-def _items(columns: Columns) -> Iterator[dict[str, Any]]:
-    evaluations, _, versions, _, verdicts, values, intervals, reasons = columns
+def _values_of_anchors(
+    store: Store, project: str, measured: Measured, columns: Columns
+) -> dict[str, float | None]:
+    """Compute the values of the anchors by id, like all others from their tables."""
+    anchors = tuple(set(filter(None, columns[5])))
+    if not anchors:
+        return {}
+    found = measured.points(store, project, Filters(ids=anchors), len(anchors))
+    return {point.evaluation: point.value for point in found}
+
+
+def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[str, Any]]:
+    evaluations, models, versions, _, verdicts, anchored, *measured = columns
     moments = ids.creation_times(evaluations)
-    rows = zip(evaluations, versions, moments, values, intervals, verdicts, reasons, strict=True)
-    for evaluation, version, created_at, value, interval, verdict, reason in rows:
+    rows = zip(evaluations, models, versions, moments, verdicts, anchored, *measured, strict=True)
+    for evaluation, model, version, created_at, verdict, anchor, value, interval, reason in rows:
         item = {
             "evaluation": evaluation,
+            "model": model,
             "version": version,
             "created_at": created_at,
             "value": value,
@@ -45,4 +58,7 @@ def _items(columns: Columns) -> Iterator[dict[str, Any]]:
         }
         if reason:
             item["reason"] = reason
+        if anchor is not None:
+            then = anchors.get(anchor)
+            item["since_anchor"] = None if value is None or then is None else value - then
         yield item

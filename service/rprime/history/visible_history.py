@@ -4,8 +4,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from rprime.application.assessment import Assessment
+from rprime.application.stored_options import CandidateOrigin
 from rprime.core.comparison.alignment import Side
-from rprime.history.pending_evaluation import side_of_stored, with_baseline
+from rprime.history.pending_evaluation import side_of_stored, with_anchor, with_baseline
 from rprime.store import BaselineQuery, EvaluationMissingError, Store, StoredEvaluation, is_id
 
 
@@ -38,7 +39,13 @@ class VisibleHistory:
         return side_of_stored(stored, self.open())
 
     def with_baseline(
-        self, assessment: Assessment, project: str, query: BaselineQuery
+        self, assessment: Assessment, origin: CandidateOrigin, query: BaselineQuery
     ) -> Assessment:
-        """Add the baseline that a project names, or the reason why there is none."""
-        return with_baseline(assessment, self.open(), project, query)
+        """Add the baseline that a request names, or the reason why there is none."""
+        return with_baseline(assessment, self.open(), origin, query)
+
+    def with_anchor(
+        self, assessment: Assessment, origin: CandidateOrigin, query: BaselineQuery
+    ) -> Assessment:
+        """Add the anchor that a gate names, or the reason why there is none."""
+        return with_anchor(assessment, self.open(), origin, query)

@@ -78,6 +78,15 @@ KINDS = {
             "There is nothing at this path.",
         ),
         Kind(
+            404,
+            "baseline_not_found",
+            "The baseline does not exist",
+            "The request names a stored baseline by an id, a version, a model or an alias that "
+            "does not exist. Nothing was stored.",
+            "Correct the name: the detail has the nearest ones.",
+            "Project `digits` has no alias `champoin`. The nearest aliases: `champion`.",
+        ),
+        Kind(
             405,
             "method_not_allowed",
             "Method not allowed",

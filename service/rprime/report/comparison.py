@@ -63,6 +63,15 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
     }
 
 
+def since_document(anchor: Comparison, baseline: Json) -> Json:
+    """Return the differences from an anchor, a part of the object of a comparison."""
+    document = comparison_document(anchor, baseline)
+    return {name: document[name] for name in _SINCE}
+
+
+_SINCE = ("baseline", "comparability", "pairing", "confidence", "overall", "per_class")
+
+
 def deltas(difference: Difference, level: float) -> list[Json]:
     """Return every element of a difference as a Delta, in flat order.
 

@@ -1,6 +1,8 @@
 """The JSON of a gate's verdict."""
 
+from collections.abc import Mapping
 from dataclasses import fields
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -8,12 +10,13 @@ import orjson
 from rprime.core.gates.result import GateResult, Result
 
 Json = dict[str, Any]
+NOTHING: Mapping[str, Json | None] = MappingProxyType({})
 MEMBERS = tuple((field.name, field.name.removesuffix("_")) for field in fields(Result))
 
 
-def render_gate(result: GateResult) -> bytes:
-    """Render a verdict as the JSON document of the contract."""
-    return orjson.dumps(gate_document(result))
+def render_gate(result: GateResult, more: Mapping[str, Json | None] = NOTHING) -> bytes:
+    """Render a verdict as the JSON document of the contract; `more` adds members."""
+    return orjson.dumps({**gate_document(result), **more})
 
 
 def gate_document(result: GateResult) -> Json:

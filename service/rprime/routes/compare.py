@@ -35,7 +35,7 @@ _PROBLEMS = responses(
     response_class=Response,
     responses={
         **_PROBLEMS,
-        **responses("no_store"),
+        **responses("no_store", "baseline_not_found"),
         200: {
             "description": "The comparison.",
             "headers": VERDICT,

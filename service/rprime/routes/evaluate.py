@@ -48,6 +48,7 @@ _PROBLEMS = responses(
     "unreadable_body",
     "bad_request",
     "not_found",
+    "baseline_not_found",
     "not_acceptable",
     "no_store",
     "idempotency_key_running",

@@ -82,8 +82,9 @@ async def delete_project(request: Request, project: str) -> None:
 @router.post(
     "/v1/projects/{project}/purge",
     summary="Thin out a project",
-    description="Deletes the evaluations that are neither among the newest `keep_last` nor newer "
-    "than `newer_than_days`; those that an alias points at always stay. `dry_run` only counts.",
+    description="Deletes the evaluations that are neither among the newest `keep_last` of "
+    "their model nor newer than `newer_than_days`; those that an alias points at always stay. "
+    "`dry_run` only counts.",
     response_class=Response,
     responses={
         **responses(

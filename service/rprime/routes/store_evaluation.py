@@ -19,10 +19,10 @@ from rprime.application.report_subject import report_subject
 from rprime.auth.access import access_of, check_project
 from rprime.core.evaluate import Evaluation
 from rprime.history.pending_evaluation import (
-    SCORES_NOT_KEPT,
     PendingEvaluation,
     at_look,
     needs_store,
+    storing_warnings,
     with_stored_baseline,
 )
 from rprime.history.stored_report import stored_report
@@ -125,7 +125,7 @@ async def store_evaluation(
     evaluation_request: EvaluationRequest, options: StoreOptions, services: Services
 ) -> StoredResponse:
     """Store a small evaluation together with others; return its report, or the earlier one."""
-    if needs_store(evaluation_request):
+    if needs_store(evaluation_request, options.store):
         evaluation_request = await run_in_threadpool(
             with_stored_baseline, evaluation_request, options.store
         )
@@ -182,14 +182,15 @@ def pending_evaluation(
     evaluation_request: EvaluationRequest, evaluation: Evaluation
 ) -> PendingEvaluation:
     """Make the evaluation to be stored, with a new id."""
-    assert evaluation_request.store_request is not None  # noqa: S101 (callers check it)
-    if evaluation_request.evidence.scores is not None:
-        evaluation = replace(evaluation, warnings=(*evaluation.warnings, SCORES_NOT_KEPT))
+    store_request = evaluation_request.store_request
+    assert store_request is not None  # noqa: S101 (callers check it)
+    scored = evaluation_request.evidence.scores is not None
+    added = storing_warnings(store_request.project, scored=scored, first=store_request.is_first)
     return PendingEvaluation(
         evaluation_request=evaluation_request,
-        store_request=evaluation_request.store_request,
-        evaluation=evaluation,
-        id=new_id(),
+        store_request=store_request,
+        evaluation=replace(evaluation, warnings=evaluation.warnings + added),
+        id=store_request.id or new_id(),
     )
 
 

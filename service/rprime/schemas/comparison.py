@@ -1,19 +1,12 @@
 """Models of comparisons in answers."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import Field
 
 from rprime.schemas.fields import Answer
 from rprime.schemas.gate import Delta, Pairing
-
-
-class ResolvedBaseline(Answer):
-    """The requested and the resolved baseline, with the reason."""
-
-    requested: dict[str, Any] = Field(description="The reference, or the kind of evidence.")
-    resolved: str | None = Field(description="Id of the stored evaluation; null for evidence.")
-    why: str
+from rprime.schemas.provenance import ResolvedBaseline
 
 
 class CommonItems(Answer):

@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from rprime.core.gates import rules as demands
 from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, NotNull, Request
-from rprime.schemas.provenance import StoredBaseline
+from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
 
 Effect = Literal["pass", "warn", "fail"]
 Pairing = Literal["paired", "unpaired"]
@@ -218,7 +218,7 @@ class Gates(Request):
         description="How repeated looks at one test set count. `ignore`: every look is judged at "
         "`alpha`; the report says which look it is.",
     )
-    anchor: StoredBaseline | None = Field(
+    anchor: Annotated[StoredBaseline | None, NotNull] = Field(
         default=None,
         description="A second, pinned baseline: rules about differences hold against it, too.",
     )
@@ -296,6 +296,28 @@ class Result(Answer):
     message: str = Field(description="The finding in a sentence.")
 
 
+class Delta(Answer):
+    """An index of the candidate, of the baseline, and their difference."""
+
+    candidate: float | None
+    baseline: float | None
+    value: float | None
+    interval: tuple[float, float] | None
+    method: str | None
+    reason: str | Absent = Field(default=None)
+
+
+class SinceAnchor(Answer):
+    """The differences from the anchor of the gate, in the indices of its rules."""
+
+    baseline: ResolvedBaseline
+    comparability: Literal["same_items", "same_test_set", "unknown", "different"]
+    pairing: Pairing | None
+    confidence: float
+    overall: dict[str, Delta]
+    per_class: dict[str, dict[str, Delta]]
+
+
 class Gate(Answer):
     """The verdict. It is data: a failed gate answers 200 or 201."""
 
@@ -322,14 +344,7 @@ class Gate(Answer):
     results: list[Result] = Field(
         description="In the order of the rules, of baseline and anchor, and of the classes."
     )
-
-
-class Delta(Answer):
-    """An index of the candidate, of the baseline, and their difference."""
-
-    candidate: float | None
-    baseline: float | None
-    value: float | None
-    interval: tuple[float, float] | None
-    method: str | None
-    reason: str | Absent = Field(default=None)
+    since_anchor: SinceAnchor | None = Field(
+        default=None,
+        description="If the gate has an anchor; null if it does not exist yet, with a warning.",
+    )

@@ -44,6 +44,7 @@ class Narrowed(Query):
     model: Wanted | None = None
     version: Wanted | None = None
     branch: Wanted | None = None
+    commit: Wanted | None = Field(default=None, description="As it was given, in full.")
     test_set: Wanted | None = Field(default=None, description="Id of the test set.")
     verdict: Verdict | None = None
     since: Moment | None = Field(
@@ -121,7 +122,7 @@ class PurgeRequest(Request):
         }
     )
     keep_last: int = Field(
-        default=0, ge=0, le=2**31, description="Most evaluations, from the newest."
+        default=0, ge=0, le=2**31, description="Most evaluations of each model, from the newest."
     )
     newer_than_days: float | None = Field(default=None, ge=0, le=36_500)
     dry_run: bool = Field(default=False, description="Only count, without deleting.")
@@ -192,6 +193,7 @@ class TrendItem(Answer):
     """One value of a series."""
 
     evaluation: str
+    model: str | None
     version: str | None
     created_at: datetime
     value: float | None
@@ -201,6 +203,11 @@ class TrendItem(Answer):
         default=None,
         description="Why the value is missing; or `items_in_groups`: then only the report has the "
         "interval.",
+    )
+    since_anchor: float | None = Field(
+        default=None,
+        description="If its gate had an anchor: the difference of the value from that of the "
+        "anchor; null if one of them is missing, or the anchor was deleted.",
     )
 
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.schemas.fields import NotNull, Request, text
+from rprime.schemas.fields import Answer, NotNull, Request, text
 
 Name = Annotated[
     str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/+-]*$")
@@ -18,9 +18,10 @@ BranchName = Annotated[str, Field(min_length=1, max_length=255, pattern=r"^[^\x0
 Tag = Annotated[str, Field(min_length=1, max_length=64, pattern=r"^[^\x00-\x1f\x7f]*$")]
 
 PROJECT = "Stores the evaluation in this project."
-Way = Literal["alias", "version", "branch", "evaluation"]
+Way = Literal["alias", "version", "branch", "latest", "evaluation"]
 WAYS: tuple[Way, ...] = get_args(Way)
 """The ways to name a stored baseline."""
+_OF_ONE_MODEL = {"version", "branch", "latest"}
 
 
 class TestSet(Request):
@@ -51,41 +52,81 @@ class Provenance(Request):
 
 
 class Reference(Request):
-    """A stored baseline of the project, named in one of four ways."""
+    """A stored baseline of the project, named in one of five ways.
 
-    alias: PathName | None = None
-    version: Name | None = None
+    What does not exist is 404 `baseline_not_found`, and nothing is stored. A model without any
+    evaluation, and for `alias` without any alias, has no baseline yet: the gate says `no_baseline`.
+    """
+
+    alias: PathName | None = Field(
+        default=None, description="The evaluation that the alias points at, of whatever model."
+    )
+    version: Name | None = Field(
+        default=None, description="The newest evaluation of this version of the model."
+    )
     branch: BranchName | None = Field(
         default=None,
-        description="The newest evaluation of this branch that neither failed its gate nor was "
-        "waived.",
+        description="The newest evaluation of the model on this branch, without those whose gate "
+        "failed, was waived or could not compare.",
+    )
+    latest: Literal[True] | None = Field(
+        default=None, description="The same on whatever branch, or without any."
     )
     evaluation: str | None = Field(
         default=None, min_length=1, max_length=64, description="Id of the evaluation."
     )
+    model: Name | None = Field(
+        default=None,
+        description="Model of `version`, `branch` or `latest`; default: that of the candidate. A "
+        "candidate without a model is compared with evaluations without one.",
+    )
 
     @property
     def ways(self) -> list[tuple[Way, str]]:
-        """The names that were given."""
+        """The names that were given; `latest` has none."""
         found = ((way, getattr(self, way)) for way in WAYS)
-        return [(way, name) for way, name in found if name is not None]
+        return [(way, "" if name is True else name) for way, name in found if name is not None]
 
     @model_validator(mode="after")
     def _is_one(self) -> "Reference":
-        others = self.model_fields_set - set(WAYS)
-        if self.model_fields_set & set(WAYS) and (len(self.ways) != 1 or others):
+        named = self.model_fields_set & {*WAYS, "model"}
+        others = self.model_fields_set - named
+        if not named:
+            return self
+        if len(self.ways) != 1 or len(named - {"model"}) != 1 or others:
             raise PydanticCustomError(
                 "one_reference",
-                "A stored baseline is one of alias, version, branch and evaluation, alone",
+                "A stored baseline is one of alias, version, branch, latest and evaluation, alone",
+            )
+        if "model" in named and not named & _OF_ONE_MODEL:
+            raise PydanticCustomError(
+                "model_without_use", "Only version, branch and latest can name a model"
             )
         return self
 
 
 def _one_way(schema: dict[str, Any]) -> None:
-    schema["minProperties"] = schema["maxProperties"] = 1
+    schema["oneOf"] = [{"required": [way]} for way in WAYS]
+    schema["dependentSchemas"] = {
+        "model": {"anyOf": [{"required": [way]} for way in sorted(_OF_ONE_MODEL)]}
+    }
 
 
 class StoredBaseline(Reference):
-    """A stored baseline of the project: exactly one of these."""
+    """A stored baseline of the project: exactly one of these, and perhaps its model."""
 
     model_config = ConfigDict(json_schema_extra=_one_way)
+
+    @model_validator(mode="after")
+    def _names_one(self) -> "StoredBaseline":
+        if not self.ways:
+            raise PydanticCustomError("no_reference", "Name a stored evaluation")
+        return self
+
+
+class ResolvedBaseline(Answer):
+    """The requested and the resolved baseline, with the reason."""
+
+    requested: dict[str, Any] = Field(description="The reference, or the kind of evidence.")
+    resolved: str | None = Field(description="Id of the stored evaluation; null for evidence.")
+    why: str

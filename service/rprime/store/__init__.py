@@ -1,7 +1,7 @@
 """Store evaluations in SQLite or PostgreSQL, as evidence and metadata."""
 
 from rprime.store.aliases import Alias, AliasChangedError, AliasMissingError, AliasPut, Expected
-from rprime.store.baselines import Baseline, BaselineQuery
+from rprime.store.baselines import Baseline, BaselineNotFoundError, BaselineQuery
 from rprime.store.database import ConnectionOptions, KeyRunningError
 from rprime.store.errors import (
     StoreAccessError,
@@ -58,6 +58,7 @@ __all__ = [
     "AliasMissingError",
     "AliasPut",
     "Baseline",
+    "BaselineNotFoundError",
     "BaselineQuery",
     "ConnectionOptions",
     "EvaluationAliasedError",

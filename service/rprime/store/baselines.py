@@ -1,24 +1,52 @@
 """Find the stored evaluation that a request names as its baseline."""
 
 from dataclasses import dataclass
-from typing import Literal
+from difflib import get_close_matches
+from shlex import quote
+from typing import Any, Literal
 
-from sqlalchemy import ColumnElement, Connection, func, or_, select
+import orjson
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from rprime.store import aliases
+from rprime.store.compression import expand
 from rprime.store.evaluations import EvaluationMissingError, get
 from rprime.store.records import StoredEvaluation
 from rprime.store.schema import evaluations
+
+MOST_NAMED = 5
+"""Most names in a sentence."""
+_MOST_SEARCHED = 1000
+"""Most names, from the newest, among which the nearest ones are sought."""
+_LONGEST = 64
+"""Characters of a name that are compared."""
+_STEP = 50
+"""Evaluations read at a time to find one that is not skipped."""
 
 _of = evaluations.c
 
 
 @dataclass(frozen=True)
 class BaselineQuery:
-    """A baseline as a request names it."""
+    """A baseline as a request names it.
 
-    by: Literal["alias", "version", "branch", "evaluation"]
+    Parameters
+    ----------
+    by, name
+        What is named, and its name; the name of `latest` is not read.
+    model
+        The model, if the request names one for `version`, `branch` or `latest`.
+    """
+
+    by: Literal["alias", "version", "branch", "latest", "evaluation"]
     name: str
+    model: str | None = None
+
+    @property
+    def requested(self) -> dict[str, str | bool]:
+        """The reference as the request had it."""
+        named = {} if self.model is None else {"model": self.model}
+        return {self.by: self.by == "latest" or self.name, **named}
 
 
 @dataclass(frozen=True)
@@ -28,59 +56,206 @@ class Baseline:
     Parameters
     ----------
     evaluation
-        None if nothing matches; then no comparison is possible.
+        None if there is none yet; then no comparison is possible.
     why
         Why this evaluation, or why none.
+    command
+        The command that sets a missing baseline; `{id}` stands for the candidate's id.
     """
 
     evaluation: StoredEvaluation | None
     why: str
+    command: str | None = None
 
 
-def resolve(connection: Connection, project: str, query: BaselineQuery) -> Baseline:
-    """Find the evaluation of a project that a request names."""
-    return _RESOLVERS[query.by](connection, project, query.name)
+class BaselineNotFoundError(Exception):
+    """A baseline is named that does not exist; the text says what was sought, and what is near."""
 
 
-def _by_alias(connection: Connection, project: str, name: str) -> Baseline:
+@dataclass(frozen=True)
+class _Scope:
+    """Where a baseline is sought: the evaluations of one model of a project.
+
+    Parameters
+    ----------
+    model
+        None for evaluations without a model.
+    is_own
+        Whether it is the model of the candidate.
+    """
+
+    connection: Connection
+    project: str
+    model: str | None
+    is_own: bool
+
+    @property
+    def fits(self) -> tuple[ColumnElement[bool], ...]:
+        """The SQL conditions."""
+        of_model = _of.model.is_(None) if self.model is None else _of.model == self.model
+        return _of.project == self.project, of_model
+
+    def __str__(self) -> str:
+        model = "without a model" if self.model is None else f"of model `{self.model}`"
+        return f"{model} in project `{self.project}`"
+
+    def names(self, column: ColumnElement[Any]) -> list[str]:
+        """Return the distinct names in a column, newest first."""
+        found = select(column).where(*self.fits, column.is_not(None)).order_by(_of.id.desc())
+        return list(dict.fromkeys(self.connection.scalars(found.limit(_MOST_SEARCHED))))
+
+    def newest(self, *fits: ColumnElement[bool]) -> StoredEvaluation | None:
+        """Return the newest evaluation that fits."""
+        query = select(_of.id).where(*self.fits, *fits).order_by(_of.id.desc()).limit(1)
+        found = self.connection.scalar(query)
+        return None if found is None else get(self.connection, found)
+
+    def nothing_yet(self, more: str) -> Baseline | None:
+        """Return that the model has no evaluation yet; None if it has.
+
+        Raises
+        ------
+        BaselineNotFoundError
+            If the request names this model, and it is not the candidate's own.
+        """
+        if self.connection.scalar(select(_of.id).where(*self.fits).limit(1)) is not None:
+            return None
+        why = f"There is no evaluation {self} yet."
+        models = _models(self.connection, self.project)
+        if not self.is_own:
+            raise BaselineNotFoundError(f"{why} {_nearest(self.model or '', models, 'models')}")
+        others = f" Models with evaluations: {_listed(self.model or '', models)}."
+        return Baseline(None, f"{why}{others if models else ''}", self.storing(more))
+
+    def storing(self, more: str) -> str:
+        """Return the command that stores an evaluation of the model."""
+        model = "" if self.model is None else f" --model {quote(self.model)}"
+        return f"rprime evaluate FILE --project {quote(self.project)}{model}{more}"
+
+
+def resolve(
+    connection: Connection, project: str, query: BaselineQuery, *, model: str | None
+) -> Baseline:
+    """Find the evaluation of a project that a request names.
+
+    Parameters
+    ----------
+    connection, project, query
+        Where to look for what.
+    model
+        The candidate's; None means evaluations without a model.
+
+    Raises
+    ------
+    BaselineNotFoundError
+        If there is no such id, version, alias or model. An alias of a model that has no alias
+        yet, and any evaluation of a model that has none yet, are no errors.
+    """
+    named = model if query.model is None else query.model
+    scope = _Scope(connection, project, named, is_own=named == model)
+    return _RESOLVERS[query.by](scope, query.name)
+
+
+def _by_alias(scope: _Scope, name: str) -> Baseline:
     try:
-        alias = aliases.get(connection, project, name)
+        alias = aliases.get(scope.connection, scope.project, name)
     except aliases.AliasMissingError:
-        return Baseline(None, f"The project has no alias {name}.")
-    return Baseline(get(connection, alias.evaluation), f"The alias {name} points at it.")
+        return _without_alias(scope, name)
+    return Baseline(get(scope.connection, alias.evaluation), f"The alias `{name}` points at it.")
 
 
-def _by_version(connection: Connection, project: str, name: str) -> Baseline:
-    found = _newest(connection, _of.project == project, _of.version == name)
-    if found is None:
-        return Baseline(None, f"The project has no evaluation of version {name}.")
-    return Baseline(get(connection, found), f"It is the newest evaluation of version {name}.")
+def _without_alias(scope: _Scope, name: str) -> Baseline:
+    known = aliases.read_all(scope.connection, scope.project)
+    pointed = [alias.evaluation for alias in known]
+    own = select(_of.id).where(*scope.fits, _of.id.in_(pointed)).limit(1)
+    names = [alias.name for alias in known]
+    if scope.connection.scalar(own) is not None:
+        text = f"Project `{scope.project}` has no alias `{name}`."
+        raise BaselineNotFoundError(f"{text} {_nearest(name, names, 'aliases')}")
+    others = f" Aliases of other models: {_listed(name, names)}." if names else ""
+    why = f"The alias `{name}` is not set; no alias points at an evaluation {scope} yet.{others}"
+    command = f"rprime promote {{id}} {quote(name)} --project {quote(scope.project)} --if-absent"
+    return Baseline(None, why, command)
 
 
-def _by_branch(connection: Connection, project: str, name: str) -> Baseline:
-    on_branch = (_of.project == project, _of.branch == name)
-    failed = or_(_of.verdict == "fail", _of.waived)
-    # Not `NOT failed`: without a gate the verdict is null.
-    passed = (or_(_of.verdict.is_(None), _of.verdict != "fail"), _of.waived.is_(False))
-    found = _newest(connection, *on_branch, *passed)
-    newer = [_of.id > found] if found else []
-    skipped = connection.scalar(select(func.count()).where(*on_branch, failed, *newer)) or 0
-    passed_over = f"{skipped} newer skipped, failed or waived" if skipped else "none skipped"
+def _by_version(scope: _Scope, name: str) -> Baseline:
+    found = scope.newest(_of.version == name)
     if found is not None:
-        why = f"It is the newest evaluation on branch {name} to compare with ({passed_over})."
-        return Baseline(get(connection, found), why)
-    if skipped:
-        return Baseline(None, f"All {skipped} evaluations on branch {name} failed or were waived.")
-    return Baseline(None, f"The project has no evaluation on branch {name}.")
+        return Baseline(found, f"It is the newest evaluation of version `{name}` {scope}.")
+    nothing = scope.nothing_yet(f" --version {quote(name)}")
+    if nothing is not None:
+        return nothing
+    near = _nearest(name, scope.names(_of.version), "versions")
+    models = _models(scope.connection, scope.project, _of.version == name)
+    others = f" Other models have it; `model` names one: {_listed('', models)}." if models else ""
+    text = f"There is no evaluation of version `{name}` {scope}. {near}{others}"
+    raise BaselineNotFoundError(text)
 
 
-def _by_id(connection: Connection, project: str, name: str) -> Baseline:
+def _by_branch(scope: _Scope, name: str) -> Baseline:
+    on_branch = f"on branch `{name}` {scope}"
+    more = f" --branch {quote(name)}"
+    found = _newest_not_skipped(scope, on_branch, _of.branch == name) or scope.nothing_yet(more)
+    if found is not None:
+        return found
+    branches = scope.names(_of.branch)
+    there = (
+        f"There are the branches {_listed(name, branches)}." if branches else "None has a branch."
+    )
+    why = f"There is no evaluation {on_branch} yet. {there}"
+    return Baseline(None, why, scope.storing(more))
+
+
+def _latest(scope: _Scope, _: str) -> Baseline:
+    found = _newest_not_skipped(scope, str(scope)) or scope.nothing_yet("")
+    assert found is not None  # noqa: S101 (a model without evaluations has nothing yet)
+    return found
+
+
+def _newest_not_skipped(scope: _Scope, where: str, *fits: ColumnElement[bool]) -> Baseline | None:
+    """Return the newest evaluation to compare with, or that all are skipped; None without any."""
+    columns: Select[Any] = select(_of.id, _of.version, _of.verdict, _of.waived, _of.extras)
+    query = columns.where(*scope.fits, *fits).order_by(_of.id.desc()).limit(_STEP)
+    skipped: list[str] = []
+    rows = scope.connection.execute(query).all()
+    while rows:
+        for row in rows:
+            reason = _skipped(row)
+            if reason is None:
+                why = f"It is the newest evaluation {where} that is not skipped"
+                return Baseline(get(scope.connection, row.id), f"{why}; {_skips(skipped)}.")
+            skipped.append(f"`{row.version or row.id}` ({reason})")
+        rows = scope.connection.execute(query.where(_of.id < rows[-1].id)).all()
+    if not skipped:
+        return None
+    return Baseline(None, f"Every evaluation {where} is skipped: {_some(skipped)}.")
+
+
+def _skips(skipped: list[str]) -> str:
+    return f"skipped newer ones: {_some(skipped)}" if skipped else "no newer one was skipped"
+
+
+def _skipped(row: Row[Any]) -> str | None:
+    """Return why `branch` and `latest` skip an evaluation; None if they do not."""
+    if row.verdict == "fail":
+        return "its gate failed"
+    if row.waived:
+        return "its failure was waived"
+    if row.extras is not None and orjson.loads(expand(row.extras) or b"{}").get("not_comparable"):
+        return "its gate could not compare"
+    return None
+
+
+def _by_id(scope: _Scope, name: str) -> Baseline:
     try:
-        evaluation = get(connection, name)
+        evaluation = get(scope.connection, name)
     except EvaluationMissingError:
         evaluation = None
-    if evaluation is None or evaluation.project != project:
-        return Baseline(None, "The project has no evaluation with this id.")
+    if evaluation is None or evaluation.project != scope.project:
+        newest = select(_of.id).where(_of.project == scope.project).order_by(_of.id.desc())
+        ids = list(scope.connection.scalars(newest.limit(_MOST_SEARCHED)))
+        text = f"Project `{scope.project}` has no evaluation with the id `{name}`."
+        raise BaselineNotFoundError(f"{text} {_nearest(name, ids, 'ids')}")
     return Baseline(evaluation, "The request named its id.")
 
 
@@ -88,9 +263,35 @@ _RESOLVERS = {
     "alias": _by_alias,
     "version": _by_version,
     "branch": _by_branch,
+    "latest": _latest,
     "evaluation": _by_id,
 }
 
 
-def _newest(connection: Connection, *fits: ColumnElement[bool]) -> str | None:
-    return connection.scalar(select(_of.id).where(*fits).order_by(_of.id.desc()).limit(1))
+def _models(connection: Connection, project: str, *fits: ColumnElement[bool]) -> list[str]:
+    """List the models of a project, the most recently evaluated first."""
+    query = select(_of.model).where(_of.project == project, _of.model.is_not(None), *fits)
+    newest = query.group_by(_of.model).order_by(func.max(_of.id).desc())
+    return list(connection.scalars(newest.limit(_MOST_SEARCHED)))
+
+
+def _nearest(name: str, known: list[str], kind: str) -> str:
+    """Name the nearest names; without any, the newest ones."""
+    near = _near(name, known)
+    if near:
+        return f"The nearest {kind}: {_listed(name, near)}."
+    return f"There are the {kind} {_listed(name, known)}." if known else f"There are no {kind}."
+
+
+def _near(name: str, known: list[str]) -> list[str]:
+    return get_close_matches(name[:_LONGEST], known, n=MOST_NAMED)
+
+
+def _listed(name: str, known: list[str]) -> str:
+    """List names, those nearest to a name first."""
+    return _some([f"`{other}`" for other in dict.fromkeys([*_near(name, known), *known])])
+
+
+def _some(parts: list[str]) -> str:
+    left_out = len(parts) - MOST_NAMED
+    return ", ".join(parts[:MOST_NAMED]) + (f" and {left_out} more" if left_out > 0 else "")

@@ -144,7 +144,7 @@ def page(
 def conditions(database: Database, project: str, filters: Filters) -> list[ColumnElement[bool]]:
     """Return SQL conditions for the evaluations of a project that match filters."""
     fits = [_of.project == project]
-    for name in ("model", "version", "branch", "test_set", "verdict"):
+    for name in ("model", "version", "branch", "commit", "test_set", "verdict"):
         wanted = getattr(filters, name)
         if wanted is not None:
             fits.append(_of[name] == wanted)

@@ -29,7 +29,7 @@ class Retention:
     Parameters
     ----------
     keep_last
-        The number of newest evaluations.
+        The number of newest evaluations of each model; those without a model count as one.
     newer_than_days
         Evaluations created within so many days.
     """
@@ -80,9 +80,13 @@ def branches(connection: Connection, name: str) -> tuple[str, ...]:
 
 def exists(connection: Connection, name: str) -> bool:
     """Whether a project has an evaluation or a setting."""
-    has_one = select(_of.id).where(_of.project == name).limit(1)
     is_set = select(projects.c.name).where(projects.c.name == name)
-    return connection.scalar(has_one) is not None or connection.scalar(is_set) is not None
+    return has_evaluation(connection, name) or connection.scalar(is_set) is not None
+
+
+def has_evaluation(connection: Connection, name: str) -> bool:
+    """Whether a project has an evaluation."""
+    return connection.scalar(select(_of.id).where(_of.project == name).limit(1)) is not None
 
 
 def is_badge_public(connection: Connection, name: str) -> bool:
@@ -123,7 +127,7 @@ def delete(database: Database, connection: Connection, name: str) -> int:
 def unwanted(connection: Connection, name: str, keep: Retention) -> tuple[list[str], Purged]:
     """Find what a purge deletes: the ids, oldest first, and the counts."""
     total = select(func.count()).select_from(evaluations).where(_of.project == name)
-    outdated = [_of.project == name, *_outdated(connection, name, keep)]
+    outdated = [_of.project == name, *_outdated(name, keep)]
     pointed = select(aliases.c.evaluation)
     found = connection.scalars(
         select(_of.id).where(*outdated, _of.id.not_in(pointed)).order_by(_of.id)
@@ -156,14 +160,14 @@ def _drop_unused(connection: Connection) -> None:
     connection.execute(shared.delete().where(shared.c.key.not_in(used)))
 
 
-def _outdated(connection: Connection, name: str, keep: Retention) -> list[ColumnElement[bool]]:
+def _outdated(name: str, keep: Retention) -> list[ColumnElement[bool]]:
     """Return SQL conditions for the evaluations that neither number nor age keeps."""
-    conditions = []
+    conditions: list[ColumnElement[bool]] = []
     if keep.keep_last > 0:
-        newest = select(_of.id).where(_of.project == name).order_by(_of.id.desc())
-        oldest_kept = connection.scalar(newest.offset(keep.keep_last - 1).limit(1))
-        # Fewer than `keep_last`: nothing is outdated, since no id is smaller than NULL.
-        conditions.append(_of.id < (oldest_kept or ""))
+        place = func.row_number().over(partition_by=_of.model, order_by=_of.id.desc())
+        numbered = select(_of.id, place.label("place")).where(_of.project == name).subquery()
+        older = select(numbered.c.id).where(numbered.c.place > keep.keep_last)
+        conditions.append(_of.id.in_(older))
     if keep.newer_than_days is not None:
         since = datetime.now(UTC) - timedelta(days=keep.newer_than_days)
         conditions.append(_of.id < ids.first_id(since))

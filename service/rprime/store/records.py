@@ -173,6 +173,7 @@ class Filters:
     model: str | None = None
     version: str | None = None
     branch: str | None = None
+    commit: str | None = None
     test_set: str | None = None
     fingerprint: str | None = None
     verdict: str | None = None

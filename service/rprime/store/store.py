@@ -42,6 +42,8 @@ T = TypeVar("T")
 
 LARGEST_PAGE_VALUES = 200
 DEFAULTS = ConnectionOptions()
+_MOST_BEGUN = 10_000
+"""Most projects that are remembered to have evaluations."""
 _SWEEP_MILLISECONDS = 10 * 60 * 1000
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
@@ -105,6 +107,7 @@ class Store:
         self.database = database
         self._clock = clock
         self._writer = writer
+        self._begun: set[str] = set()
         self._sweeping = Lock()
         self._swept = 0
 
@@ -266,6 +269,19 @@ class Store:
         """List the projects by name, with their counts."""
         return self._read(projects.read_all)
 
+    def has_begun(self, project: str) -> bool:
+        """Whether this store has seen an evaluation of a project; does not block."""
+        return project in self._begun
+
+    def is_empty(self, project: str) -> bool:
+        """Whether a project has no evaluation."""
+        if self.has_begun(project) or self._read(lambda c: projects.has_evaluation(c, project)):
+            if len(self._begun) >= _MOST_BEGUN:
+                self._begun.clear()
+            self._begun.add(project)
+            return False
+        return True
+
     def models(self, project: str) -> tuple[ModelSummary, ...]:
         """List the models of a project with their counts, the most recently evaluated first."""
         return self._read(lambda c: projects.models(c, project))
@@ -282,6 +298,7 @@ class Store:
         ProjectMissingError
             If there is no such project.
         """
+        self._begun.discard(name)
         return self._write(lambda c: projects.delete(self.database, c, name))
 
     def badge_public(self, project: str) -> bool:
@@ -307,6 +324,7 @@ class Store:
         doomed, counts = self._read(lambda c: projects.unwanted(c, project, keep))
         if dry_run or not doomed:
             return counts
+        self._begun.discard(project)
         deleted = 0
         for start in range(0, len(doomed), projects.MOST_IN_A_STEP):
             step = doomed[start : start + projects.MOST_IN_A_STEP]
@@ -360,9 +378,22 @@ class Store:
         place = (project, name)
         self._write(lambda c: aliases.delete(self.database, c, place, expected=expected))
 
-    def baseline(self, project: str, query: BaselineQuery) -> Baseline:
-        """Find the evaluation that a request names as its baseline, with the reason."""
-        return self._read(lambda c: baselines.resolve(c, project, query))
+    def baseline(self, project: str, query: BaselineQuery, *, model: str | None) -> Baseline:
+        """Find the evaluation that a request names as its baseline, with the reason.
+
+        Parameters
+        ----------
+        project, query
+            Where to look for what.
+        model
+            The candidate's; None means evaluations without a model.
+
+        Raises
+        ------
+        BaselineNotFoundError
+            If the request names what does not exist.
+        """
+        return self._read(lambda c: baselines.resolve(c, project, query, model=model))
 
     def export(self, project: str | None = None) -> Iterator[bytes]:
         """Write the store, or one project, as lines of JSON; no connection is held between them."""
