@@ -1,7 +1,10 @@
 """The commands of the history: on a store that is in use, and on one that is not."""
 
 import json
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -20,7 +23,7 @@ def test_a_history_is_listed_beside_its_service_and_by_it(
     rprime: Run, serve_app: ServeApp, url: str, tmp_path: Path
 ) -> None:
     with keeping(serve_app, tmp_path) as client:
-        old = keep(client, matrix(1, version="1", model="a"))["id"]
+        old = keep(client, matrix(1, version="1", model="a", commit="0123456789abcdef"))["id"]
         new = keep(client, matrix(2, version="2", branch="main"))["id"]
         for more in ((), ("--server", str(client.base_url))):
             listed = rprime("history", "--project", "pets", *more, RPRIME_STORE=url)
@@ -28,10 +31,12 @@ def test_a_history_is_listed_beside_its_service_and_by_it(
             lines = listed.stdout.splitlines()
             assert lines[0].split()[0] == "CREATED"
             assert [line.split()[-1] for line in lines[1:]] == [new, old]
-            narrowed = rprime(
-                "history", "--project", "pets", "--json", "--model", "a", *more, RPRIME_STORE=url
-            )
-            assert [json.loads(line)["id"] for line in narrowed.stdout.splitlines()] == [old]
+            for filter_ in (("--model", "a"), ("--commit", "0123456789abcdef")):
+                narrowed = rprime(
+                    "history", "--project", "pets", "--json", *filter_, *more, RPRIME_STORE=url
+                )
+                assert [json.loads(line)["id"] for line in narrowed.stdout.splitlines()] == [old]
+            assert " 0123456789ab " in lines[2]
 
 
 def test_a_job_promotes_by_the_service(
@@ -54,6 +59,108 @@ def test_a_job_promotes_by_the_service(
         assert (held.returncode, f"uses {tmp_path}/rprime.db" in held.stderr) == (2, True)
     away = rprime("promote", ids[0], "champion", "--project", "pets", "--retries", "0", **there)
     assert away.returncode == 4
+
+
+@dataclass
+class Promoting:
+    rprime: Run
+    reports: dict[str, dict[str, Any]]
+    where: dict[str, str]
+
+    def __call__(self, version: str, *more: str, status: int = 0) -> str:
+        """Promote an evaluation; return what was said."""
+        identifier = self.reports.get(version, {}).get("id", version)
+        given = ("champion", "--project", "pets", *more)
+        done = self.rprime("promote", identifier, *given, **self.where)
+        assert done.returncode == status, done.stderr
+        return done.stderr.splitlines()[-1]
+
+    def points_at(self, version: str) -> str:
+        return f"rprime: champion of pets points at {self.reports[version]['id']}"
+
+
+@pytest.fixture(params=["service", "store"])
+def promoting(
+    request: pytest.FixtureRequest, rprime: Run, serve_app: ServeApp, url: str, tmp_path: Path
+) -> Iterator[Promoting]:
+    """Three evaluations of a project: without a gate, passed, failed; and `rprime promote`."""
+    floor = {"rules": [{"index": "accuracy", "min_value": 0.8}]}
+    with keeping(serve_app, tmp_path) as client:
+        reports = [
+            keep(client, matrix(1, version="open")),
+            keep(client, matrix(2, version="passed", gates=floor)),
+            keep(client, matrix(30, version="failed", gates=floor)),
+        ]
+        there = {"RPRIME_SERVER": str(client.base_url)}
+        if request.param == "service":
+            yield Promoting(rprime, {r["version"]: r for r in reports}, there)
+    if request.param == "store":
+        yield Promoting(rprime, {r["version"]: r for r in reports}, {"RPRIME_STORE": url})
+
+
+STAYS = "rprime: champion of pets is set already and stays as it is"
+
+
+def test_an_absent_alias_is_set_once(promoting: Promoting) -> None:
+    assert promoting("open", "--if-absent") == promoting.points_at("open")
+    assert promoting("passed", "--if-absent") == STAYS
+    assert promoting("passed") == promoting.points_at("passed")
+
+
+def test_only_a_pass_moves_an_alias(promoting: Promoting) -> None:
+    stays = "rprime: champion of pets stays as it is: the verdict is"
+    assert promoting("open", "--if-passed") == f"{stays} no_gate"
+    assert promoting("failed", "--if-passed") == f"{stays} fail"
+    assert promoting("passed", "--if-passed", "--if-absent") == promoting.points_at("passed")
+    assert promoting("passed", "--if-passed", "--if-absent") == STAYS
+    assert promoting("passed", "--if-passed") == promoting.points_at("passed")
+
+
+def test_a_report_names_its_evaluation(promoting: Promoting, tmp_path: Path) -> None:
+    path = tmp_path / "rprime.json"
+    path.write_text(json.dumps(promoting.reports["open"]))
+    assert promoting(str(path)) == promoting.points_at("open")
+    for content, said in (("{}", "not stored"), ("[]", "no report"), ("{", "no report")):
+        path.write_text(content)
+        assert said in promoting(str(path), status=2)
+    assert "cannot read" in promoting("missing.json", status=2)
+
+
+def test_an_unknown_evaluation_is_not_promoted(promoting: Promoting) -> None:
+    for more in ((), ("--if-absent",), ("--if-passed",)):
+        promoting("01k9d3hv5gw2zj4t8x6c7m1n0p", *more, status=2)
+
+
+def test_a_first_evaluation_is_announced(rprime: Run, serve_app: ServeApp, tmp_path: Path) -> None:
+    file = tmp_path / "request.json"
+    with keeping(serve_app, tmp_path) as client:
+        for errors, announced in ((1, True), (2, False)):
+            file.write_text(json.dumps(matrix(errors, project=None)))
+            given = ("--project", "petz", "--server", str(client.base_url), "--json")
+            done = rprime("evaluate", str(file), *given)
+            assert done.returncode == 0, done.stderr
+            assert ("FIRST evaluation of project petz" in done.stderr) is announced
+
+
+def test_a_baseline_of_another_model_is_named(
+    rprime: Run, serve_app: ServeApp, tmp_path: Path
+) -> None:
+    file = tmp_path / "request.json"
+    file.write_text(json.dumps(matrix(3, project=None)))
+    with keeping(serve_app, tmp_path) as client:
+        names = {"model": "knn", "version": "4", "branch": "a,b=c"}
+        identifier = keep(client, matrix(1, **names))["id"]
+        given = ("--project", "pets", "--model", "svc", "--server", str(client.base_url), "--json")
+        for number, name in enumerate(
+            ("version=4,model=knn", "branch=a,b=c,model=knn", "latest,model=knn")
+        ):
+            version = ("--version", str(number))
+            done = rprime("evaluate", str(file), "--baseline", name, *given, *version)
+            assert done.returncode == 0, done.stderr
+            assert json.loads(done.stdout)["comparison"]["baseline"]["resolved"] == identifier
+        typo = rprime("evaluate", str(file), "--baseline", "version=4,model=knm", *given)
+        assert typo.returncode == 2
+        assert "The nearest models: `knn`" in typo.stderr
 
 
 def test_a_history_is_saved_and_brought_back(

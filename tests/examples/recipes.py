@@ -36,7 +36,7 @@ def filled(text: str, **contexts: Mapping[str, str]) -> str:
     def value(found: re.Match[str]) -> str:
         return contexts[found[1]].get(found[2], "")
 
-    return re.sub(r"\$\{\{ (\w+)\.([\w-]+) \}\}", value, text)
+    return re.sub(r"\$\{\{ (\w+)\.([\w.-]+) \}\}", value, text)
 
 
 def run(

@@ -57,7 +57,8 @@ def test_it_is_valid_by_its_published_schema(schema: str, file: str) -> None:
 
 def test_the_version_that_is_installed_is_this_one() -> None:
     for file in ("github/workflow.yml", "gitlab/.gitlab-ci.yml"):
-        assert f'"rprime=={library.__version__}"' in (EXAMPLES / file).read_text()
+        archive = f"/rprime/archive/refs/tags/v{library.__version__}.tar.gz"
+        assert archive in (EXAMPLES / file).read_text()
     assert f"github@v{library.__version__}" in (EXAMPLES / "github/action.yml").read_text()
 
 
@@ -115,6 +116,11 @@ def kept(history: httpx.Client, project: str) -> list[dict[str, str]]:
     return found
 
 
+def champion(history: httpx.Client, project: str = "digits") -> str:
+    found = history.get(f"/v1/projects/{project}/aliases/champion").json()
+    return str(found["evaluation"])
+
+
 def in_turn(steps: Sequence[tuple[tuple[str, ...], str, dict[str, str]]], folder: Path) -> Done:
     """Run steps, each as shell, script and variables, up to the first that fails."""
     ended: list[Done] = []
@@ -161,21 +167,35 @@ class TestWorkflow:
         assert (runner.folder / "rprime.md").read_text().startswith("<!-- rprime:report ")
         assert "Gate failed" in runner.summary
 
-    def test_with_a_service_it_is_held_against_main(
+    def test_with_a_service_only_a_pass_moves_the_champion(
         self, runner: Runner, history: httpx.Client
     ) -> None:
         server = str(history.base_url)
-        first = self.gate(runner, server=server)
+        first = self.gate(runner, server=server, steps="Gate Promote")
         assert first.returncode == 0, first.stderr
-        assert "no baseline" in first.stdout
+        assert "no baseline" in runner.summary
+        (oldest,) = kept(history, "digits")
+        assert champion(history) == oldest["id"]
         write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=BAD)
-        second = self.gate(runner, server=server, branch="worse")
-        assert second.returncode == 1, second.stderr
-        newest, oldest = kept(history, "digits")
+        worse = self.gate(runner, server=server, steps="Gate Promote", branch="worse")
+        assert worse.returncode == 1, worse.stderr
+        newest = kept(history, "digits")[0]
         assert (newest["verdict"], oldest["verdict"]) == ("fail", "inconclusive")
         report = history.get(f"/v1/evaluations/{newest['id']}").json()
         assert report["comparison"]["pairing"] == "paired"
         assert report["comparison"]["baseline"]["resolved"] == oldest["id"]
+        assert champion(history) == oldest["id"]
+        write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=TRUE)
+        better = self.gate(runner, server=server, steps="Gate Promote")
+        assert better.returncode == 0, better.stderr
+        newest = kept(history, "digits")[0]
+        assert (newest["verdict"], champion(history)) == ("pass", newest["id"])
+
+    def test_only_main_moves_the_champion(self) -> None:
+        steps = WORKFLOW["jobs"]["gate"]["steps"]
+        (step,) = (step for step in steps if step.get("name") == "Promote")
+        condition = "vars.RPRIME_SERVER && github.ref == 'refs/heads/main'"
+        assert step["if"] == f"${{{{ {condition} }}}}"
 
     def test_an_outage_ends_with_4(self, runner: Runner) -> None:
         done = self.gate(runner, server=stopped())
@@ -193,19 +213,26 @@ class TestWorkflow:
 class TestAction:
     @staticmethod
     def use(runner: Runner, **inputs: str) -> Done:
-        """Run the steps as `uses` with these inputs does."""
+        """Run the steps as `uses` with these inputs does; the last one only to promote."""
         names = {name.replace("_", "-"): value for name, value in inputs.items()}
         assert names.keys() <= ACTION["inputs"].keys()
         defaults = {name: found.get("default", "") for name, found in ACTION["inputs"].items()}
         given = {"file": "predictions.csv", "gates": "gates.yaml"} | names
         contexts = {"inputs": defaults | given}
-        steps = ACTION["runs"]["steps"]
+        steps = ACTION["runs"]["steps"][: None if "promote" in inputs else -1]
         assert {step["shell"] for step in steps} == {"bash"}
-        scripts = [
-            (BASH, step["run"], runner.variables | _variables(step.get("env", {}), contexts))
-            for step in steps
-        ]
-        return in_turn(scripts, runner.folder)
+        ended: list[Done] = []
+        for step in steps:
+            variables = runner.variables | _variables(step.get("env", {}), contexts)
+            ended.append(in_turn([(BASH, step["run"], variables)], runner.folder))
+            if ended[-1].returncode:
+                break
+            # What the earlier steps have written is there for the next ones.
+            if "id" in step:
+                contexts["steps"] = {
+                    f"{step['id']}.outputs.{name}": value for name, value in runner.outputs.items()
+                }
+        return ended[-1]
 
     def test_a_good_model_passes(self, runner: Runner) -> None:
         done = self.use(runner, baseline="champion.csv")
@@ -251,11 +278,13 @@ class TestAction:
         assert "report" in runner.outputs
 
     def test_a_service_keeps_it(self, runner: Runner, history: httpx.Client) -> None:
-        done = self.use(
-            runner, server=str(history.base_url), project="shop", baseline="branch=main"
-        )
-        assert done.returncode == 0, done.stderr
-        assert [found["verdict"] for found in kept(history, "shop")] == ["inconclusive"]
+        given = {"project": "shop", "baseline": "alias=champion", "promote": "champion"}
+        for predicted in (GOOD, TRUE):
+            write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=predicted)
+            done = self.use(runner, server=str(history.base_url), **given)
+            assert done.returncode == 0, done.stderr
+            assert champion(history, "shop") == kept(history, "shop")[0]["id"]
+        assert [found["verdict"] for found in kept(history, "shop")] == ["pass", "inconclusive"]
 
     def test_an_input_is_never_a_program(self, runner: Runner) -> None:
         for bad in ("$(touch hacked)", "; touch hacked", "--html=hacked"):
@@ -329,10 +358,15 @@ class TestGitLab:
         server = str(history.base_url)
         first = self.job(runner.folder, RPRIME_SERVER=server)
         assert first.returncode == 3, first.stderr
+        (oldest,) = kept(history, "digits")
         second = self.job(runner.folder, RPRIME_SERVER=server, CI_COMMIT_REF_NAME="better")
         assert second.returncode == 0, second.stderr
         found = [(one["branch"], one["verdict"]) for one in kept(history, "digits")]
         assert found == [("better", "pass"), ("main", "inconclusive")]
+        assert champion(history) == oldest["id"]
+        third = self.job(runner.folder, RPRIME_SERVER=server, CI_COMMIT_SHA="1")
+        assert third.returncode == 0, third.stderr
+        assert champion(history) == kept(history, "digits")[0]["id"]
 
     def test_only_what_says_nothing_of_the_model_may_fail(self, runner: Runner) -> None:
         done = self.job(runner.folder, RPRIME_SERVER=stopped())

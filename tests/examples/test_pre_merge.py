@@ -70,6 +70,15 @@ def test_what_the_service_refuses_ends_with_2_and_says_where(server: str, tmp_pa
     assert "Did you mean `beta`?" in done.stderr
 
 
+def test_a_misspelt_baseline_ends_with_2(server: str, tmp_path: Path) -> None:
+    names = {"project": "shop", "model": "m"}
+    first = judge(tmp_path, server, request("pass", **names, version="1"))
+    assert first.returncode == 0, first.stderr
+    done = judge(tmp_path, server, request("fail") | names | {"baseline": {"version": "l"}})
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "There are the versions `1`" in done.stderr
+
+
 def test_wrong_usage_ends_with_2(tmp_path: Path) -> None:
     for arguments in ([], ["http://127.0.0.1:1"], ["http://127.0.0.1:1", "missing.json"]):
         done = run("sh", SCRIPT, *arguments, cwd=tmp_path)

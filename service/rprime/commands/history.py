@@ -1,7 +1,8 @@
 """The history from a terminal or a job: what there is, and which of it an alias points at."""
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import typer
@@ -22,11 +23,16 @@ if TYPE_CHECKING:
     import httpx
 
     from rprime.client.blocking import Client
+    from rprime.store import Store
 
 Json = dict[str, Any]
 
-_COLUMNS = ("CREATED", "MODEL", "VERSION", "BRANCH", "VERDICT", "ID")
+_COLUMNS = ("CREATED", "MODEL", "VERSION", "BRANCH", "COMMIT", "VERDICT", "ID")
+_SHORT = 12
+"""Characters of a commit in the table."""
 _NOT_FOUND = 404
+_NO_GATE = "no_gate"
+"""The verdict of an evaluation without a gate."""
 
 
 def history(
@@ -35,6 +41,7 @@ def history(
     model: Annotated[str | None, typer.Option(help="Of this model.")] = None,
     version: Annotated[str | None, typer.Option(help="Of this version.")] = None,
     branch: Annotated[str | None, typer.Option(help="Of this branch.")] = None,
+    commit: Annotated[str | None, typer.Option(help="Of this commit, in full.")] = None,
     verdict: Annotated[str | None, typer.Option(help="With this verdict.")] = None,
     tag: Annotated[str | None, typer.Option(help="With this tag.")] = None,
     limit: Annotated[int, typer.Option(min=1, max=200, help="The newest so many.")] = 20,
@@ -46,7 +53,8 @@ def history(
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
     """List the evaluations of a project, newest first."""
-    given = {"model": model, "version": version, "branch": branch, "verdict": verdict, "tag": tag}
+    given = {"model": model, "version": version, "branch": branch, "commit": commit}
+    given |= {"verdict": verdict, "tag": tag}
     filters = {name: value for name, value in given.items() if value is not None}
     if server is None:
         found = _stored(store, project, filters, limit)
@@ -93,7 +101,7 @@ def _answered(client: "Client", project: str, query: dict[str, str]) -> list[Jso
 
 def _row(item: Json) -> tuple[str, ...]:
     verdict = f"{item['verdict'] or '-'}{' (waived)' if item['waived'] else ''}"
-    names = (item["model"], item["version"], item["branch"])
+    names = (item["model"], item["version"], item["branch"], (item["commit"] or "")[:_SHORT])
     created = item["created_at"][:16].replace("T", " ")
     return (f"{created}Z", *(name or "-" for name in names), verdict, item["id"])
 
@@ -106,56 +114,132 @@ def _print(rows: list[tuple[str, ...]]) -> None:
 
 
 def promote(
-    evaluation: Annotated[str, typer.Argument(help="Its id.")],
+    evaluation: Annotated[
+        str, typer.Argument(help="Its id, or the report that --json-file of `evaluate` wrote.")
+    ],
     alias: Annotated[str, typer.Argument(help="Such as champion.")],
     *,
     project: Project,
+    if_absent: Annotated[
+        bool, typer.Option("--if-absent", help="Set the alias, but never move it.")
+    ] = False,
+    if_passed: Annotated[
+        bool, typer.Option("--if-passed", help="Only if the gate of the evaluation passed.")
+    ] = False,
     server: Server = None,
     key: Key = None,
     timeout: options.Timeout = 60.0,
     retries: options.Retries = 3,
     store: StoreUrl = DEFAULT_STORE,
 ) -> None:
-    """Point an alias at an evaluation, unless somebody else does so at the same time."""
+    """Point an alias at an evaluation, unless somebody else does so at the same time.
+
+    It ends with 0, too, where --if-absent or --if-passed leaves the alias as it is.
+    """
+    promotion = _Promotion(project, alias, _id_of(evaluation), if_absent, if_passed)
     if server is None:
-        _promote_here(store, project, alias, evaluation)
+        with opened(store, read_only=False) as there:
+            said = _promote_here(there, promotion)
     else:
         with asked(server, key, timeout=timeout, retries=retries) as client:
-            _promote_there(client, project, alias, evaluation)
-    typer.echo(f"rprime: {alias} of {project} points at {evaluation}", err=True)
+            said = _promote_there(client, promotion)
+    say(said)
 
 
-def _promote_here(url: str, project: str, alias: str, evaluation: str) -> None:
+class _Promotion(NamedTuple):
+    """An alias, the evaluation that it shall point at, and on which conditions."""
+
+    project: str
+    alias: str
+    evaluation: str
+    if_absent: bool
+    if_passed: bool
+
+    @property
+    def done(self) -> str:
+        return f"{self.alias} of {self.project} points at {self.evaluation}"
+
+    @property
+    def present(self) -> str:
+        return f"{self.alias} of {self.project} is set already and stays as it is"
+
+    def not_passed(self, verdict: str) -> str:
+        return f"{self.alias} of {self.project} stays as it is: the verdict is {verdict}"
+
+
+def _id_of(evaluation: str) -> str:
+    """Return the id; a path is one of a report."""
+    if not evaluation.endswith(".json"):
+        return evaluation
+    try:
+        found: object = json.loads(Path(evaluation).read_bytes()).get("id")
+    except OSError as error:
+        refuse(f"cannot read {evaluation}: {error.strerror}")
+    except (ValueError, AttributeError):
+        refuse(f"{evaluation} is no report")
+    if not isinstance(found, str):
+        refuse(f"{evaluation} has no id: its evaluation was not stored")
+    return found
+
+
+def _promote_here(store: "Store", promotion: _Promotion) -> str:
     from rprime.store import (
+        AliasChangedError,
         EvaluationMissingError,
         Expected,
         InvalidRecordError,
     )
 
-    with opened(url, read_only=False) as store:
-        try:
-            store.put_alias(project, alias, evaluation=evaluation, expected=Expected())
-        except EvaluationMissingError:
-            refuse("the project has no such evaluation")
-        except InvalidRecordError as exc:
-            refuse(str(exc))
+    project, alias, evaluation, if_absent, if_passed = promotion
+    try:
+        verdict = store.get(evaluation).verdict if if_passed else "pass"
+        if verdict != "pass":
+            return promotion.not_passed(verdict or _NO_GATE)
+        store.put_alias(project, alias, evaluation=evaluation, expected=Expected(absent=if_absent))
+    except EvaluationMissingError:
+        refuse("the project has no such evaluation")
+    except InvalidRecordError as exc:
+        refuse(str(exc))
+    except AliasChangedError:
+        return promotion.present
+    return promotion.done
 
 
-def _promote_there(client: "Client", project: str, alias: str, evaluation: str) -> None:
+def _promote_there(client: "Client", promotion: _Promotion) -> str:
     from rprime.client.calls import Call
     from rprime.client.errors import ProblemError
 
+    project, alias, evaluation, if_absent, if_passed = promotion
+    if if_passed:
+        path = f"/v1/evaluations/{quote(evaluation, safe='')}?include=gate"
+        gate: Json = client.ask(Call("GET", path, lambda response: response.json().get("gate", {})))
+        verdict = gate.get("verdict", _NO_GATE)
+        if verdict != "pass":
+            return promotion.not_passed(verdict)
     path = f"/v1/projects/{quote(project, safe='')}/aliases/{quote(alias, safe='')}"
+    absent = {"If-None-Match": "*"}
+    headers = {"Content-Type": "application/json", **(absent if if_absent else _etag(client, path))}
+    body = json.dumps({"evaluation": evaluation}).encode()
+    try:
+        client.ask(Call("PUT", path, lambda _: None, body, headers))
+    except ProblemError as problem:
+        if not if_absent or problem.code != "precondition_failed":
+            raise
+        return promotion.present
+    return promotion.done
 
-    def etag(response: "httpx.Response") -> dict[str, str]:
+
+def _etag(client: "Client", path: str) -> dict[str, str]:
+    """Return the header that expects an alias as it is now."""
+    from rprime.client.calls import Call
+    from rprime.client.errors import ProblemError
+
+    def found(response: "httpx.Response") -> dict[str, str]:
         return {"If-Match": response.headers["etag"]}
 
     try:
-        expected = client.ask(Call("GET", path, etag))
+        return client.ask(Call("GET", path, found))
     except ProblemError as problem:
         if problem.status != _NOT_FOUND:
             raise
-        expected = {"If-None-Match": "*"}
-    body = json.dumps({"evaluation": evaluation}).encode()
-    headers = {**expected, "Content-Type": "application/json"}
-    client.ask(Call("PUT", path, lambda _: None, body, headers))
+        return {"If-None-Match": "*"}
