@@ -11,7 +11,7 @@ import pytest
 from rprime.auth import keys
 from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
-from tests.history_service import ServeApp, keep, keeping, matrix
+from tests.history_service import ServeApp, keep, keeping, labels, matrix
 
 
 @pytest.fixture
@@ -161,6 +161,35 @@ def test_a_baseline_of_another_model_is_named(
         typo = rprime("evaluate", str(file), "--baseline", "version=4,model=knm", *given)
         assert typo.returncode == 2
         assert "The nearest models: `knn`" in typo.stderr
+
+
+def test_two_stored_evaluations_are_compared(
+    rprime: Run, serve_app: ServeApp, tmp_path: Path
+) -> None:
+    gates = tmp_path / "gates.yaml"
+    gates.write_text("rules: [{index: accuracy, max_drop: 0.02}]")
+    with keeping(serve_app, tmp_path) as client:
+        old, new = (keep(client, labels(1, w, version=str(w)))["id"] for w in (0.1, 0.4))
+        there = ("--server", str(client.base_url))
+        body = {"candidate": {"evaluation": new}, "baseline": {"evaluation": old}}
+        expected = client.post("/v1/compare", json=body).json()
+        for name in (f"evaluation={old}", "version=0.1"):
+            done = rprime("compare", f"evaluation={new}", name, "--json", *there)
+            assert done.returncode == 0, done.stderr
+            found = json.loads(done.stdout)
+            found["comparison"]["baseline"] = expected["comparison"]["baseline"]
+            assert found == expected
+        given = ("compare", f"evaluation={new}", f"evaluation={old}")
+        shown = rprime(*given, "--gates", str(gates), *there)
+        assert shown.returncode == 1, shown.stderr
+        assert "Gate failed" in shown.stdout
+        assert f"{expected['comparison']['overall']['accuracy']['value']:+.4f}"[1:] in shown.stdout
+        for wrong in (("latest", f"evaluation={old}"), (f"evaluation={new}", "champion.csv")):
+            refused = rprime("compare", *wrong, *there)
+            assert refused.returncode == 2
+            assert "evaluation=ID evaluation=ID" in refused.stderr
+    away = rprime(*given)
+    assert (away.returncode, "needs --server" in away.stderr) == (2, True)
 
 
 def test_a_history_is_saved_and_brought_back(

@@ -14,13 +14,14 @@ from rprime.commands.options import OnServiceError, ServiceOptions
 @options.with_report_files
 def compare(
     candidate: Annotated[
-        str, typer.Argument(help="The new one: a file as `rprime evaluate` takes it.")
+        str,
+        typer.Argument(help="The new one: a file as `rprime evaluate` takes it, or evaluation=ID."),
     ],
     baseline: Annotated[
         str,
         typer.Argument(
             help="What it is compared with: such a file, or one with other predictions (y_pred) "
-            "for the same items."
+            "for the same items; a stored evaluation as evaluation=ID or version=7."
         ),
     ],
     *,
@@ -45,19 +46,26 @@ def compare(
     """
     service = server and ServiceOptions(server, key, timeout, retries, on_service_error)
     with defects():
-        from rprime.commands.ci_request import assemble
+        from rprime.commands.ci_request import assemble, reference_of
         from rprime.commands.evaluation import (
             compare_operation,
             run_operation,
         )
         from rprime.commands.renderings import conclude, publish
+        from rprime.commands.stored_comparison import compare_stored
 
-        ci_request = assemble(
-            candidate, baseline=baseline, gates=gates, request=request, columns=columns
-        )
-        outcome = run_operation(
-            compare_operation(), ci_request, service or None, table_only=table_only
-        )
+        stored = reference_of(candidate)
+        if stored is not None:
+            outcome = compare_stored(
+                stored, baseline, service or None, gates=gates, request=request
+            )
+        else:
+            ci_request = assemble(
+                candidate, baseline=baseline, gates=gates, request=request, columns=columns
+            )
+            outcome = run_operation(
+                compare_operation(), ci_request, service or None, table_only=table_only
+            )
         publish(
             outcome,
             as_json=as_json,

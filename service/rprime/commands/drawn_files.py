@@ -26,11 +26,11 @@ class Drawn:
     compared
         Whether there is a baseline.
     subject
-        Gives it with these indices.
+        Gives it with these indices; None: with those that it has by default.
     """
 
     compared: bool
-    subject: "Callable[[tuple[str, ...]], ReportSubject]"
+    subject: "Callable[[tuple[str, ...] | None], ReportSubject]"
 
 
 def read_drawn(file: str, baseline: str | None) -> Drawn:
@@ -45,7 +45,7 @@ def read_drawn(file: str, baseline: str | None) -> Drawn:
             f"{file}: the report has no table; `rprime evaluate --json --table` and "
             "`GET /v1/evaluations/{id}?include=table` write one that has"
         )
-    return _of_report(report)
+    return of_report(report)
 
 
 def _report(file: str) -> Json | None:
@@ -73,7 +73,7 @@ def _of_evidence(file: str, baseline: str | None) -> Drawn:
     evaluation_request = read(ci_request.request, kept_there=True)
     given = evaluation_request.given
 
-    def subject(indices: tuple[str, ...]) -> "ReportSubject":
+    def subject(indices: tuple[str, ...] | None) -> "ReportSubject":
         found = subject_of(
             evaluation_request, _narrowed(evaluation_request, indices).evaluate(), ci_request
         )
@@ -83,7 +83,8 @@ def _of_evidence(file: str, baseline: str | None) -> Drawn:
     return Drawn(assessment is not None and assessment.comparison is not None, subject)
 
 
-def _of_report(report: Json) -> Drawn:
+def of_report(report: Json) -> Drawn:
+    """Return what is drawn of a report with its table."""
     import orjson
 
     from rprime.commands.ci_request import JsonRequest
@@ -97,7 +98,7 @@ def _of_report(report: Json) -> Drawn:
     evaluation_request = read(JsonRequest(orjson.dumps(body)))
     comparison = read_comparison(orjson.dumps(report.get("comparison")))
 
-    def subject(indices: tuple[str, ...]) -> "ReportSubject":
+    def subject(indices: tuple[str, ...] | None) -> "ReportSubject":
         return ReportSubject(
             evaluation=_narrowed(evaluation_request, indices).evaluate(),
             engine_version=report["engine_version"],
@@ -110,6 +111,6 @@ def _of_report(report: Json) -> Drawn:
 
 
 def _narrowed(
-    evaluation_request: "EvaluationRequest", indices: tuple[str, ...]
+    evaluation_request: "EvaluationRequest", indices: tuple[str, ...] | None
 ) -> "EvaluationRequest":
     return replace(evaluation_request, options=replace(evaluation_request.options, indices=indices))
