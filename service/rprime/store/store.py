@@ -379,19 +379,12 @@ class Store:
         self._write(lambda c: aliases.delete(self.database, c, place, expected=expected))
 
     def baseline(self, project: str, query: BaselineQuery, *, model: str | None) -> Baseline:
-        """Find the evaluation that a request names as its baseline, with the reason.
-
-        Parameters
-        ----------
-        project, query
-            Where to look for what.
-        model
-            The candidate's; None means evaluations without a model.
+        """Find the evaluation that a candidate of a model has as its baseline, with the reason.
 
         Raises
         ------
         BaselineNotFoundError
-            If the request names what does not exist.
+            If the query names what does not exist.
         """
         return self._read(lambda c: baselines.resolve(c, project, query, model=model))
 
