@@ -1,7 +1,8 @@
 """The differences of two sides over the same classes, with their evidence."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -110,8 +111,7 @@ class AlignedValues:
         draft = _Draft(candidate, baseline, value, reasons, items, self.selection.overall)
         if self.untestable:
             return draft.without_evidence(self.untestable)
-        answered = self.everyone_answered
-        rows = [overall_proportion(e, everyone_answered=answered) for e in draft.entries]
+        rows = overall_rows(self.selection, everyone_answered=self.everyone_answered)
         return self._with_evidence(draft, rows, per_class=False)
 
     def per_class(self) -> Difference:
@@ -127,8 +127,7 @@ class AlignedValues:
         draft = _Draft(candidate, baseline, value, reasons, items, self.selection.per_class)
         if self.untestable:
             return draft.without_evidence(self.untestable)
-        rows = [class_proportion(entry) for entry in draft.entries]
-        return self._with_evidence(draft, rows, per_class=True)
+        return self._with_evidence(draft, class_rows(self.selection), per_class=True)
 
     def _values(
         self, candidate: Array, baseline: Array, ours: Array | None, theirs: Array | None
@@ -156,9 +155,7 @@ class AlignedValues:
                 result[i] = np.logical_or.reduce([changed[place[key]] for key in entry.of])
         return result
 
-    def _with_evidence(
-        self, draft: "_Draft", rows: list[CountRow | None], *, per_class: bool
-    ) -> Difference:
+    def _with_evidence(self, draft: "_Draft", rows: "Rows", *, per_class: bool) -> Difference:
         with np.errstate(all="ignore"):
             evidence = _Evidence.blank(draft.value.shape)
             if self.pairs is None:
@@ -183,21 +180,18 @@ class AlignedValues:
             limits = tuple(side.overall_limits for side in sides)
         return MoverLimits(draft.candidate, draft.baseline, (limits[0], limits[1]), whole, places)
 
-    def _bracket(
-        self, evidence: "_Evidence", rows: list[CountRow | None], *, per_class: bool
-    ) -> None:
+    def _bracket(self, evidence: "_Evidence", rows: "Rows", *, per_class: bool) -> None:
         """Fill in the counts that bound the paired test of a proportion."""
-        for place, row in enumerate(rows):
-            if row is not None:
-                for name, side in (("candidate", self.candidate), ("baseline", self.baseline)):
-                    hits = self._of_classes(side.values.counts.rows[row], per_class=per_class)
-                    evidence.counted[f"{name}_hits"][place] = hits
-                evidence.counted["trials"][place] = self.trials(row, per_class=per_class)
+        for row, places in rows.items():
+            for name, side in (("candidate", self.candidate), ("baseline", self.baseline)):
+                hits = self._of_classes(side.values.counts.rows[row], per_class=per_class)
+                evidence.counted[f"{name}_hits"][places] = hits
+            evidence.counted["trials"][places] = self.trials(row, per_class=per_class)
 
     def _pair(
         self,
         evidence: "_Evidence",
-        rows: list[CountRow | None],
+        rows: "Rows",
         pairs: PairedPredictions,
         *,
         per_class: bool,
@@ -210,17 +204,16 @@ class AlignedValues:
             known = variance.design_effect
             guard = guard * np.where(np.isnan(known), largest, known) ** 2
         evidence.variance[...] = variance.grouped + guard
-        for place, row in enumerate(rows):
-            if row is not None:
-                gains, losses = pairs.flips(row, per_class=per_class)
-                if per_class:
-                    gains, losses = gains[..., self.classes], losses[..., self.classes]
-                counts = (gains, losses, self.trials(row, per_class=per_class))
-                effect: Array | float = 1.0
-                if pairs.grouped:
-                    known = variance.design_effect[place]
-                    effect = self._design_effect(pairs, row, known, per_class=per_class)
-                evidence.count(place, *(np.asarray(part / effect) for part in counts))
+        for row, places in rows.items():
+            gains, losses = pairs.flips(row, per_class=per_class)
+            if per_class:
+                gains, losses = gains[..., self.classes], losses[..., self.classes]
+            counts = (gains, losses, self.trials(row, per_class=per_class))
+            effect: Array | float = 1.0
+            if pairs.grouped:
+                known = variance.design_effect[places]
+                effect = self._design_effect(pairs, row, known, per_class=per_class)
+            evidence.count(places, *(np.asarray(part / effect) for part in counts))
         self._pair_scores(evidence, per_class=per_class)
 
     def _paired_variance(
@@ -298,7 +291,7 @@ class _Evidence:
         counted = {name: np.full(shape, np.nan) for name in COUNTED}
         return cls(counted, np.full(shape, np.nan))
 
-    def count(self, place: int, gains: Array, losses: Array, trials: Array) -> None:
+    def count(self, place: int | Array, gains: Array, losses: Array, trials: Array) -> None:
         """Fill in the counts of a paired proportion."""
         self.counted["gains"][place] = gains
         self.counted["losses"][place] = losses
@@ -358,8 +351,7 @@ class _Draft:
         mover: MoverLimits | None,
         **counted: Array,
     ) -> Difference:
-        reach = np.array([reach_of(entry) for entry in self.entries])
-        reach = reach.reshape(-1, *(1,) * (self.value.ndim - 1))
+        reach = _reaches(self.entries).reshape(-1, *(1,) * (self.value.ndim - 1))
         return Difference(
             candidate=self.candidate,
             baseline=self.baseline,
@@ -374,7 +366,35 @@ class _Draft:
         )
 
 
-def reach_of(entry: Index) -> float:
-    """Return the largest possible difference of an index."""
-    low, high = bounds(entry)
-    return high - low
+Rows = dict[CountRow, Array]
+"""The counts behind proportions, with the places of their indices in the selection."""
+
+
+@lru_cache(maxsize=256)
+def overall_rows(selection: Selection, *, everyone_answered: bool) -> Rows:
+    """Find the overall proportions of all items."""
+    return _places(
+        overall_proportion(entry, everyone_answered=everyone_answered)
+        for entry in selection.overall
+    )
+
+
+@lru_cache(maxsize=256)
+def class_rows(selection: Selection) -> Rows:
+    """Find the per-class proportions whose denominators the truth fixes."""
+    return _places(class_proportion(entry) for entry in selection.per_class)
+
+
+def _places(rows: Iterable[CountRow | None]) -> Rows:
+    found: dict[CountRow, list[int]] = {}
+    for place, row in enumerate(rows):
+        if row is not None:
+            found.setdefault(row, []).append(place)
+    return {row: np.array(places, dtype=np.intp) for row, places in found.items()}
+
+
+@lru_cache(maxsize=256)
+def _reaches(entries: tuple[Index, ...]) -> Array:
+    """Return the largest possible difference of each index."""
+    limits = [bounds(entry) for entry in entries]
+    return np.array([high - low for low, high in limits])

@@ -142,24 +142,26 @@ class Difference:
         D > t is shown at the level where L > t, that is, where `p_above(t)` < level; D < t
         where U < t, that is, where `p_below(t)` < level.
         """
-        z = np.broadcast_to(one_sided_quantile(level), self.shape)
-        lower = self.value - z * self.standard_error
-        upper = self.value + z * self.standard_error
+        quantile = one_sided_quantile(level)
+        lower = self.value - quantile * self.standard_error
+        upper = self.value + quantile * self.standard_error
         if self.mover is not None:
+            low, high = self.mover.at(quantile)
             at = self.methods == MOVER
-            low, high = self.mover.at(one_sided_quantile(level))
             lower, upper = np.where(at, low, lower), np.where(at, high, upper)
-        at = self.methods == TANGO
-        pairs = tango_interval(self.gains[at], self.losses[at], self.trials[at], z[at])
-        lower, upper = _replaced(lower, at, pairs[0]), _replaced(upper, at, pairs[1])
-        at = self.bracketed
-        ends = [
-            tango_interval(gains, losses, self.trials[at], z[at])
-            for gains, losses in self._extreme_pairings(at)
-        ]
-        lows, highs = (np.sort(side, axis=0) for side in zip(*ends, strict=True))
-        lower = _replaced(lower, at, _clip_or(lower[at], lows[0], lows[1], otherwise=lows[0]))
-        upper = _replaced(upper, at, _clip_or(upper[at], highs[0], highs[1], otherwise=highs[1]))
+        z = np.broadcast_to(quantile, self.shape)
+        if (at := self.tango).any():
+            pairs = tango_interval(self.gains[at], self.losses[at], self.trials[at], z[at])
+            lower, upper = _replaced(lower, at, pairs[0]), _replaced(upper, at, pairs[1])
+        if (at := self.bracketed).any():
+            ends = [
+                tango_interval(gains, losses, self.trials[at], z[at])
+                for gains, losses in self._extreme_pairings(at)
+            ]
+            lows, highs = (np.sort(side, axis=0) for side in zip(*ends, strict=True))
+            low = _clip_or(lower[at], lows[0], lows[1], otherwise=lows[0])
+            high = _clip_or(upper[at], highs[0], highs[1], otherwise=highs[1])
+            lower, upper = _replaced(lower, at, low), _replaced(upper, at, high)
         return np.maximum(lower, -self.reach), np.minimum(upper, self.reach)
 
     def p_below(self, threshold: ArrayLike) -> Array:
@@ -230,13 +232,13 @@ class Difference:
         if self.mover is not None:
             found = (self.mover.p_below if sign > 0 else self.mover.p_above)(threshold)
             p = np.where(self.methods == MOVER, found, p)
-        at = self.methods == TANGO
-        p = _replaced(
-            p, at, _tango_p(sign, t[at])(self.gains[at], self.losses[at], self.trials[at])
-        )
-        at = self.bracketed
-        low, high = (end[at] for end in self._bracket(t, sign))
-        return _replaced(p, at, _clip_or(p[at], low, high, otherwise=high))
+        if (at := self.tango).any():
+            found = _tango_p(sign, t[at])(self.gains[at], self.losses[at], self.trials[at])
+            p = _replaced(p, at, found)
+        if (at := self.bracketed).any():
+            low, high = (end[at] for end in self._bracket(t, sign))
+            p = _replaced(p, at, _clip_or(p[at], low, high, otherwise=high))
+        return p
 
     def _bracket(self, threshold: ArrayLike, sign: float) -> tuple[Array, Array]:
         at = self.bracketed

@@ -19,10 +19,7 @@ FARTHEST = 12.0
 REFERENCE = 1.6448536269514722
 """Where the search begins: the one-sided level .05."""
 ROUNDS = 80
-TOLERANCE = 1e-11
-MOST_SEARCHED = 1 << 12
-"""Most elements for an exact search; p-values of larger stacks are interpolated."""
-NODES = np.concatenate([np.arange(0.25, 4.5, 0.25), [5.0, 6.0, 8.0, FARTHEST]])
+TOLERANCE = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,13 +128,12 @@ class MoverLimits:
             return np.where(upward, upper - self.value, self.value - lower)
 
         with np.errstate(all="ignore"):
-            search = _reach if goal.size <= MOST_SEARCHED else _between_nodes
-            found = search(distance, goal)
+            found = reach(distance, goal)
         found = np.where(np.isnan(self.standard_error), np.nan, found)
         return np.where(upward, found, -found)
 
 
-def _reach(distance: Callable[[Array], Array], goal: Array) -> Array:
+def reach(distance: Callable[[Array], Array], goal: Array) -> Array:
     """Find where an increasing function from (0, 0) reaches its goal; infinite where it does not.
 
     Secants within a bracket: where one leaves it, the far end is tried once, then the middle.
@@ -159,16 +155,3 @@ def _reach(distance: Callable[[Array], Array], goal: Array) -> Array:
         following = np.where(done, z, np.where(inside, secant, other))
         before, at_before, z = z, at, following
     return np.where(low >= FARTHEST, np.inf, z)
-
-
-def _between_nodes(distance: Callable[[Array], Array], goal: Array) -> Array:
-    """Interpolate where an increasing function from (0, 0) reaches its goal."""
-    reached = np.stack([distance(np.asarray(z)) for z in NODES])
-    after = np.add.reduce(reached < goal, axis=0)
-    ends = np.concatenate([np.zeros((1, *goal.shape)), reached])
-    right = np.take_along_axis(ends, np.minimum(after + 1, len(NODES))[None], 0)[0]
-    left = np.take_along_axis(ends, after[None], 0)[0]
-    at = np.append(0.0, NODES)
-    step = at[np.minimum(after + 1, len(NODES))] - at[after]
-    z = at[after] + step * (goal - left) / (right - left)
-    return np.where(after >= len(NODES), np.inf, np.where(goal == 0, 0.0, z))

@@ -1,19 +1,17 @@
 """The estimate of one index: its value with one-sided limits and p-values."""
 
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
 import numpy as np
-from numpy.polynomial import chebyshev
 from scipy import special
 
 from rprime.core.arrays import FloatArray
+from rprime.core.comparison.mover import reach
 from rprime.core.comparison.paired_proportions import minimal_detectable_drop
 from rprime.core.index import REASONS, Index
-from rprime.core.intervals.intervals import Intervals, intervals
-from rprime.core.intervals.methods import INTERVALS, interval_of
+from rprime.core.intervals.intervals import Intervals, PreparedIntervals, intervals
 from rprime.core.intervals.proportions import one_sided_quantile
-from rprime.core.intervals.scales import ScaleDistance
 from rprime.core.items import Items
 from rprime.core.selection import select
 from rprime.core.values import Values, compute
@@ -21,9 +19,6 @@ from rprime.core.values import Values, compute
 LimitPair = tuple[FloatArray, FloatArray]
 
 REFERENCE_LEVEL = 0.05
-NODES = 20
-FARTHEST = 6.0
-"""Largest quantile of the search; it bounds p-values from below, at 1e-9."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +41,11 @@ class Estimate:
 
     @cached_property
     def value(self) -> FloatArray:
-        """The values, NaN where undefined."""
-        found = self._rows(self.values.lookup(self.entry.scope, self.entry.key))
+        """The values as averages use them, NaN where undefined or without items."""
+        if self.entry.scope == "class":
+            found, known = self.values.averaged[self._place], self.values.defined[self._place]
+            return np.where(known, found, np.nan)
+        found = self._rows(self.values.overall[self._place])
         return np.where(np.isfinite(found), found, np.nan)
 
     @property
@@ -67,29 +65,28 @@ class Estimate:
         """The reason why a value of a single table or its interval is missing, else empty."""
         own = self.values.class_reasons, self.values.overall_reasons
         codes = own[self.entry.scope == "overall"]
-        missing = 0 if codes is None else self._rows(codes[self._place])
-        lacking = self._rows(self._part(self._known(REFERENCE_LEVEL), "reasons"))
+        missing = 0 if codes is None else self._rows(codes[self._place]) * np.isnan(self.value)
+        lacking = self._rows(self._part(self._report, "reasons"))
         return tuple(REASONS[int(code)] for code in np.where(missing, missing, lacking))
 
     @property
     def method(self) -> str:
         """Method of the index."""
-        known = self._known(REFERENCE_LEVEL)
+        known = self._report
         names = known.per_class_methods, known.overall_methods
         return names[self.entry.scope == "overall"][self._place]
 
     def limits(self, level: float) -> LimitPair:
         """Return one-sided limits, each at this level; NaN without an interval."""
-        known = self._known(level)
-        return self._rows(self._part(known, "low")), self._rows(self._part(known, "high"))
+        return self._limits(one_sided_quantile(level))
 
     def p_below(self, threshold: float) -> FloatArray:
         """Return the smallest level with the upper limit below the threshold."""
-        return self._p(threshold, -1.0)
+        return np.asarray(special.ndtr(-self._quantile(threshold)))
 
     def p_above(self, threshold: float) -> FloatArray:
         """Return the smallest level with the lower limit above the threshold."""
-        return self._p(threshold, 1.0)
+        return np.asarray(special.ndtr(self._quantile(threshold)))
 
     def detectable(self, level: float, power: float = 0.8) -> FloatArray:
         """Return the distance from a threshold that a test at this level finds with this power.
@@ -100,47 +97,45 @@ class Estimate:
         error = (upper - lower) / (2 * one_sided_quantile(REFERENCE_LEVEL))
         return minimal_detectable_drop(level, power, error * error, 1.0)
 
-    def _p(self, threshold: float, sign: float) -> FloatArray:
-        """Return the p-value of the limit at the threshold; 1 where no limit passes it."""
-        with np.errstate(all="ignore"):
-            quantile = self._quantile(threshold)
-        p = np.where(np.isnan(quantile), 1.0, special.ndtr(sign * quantile))
-        return np.where(np.isfinite(self.limits(REFERENCE_LEVEL)[0]), p, np.nan)
+    def _limits(self, quantile: FloatArray) -> LimitPair:
+        """Return the limits at a quantile, or at one for each value."""
+        if self.entry.scope == "class":
+            found = self._prepared.class_limits(quantile)
+        else:
+            found = self._prepared.overall_limits(
+                quantile[..., 0] if np.ndim(quantile) else quantile
+            )
+        return self._rows(found[0][self._place]), self._rows(found[1][self._place])
 
     def _quantile(self, threshold: float) -> FloatArray:
-        """Return the quantile of the limit at the threshold, negative for a lower limit."""
-        distance = _scale(self.method, self.entry, self.values.options.beta)
-        if distance is None:
-            return self._quantile_by_search(threshold)
-        lower, upper = self.limits(REFERENCE_LEVEL)
-        at = distance(np.asarray(threshold), self.value)
-        unit = distance(np.where(at > 0, upper, lower), self.value)
-        return np.asarray(one_sided_quantile(REFERENCE_LEVEL) * at / np.abs(unit))
+        """Return the quantile of the upper limit at the threshold; minus that of the lower one."""
+        if threshold not in self._known_quantiles:
+            self._known_quantiles[threshold] = self._search(threshold)
+        return self._known_quantiles[threshold]
 
-    def _quantile_by_search(self, threshold: float) -> FloatArray:
-        """Find the quantile on polynomials through the limits at `NODES` levels.
+    def _search(self, threshold: float) -> FloatArray:
+        goal, upward = np.abs(threshold - self.value), threshold > self.value
 
-        The limits are smooth in the quantile, so polynomials approximate them well.
-        """
-        nodes = (chebyshev.chebpts1(NODES) + 1) / 2 * FARTHEST
-        ends = np.stack([self.limits(float(special.ndtr(-z))) for z in nodes], axis=-1)
-        above = threshold > self.value
-        distances = np.where(above[..., None], ends[1], -ends[0])
-        goal = np.where(above, threshold, -threshold)
-        root = _increasing_root(distances @ _fit().T, goal)
-        return np.where(above, root, -root)
+        def distance(z: FloatArray) -> FloatArray:
+            lower, upper = self._limits(z)
+            return np.where(upward, upper - self.value, self.value - lower)
+
+        with np.errstate(all="ignore"):
+            found = np.where(upward, 1.0, -1.0) * reach(distance, goal)
+        return np.where(np.isfinite(self.limits(REFERENCE_LEVEL)[0]), found, np.nan)
 
     @cached_property
-    def _intervals(self) -> dict[float, Intervals]:
-        """The intervals computed so far, by level."""
+    def _known_quantiles(self) -> dict[float, FloatArray]:
+        """Quantiles found so far: a gate asks for both p-values at one threshold."""
         return {}
 
-    def _known(self, level: float) -> Intervals:
-        if level not in self._intervals:
-            options = replace(self.values.options, confidence=1 - 2 * level)
-            values = replace(self.values, options=options)
-            self._intervals[level] = intervals(values, self.of_items)
-        return self._intervals[level]
+    @cached_property
+    def _prepared(self) -> PreparedIntervals:
+        return PreparedIntervals.of(self.values, self.of_items)
+
+    @cached_property
+    def _report(self) -> Intervals:
+        return intervals(self.values, self.of_items)
 
     @property
     def _place(self) -> int:
@@ -175,30 +170,3 @@ def estimate(values: Values, entry: Index, items: Items | None = None) -> Estima
     )
     found = compute(values.table, options, select(options), values.scores)
     return Estimate(found, entry, items)
-
-
-def _scale(method: str, entry: Index, beta: float) -> ScaleDistance | None:
-    """Return the scale on which the distance of a limit is proportional to its quantile."""
-    name = interval_of(entry, f1=beta == 1)
-    return None if name is None else INTERVALS[name].scales.get(method)
-
-
-@lru_cache(maxsize=1)
-def _fit() -> FloatArray:
-    """Coefficients of the polynomial through values at the nodes, shape (NODES, NODES)."""
-    return np.asarray(np.linalg.inv(chebyshev.chebvander(chebyshev.chebpts1(NODES), NODES - 1)))
-
-
-def _increasing_root(coefficients: FloatArray, goal: FloatArray) -> FloatArray:
-    """Quantile in [0, FARTHEST] where an increasing polynomial (..., NODES) reaches its goal."""
-    low, high = np.full(goal.shape, -1.0), np.full(goal.shape, 1.0)
-    for _ in range(ROUNDS):
-        middle = (low + high) / 2
-        basis = np.cos(np.arange(NODES) * np.arccos(middle)[..., None])
-        short = (coefficients * basis).sum(-1) < goal
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    return np.asarray((low + high + 2) / 4 * FARTHEST)
-
-
-ROUNDS = 40
-"""Halvings: to 1e-11 of the range."""
