@@ -1,8 +1,8 @@
 """The differences of two sides over the same classes, with their evidence."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache, partial
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from rprime.core.comparison.difference import (
 )
 from rprime.core.comparison.guard import SideGradients
 from rprime.core.comparison.joint_counts import class_proportion, overall_proportion
-from rprime.core.comparison.mover import MoverLimits
+from rprime.core.comparison.mover import LimitFunction, MoverLimits
 from rprime.core.comparison.paired_scores import paired_scores
 from rprime.core.comparison.paired_variance import PairedPredictions, PairedVariance
 from rprime.core.counts import CountRow
@@ -168,17 +168,38 @@ class AlignedValues:
 
     def _mover(self, draft: "_Draft", *, per_class: bool) -> MoverLimits:
         """Return the limits of both sides, whose results hold more than the compared values."""
-        sides = (self.candidate, self.baseline)
+        whole = self.shape_of_all(per_class=per_class)
+        places = np.arange(np.prod(whole)).reshape(whole)
         if per_class:
-            whole = self.candidate.values.per_class.shape
-            places = np.arange(np.prod(whole)).reshape(whole)
             places = places[: self.selection.reported][..., self.classes]
-            limits = tuple(side.class_limits for side in sides)
-        else:
-            whole = self.candidate.values.overall.shape
-            places = np.arange(np.prod(whole)).reshape(whole)
-            limits = tuple(side.overall_limits for side in sides)
-        return MoverLimits(draft.candidate, draft.baseline, (limits[0], limits[1]), whole, places)
+        narrow = partial(self._narrow, per_class=per_class)
+        limits = self.limit_functions(per_class=per_class)
+        return MoverLimits(draft.candidate, draft.baseline, limits, whole, places, narrow)
+
+    def shape_of_all(self, *, per_class: bool) -> tuple[int, ...]:
+        """Return the shape of all computed values, compared or not."""
+        values = self.candidate.values
+        return values.per_class.shape if per_class else values.overall.shape
+
+    def limit_functions(self, *, per_class: bool) -> tuple[LimitFunction, LimitFunction]:
+        """Return the limits of the candidate and of the baseline."""
+        sides = (self.candidate, self.baseline)
+        ours, theirs = (s.class_limits if per_class else s.overall_limits for s in sides)
+        return ours, theirs
+
+    def _narrow(
+        self, row: int, *, per_class: bool
+    ) -> tuple[tuple[LimitFunction, LimitFunction], tuple[int, ...], int]:
+        """Return the limits of one index alone, their shape and its row in them."""
+        known = self.selection.computed if per_class else self.selection.overall
+        key = known[row].key
+        alone = replace(self, candidate=self.candidate.only(key), baseline=self.baseline.only(key))
+        places = alone.selection.place if per_class else alone.selection.overall_place
+        return (
+            alone.limit_functions(per_class=per_class),
+            alone.shape_of_all(per_class=per_class),
+            places[key],
+        )
 
     def _bracket(self, evidence: "_Evidence", rows: "Rows", *, per_class: bool) -> None:
         """Fill in the counts that bound the paired test of a proportion."""

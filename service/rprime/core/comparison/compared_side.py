@@ -1,6 +1,6 @@
 """One side of a comparison: its values and their limits at any quantile."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -8,7 +8,8 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.intervals.intervals import PreparedIntervals
 from rprime.core.items import Items
-from rprime.core.values import Values
+from rprime.core.selection import select
+from rprime.core.values import Values, compute
 
 AVERAGES = ("macro", "weighted", "means")
 
@@ -75,6 +76,12 @@ class ComparedSide:
         """Compute the limits of the computed per-class indices, shape (2, computed, ..., k)."""
         return self._prepared.class_limits(quantile)
 
+    def only(self, key: str) -> "ComparedSide":
+        """Return the side with one index, for its limits."""
+        values = _only(self.values, key)
+        averages = values if self.averages is self.values else _only(self.averages, key)
+        return ComparedSide(values, averages, None, self.items)
+
     @cached_property
     def _prepared_averages(self) -> PreparedIntervals:
         return PreparedIntervals.of(self.averages)
@@ -89,3 +96,10 @@ class ComparedSide:
         entries = self.values.selection.overall
         flags = np.array([e.reads in AVERAGES and not e.scored for e in entries], dtype=bool)
         return flags.reshape(-1, *(1,) * self.values.table.total.ndim)
+
+
+def _only(values: Values, key: str) -> Values:
+    """Compute one index of the same tables."""
+    options = replace(values.options, indices=(key,), cell_weights=None)
+    selection = select(options, scored=values.scores is not None)
+    return compute(values.table, options, selection, values.scores)

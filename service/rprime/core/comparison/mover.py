@@ -14,12 +14,16 @@ from rprime.core.arrays import Array
 LimitFunction = Callable[[float | Array], Array]
 """Maps a quantile, a number or one for each value, to lower and upper limits, shape (2, ...)."""
 
+Narrow = Callable[[int], tuple[tuple[LimitFunction, LimitFunction], tuple[int, ...], int]]
+
 FARTHEST = 12.0
 """Largest quantile of the search; the p-value beyond it is 0."""
 REFERENCE = 1.6448536269514722
 """Where the search begins: the one-sided level .05."""
 ROUNDS = 80
 TOLERANCE = 1e-9
+NOTHING = 1e-14
+"""A threshold this close to D is D."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,6 +41,9 @@ class MoverLimits:
         The shape of all values that the sides know.
     places
         Flat positions among these, in the shape of the values.
+    narrow
+        Returns the sides, the whole and the row of one row alone, which costs less where many
+        quantiles are searched; None if it does not help.
 
     Notes
     -----
@@ -50,6 +57,7 @@ class MoverLimits:
     sides: tuple[LimitFunction, LimitFunction]
     whole: tuple[int, ...]
     places: Array
+    narrow: Narrow | None = None
 
     def __getitem__(self, position: Any) -> "MoverLimits":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index."""
@@ -121,37 +129,54 @@ class MoverLimits:
 
     def _search(self, threshold: Array) -> Array:
         """Find the quantiles where the distance of the limit from D is that of the threshold."""
-        goal, upward = np.abs(threshold - self.value), threshold > self.value
+        goal, upward, source = np.abs(threshold - self.value), threshold > self.value, self._source
 
         def distance(z: Array) -> Array:
-            lower, upper = self.at(z)
+            lower, upper = source.at(z)
             return np.where(upward, upper - self.value, self.value - lower)
 
         with np.errstate(all="ignore"):
             found = reach(distance, goal)
-        found = np.where(np.isnan(self.standard_error), np.nan, found)
         return np.where(upward, found, -found)
+
+    @cached_property
+    def _source(self) -> "MoverLimits":
+        """The same from sides that know no other row, if all elements are of one row."""
+        size = int(np.prod(self.whole[1:]))
+        rows = np.unique(self.places // size)
+        if self.narrow is None or len(rows) != 1 or self.whole[0] == 1:
+            return self
+        sides, whole, row = self.narrow(int(rows[0]))
+        places = self.places + (row - rows[0]) * size
+        return replace(self, sides=sides, whole=whole, places=places, narrow=None)
 
 
 def reach(distance: Callable[[Array], Array], goal: Array) -> Array:
-    """Find where an increasing function from (0, 0) reaches its goal; infinite where it does not.
+    """Find where an increasing function from (0, 0) reaches its goal.
+
+    Infinite where it does not up to `FARTHEST`, NaN where it is not a number.
 
     Secants within a bracket: where one leaves it, the far end is tried once, then the middle.
     """
     low, high = np.zeros(goal.shape), np.full(goal.shape, FARTHEST)
-    before, at_before, tried, done = low, low, low > 0, goal == 0
-    z = np.where(goal > 0, REFERENCE, 0.0)
+    before, at_before, tried = low, low, low > 0
+    none = goal <= NOTHING
+    z = np.full(goal.shape, REFERENCE)
+    at = distance(z)
+    lost = np.isnan(at)
+    done = none | lost
     for _ in range(ROUNDS):
-        at = distance(z)
         short = at < goal
         tried = tried | (z >= FARTHEST)
         low, high = np.where(short, z, low), np.where(short, high, z)
         secant = z + (goal - at) * (z - before) / (at - at_before)
-        done = done | np.isnan(at) | ~(np.fmin(np.abs(secant - z), high - low) > TOLERANCE)
+        done = done | ~(np.fmin(np.abs(secant - z), high - low) > TOLERANCE)
         if done.all():
             break
         inside = (secant > low) & (secant < high)
         other = np.where(short & ~tried, FARTHEST, (low + high) / 2)
         following = np.where(done, z, np.where(inside, secant, other))
         before, at_before, z = z, at, following
-    return np.where(low >= FARTHEST, np.inf, z)
+        at = distance(z)
+    found = np.where(low >= FARTHEST, np.inf, z)
+    return np.where(lost, np.nan, np.where(none, 0.0, found))
