@@ -162,7 +162,9 @@ class Difference:
             low = _clip_or(lower[at], lows[0], lows[1], otherwise=lows[0])
             high = _clip_or(upper[at], highs[0], highs[1], otherwise=highs[1])
             lower, upper = _replaced(lower, at, low), _replaced(upper, at, high)
-        return np.maximum(lower, -self.reach), np.minimum(upper, self.reach)
+        # An index without a lowest value is taken to be above -1, where it is.
+        reach = np.fmax(self.reach, np.abs(self.value))
+        return np.maximum(lower, -reach), np.minimum(upper, reach)
 
     def p_below(self, threshold: ArrayLike) -> Array:
         """Return the smallest level at which U < threshold; a small one supports D < threshold.

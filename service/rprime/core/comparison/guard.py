@@ -18,6 +18,8 @@ from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
 
 TP, FN, FP, TN = range(4)
+MOST_DIRECT = 16
+"""Most classes for visiting every cell: with more, the extremes of the others are faster."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -193,8 +195,12 @@ def class_guard(gradient: ClassGradient, support: Array, classified: Array | Non
 def _largest_effect(gradient: Gradient, support: Array) -> Array:
     """Largest |G_rj - G_rr|, r with items, j another class or unclassified, shape (index, ...)."""
     column, right = gradient.column, gradient.column + gradient.diagonal
-    effects = []
-    if column.shape[-1] > 1:
+    effects, k = [], column.shape[-1]
+    if 1 < k <= MOST_DIRECT:
+        every = np.abs(column[..., None, :] - right[..., :, None])
+        every[..., np.arange(k), np.arange(k)] = 0.0
+        effects = [every.max(-1)]
+    elif k > MOST_DIRECT:
         effects = [np.abs(_others(column, sign) - right) for sign in (1, -1)]
     if gradient.unclassified is not None:
         effects.append(np.abs(gradient.unclassified - gradient.row - right))
