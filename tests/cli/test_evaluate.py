@@ -645,6 +645,18 @@ class TestLint:
         assert here.stdout == there.stdout == expected.content.decode() + "\n", there.stderr
         assert "recall.max_drop" in rprime(*arguments).stdout
 
+    def test_a_plan_is_what_the_service_answers(
+        self, rprime: Run, write: Write, gates: str, server: str
+    ) -> None:
+        file = write("items.csv", csv_of(y_true=TRUE, y_pred=GOOD))
+        arguments = ("plan", file, "--gates", gates, "--drop", "0.2")
+        here, there = rprime(*arguments, "--json"), rprime(*arguments, "--json", "--server", server)
+        assert here.stdout == there.stdout, there.stderr
+        found = json.loads(here.stdout)
+        assert found["items"] == 120
+        assert found["for_finding"] > 0
+        assert "needed" in rprime(*arguments).stdout
+
     def test_what_cannot_be_linted_ends_with_2(self, rprime: Run, file: str, gates: str) -> None:
         done = rprime("lint", file, "--gates", gates)
         assert done.returncode == 2

@@ -1,7 +1,7 @@
 """Answer the bytes of a request without HTTP: for the routes and for in-process use."""
 
 from rprime.application.compare import compare_request
-from rprime.application.lint import lint_request
+from rprime.application.lint import lint_request, plan_request
 from rprime.application.request import (
     EvaluationRequest,
     parse_batch,
@@ -16,6 +16,7 @@ __all__ = [
     "lint_request",
     "parse_batch",
     "parse_request",
+    "plan_request",
     "read_request",
     "validate_request",
 ]

@@ -1,4 +1,8 @@
-"""Answer requests that lint a gate."""
+"""Answer requests that lint a gate or plan its test set."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TypeVar
 
 import orjson
 
@@ -10,9 +14,12 @@ from rprime.application.request import (
     gate_of,
 )
 from rprime.core.gates.lint import GateLint, LintError, lint
+from rprime.core.gates.plan import plan_items
+from rprime.core.gates.rules import Gate
 from rprime.core.options import Options
+from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation
-from rprime.schemas.request import LintRest
+from rprime.schemas.request import LintRest, PlanRest
 from rprime.settings import Limits
 
 
@@ -24,17 +31,8 @@ def lint_request(body: bytes, limits: Limits) -> bytes:
     Problem
         400 or 422.
     """
-    with EvidenceErrorsAsProblems():
-        document = evidence.parse(body, limits.json_depth)
-    faults = ViolationCollector(document)
-    wanted = faults.validated(LintRest)
-    read = faults.read(lambda: evidence.read(document, class_limits(limits)))
-    faults.refuse()
-    assert wanted is not None  # noqa: S101 (refused otherwise)
-    assert read is not None  # noqa: S101 (refused otherwise)
-    gate = gate_of(wanted.gates, Options())
-    assert gate is not None  # noqa: S101 (the request has gates)
-    try:
+    read, wanted, gate = _read(body, limits, LintRest)
+    with _lint_errors(read):
         found = lint(
             gate,
             read.table,
@@ -44,10 +42,67 @@ def lint_request(body: bytes, limits: Limits) -> bytes:
             replicates=wanted.replicates,
             seed=wanted.seed,
         )
+    return lint_document(found)
+
+
+Rest = TypeVar("Rest", LintRest, PlanRest)
+
+
+def _read(body: bytes, limits: Limits, kind: type[Rest]) -> tuple[Evidence, Rest, Gate]:
+    """Read the evidence, the options and the gate of a request."""
+    with EvidenceErrorsAsProblems():
+        document = evidence.parse(body, limits.json_depth)
+    faults = ViolationCollector(document)
+    wanted = faults.validated(kind)
+    read = faults.read(lambda: evidence.read(document, class_limits(limits)))
+    faults.refuse()
+    assert wanted is not None  # noqa: S101 (refused otherwise)
+    assert read is not None  # noqa: S101 (refused otherwise)
+    gate = gate_of(wanted.gates, Options())
+    assert gate is not None  # noqa: S101 (the request has gates)
+    return read, wanted, gate
+
+
+@contextmanager
+def _lint_errors(read: Evidence) -> Iterator[None]:
+    """Answer what cannot be simulated with 422."""
+    try:
+        yield
     except LintError as error:
         violation = Violation(f"/{read.kind}", "not_for_lint", str(error))
         raise Problem("invalid_request", errors=[violation]) from None
-    return lint_document(found)
+
+
+def plan_request(body: bytes, limits: Limits) -> bytes:
+    """Plan the items that the gate of a request needs.
+
+    Raises
+    ------
+    Problem
+        400 or 422.
+    """
+    read, wanted, gate = _read(body, limits, PlanRest)
+    with _lint_errors(read):
+        found = plan_items(
+            gate,
+            read.table,
+            read.labels,
+            pairing=wanted.pairing,
+            discordance=wanted.discordance,
+            drop=wanted.drop,
+            seed=wanted.seed,
+        )
+    return orjson.dumps(
+        {
+            "items": found.items,
+            "for_passing": found.for_passing,
+            "for_finding": found.for_finding,
+            "classes": [
+                {"class": c.label, "items": c.items, "needed": c.needed} for c in found.classes
+            ],
+            "advice": found.advice,
+        }
+    )
 
 
 def lint_document(found: GateLint) -> bytes:

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
 from rprime.client.exchange import JSON, compressed
-from rprime.client.report import Comparison, GateLintReport, Report
+from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report
 from rprime.schemas.report import Catalog, IndexEntry
 
 Result = TypeVar("Result")
@@ -100,6 +100,11 @@ def gate_lint(body: bytes, idempotency_key: str | None = None) -> Call[GateLintR
     return _post("/v1/gates/lint", body, partial(_received, GateLintReport), idempotency_key)
 
 
+def gate_plan(body: bytes, idempotency_key: str | None = None) -> Call[GatePlanReport]:
+    """Plan the items that a gate needs."""
+    return _post("/v1/gates/plan", body, partial(_received, GatePlanReport), idempotency_key)
+
+
 def indices() -> Call[Catalog]:
     """List the catalog."""
     return Call("GET", "/v1/indices", partial(_validated, Catalog))
@@ -136,7 +141,7 @@ def _key(given: str | None) -> dict[str, str]:
     return {"Idempotency-Key": given or uuid4().hex}
 
 
-Received = TypeVar("Received", Report, Comparison, GateLintReport)
+Received = TypeVar("Received", Report, Comparison, GateLintReport, GatePlanReport)
 
 
 def _received(kind: type[Received], response: httpx.Response) -> Received:

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from rprime.client.values import Classes, ClassValues, Values
 from rprime.schemas.report import Report as ReportModel
-from rprime.schemas.review import CompareReport, LintReport
+from rprime.schemas.review import CompareReport, LintReport, PlanReport
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -179,6 +179,16 @@ class Comparison(Judged[CompareReport]):
         found = self.comparison
         paired = found.pairing or "not paired"
         return f"<Comparison: {found.comparability}, {paired}{verdict}>"
+
+
+class GatePlanReport(Answer[PlanReport]):
+    """How many items a gate needs: `plan.for_passing`, `plan.for_finding`."""
+
+    kind = PlanReport
+    items: int
+    for_passing: int | None
+    for_finding: int | None
+    advice: list[str]
 
 
 class GateLintReport(Answer[LintReport]):

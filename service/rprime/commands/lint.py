@@ -60,11 +60,11 @@ def lint(
     }
     service = ServiceOptions(server, key, timeout, retries, on_service_error) if server else None
     with defects():
-        found = _lint(_body(file, gates, simulation), service)
+        found = _lint(gate_body(file, gates, simulation), service)
         if as_json:
             put(found.content + b"\n")
         else:
-            _print(found)
+            print_shown(_overview(found))
 
 
 def _lint(body: bytes, service: ServiceOptions | None) -> "GateLintReport":
@@ -82,7 +82,8 @@ def _lint(body: bytes, service: ServiceOptions | None) -> "GateLintReport":
         refuse_here(problem)
 
 
-def _body(file: str, gates: Path, simulation: dict[str, Any]) -> bytes:
+def gate_body(file: str, gates: Path, simulation: dict[str, Any]) -> bytes:
+    """Return a request about a gate and the table of a file."""
     from rprime.client.request import body
     from rprime.commands.ci_request import assemble
     from rprime.commands.evaluation import read
@@ -112,12 +113,12 @@ def _table(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     return {"confusion_matrix": cells.counts, "labels": evidence.labels, **given}
 
 
-def _print(found: "GateLintReport") -> None:
+def print_shown(shown: Any) -> None:  # noqa: ANN401 (what rich prints)
+    """Print with the width of the terminal, or a fixed one."""
     from io import StringIO
 
     from rich.console import Console
 
-    shown = _overview(found)
     if sys.stdout.isatty():
         Console().print(shown)
         return

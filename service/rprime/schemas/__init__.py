@@ -14,9 +14,11 @@ from rprime.schemas.request import (
     ComparisonRest,
     LintRequest,
     LintRest,
+    PlanRequest,
+    PlanRest,
     RequestOptions,
 )
-from rprime.schemas.review import CompareReport, LintReport
+from rprime.schemas.review import CompareReport, LintReport, PlanReport
 from rprime.schemas.studies import (
     AgreementReport,
     AgreementRequest,
@@ -44,6 +46,7 @@ _REQUESTS: tuple[type[BaseModel], ...] = (
     *EVALUATE_REQUESTS,
     CompareRequest,
     LintRequest,
+    PlanRequest,
     DiscriminationRequest,
     AgreementRequest,
     StoredAgreementRequest,
@@ -52,6 +55,7 @@ _PUBLISHED: dict[type[BaseModel], tuple[type[BaseModel], ...]] = {
     RequestOptions: EVALUATE_REQUESTS,
     ComparisonRest: (CompareRequest,),
     LintRest: (LintRequest,),
+    PlanRest: (PlanRequest,),
 }
 """The published models of the requests whose arrays are read apart."""
 _ANSWERS: tuple[type[BaseModel], ...] = (
@@ -59,6 +63,7 @@ _ANSWERS: tuple[type[BaseModel], ...] = (
     BatchReport,
     CompareReport,
     LintReport,
+    PlanReport,
     DiscriminationReport,
     AgreementReport,
     *ANSWERS,

@@ -48,6 +48,9 @@ Discordance = Annotated[
     ),
 ]
 Replicates = Annotated[int, Field(ge=100, le=20_000, description="Simulated comparisons.")]
+PlannedDrop = Annotated[
+    float, Field(gt=0, le=1, description="The drop to find; default: twice the limit of each rule.")
+]
 Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Seed of the simulation.")]
 OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known at import
 Score = Annotated[float, Field(ge=-MOST, le=MOST)]
@@ -433,6 +436,28 @@ class LintRest(Request):
     pairing: Literal["paired", "unpaired"] = "paired"
     discordance: Discordance = 0.06
     replicates: Replicates = 2000
+    seed: Seed = 0
+
+
+class PlanRequest(Request):
+    """A gate, and the table of a model to plan its test set with."""
+
+    gates: Gates
+    confusion_matrix: Matrix
+    labels: Labels | None = None
+    pairing: Literal["paired", "unpaired"] = "paired"
+    discordance: Discordance = 0.06
+    drop: PlannedDrop | None = None
+    seed: Seed = 0
+
+
+class PlanRest(Request):
+    """A request to plan without its arrays."""
+
+    gates: Gates
+    pairing: Literal["paired", "unpaired"] = "paired"
+    discordance: Discordance = 0.06
+    drop: PlannedDrop | None = None
     seed: Seed = 0
 
 

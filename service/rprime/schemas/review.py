@@ -31,6 +31,32 @@ class RuleLint(Answer):
     )
 
 
+class ClassItems(Answer):
+    """The items of a class, and how many its rules need."""
+
+    class_: str = Field(alias="class")
+    items: int
+    needed: int | None = Field(
+        description="To find the drop in 80 % of runs; null if 1000 times as many do not suffice, "
+        "or no rule is about the class."
+    )
+
+
+class PlanReport(Answer):
+    """How many items a gate needs, in the shares of the table's classes."""
+
+    items: int = Field(description="Of the table.")
+    for_passing: int | None = Field(
+        description="Until an unchanged model passes in 90 % of runs; null if 1000 times as many "
+        "as in the table do not suffice."
+    )
+    for_finding: int | None = Field(
+        description="Until every rule finds the drop in 80 % of runs; null as above."
+    )
+    classes: list[ClassItems]
+    advice: list[str]
+
+
 class LintReport(Answer):
     """How a gate would judge an unchanged model."""
 

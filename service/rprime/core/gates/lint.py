@@ -98,18 +98,14 @@ def lint(
         If the table cannot be drawn from.
     """
     check_gate(gate)
-    if any(rule.confusion for rule in gate.rules):
-        raise LintError("Cells are not simulated: lint the gate without its rules about cells.")
-    if any(rule.entry.scored for rule in gate.rules):
-        raise LintError("A table holds no scores: lint the gate without its rules about scores.")
-    counts = _checked_counts(table, replicates)
+    counts = checked_counts(gate, table, replicates)
     paired = pairing == "paired"
     model = (
         UnchangedModel.paired(counts, discordance) if paired else UnchangedModel.unpaired(counts)
     )
-    run = _LintRun(gate, labels, model, paired=paired)
+    run = LintRun(gate, labels, model, paired=paired)
     counted = (
-        run.count(replicates, np.random.default_rng(seed)) if gate.rules else _VerdictCounts.none()
+        run.count(replicates, np.random.default_rng(seed)) if gate.rules else VerdictCounts.none()
     )
     rules = tuple(run.rules(counted))
     return GateLint(
@@ -120,7 +116,18 @@ def lint(
     )
 
 
-def _checked_counts(table: ConfusionTable, replicates: int) -> FloatArray:
+def checked_counts(gate: Gate, table: ConfusionTable, replicates: int) -> FloatArray:
+    """Return the counts of a table that a gate can be simulated on, shape (k, k).
+
+    Raises
+    ------
+    LintError
+        If the table cannot be drawn from, or a rule reads scores or cells.
+    """
+    if any(rule.confusion for rule in gate.rules):
+        raise LintError("Cells are not simulated: lint the gate without its rules about cells.")
+    if any(rule.entry.scored for rule in gate.rules):
+        raise LintError("A table holds no scores: lint the gate without its rules about scores.")
     if table.stack_shape or table.has_omissions:
         raise LintError("Linting a gate needs one table without unclassified and spurious items.")
     if table.weighted or table.fractional:
@@ -134,7 +141,7 @@ def _checked_counts(table: ConfusionTable, replicates: int) -> FloatArray:
 
 
 @dataclass(frozen=True, eq=False)
-class _VerdictCounts:
+class VerdictCounts:
     """Counts of verdicts: of the results, shape (m,), and of the gate, by `GateVerdictCode`."""
 
     replicates: int
@@ -143,14 +150,16 @@ class _VerdictCounts:
     gate: FloatArray
 
     @classmethod
-    def none(cls) -> "_VerdictCounts":
+    def none(cls) -> "VerdictCounts":
+        """Return the counts of a gate without rules."""
         return cls(1, np.zeros(0), np.zeros(0), np.zeros(len(GateVerdictCode)))
 
     def rate(self, counts: FloatArray) -> list[float]:
+        """Return counts as shares of the replicates."""
         return [float(count) / self.replicates for count in counts]
 
-    def __add__(self, other: "_VerdictCounts") -> "_VerdictCounts":
-        return _VerdictCounts(
+    def __add__(self, other: "VerdictCounts") -> "VerdictCounts":
+        return VerdictCounts(
             self.replicates + other.replicates,
             self.failed + other.failed,
             self.inconclusive + other.inconclusive,
@@ -159,7 +168,7 @@ class _VerdictCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class _LintRun:
+class LintRun:
     """A gate and the model of its simulation."""
 
     gate: Gate
@@ -179,19 +188,19 @@ class _LintRun:
         support = self.model.support
         return dict(zip(self.labels, support.tolist(), strict=True)) | {None: float(support.sum())}
 
-    def count(self, replicates: int, random: np.random.Generator) -> _VerdictCounts:
+    def count(self, replicates: int, random: np.random.Generator) -> VerdictCounts:
         """Draw the replicates in chunks and count their verdicts."""
         most = max(CHUNK // self.model.counts.size, 1)
         sizes = [min(most, replicates - start) for start in range(0, replicates, most)]
         parts = [self._counted(self.model.draw(size, random), size) for size in sizes]
         return reduce(add, parts)
 
-    def _counted(self, draws: SimulatedPredictions, replicates: int) -> _VerdictCounts:
+    def _counted(self, draws: SimulatedPredictions, replicates: int) -> VerdictCounts:
         with np.errstate(all="ignore"):
             tests = self._tests(self._simulation(draws))
         decisions = decide(tests, self.plan, self.gate.level)
         verdict = conclude(decisions, effects(decisions, self.plan), self.plan)
-        return _VerdictCounts(
+        return VerdictCounts(
             replicates,
             np.add.reduce(decisions.verdicts == VerdictCode.fail, axis=0, dtype=np.float64),
             np.add.reduce(decisions.verdicts == VerdictCode.inconclusive, axis=0, dtype=np.float64),
@@ -220,10 +229,10 @@ class _LintRun:
         known = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
         return Rows.of(rule, known, support[here])
 
-    def rules(self, counted: _VerdictCounts) -> Iterator[RuleLint]:
+    def rules(self, counted: VerdictCounts) -> Iterator[RuleLint]:
         """Yield the rates of every result and the drop that it detects."""
         rates = zip(counted.rate(counted.failed), counted.rate(counted.inconclusive), strict=True)
-        drops = self._detectable() if self.plan.rules else np.zeros(0)
+        drops = self.detectable() if self.plan.rules else np.zeros(0)
         for rule, label, (failed, open_), drop in zip(
             self.plan.rules, self.plan.labels, rates, drops, strict=True
         ):
@@ -235,7 +244,8 @@ class _LintRun:
                 detectable_drop=float(drop) if np.isfinite(drop) else None,
             )
 
-    def _detectable(self) -> FloatArray:
+    def detectable(self) -> FloatArray:
+        """Return the drop that each result detects with 80 % power, NaN for none, shape (m,)."""
         expected = self._simulation(self.model.expected())
         together = max(int(np.count_nonzero(self.plan.tested)), 1)
         with np.errstate(all="ignore"):

@@ -1,0 +1,208 @@
+"""Plan a test set: how many items until a gate passes an unchanged model and finds a drop."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+
+from rprime.core.arrays import FloatArray
+from rprime.core.gates.lint import LintRun, checked_counts
+from rprime.core.gates.power import POWER
+from rprime.core.gates.resampling import UnchangedModel
+from rprime.core.gates.rules import Gate, check_gate
+from rprime.core.gates.verdict import GateVerdictCode
+from rprime.core.table import ConfusionTable
+
+PASSES = 0.9
+"""Share of unchanged models that the planned test set should let pass."""
+STEP = 2**0.25
+FACTORS = STEP ** np.arange(-16.0, 41.0)
+"""Sizes of the test set, relative to the table: from a sixteenth to a thousandfold."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClassPlan:
+    """The items of a class: as they are, and as many as its rules need to find the drop.
+
+    Parameters
+    ----------
+    needed
+        None if even a thousand times as many do not suffice, or no rule is about the class.
+    """
+
+    label: str
+    items: int
+    needed: int | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class ItemPlan:
+    """How many items a gate needs, in the shares of the table's classes.
+
+    Parameters
+    ----------
+    items
+        Of the table.
+    for_passing, for_finding
+        Items until an unchanged model passes in 90 % of runs, and until every rule finds the
+        drop in 80 %; None if a thousand times as many do not suffice.
+    classes
+        In the order of the labels.
+    advice
+        Sentences for the author of the gate.
+    """
+
+    items: int
+    for_passing: int | None
+    for_finding: int | None
+    classes: tuple[ClassPlan, ...]
+    advice: tuple[str, ...]
+
+
+def plan_items(
+    gate: Gate,
+    table: ConfusionTable,
+    labels: tuple[str, ...],
+    *,
+    pairing: Literal["paired", "unpaired"] = "paired",
+    discordance: float = 0.06,
+    drop: float | None = None,
+    replicates: int = 400,
+    seed: int = 0,
+) -> ItemPlan:
+    """Plan the number of items, by simulation of larger and smaller test sets of the same kind.
+
+    Parameters
+    ----------
+    gate, table, labels, pairing, discordance, replicates, seed
+        As for `lint`.
+    drop
+        The drop to find; None: for each rule, twice its limit.
+
+    Raises
+    ------
+    RuleError
+        If the catalog cannot answer a rule.
+    LintError
+        If the table cannot be drawn from.
+
+    Notes
+    -----
+    Sizes are tried in steps of a fourth root of 2.
+    """
+    check_gate(gate)
+    counts = checked_counts(gate, table, replicates)
+    sizes = _Sizes(gate, labels, counts, pairing == "paired", discordance)
+    factors = sizes.finding(drop)
+    passing = sizes.passing(replicates, seed)
+    finding = float(np.max(factors)) if factors.size else np.nan
+    total = float(np.add.reduce(counts, axis=None))
+    classes = tuple(sizes.classes(factors))
+    return ItemPlan(
+        items=round(total),
+        for_passing=_items(total * passing),
+        for_finding=_items(total * finding),
+        classes=classes,
+        advice=tuple(_advice(total, passing, finding, classes)),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Sizes:
+    """A gate on test sets of all sizes."""
+
+    gate: Gate
+    labels: tuple[str, ...]
+    counts: FloatArray
+    paired: bool
+    discordance: float
+
+    def run(self, factor: float) -> LintRun:
+        """Return the gate on a test set of another size."""
+        counts = np.rint(self.counts * factor)
+        model = (
+            UnchangedModel.paired(counts, self.discordance)
+            if self.paired
+            else UnchangedModel.unpaired(counts)
+        )
+        return LintRun(self.gate, self.labels, model, paired=self.paired)
+
+    @cached_property
+    def results(self) -> list[tuple[str, str | None]]:
+        """Rule and class of each result on the largest test set."""
+        return _results(self.run(FACTORS[-1]))
+
+    def passing(self, replicates: int, seed: int) -> float:
+        """Find the smallest size at which an unchanged model passes; NaN if none does."""
+        if not self.gate.rules:
+            return np.nan
+        low, high = 0, len(FACTORS)
+        while low < high:
+            middle = (low + high) // 2
+            found = self.run(FACTORS[middle]).count(replicates, np.random.default_rng(seed))
+            enough = found.rate(found.gate)[GateVerdictCode.passed] >= PASSES
+            low, high = (low, middle) if enough else (middle + 1, high)
+        return float(FACTORS[low]) if low < len(FACTORS) else np.nan
+
+    def finding(self, drop: float | None) -> FloatArray:
+        """Find the size at which each result finds its drop with power .8; NaN if none does."""
+        if not self.results:
+            return np.zeros(0)
+        limits = {rule.name: rule.limit for rule in self.gate.rules}
+        goals = np.array([drop or 2 * limits[name] for name, _ in self.results])
+        drops = np.stack([self._drops(factor) for factor in FACTORS])
+        reached = drops <= goals
+        first = np.argmax(reached, axis=0)
+        return np.where(reached.any(0), FACTORS[first], np.nan)
+
+    def _drops(self, factor: float) -> FloatArray:
+        """Return the detectable drop of each result, infinite where there is none."""
+        run = self.run(factor)
+        found = run.detectable() if run.plan.rules else np.zeros(0)
+        known = dict(zip(_results(run), np.nan_to_num(found, nan=np.inf).tolist(), strict=True))
+        return np.array([known.get(result, np.inf) for result in self.results])
+
+    def classes(self, factors: FloatArray) -> list[ClassPlan]:
+        """Return the items that the results of each class need."""
+        support, found = np.add.reduce(self.counts, axis=-1), []
+        for label, items in zip(self.labels, support.tolist(), strict=True):
+            own = factors[[name == label for _, name in self.results]]
+            needed = items * float(np.max(own)) if own.size else np.nan
+            found.append(ClassPlan(label=label, items=round(items), needed=_items(needed)))
+        return found
+
+
+def _results(run: LintRun) -> list[tuple[str, str | None]]:
+    pairs = zip(run.plan.rules, run.plan.labels, strict=True)
+    return [(rule.name, label) for rule, label in pairs]
+
+
+def _items(count: float) -> int | None:
+    return int(np.ceil(count)) if np.isfinite(count) else None
+
+
+def _advice(
+    total: float, passing: float, finding: float, classes: tuple[ClassPlan, ...]
+) -> list[str]:
+    """Say what the plan means."""
+    texts = []
+    for factor, what in (
+        (passing, f"an unchanged model passes in {PASSES:.0%} of runs"),
+        (finding, f"every rule finds its drop in {POWER:.0%} of runs"),
+    ):
+        if np.isfinite(factor):
+            texts.append(f"With {_items(total * factor):,} items like these, {what}.")
+        else:
+            texts.append(
+                f"Up to {total * FACTORS[-1]:,.0f} items like these, it does not hold "
+                f"that {what}: take larger limits or fewer rules."
+            )
+    lacking = [c for c in classes if c.needed is not None and c.needed > c.items]
+    lacking.sort(key=lambda c: -(c.needed or 0) / max(c.items, 1))
+    texts.extend(
+        f"Class `{c.label}` has {c.items:,} items and needs {c.needed:,}." for c in lacking[:5]
+    )
+    if len(lacking) > len(lacking[:5]):
+        texts.append(f"{len(lacking) - 5} more classes need more items than they have.")
+    return texts
