@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 
 from rprime import evidence
+from rprime.application.assessment import side_of
 from rprime.application.request import (
     EvidenceErrorsAsProblems,
     ViolationCollector,
@@ -16,6 +17,7 @@ from rprime.application.request import (
 from rprime.core.gates.lint import GateLint, LintError, lint
 from rprime.core.gates.plan import plan_items
 from rprime.core.gates.rules import Gate
+from rprime.core.gates.score_lint import lint_scores
 from rprime.core.options import Options
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation
@@ -33,15 +35,11 @@ def lint_request(body: bytes, limits: Limits) -> bytes:
     """
     read, wanted, gate = _read(body, limits, LintRest)
     with _lint_errors(read):
-        found = lint(
-            gate,
-            read.table,
-            read.labels,
-            pairing=wanted.pairing,
-            discordance=wanted.discordance,
-            replicates=wanted.replicates,
-            seed=wanted.seed,
-        )
+        options: Any = wanted.model_dump(include={"pairing", "discordance", "replicates", "seed"})
+        if any(rule.confusion is None and rule.entry.scored for rule in gate.rules):
+            found = lint_scores(gate, side_of(read, None), **options)
+        else:
+            found = lint(gate, read.table, read.labels, **options)
     return lint_document(found)
 
 

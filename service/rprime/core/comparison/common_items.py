@@ -121,11 +121,12 @@ def _only(side: Side, places: Array, true: Array) -> Side:
     items = Items(true, predicted, groups, weights)
     scores = None if side.scores is None else Scores(true, side.scores.values[places], groups)
     return replace(
-        side, items=items, table=_table(items, len(side.labels)), fingerprint=None, scores=scores
+        side, items=items, table=table_of(items, len(side.labels)), fingerprint=None, scores=scores
     )
 
 
-def _table(items: Items, k: int) -> ConfusionTable:
+def table_of(items: Items, k: int) -> ConfusionTable:
+    """Count items, weighted ones by their weights."""
     weights = items.weights
     weighted = weights is not None and bool((weights != 1).any())
     missing = items.predicted == k
