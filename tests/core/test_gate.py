@@ -748,6 +748,52 @@ def test_classes_with_few_items_are_left_out_where_the_rule_says_so() -> None:
     assert nothing.verdict == "fail"
 
 
+AVERAGED = ("macro_f1", "macro_recall", "macro_precision", "csi", "geometric_mean_recall")
+
+
+@pytest.mark.parametrize("index", AVERAGED)
+def test_an_average_leaves_out_classes_with_few_items(index: str) -> None:
+    """One class of four items makes a rule on an average undecided; without it, it passes."""
+    true = np.repeat([0, 1, 2], [1000, 1000, 4])
+    side = side_of(true, true, 3)
+    rule = drop(0.02, index=index, classes=None)
+    assert one(judged(rule, side, side)).verdict == "inconclusive"
+    without = judged(replace(rule, min_items=20), side, side)
+    assert (one(without).verdict, without.verdict) == ("pass", "pass")
+    (warning,) = [w for w in without.warnings if w.code == "classes_left_out"]
+    assert "class `2`" in warning.detail
+    two = side_of(true[:2000], true[:2000], 2)
+    alone = one(judged(rule, two, two))
+    assert limits(one(without)) == pytest.approx(limits(alone), rel=0.02)
+    everything = one(judged(replace(rule, min_items=5000), side, side))
+    assert (everything.verdict, everything.reason) == ("not_comparable", "no_class")
+
+
+def test_a_floor_of_an_average_leaves_out_classes_with_few_items() -> None:
+    table = tabled([[95, 5, 0], [5, 95, 0], [4, 0, 0]])
+    rule = floor(0.85, index="balanced_accuracy")
+    assert one(judged(rule, table)).verdict == "fail"
+    without = one(judged(replace(rule, min_items=5), table))
+    assert without.verdict == "pass"
+    assert without.observed == pytest.approx(0.95)
+
+
+def test_an_average_leaves_out_what_has_few_items_on_one_side() -> None:
+    many, few = tabled(np.diag([500.0, 500, 50])), tabled(np.diag([500.0, 500, 5]))
+    rule = drop(0.02, index="macro_recall", classes=None, min_items=20)
+    for candidate, baseline in ((many, few), (few, many)):
+        result = judged(rule, candidate, baseline)
+        assert "class `2`" in result.warnings[0].detail
+        assert one(result).verdict == "pass"
+
+
+def test_no_rule_but_one_about_classes_leaves_any_out() -> None:
+    for rule in (floor(0.5, min_items=3), cell(0.1, min_items=3)):
+        with pytest.raises(RuleError) as refused:
+            check_gate(gate_of(rule))
+        assert refused.value.code == "no_classes"
+
+
 def test_no_discordant_pair_passes_only_with_enough_items() -> None:
     assert one(judged(drop(classes=("0",)), *paired(0, 0, 500, 0))).verdict == "pass"
     assert one(judged(drop(classes=("0",)), *paired(0, 0, 5, 0))).verdict == "inconclusive"

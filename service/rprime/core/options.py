@@ -45,6 +45,8 @@ class Options:
         The page of classes to report; None: as many as fit into a report.
     thresholds
         Classes, each with the smallest score at which it is predicted.
+    left_out
+        Positions of classes that take no part in averages.
     """
 
     indices: tuple[str, ...] | None = None
@@ -63,6 +65,7 @@ class Options:
     reject: Literal["sweep"] | None = None
     thresholds: tuple[tuple[str, float], ...] = ()
     classes: Paging | None = None
+    left_out: tuple[int, ...] = ()
 
     def wants_intervals(self, k: int) -> bool:
         """Whether intervals are computed for k classes."""

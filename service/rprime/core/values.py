@@ -61,11 +61,14 @@ class Values:
     def defined(self) -> Array:
         """Whether a class enters averages, comparisons and gates, shape (computed, ..., k).
 
-        It has items and a value; every class enters where undefined values are replaced.
+        It has items and a value, and is not left out; every class with items or without enters
+        where undefined values are replaced.
         """
         there = np.isfinite(self.averaged)
         if self.options.undefined == "null":
             there &= self.has_items
+        if self.options.left_out:
+            there[..., self.options.left_out] = False
         return there
 
     @property

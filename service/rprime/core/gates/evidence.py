@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
-from rprime.core.comparison.compare import Comparison, Pairing
+from rprime.core.comparison.compare import Comparison, Pairing, compare
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.gates.estimate import Estimate
 from rprime.core.gates.rules import Rule
@@ -26,39 +26,6 @@ POINT = "point"
 """Method of `test: "none"`: the gate compares the values themselves."""
 CLASSES_DIFFER = REASONS.index("classes_differ")
 POWER = 0.8
-
-
-@dataclass(frozen=True, eq=False)
-class GateCandidate:
-    """The candidate of a gate, and what it is held against.
-
-    Parameters
-    ----------
-    side, options
-        The arguments of `run_gate`.
-    comparisons
-        With the baseline and, if it was requested, the anchor; None where there is none.
-    indices
-        Keys of all rules.
-    level
-        One-sided, of every limit.
-    """
-
-    side: Side
-    comparisons: dict[Against, Comparison | None]
-    options: Options
-    indices: tuple[str, ...]
-    level: float
-
-    @cached_property
-    def values(self) -> Values:
-        """The indices of the rules; undefined values stay undefined."""
-        options = replace(self.options, indices=self.indices, undefined="null")
-        return compute(self.side.table, options, select(options), self.side.scores)
-
-    def estimate(self, rule: Rule) -> Estimate:
-        """Return the values that the rule bounds, a row for each class of the candidate."""
-        return rule.target.estimate(self.side, self.values)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -132,75 +99,6 @@ class RuleEvidence:
         return np.maximum(distance if rule.guards_below else -distance, 0.0) + needed
 
 
-def gather_evidence(rule: Rule, candidate: GateCandidate) -> Iterator[RuleEvidence]:
-    """Gather the evidence on a rule: on its values, or on each difference."""
-    if not rule.compares:
-        yield _value_evidence(rule, candidate)
-        return
-    for against, comparison in candidate.comparisons.items():
-        if comparison is None:
-            yield _no_baseline_evidence(rule, candidate, against)
-        else:
-            yield _difference_evidence(rule, candidate, against, comparison)
-
-
-def _value_evidence(rule: Rule, candidate: GateCandidate) -> RuleEvidence:
-    """Test the candidate's own values against a lower or upper bound."""
-    known = candidate.estimate(rule)
-    rows = Rows.of(rule, candidate.side.labels, known.items)
-    return rows.evidence(
-        rule,
-        RuleTests.of(rule, known),
-        numbers={"observed": known.value, "items": known.items},
-        limits=known.limits(candidate.level),
-        methods=known.methods,
-        reasons=rows.each(known.reasons, lambda label: _absent(rule, label, candidate.side.labels)),
-    )
-
-
-def _no_baseline_evidence(rule: Rule, candidate: GateCandidate, against: Against) -> RuleEvidence:
-    """Return `no_baseline` for the candidate's classes, `not_comparable` for others."""
-    known = candidate.estimate(rule)
-    rows = Rows.of(rule, candidate.side.labels, known.items)
-    count = len(known.value)
-    return rows.evidence(
-        rule,
-        RuleTests.without_evidence(count, VerdictCode.no_baseline),
-        against=against,
-        numbers={"observed": known.value, "items": known.items},
-        reasons=rows.each(
-            ("no_baseline",) * count, lambda label: _absent(rule, label, candidate.side.labels)
-        ),
-    )
-
-
-def _difference_evidence(
-    rule: Rule, candidate: GateCandidate, against: Against, comparison: Comparison
-) -> RuleEvidence:
-    """Test the difference from a baseline against the largest one allowed."""
-    known = rule.target.difference(comparison)
-    rows = Rows.of(rule, comparison.classes, known.items, _uncompared(comparison))
-    comparable = comparison.comparability != "different"
-    reasons = tuple(
-        REASONS[int(code)] if comparable else "different_test_sets" for code in known.reasons
-    )
-    return rows.evidence(
-        rule,
-        difference_tests(rule, known, comparable=comparable),
-        against=against,
-        pairing=comparison.pairing,
-        numbers={
-            "observed": known.candidate,
-            "baseline": known.baseline,
-            "delta": known.value,
-            "items": known.items,
-        },
-        limits=known.limits(candidate.level),
-        methods=tuple(METHODS[code] or None for code in known.methods),
-        reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
-    )
-
-
 @dataclass(frozen=True)
 class Rows:
     """The results of a rule among the rows of its evidence.
@@ -251,6 +149,14 @@ class Rows:
         left_out = tuple(name for name in wanted if name in out)
         return cls(kept, positions_of(kept, with_items), left_out + (others if everything else ()))
 
+    def without(self, labels: tuple[str, ...], few: tuple[int, ...]) -> "Rows":
+        """Name the classes that an average leaves out; without any left there is no row."""
+        if not few:
+            return self
+        names = tuple(labels[i] for i in few)
+        positions = self.positions if len(few) < len(labels) else np.full_like(self.positions, -1)
+        return replace(self, positions=positions, left_out=names)
+
     def each(self, of_rows: Sequence[str], absent: Callable[[str | None], str]) -> tuple[str, ...]:
         """Return the word for each result."""
         return tuple(
@@ -298,6 +204,134 @@ class Rows:
         )
 
 
+@dataclass(frozen=True, eq=False)
+class GateCandidate:
+    """The candidate of a gate, and what it is held against.
+
+    Parameters
+    ----------
+    side, options
+        The arguments of `run_gate`.
+    comparisons
+        With the baseline and, if it was requested, the anchor; None where there is none.
+    indices
+        Keys of all rules.
+    level
+        One-sided, of every limit.
+    """
+
+    side: Side
+    comparisons: dict[Against, Comparison | None]
+    options: Options
+    indices: tuple[str, ...]
+    level: float
+
+    @cached_property
+    def values(self) -> Values:
+        """The indices of the rules; undefined values stay undefined."""
+        options = replace(self.options, indices=self.indices, undefined="null")
+        return compute(self.side.table, options, select(options), self.side.scores)
+
+    def estimate(self, rule: Rule) -> tuple[Estimate, Rows]:
+        """Return the values that the rule bounds, and the rows that it is about."""
+        few, values = small_classes(rule, self.side), self.values
+        if few:
+            values = replace(values, options=replace(values.options, left_out=few))
+        known = rule.target.estimate(self.side, values)
+        return known, Rows.of(rule, self.side.labels, known.items).without(self.side.labels, few)
+
+    def difference(self, rule: Rule, comparison: Comparison) -> tuple[Difference, Rows]:
+        """Return the differences that the rule bounds, and the rows that it is about."""
+        few = small_classes(rule, *comparison.sides)
+        if few:
+            comparison = self._without(rule, comparison, few)
+        known = rule.target.difference(comparison)
+        rows = Rows.of(rule, comparison.classes, known.items, _uncompared(comparison))
+        return known, rows.without(comparison.sides[0].labels, few)
+
+    def _without(self, rule: Rule, comparison: Comparison, few: tuple[int, ...]) -> Comparison:
+        """Compare again, with classes left out of averages."""
+        factors, sides = self.options.cell_weights, comparison.sides
+        if factors is not None:  # they are of the candidate's own classes, the sides of all
+            more = len(sides[0].labels) - len(factors)
+            factors = np.pad(factors, ((0, more), (0, more)), constant_values=1.0)
+        options = replace(
+            self.options,
+            indices=rule.target.keys,
+            left_out=few,
+            cell_weights=factors,
+            cost=None,
+            kappa_weights=None,
+        )
+        return compare(*sides, options, attributed=())
+
+
+def gather_evidence(rule: Rule, candidate: GateCandidate) -> Iterator[RuleEvidence]:
+    """Gather the evidence on a rule: on its values, or on each difference."""
+    if not rule.compares:
+        yield _value_evidence(rule, candidate)
+        return
+    for against, comparison in candidate.comparisons.items():
+        if comparison is None:
+            yield _no_baseline_evidence(rule, candidate, against)
+        else:
+            yield _difference_evidence(rule, candidate, against, comparison)
+
+
+def _value_evidence(rule: Rule, candidate: GateCandidate) -> RuleEvidence:
+    """Test the candidate's own values against a lower or upper bound."""
+    known, rows = candidate.estimate(rule)
+    return rows.evidence(
+        rule,
+        RuleTests.of(rule, known),
+        numbers={"observed": known.value, "items": known.items},
+        limits=known.limits(candidate.level),
+        methods=known.methods,
+        reasons=rows.each(known.reasons, lambda label: _absent(rule, label, candidate.side.labels)),
+    )
+
+
+def _no_baseline_evidence(rule: Rule, candidate: GateCandidate, against: Against) -> RuleEvidence:
+    """Return `no_baseline` for the candidate's classes, `not_comparable` for others."""
+    known, rows = candidate.estimate(rule)
+    count = len(known.value)
+    return rows.evidence(
+        rule,
+        RuleTests.without_evidence(count, VerdictCode.no_baseline),
+        against=against,
+        numbers={"observed": known.value, "items": known.items},
+        reasons=rows.each(
+            ("no_baseline",) * count, lambda label: _absent(rule, label, candidate.side.labels)
+        ),
+    )
+
+
+def _difference_evidence(
+    rule: Rule, candidate: GateCandidate, against: Against, comparison: Comparison
+) -> RuleEvidence:
+    """Test the difference from a baseline against the largest one allowed."""
+    known, rows = candidate.difference(rule, comparison)
+    comparable = comparison.comparability != "different"
+    reasons = tuple(
+        REASONS[int(code)] if comparable else "different_test_sets" for code in known.reasons
+    )
+    return rows.evidence(
+        rule,
+        difference_tests(rule, known, comparable=comparable),
+        against=against,
+        pairing=comparison.pairing,
+        numbers={
+            "observed": known.candidate,
+            "baseline": known.baseline,
+            "delta": known.value,
+            "items": known.items,
+        },
+        limits=known.limits(candidate.level),
+        methods=tuple(METHODS[code] or None for code in known.methods),
+        reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
+    )
+
+
 def difference_tests(rule: Rule, known: Difference, *, comparable: bool = True) -> RuleTests:
     """Test a difference of shape (..., m) against a rule.
 
@@ -316,10 +350,18 @@ def difference_tests(rule: Rule, known: Difference, *, comparable: bool = True) 
     return replace(tests, fixed=fixed.astype(np.uint8))
 
 
+def small_classes(rule: Rule, *sides: Side) -> tuple[int, ...]:
+    """Return the positions of the classes that an average leaves out: few items on some side."""
+    if not rule.min_items or rule.classes is not None:
+        return ()
+    items = np.minimum.reduce([side.table.support for side in sides])
+    return tuple(np.flatnonzero(items < rule.min_items).tolist())
+
+
 def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
     if label is not None:
         return "no_items" if label in declared else "class_missing"
-    if rule.classes is not None:
+    if rule.classes is not None or rule.min_items:
         return "no_class"
     return "class_missing" if rule.target.lacks(declared) else "no_items"
 

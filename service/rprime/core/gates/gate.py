@@ -1,9 +1,9 @@
 """Run a gate: test its rules on an evaluation and its comparisons, and return one verdict."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import get_args
 
 import numpy as np
@@ -12,6 +12,7 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison
 from rprime.core.gates.evidence import GateCandidate, RuleEvidence, gather_evidence
+from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
 from rprime.core.gates.rules import Gate, Waiver, check_gate
 from rprime.core.gates.sentences import gate_sentence, named, number, sentence
@@ -83,7 +84,7 @@ def run_gate(
         comparisons["anchor"] = anchor
     side = GateCandidate(candidate, comparisons, options, gate.indices, gate.level)
     evidence = [found for rule in gate.rules for found in gather_evidence(rule, side)]
-    run = GateRun.of(gate, evidence, today) if evidence else None
+    run = GateRun.of(gate, evidence, comparisons, today) if evidence else None
     verdict = "no_rules" if run is None else run.verdict
     results = () if run is None else tuple(run.results())
     return GateResult(
@@ -136,7 +137,13 @@ class GateRun:
     today: date
 
     @classmethod
-    def of(cls, gate: Gate, evidence: list[RuleEvidence], today: date) -> "GateRun":
+    def of(
+        cls,
+        gate: Gate,
+        evidence: list[RuleEvidence],
+        comparisons: Mapping[Against, Comparison | None],
+        today: date,
+    ) -> "GateRun":
         """Decide every result, then apply the waivers."""
         plan = Plan(
             gate,
@@ -145,7 +152,9 @@ class GateRun:
             tuple(e.against for e in evidence for _ in e.labels),
         )
         tests = RuleTests.join([e.tests for e in evidence])
-        found = decide(tests, plan, gate.level)
+        found = decide(
+            tests, plan, gate.level, cache(partial(joint_laws, tests, plan, comparisons))
+        )
         waivers, verdicts = apply_waivers(found, plan, tests.point, today)
         decisions = replace(found, verdicts=verdicts)
         return cls(plan, evidence, tests, decisions, effects(decisions, plan), waivers, today)
@@ -229,6 +238,39 @@ class GateRun:
             if warning := _underpowered(part, place, self.level):
                 yield warning
             place += len(part.labels)
+
+
+def joint_laws(
+    tests: RuleTests, plan: Plan, comparisons: Mapping[Against, Comparison | None]
+) -> list[Block]:
+    """Return the joint law of the tests against each baseline, where it is known.
+
+    Notes
+    -----
+    The correlations are those of the differences, whose influences the comparison knows. A rule
+    that forbids low numbers fails for small differences, so its statistic has the other sign.
+    """
+    signs = np.where(plan.guards_below, -1.0, 1.0)
+    numbers = [
+        None if rule.min_items and rule.classes is None else rule.target.correlated(label)
+        for rule, label in zip(plan.rules, plan.labels, strict=True)
+    ]
+    blocks = []
+    for against, comparison in comparisons.items():
+        own = [i for i in np.flatnonzero(~np.isnan(tests.p_fail)) if plan.against[i] == against]
+        targets = {i: number for i in own if (number := numbers[i]) is not None}
+        if comparison is None or len(targets) < LEAST_CORRELATED:
+            continue
+        correlation = comparison.correlation(list(targets.values()))
+        known = ~np.isnan(np.diagonal(correlation))
+        places = np.array(list(targets), dtype=np.intp)[known]
+        turned = correlation[np.ix_(known, known)] * np.outer(signs[places], signs[places])
+        blocks.append(Block(places, turned))
+    return blocks
+
+
+LEAST_CORRELATED = 2
+"""Fewest results with a joint law."""
 
 
 def apply_waivers(

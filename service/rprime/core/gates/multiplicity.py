@@ -1,6 +1,6 @@
 """Multiplicity: p-values adjusted over all results of a gate."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -99,7 +99,16 @@ _UNIFORM = (np.random.default_rng(SEED + 1).permutation(DRAWS) + 0.5) / DRAWS
 """The midpoints of equal strata of (0, 1), in random order."""
 
 
-def step_down(p: ArrayLike, level: float, blocks: Sequence[Block] = ()) -> FloatArray:
+Blocks = Callable[[], Sequence[Block]]
+"""Returns the blocks of a family."""
+
+
+def no_blocks() -> Sequence[Block]:
+    """Return no block: the joint law of the results is unknown."""
+    return ()
+
+
+def step_down(p: ArrayLike, level: float, blocks: Blocks = no_blocks) -> FloatArray:
     """Adjust p-values by Holm's procedure, and by max-T where that can change a decision.
 
     Parameters
@@ -109,8 +118,9 @@ def step_down(p: ArrayLike, level: float, blocks: Sequence[Block] = ()) -> Float
     level
         Of the family; a result with an adjusted p-value below it is rejected.
     blocks
-        Results with a known joint law, no result in two of them. The probabilities of the blocks,
-        and of the results in none of them, add up (Bonferroni).
+        Returns results with a known joint law, no result in two blocks; called only where max-T
+        can change a decision. The probabilities of the blocks, and of the results in none of
+        them, add up (Bonferroni).
 
     Returns
     -------
@@ -125,11 +135,12 @@ def step_down(p: ArrayLike, level: float, blocks: Sequence[Block] = ()) -> Float
     """
     values = np.asarray(p, dtype=np.float64)
     adjusted = holm(values)
-    if not blocks or np.count_nonzero(~np.isnan(values), axis=-1).max(initial=0) > MOST_STEPPED:
+    tested = np.count_nonzero(~np.isnan(values), axis=-1).max(initial=0)
+    deciding = ((values < level) & (adjusted >= level)).any(-1)
+    if tested > MOST_STEPPED or not deciding.any() or not (known := blocks()):
         return adjusted
-    for row in np.argwhere(((values < level) & (adjusted >= level)).any(-1)):
-        place = tuple(row)
-        adjusted[place] = _stepped(values[place], adjusted[place], level, blocks)
+    for place in map(tuple, np.argwhere(deciding)):
+        adjusted[place] = _stepped(values[place], adjusted[place], level, known)
     return adjusted
 
 

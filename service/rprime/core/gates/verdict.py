@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
-from rprime.core.gates.multiplicity import Block, step_down
+from rprime.core.gates.multiplicity import Blocks, no_blocks, step_down
 from rprime.core.gates.rules import Effect, Gate, OpenVerdict, Policy, Rule
 
 Codes = NDArray[np.uint8]
@@ -220,7 +220,7 @@ class Decisions:
         return (suspect | self.unseen) & (self.verdicts == VerdictCode.inconclusive)
 
 
-def decide(tests: RuleTests, plan: Plan, level: float, blocks: Sequence[Block] = ()) -> Decisions:
+def decide(tests: RuleTests, plan: Plan, level: float, blocks: Blocks = no_blocks) -> Decisions:
     """Decide the verdict of every result, before waivers.
 
     Parameters
@@ -232,7 +232,8 @@ def decide(tests: RuleTests, plan: Plan, level: float, blocks: Sequence[Block] =
     level
         One-sided, of this look.
     blocks
-        Joint laws of results, for max-T; without any, p-values are adjusted by Holm's procedure.
+        Returns the joint laws of results, for max-T; without any, p-values are adjusted by Holm's
+        procedure.
 
     Notes
     -----
