@@ -35,7 +35,7 @@ def test_what_fails_is_an_error_and_what_warns_a_warning() -> None:
 def test_a_comparison_that_could_not_be_made_is_one_error() -> None:
     first, *others = render_annotations(different()).splitlines()
     assert first.startswith("::error")
-    assert "evaluated on different test sets" in first
+    assert "The test sets differ" in first
     assert [line.split()[0] for line in others] == ["::notice"]
 
 

@@ -44,8 +44,10 @@ class GroupedWarning:
 
 
 def grouped_warnings(subject: ReportSubject) -> list[GroupedWarning]:
-    """Return the warnings about values, comparison and gate, grouped by code."""
-    grouped = groupby(subject.evaluation.warnings, key=lambda warning: warning.code)
+    """Return the warnings that the sentence of the gate does not repeat, grouped by code."""
+    said = "" if subject.gate is None else subject.gate.message
+    warnings = [warning for warning in subject.evaluation.warnings if warning.detail not in said]
+    grouped = groupby(warnings, key=lambda warning: warning.code)
     return [
         grouped_warning for code, group in grouped for grouped_warning in _group(code, list(group))
     ]

@@ -90,7 +90,12 @@ def run_gate(
     return GateResult(
         verdict=verdict,
         judged=_judged(verdict, results),
-        message=gate_sentence(verdict, results, judged=_judged(verdict, results)),
+        message=gate_sentence(
+            verdict,
+            results,
+            judged=_judged(verdict, results),
+            differences={name: c.sets_differ for name, c in comparisons.items() if c},
+        ),
         alpha=gate.level,
         look=look,
         budget=gate.looks,

@@ -1,16 +1,23 @@
 """The messages of a gate and of its results, for readers of a CI log."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rprime.core.gates.result import GateVerdict, Result
 from rprime.core.gates.rules import Rule, Waiver
+from rprime.core.gates.verdict import Against
 
 PLACES = 4
 MOST_NAMED = 10
 """Most classes or results named one by one in a sentence."""
 
 
-def gate_sentence(verdict: GateVerdict, results: Sequence[Result], *, judged: bool) -> str:
+def gate_sentence(
+    verdict: GateVerdict,
+    results: Sequence[Result],
+    *,
+    judged: bool,
+    differences: Mapping[Against, str | None],
+) -> str:
     """State the verdict of a gate, and what it rests on.
 
     Parameters
@@ -19,6 +26,8 @@ def gate_sentence(verdict: GateVerdict, results: Sequence[Result], *, judged: bo
         Of the gate, with their messages.
     judged
         As in `GateResult`.
+    differences
+        A sentence about how the test sets differ, for each comparison that could not be made.
     """
     if verdict == "no_rules":
         return "The gate has no rules, so nothing was judged."
@@ -28,8 +37,9 @@ def gate_sentence(verdict: GateVerdict, results: Sequence[Result], *, judged: bo
     opening = OPENINGS[verdict] if judged else "The gate could not be judged"
     found = _all_of(own) if verdict == "fail" else _open(own)
     said = f"{', but' if verdict == 'pass' else ':'} {found}" if own else ""
-    causes = (cause for cause in dict.fromkeys(map(_cause, results)) if cause)
-    return " ".join((f"{opening}{said}.", *(f"{cause}." for cause in causes)))
+    common = dict.fromkeys((r.reason, r.against) for r in results if r.reason in CAUSES)
+    causes = (_cause(reason, against, differences) for reason, against in common)
+    return " ".join((f"{opening}{said}.", *causes))
 
 
 PASSED = "The gate passed."
@@ -38,15 +48,15 @@ OPENINGS = {
     "fail": "The gate failed",
     "inconclusive": "The gate is inconclusive",
 }
-CAUSES = {
-    "different_test_sets": "Candidate and {against} were evaluated on different test sets",
-    "no_baseline": "There is no {against}",
-}
+CAUSES = ("different_test_sets", "no_baseline")
 """Why a whole comparison tells nothing: the sentence of the gate says it for all results."""
 
 
-def _cause(result: Result) -> str:
-    return CAUSES.get(result.reason, "").format(against=result.against)
+def _cause(reason: str, against: Against | None, differences: Mapping[Against, str | None]) -> str:
+    if reason == "no_baseline" or against is None:
+        return f"There is no {against}."
+    how = differences.get(against) or "The test sets differ."
+    return how if against == "baseline" else f"Against the anchor: {how}"
 
 
 def _all_of(results: Sequence[Result]) -> str:
