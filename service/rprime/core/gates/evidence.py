@@ -88,15 +88,39 @@ class RuleEvidence:
         together
             How many results are tested together: the p-value of the only one that got worse must
             pass Holm's first step among them.
+
+        Returns
+        -------
+        NaN where no possible change is found so often.
+
+        Notes
+        -----
+        The variance is that of an unchanged model, plus (d - d^2) / n for a drop d of a share
+        among n items, which comes as d n losses on top. The same model is behind the lint.
         """
-        needed = self.told_apart(level, level / max(together, 1))
-        rule = self.rule
-        if rule.compares:
-            return np.maximum(
-                needed - rule.threshold if rule.guards_below else needed + rule.limit, 0
-            )
-        distance = self.observed - rule.limit
-        return np.maximum(distance if rule.guards_below else -distance, 0.0) + needed
+        own, rule = level / max(together, 1), self.rule
+        needed = self.told_apart(level, own)
+        if not rule.compares:
+            distance = self.observed - rule.limit
+            return np.maximum(distance if rule.guards_below else -distance, 0.0) + needed
+        found = np.maximum(needed - rule.threshold if rule.guards_below else needed + rule.limit, 0)
+        if rule.knows_suspects:
+            quantile = float(one_sided_quantile(own) + one_sided_quantile(1 - POWER))
+            unit = quantile**2 / self.items
+            changed = np.abs(self.delta) * (1 - np.abs(self.delta))
+            unchanged = np.maximum((found - rule.limit) ** 2 - unit * changed, 0.0)
+            found = np.fmax(found, _drop_of_share(rule.limit, unchanged, unit))
+        low, high = rule.target.range
+        room = self.baseline - low if rule.guards_below else high - self.baseline
+        return np.where(found <= room, found, np.nan)
+
+
+def _drop_of_share(limit: float, unchanged: FloatArray, unit: FloatArray) -> FloatArray:
+    """Solve d = limit + sqrt(unchanged + unit (d - d^2)) for d; NaN without a solution."""
+    half = limit + unit / 2
+    with np.errstate(invalid="ignore"):
+        root = np.sqrt(half**2 - (1 + unit) * (limit**2 - unchanged))
+    return np.asarray((half + root) / (1 + unit))
 
 
 @dataclass(frozen=True)
