@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -66,8 +66,7 @@ class Block:
         """Draws from the joint law, shape (DRAWS, n); the same ones at each call."""
         sizes, vectors = np.linalg.eigh(self.correlation)
         root = vectors * np.sqrt(np.maximum(sizes, 0.0))  # rounding makes some sizes negative
-        normal = np.random.default_rng(SEED).standard_normal((DRAWS, len(self.places)))
-        return np.asarray(normal @ root.T)
+        return np.asarray(_normal(len(self.places)) @ root.T)
 
     def tail(self, standing: NDArray[np.bool_], p: float) -> float:
         """Return the probability that some p-value of the standing results is at most `p`.
@@ -93,6 +92,12 @@ class Block:
         others = drawn + slopes * (beyond - own)[:, None] >= -special.ndtri(p)
         others[np.arange(DRAWS), given] = True
         return float(rows.size * p * np.mean(1 / others.sum(-1)))
+
+
+@lru_cache(maxsize=2)
+def _normal(count: int) -> FloatArray:
+    """Independent standard normal draws, shape (DRAWS, count), at most 6 MiB."""
+    return np.random.default_rng(SEED).standard_normal((DRAWS, count))
 
 
 _UNIFORM = (np.random.default_rng(SEED + 1).permutation(DRAWS) + 0.5) / DRAWS
