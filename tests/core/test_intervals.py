@@ -627,6 +627,55 @@ def test_an_error_in_few_groups_does_not_narrow_the_interval() -> None:
     assert few.intervals.per_class_low_reliability[few.place["recall"]].all()
 
 
+def weighted(weights: Any, **options: Any) -> Found:
+    true, predicted = items_of(OMITTING)
+    table = np.zeros((3, 4))
+    np.add.at(table, (true, predicted), weights)
+    counts = ConfusionTable.dense(table[:, :3], table[:, 3], weighted=True)
+    return Found(counts, Items(true, predicted, weights=np.asarray(weights)), **options)
+
+
+@pytest.mark.parametrize("sampling", ["random", "fixed_rows"])
+def test_equal_weights_count_every_item_once(sampling: str) -> None:
+    found = weighted(np.full(int(OMITTING.sum()), 0.125), sampling=sampling)
+    once = Found(dense(OMITTING[:, :3], OMITTING[:, 3]), sampling=sampling)
+    for key in once.overall_place:
+        if key != "krippendorff_alpha":  # the one that changes with the scale
+            np.testing.assert_allclose(found.overall(key), once.overall(key), rtol=1e-9)
+    for key in once.place:
+        np.testing.assert_allclose(found.of_class(key), once.of_class(key), rtol=1e-9)
+
+
+def test_weighted_shares_rest_on_the_smaller_effective_number() -> None:
+    true, predicted = items_of(OMITTING)
+    weights = RNG.gamma(1.0, size=len(true))
+    found = weighted(weights)
+    for key, own, hits in (
+        ("accuracy", np.ones(len(true), dtype=bool), true == predicted),
+        ("recall", true == 1, predicted == 1),
+        ("precision", predicted == 1, true == 1),
+    ):
+        w, right = weights[own], hits[own]
+        share = np.sum(w * right) / w.sum()
+        kish = w.sum() ** 2 / np.sum(w**2)
+        linearised = share * (1 - share) * w.sum() ** 2 / np.sum(w**2 * (right - share) ** 2)
+        n = min(kish, linearised)
+        limits = found.overall(key) if key == "accuracy" else found.of_class(key)[:, 1]
+        assert limits == pytest.approx(np.array(wilson(share * n, n, Z)), rel=1e-9), key
+    # What only the margins and the influences know is no narrower than with Kish's number alone.
+    for key in ("kappa", "mcc", "macro_f1", "csi"):
+        assert np.isfinite(found.overall(key)).all(), key
+
+
+def test_weighted_counts_without_their_items_stay_without_interval() -> None:
+    found = Found(ConfusionTable.dense(np.array(GOOD), weighted=True))
+    assert found.reason("kappa") == "weighted"
+    true, predicted = items_of(OMITTING)
+    both = Items(true, predicted, np.arange(len(true)) // 5, np.full(len(true), 2.0))
+    table = ConfusionTable.dense(OMITTING[:, :3] * 2, OMITTING[:, 3] * 2, weighted=True)
+    assert Found(table, both).reason("kappa") == "weighted"
+
+
 COVERED = ("accuracy", "kappa", "mcc", "macro_recall", "macro_f1", "macro_r_prime", "weighted_f1")
 
 

@@ -27,7 +27,7 @@ class ConfusionTable:
         Shape (..., k): predictions of each class on items without a true class; None if none.
     weighted
         Whether the counts include a sample or cell weight other than 1. Such counts are not
-        numbers of items, so they have no intervals.
+        numbers of items, so they have intervals only beside the weights of the items.
 
     Notes
     -----

@@ -282,7 +282,7 @@ class _Table(_Evidence):
     )
     weighted: bool = Field(
         default=False,
-        description="Whether the counts are sums of weights: weighted values have no intervals.",
+        description="Whether the counts are sums of weights: then there are no intervals.",
     )
 
 
@@ -315,7 +315,8 @@ class LabelsEvidence(_Evidence):
     y_true: Annotated[list[ClassName], _SOME] | Annotated[list[IntegerLabel], _SOME]
     y_pred: _Predictions
     sample_weight: list[Weight] | None = Field(
-        default=None, description="A weight for each item. Weighted values have no intervals."
+        default=None,
+        description="A weight for each item. Intervals rest on the effective number of items.",
     )
     groups: list[GroupName] | list[IntegerLabel] | None = Field(
         default=None,

@@ -20,7 +20,7 @@ from rprime.core.intervals.methods import (
     methods_of,
     positions,
 )
-from rprime.core.intervals.parts import ratio_counts
+from rprime.core.intervals.parts import effective_counts, ratio_counts
 from rprime.core.intervals.plan import Bounds, plan_of
 from rprime.core.intervals.proportions import (
     ScoreCounts,
@@ -30,13 +30,19 @@ from rprime.core.intervals.proportions import (
     normal_quantile,
 )
 from rprime.core.intervals.universe import UniverseIntervals
+from rprime.core.intervals.weights import Weights
 from rprime.core.items import Items
-from rprime.core.table import ConfusionTable, Universe
+from rprime.core.table import Universe
 from rprime.core.values import Values
 
 OVERALL_R_PRIME = (int(CountRow.not_wrong), int(CountRow.total))
 PREDICTED = (int(CountRow.predicted), int(CountRow.total))
 FEW_ITEMS = 10
+UNIVERSES: dict[bool, tuple[Universe | None, ...]] = {
+    False: (None,),
+    True: ("all", "classified"),
+}
+"""What to compute apart: where nothing is unclassified or spurious, both universes are one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,7 +91,12 @@ class PreparedIntervals:
     universes
         The intervals that need smoothed tables; none where no table has intervals.
     effects
-        The design effects of the groups of the items, if any.
+        The design effects of the groups, or of the weights, of the items, if any.
+    weights
+        The sample weights of the items, if they have any; `values` then has the counts of Kish's
+        effective number of items.
+    unsuitable
+        Whether the counts are no numbers of items, broadcastable to the stack.
     """
 
     values: Values
@@ -94,6 +105,8 @@ class PreparedIntervals:
     pooled: ScoreCounts
     universes: tuple[UniverseIntervals, ...]
     effects: EntryEffects | None
+    weights: Weights | None
+    unsuitable: Array
 
     @classmethod
     @np.errstate(all="ignore")
@@ -105,41 +118,52 @@ class PreparedIntervals:
         values
             Values of a stack of tables.
         items
-            The items of a single table, if they are grouped.
+            The items of a single table, if they have groups or weights.
         """
+        weights = _weights(values, items)
+        if weights is not None:
+            values = weights.scaled(values)
         options, table = values.options, values.table
+        unsuitable = np.asarray(table.weighted | table.fractional & (weights is None))
         grouped = items is not None and items.groups is not None
         setting = Setting.of(
             table,
             beta=options.beta,
             exact=options.exact,
             sampling=options.sampling,
-            effects=grouped,
+            effects=grouped or weights is not None,
         )
         methods = methods_of(values.selection, setting)
         cost = options.cost
         bound = Bounds(table.k, None if cost is None else (float(cost.min()), float(cost.max())))
-        both: tuple[Universe | None, ...] = ("all", "classified") if setting.omits else (None,)
-        known = not (table.weighted or table.fractional.all())
+        both = UNIVERSES[setting.omits]
+        known = not unsuitable.all()
         plans = [(plan_of(values.selection, setting, one, bound), one or "all") for one in both]
         found = [(plan, one) for plan, one in plans if plan is not None and known]
-        of_plans: list[DesignEffects] = [
-            DesignEffects.of(plan.selection, values, items, one)
-            for plan, one in found
-            if items is not None and items.groups is not None
-        ]
+        of_plans: list[DesignEffects] = []
+        if weights is not None:
+            of_plans = [weights.effects(plan.selection, values, one) for plan, one in found]
+        elif items is not None and grouped:
+            of_plans = [DesignEffects.of(p.selection, values, items, one) for p, one in found]
         effects = EntryEffects.of(values, [p for p, _ in found], of_plans) if of_plans else None
         each = of_plans or (None,) * len(found)
         return cls(
             values,
             methods,
-            *_counts(values, methods, effects),
+            *_counts(values, methods, effects, weights),
             tuple(
-                UniverseIntervals.of(plan, values, one, own)
+                UniverseIntervals.of(plan, values, one, effects=own, weights=weights)
                 for (plan, one), own in zip(found, each, strict=True)
             ),
             effects,
+            weights,
+            unsuitable,
         )
+
+    @property
+    def grouped(self) -> EntryEffects | None:
+        """The effects of groups, which take Student's quantile."""
+        return self.effects if self.weights is None else None
 
     def limits(self, quantile: float) -> tuple[Array, Array]:
         """Compute the limits of all indices.
@@ -172,8 +196,8 @@ class PreparedIntervals:
         values, own = self.values, self.methods.per_class
         limits = _blank(values.per_class)
         z = _spread(quantile, values.per_class)
-        if self.effects is not None:
-            z = student(z, self.effects.class_groups)
+        if self.grouped is not None:
+            z = student(z, self.grouped.class_groups)
         shares = np.stack(self.proportions.limits(_at(z, self.methods.class_rows)))
         plain = len(own.proportions)
         limits[:, own.proportions] = (
@@ -194,7 +218,7 @@ class PreparedIntervals:
         if values.table.spurious is not None:
             predictions = positions(e.rows == PREDICTED for e in values.selection.computed)
             limits[:, predictions, values.table.spurious.any(-1)] = np.nan
-        return _masked(values.table, found, limits, own)
+        return self._masked(found, limits, own)
 
     @np.errstate(all="ignore")
     def overall_limits(self, quantile: float | Array) -> Array:
@@ -212,8 +236,8 @@ class PreparedIntervals:
         values, own = self.values, self.methods.overall
         limits = _blank(values.overall)
         z = _spread(quantile, values.overall)
-        if self.effects is not None:
-            z = student(z, self.effects.groups)
+        if self.grouped is not None:
+            z = student(z, self.grouped.groups)
         for universe in self.universes:
             universe.overall_limits(z, limits)
         at = _at(z, own.proportions)
@@ -228,7 +252,19 @@ class PreparedIntervals:
         )
         if values.scores is not None:
             _score_limits(values, z, values.selection.overall_scored, limits)
-        return _masked(values.table, values.overall, limits, own)
+        return self._masked(values.overall, limits, own)
+
+    def _masked(self, values: Array, limits: Array, methods: ScopeMethods) -> Array:
+        """Clip limits to the range; remove those without a value, a width or suitable counts."""
+        last = (limits.ndim - self.unsuitable.ndim - 2) * (None,)
+        lowest, highest = methods.bounds.reshape(2, -1, *(1,) * (limits.ndim - 2))
+        np.maximum(limits, lowest, out=limits)
+        np.minimum(limits, highest, out=limits)
+        lost = ~(limits[0] < limits[1])
+        lost |= np.isnan(values)
+        lost |= self.unsuitable[(..., *last)]
+        np.copyto(limits, np.nan, where=lost)
+        return limits
 
     @staticmethod
     def _exact(counts: ScoreCounts, z: float | Array) -> Array:
@@ -262,15 +298,29 @@ class PreparedIntervals:
         return np.stack((value / np.exp(half), value * np.exp(half)))
 
 
+def _weights(values: Values, items: Items | None) -> Weights | None:
+    """Return the weights of the items, if these alone make the counts weighted."""
+    if items is None or items.weights is None or items.groups is not None:
+        return None
+    if not values.table.weighted or values.options.cell_weights is not None:
+        return None
+    return Weights.of(items, items.weights, values.table.k)
+
+
 def _counts(
-    values: Values, methods: Methods, effects: EntryEffects | None
+    values: Values, methods: Methods, effects: EntryEffects | None, weights: Weights | None
 ) -> tuple[ScoreCounts, ScoreCounts]:
     """Prepare the plain proportions, per class and overall."""
     overall = methods.overall
-    successes, trials = ratio_counts(values.counts.classes, methods.class_ratios)
+    squares = None if weights is None else weights.of_classes("all")
+    successes, trials = ratio_counts(values.counts.classes, methods.class_ratios, squares)
     pooled = values.counts.rows[..., -1]
     hits, whole = pooled[methods.pooled_rows[0]], pooled[methods.pooled_rows[1]]
-    if effects is not None:
+    if weights is not None:
+        below = weights.counts("all").rows[..., -1]
+        of_squares = below[methods.pooled_rows[0]], below[methods.pooled_rows[1]]
+        hits, whole = effective_counts((hits, whole), of_squares, weights.scale)
+    elif effects is not None:
         of_class = effects.per_class[methods.class_rows]
         of_overall = effects.overall[overall.proportions]
         successes, trials = successes / of_class, trials / of_class
@@ -290,6 +340,7 @@ def intervals(values: Values, items: Items | None = None) -> Intervals:
     """
     prepared = PreparedIntervals.of(values, items)
     methods = prepared.methods
+    own, whole = methods.per_class, methods.overall
     per_class, overall = prepared.limits(quantile_of(values.options.confidence))
     if values.counted_as_zero is not None:
         per_class[:, values.counted_as_zero] = np.nan
@@ -297,14 +348,14 @@ def intervals(values: Values, items: Items | None = None) -> Intervals:
     return Intervals(
         per_class_low=per_class[0],
         per_class_high=per_class[1],
-        per_class_reasons=_reasons(values, methods.per_class.named, per_class[0], values.per_class),
+        per_class_reasons=_reasons(prepared, own.named, per_class[0], values.per_class),
         per_class_low_reliability=few_class,
-        per_class_methods=methods.per_class.names,
+        per_class_methods=own.names,
         overall_low=overall[0],
         overall_high=overall[1],
-        overall_reasons=_reasons(values, methods.overall.named, overall[0], values.overall),
+        overall_reasons=_reasons(prepared, whole.named, overall[0], values.overall),
         overall_low_reliability=few_overall,
-        overall_methods=methods.overall.names,
+        overall_methods=whole.names,
     )
 
 
@@ -351,34 +402,17 @@ def _mixes_spurious(values: Values) -> Array:
     return np.asarray(mixes.reshape(-1, *(1,) * len(table.stack_shape)) & table.spurious.any(-1))
 
 
-def _masked(table: ConfusionTable, values: Array, limits: Array, methods: ScopeMethods) -> Array:
-    """Clip the limits to the range; remove those without a value, a width or suitable counts."""
-    last = (limits.ndim - table.total.ndim - 2) * (None,)
-    lowest, highest = methods.bounds.reshape(2, -1, *(1,) * (limits.ndim - 2))
-    np.maximum(limits, lowest, out=limits)
-    np.minimum(limits, highest, out=limits)
-    lost = ~(limits[0] < limits[1])
-    lost |= np.isnan(values)
-    if table.weighted:
-        lost[...] = True
-    elif table.fractional.any():
-        lost |= table.fractional[(..., *last)]
-    np.copyto(limits, np.nan, where=lost)
-    return limits
-
-
-def _reasons(values: Values, named: Array, low: Array, own: Array) -> NDArray[np.uint8]:
+def _reasons(
+    prepared: PreparedIntervals, named: Array, low: Array, own: Array
+) -> NDArray[np.uint8]:
     """Reason codes of missing intervals; 0 where there is an interval or no value."""
-    table, last = values.table, (own.ndim - values.table.total.ndim - 1) * (None,)
-    missing = np.isnan(low)
-    if values.class_reasons is not None or values.overall_reasons is not None:
-        missing &= np.isfinite(own)
+    unsuitable, last = prepared.unsuitable, (own.ndim - prepared.unsuitable.ndim - 1) * (None,)
+    missing = np.isnan(low) & np.isfinite(own)
     codes = missing * np.uint8(CODE["no_interval"])
-    if table.weighted:
-        codes[named] = missing[named] * np.uint8(CODE["weighted"])
-    elif table.fractional.any():
-        blocked = missing[named] & np.asarray(table.fractional)[(..., *last)]
-        codes[named] = np.where(blocked, np.uint8(CODE["non_integer_counts"]), codes[named])
+    if unsuitable.any():
+        weighted = prepared.values.table.weighted
+        why = np.uint8(CODE["weighted" if weighted else "non_integer_counts"])
+        codes[named] = np.where(missing[named] & unsuitable[(..., *last)], why, codes[named])
     return codes
 
 
@@ -396,7 +430,7 @@ def _few_items(
     -----
     An average with equal weights rests on its smallest class.
     """
-    values, methods, effects = prepared.values, prepared.methods, prepared.effects
+    values, methods, effects = prepared.values, prepared.methods, prepared.grouped
     rows = values.counts.rows
     plain = values.classified_counts is values.counts and effects is None
     if plain and rows[methods.rows].min() >= FEW_ITEMS:

@@ -12,6 +12,8 @@ from rprime.core.index import Index, Parts
 
 STEP = 1e-30
 PREVALENCE = (CountRow.support, CountRow.total)
+Squares = tuple[Counts, float]
+"""Sums of squared weights as counts, and the scale of `Weights`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,17 +90,21 @@ class PartIntervals:
     values: Array
 
     @classmethod
-    def at(cls, layout: PartLayout, counts: Counts, *, fixed_rows: bool) -> "PartIntervals":
+    def at(
+        cls, layout: PartLayout, counts: Counts, weights: Squares | None, *, fixed_rows: bool
+    ) -> "PartIntervals":
         """Evaluate the functions on the counts of the classes.
 
         Parameters
         ----------
         counts
             Without the pooled column.
+        weights
+            If the items are weighted.
         fixed_rows
             Whether prevalences are fixed by design.
         """
-        successes, trials = ratio_counts(counts, layout.ratios)
+        successes, trials = ratio_counts(counts, layout.ratios, weights)
         shares = successes / trials
         slopes, values = np.ones(shares.shape), shares[layout.starts]
         first = 0
@@ -179,12 +185,49 @@ def _steps(number: int, dimensions: int) -> Array:
     return own.reshape(number, number, *(1,) * (dimensions - 1))
 
 
-def ratio_counts(counts: Counts, ratios: tuple[tuple[int, int], ...]) -> tuple[Array, Array]:
+def ratio_counts(
+    counts: Counts, ratios: tuple[tuple[int, int], ...], weights: Squares | None = None
+) -> tuple[Array, Array]:
     """Return successes and trials of proportions, shape (n, ..., k) each.
 
     Precision of a class that has items and is never predicted is 0; how much of it could be right
-    is bounded by its items, so that these are the trials.
+    is bounded by its items, so that these are the trials. The trials of weighted items are their
+    effective number.
     """
+    successes, trials = _plain_counts(counts, ratios)
+    if weights is None:
+        return successes, trials
+    squares, scale = weights
+    return effective_counts((successes, trials), _plain_counts(squares, ratios), scale)
+
+
+def effective_counts(
+    counts: tuple[Array, Array], squares: tuple[Array, Array], scale: float
+) -> tuple[Array, Array]:
+    """Return successes and trials in effective numbers of weighted items.
+
+    Parameters
+    ----------
+    counts
+        Successes and trials as sums of weights times the scale.
+    squares
+        The same as sums of squared weights.
+
+    Notes
+    -----
+    The trials are the smaller of Kish's (sum w)^2 / sum w^2 and p (1 - p) / V, V the linearised
+    variance.
+    """
+    successes, trials = counts
+    share, whole = successes / trials, (trials / scale) ** 2
+    kish = whole / squares[1]
+    spread = squares[0] * (1 - share) ** 2 + (squares[1] - squares[0]) * share**2
+    linearised = np.where(spread > 0, share * (1 - share) * whole / spread, np.inf)
+    effective = np.where((share > 0) & (share < 1), np.fmin(kish, linearised), kish)
+    return share * effective, effective
+
+
+def _plain_counts(counts: Counts, ratios: tuple[tuple[int, int], ...]) -> tuple[Array, Array]:
     numerators, denominators, of_precision, of_discovery = _rows(ratios)
     successes, trials = counts.rows[numerators], counts.rows[denominators]
     never = counts.rows[CountRow.predicted] == 0

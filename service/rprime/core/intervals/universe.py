@@ -17,6 +17,7 @@ from rprime.core.intervals.proportions import ScoreCounts
 from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.intervals.smoothing import POOLED, ROW_WISE, SmoothedCells, smoothed
 from rprime.core.intervals.variance import class_variances, variances
+from rprime.core.intervals.weights import Weights
 from rprime.core.options import Options
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe
@@ -247,7 +248,13 @@ class UniverseIntervals:
 
     @classmethod
     def of(
-        cls, plan: Plan, values: Values, universe: Universe, effects: DesignEffects | None
+        cls,
+        plan: Plan,
+        values: Values,
+        universe: Universe,
+        *,
+        effects: DesignEffects | None,
+        weights: Weights | None,
     ) -> "UniverseIntervals":
         """Prepare the intervals of a plan.
 
@@ -259,17 +266,22 @@ class UniverseIntervals:
             That of the plan.
         effects
             Design effects on the entries of the plan, if any.
+        weights
+            Of the items, if they have any; then the effects are those of the weights.
         """
         counts, table = values.counts_of(universe).classes, values.table.universe(universe)
         fixed_rows = values.options.sampling == "fixed_rows"
-        parts = PartIntervals.at(plan.parts, counts, fixed_rows=fixed_rows)
+        squares = None if weights is None else weights.of_classes(universe)
+        parts = PartIntervals.at(plan.parts, counts, squares, fixed_rows=fixed_rows)
         if table.spurious is not None:
             # R' of a class is no function of its rates if predictions have no item.
             stray, mixed = np.asarray(table.spurious.any(-1)), plan.with_prevalence
             parts.values[mixed] = np.where(stray[..., None], np.nan, parts.values[mixed])
         more = Smoothed.of(plan, values, table)
         if effects is not None:
-            parts, more = parts.divided(effects.per_class[plan.parts_of]), more.inflated(effects)
+            more = more.inflated(effects)
+            if weights is None:
+                parts = parts.divided(effects.per_class[plan.parts_of])
         class_scores = _class_scores(plan, values, more)
         averages = None
         if len(plan.averages.entries):

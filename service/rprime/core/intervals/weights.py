@@ -1,0 +1,135 @@
+"""Effective numbers of items where the items have sample weights."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.cells import SparseCells
+from rprime.core.counts import CountRow, Counts
+from rprime.core.intervals.delta import class_gradient, macro_weights, overall_terms
+from rprime.core.intervals.design_effect import DesignEffects
+from rprime.core.intervals.parts import Squares
+from rprime.core.intervals.smooth_indices import smooth_overall_indices
+from rprime.core.items import Items
+from rprime.core.selection import Selection
+from rprime.core.table import ConfusionTable, Universe
+from rprime.core.values import Values, compute
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """The sample weights of the items of one table.
+
+    Parameters
+    ----------
+    squares
+        The table of the sums of squared weights.
+    scale
+        Sum of the weights divided by the sum of their squares.
+
+    Notes
+    -----
+    Weighted counts times the scale add up to Kish's effective number of items,
+    (sum w)^2 / sum w^2. The smaller of it and the effective number that the linearised variance,
+    the sum of w^2 phi^2 over the influences phi, gives is what intervals rest on.
+    """
+
+    squares: ConfusionTable
+    scale: float
+
+    @classmethod
+    def of(cls, items: Items, weights: Array, k: int) -> "Weights":
+        """Sum up the weights of items."""
+        squared = np.square(weights, dtype=np.float64)
+        predicted = items.predicted.astype(np.int64)
+        inside = predicted < k
+        rows = items.true.astype(np.int64)
+        silent = np.bincount(rows[~inside], squared[~inside], k)
+        table = ConfusionTable.sparse(
+            rows[inside], predicted[inside], squared[inside], k, unclassified=silent
+        )
+        return cls(table, float(np.sum(weights, dtype=np.float64) / np.sum(squared)))
+
+    def scaled(self, values: Values) -> Values:
+        """Return the values of the same table as if it had Kish's number of items."""
+        table = values.table
+        factor = np.full((table.k, table.k), self.scale)
+        cells = (
+            SparseCells(
+                table.cells.rows, table.cells.columns, table.cells.counts * self.scale, table.k
+            )
+            if isinstance(table.cells, SparseCells)
+            else table.cells.scaled(factor)
+        )
+        silent = None if table.unclassified is None else table.unclassified * self.scale
+        return compute(ConfusionTable(cells, silent), values.options, values.selection)
+
+    def counts(self, universe: Universe) -> Counts:
+        """Sums of squared weights as counts, with the pooled column."""
+        return Counts.of(self.squares.universe(universe))
+
+    def of_classes(self, universe: Universe) -> Squares:
+        """What the proportions of the classes need."""
+        return self.counts(universe).classes, self.scale
+
+    def effects(self, selection: Selection, values: Values, universe: Universe) -> DesignEffects:
+        """Compute the effects on the entries of a plan: linearised by unweighted variance.
+
+        Parameters
+        ----------
+        selection
+            The entries.
+        values
+            Scaled values of the whole table.
+        """
+        table = values.table.universe(universe)
+        found = compute(table, values.options, selection)
+        own, smooth = class_gradient(found), smooth_overall_indices(selection)
+        whole = overall_terms(found, own, smooth.macro_of, macro_weights(found, smooth.macro_of))
+        rows, columns, squares = _cells(self.squares.universe(universe))
+        plain = _lookup(table, rows, columns)
+        overall = np.empty(len(selection.overall))
+        for i, place in enumerate(smooth.order):
+            influence = whole.only(i).at(rows, columns)[0]
+            overall[place] = _ratio(influence, squares, plain, self.scale)
+        kinds = slice(CountRow.tp, CountRow.tn + 1)
+        below = found.counts.rows[kinds, :-1][:, None] * own.kinds**2
+        above = self.counts(universe).rows[kinds, :-1][:, None] * own.kinds**2
+        with np.errstate(all="ignore"):
+            per_class = np.add.reduce(above, axis=0) / np.add.reduce(below, axis=0)
+        per_class *= self.scale * self.scale
+        nothing = np.full(per_class.shape, np.inf)
+        effects = np.where(per_class > 1, per_class, 1.0)
+        return DesignEffects(effects, overall, nothing, np.full(overall.shape, np.inf))
+
+
+def _cells(table: ConfusionTable) -> tuple[Array, Array, Array]:
+    """Rows, columns and counts of the non-empty cells, with column k for unclassified items."""
+    rows, columns, counts = table.cells.coordinates()
+    if table.unclassified is None:
+        return rows, columns, counts
+    silent = np.flatnonzero(table.unclassified)
+    return (
+        np.concatenate((rows, silent)),
+        np.concatenate((columns, np.full(len(silent), table.k))),
+        np.concatenate((counts, table.unclassified[silent])),
+    )
+
+
+def _lookup(table: ConfusionTable, rows: Array, columns: Array) -> Array:
+    """Counts of a table at the cells of its items."""
+    own = dict(zip(*_keys(table), strict=True))
+    return np.array([own[key] for key in zip(rows.tolist(), columns.tolist(), strict=True)])
+
+
+def _keys(table: ConfusionTable) -> tuple[list[tuple[int, int]], list[float]]:
+    rows, columns, counts = _cells(table)
+    return list(zip(rows.tolist(), columns.tolist(), strict=True)), counts.tolist()
+
+
+def _ratio(influence: Array, squares: Array, plain: Array, scale: float) -> float:
+    """Linearised variance divided by that of as many unweighted items, at least 1."""
+    below = np.sum(plain * influence * influence)
+    above = np.sum(squares * influence * influence) * scale * scale
+    return float(max(above / below, 1.0)) if below > 0 else 1.0
