@@ -13,11 +13,14 @@ from hypothesis.extra.numpy import arrays
 from scipy import special, stats
 
 from rprime.core.catalog import KEYS, SCORE_KEYS
+from rprime.core.evaluate import evaluate
 from rprime.core.index import REASONS
 from rprime.core.intervals.intervals import Intervals, PreparedIntervals, intervals
 from rprime.core.intervals.proportions import clopper_pearson, wilson
 from rprime.core.items import Items
+from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
+from rprime.report.document import render
 from tests.core.index_values import dense, values_of
 
 REFERENCE = json.loads(
@@ -350,18 +353,23 @@ def test_intervals_that_rest_on_few_items_are_marked() -> None:
     assert low[place["precision"]].tolist() == [False, False, True]
     assert low[place["r_prime"]].tolist() == [False, False, True]
     assert low[place["jaccard"]].tolist() == [False, False, True]
-    assert not low[place["specificity"]].any()
+    # One of the others' items is predicted as the third class, none more.
+    assert low[place["specificity"]].tolist() == [False, False, True]
     overall = found.intervals.overall_low_reliability
     assert overall[found.overall_place["macro_recall"]]
     assert not overall[found.overall_place["accuracy"]]
     assert not overall[found.overall_place["macro_specificity"]]
+    faultless = Found(dense(np.diag([500, 500]))).intervals
+    assert faultless.overall_low_reliability[faultless.overall_methods.index("wilson")]
+    assert faultless.per_class_low_reliability.any()
+    assert not faultless.per_class_few_items.any()
     tiny = Found(dense([[3, 1], [0, 2]]))
     assert tiny.intervals.overall_low_reliability[tiny.overall_place["micro_specificity"]]
 
 
 def test_few_classified_items_are_few_items() -> None:
     found = Found(dense([[4, 1], [1, 3]], [50, 60]))
-    low = found.intervals.per_class_low_reliability
+    low = found.intervals.per_class_few_items
     assert low[found.place["class_mcc"]].all()
     assert not low[found.place["recall"]].any()
     assert found.intervals.overall_low_reliability[found.overall_place["kappa"]]
@@ -723,3 +731,15 @@ def test_a_stack_gives_each_table_what_it_gets_alone_to_the_last_digit(k: int) -
         np.testing.assert_array_equal(stacked.per_class_high[:, i], alone.per_class_high)
         np.testing.assert_array_equal(stacked.overall_low[:, i], alone.overall_low)
         np.testing.assert_array_equal(stacked.overall_high[:, i], alone.overall_high)
+
+
+def test_grouped_items_have_no_p_value_of_independent_items() -> None:
+    true, predicted = items_of(OMITTING)
+    table = dense(OMITTING[:, :3], OMITTING[:, 3])
+    for groups in (None, np.arange(len(true)) // 5):
+        found = evaluate(table, ("a", "b", "c"), Options(), Items(true, predicted, groups))
+        p = found.values.p_values["no_information_rate"]
+        assert np.isnan(p) == (groups is not None)
+        rendered = json.loads(render(found, engine_version="1", input_digest="x"))
+        shown = rendered["overall"]["no_information_rate"]["p_value"]
+        assert shown == (None if groups is not None else float(p))

@@ -1,7 +1,7 @@
 """Evaluate confusion tables, whole stacks at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -159,6 +159,8 @@ def evaluate(
         # Rank with variances first, so that the values reuse the same sorting.
         scores.ranking(influences=True)
     values = compute(table, options, selection, scores)
+    if items is not None and items.groups is not None:
+        values = replace(values, grouped=True)
     known = intervals(values, items) if wanted else None
     return Evaluation.each(values, known, [labels])[0]
 

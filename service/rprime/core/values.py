@@ -44,6 +44,8 @@ class Values:
         because the class has items and is never predicted. None where this never holds.
     scores
         Of the items of a single table, where the request has them.
+    grouped
+        Whether the items are grouped, so that tests of independent items do not hold.
     """
 
     table: ConfusionTable
@@ -56,6 +58,7 @@ class Values:
     averaged: Array
     counted_as_zero: Array | None = None
     scores: Scores | None = None
+    grouped: bool = False
 
     @cached_property
     def defined(self) -> Array:
@@ -185,7 +188,13 @@ class Values:
 
     @cached_property
     def p_values(self) -> dict[str, Array]:
-        """Compute the exact p-values of overall indices that have one, shape (...) each."""
+        """Compute the exact p-values of overall indices that have one, shape (...) each.
+
+        NaN where the counts are no numbers of independent items.
+        """
+        if self.grouped:
+            nothing = np.full(self.table.stack_shape, np.nan)
+            return {entry.key: nothing for entry in OVERALL_INDICES.values() if entry.p_value}
         entries = [entry for entry in OVERALL_INDICES.values() if entry.p_value]
         return {e.key: e.p_value(self.table.universe(e.universe)) for e in entries if e.p_value}
 

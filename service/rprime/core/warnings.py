@@ -317,7 +317,7 @@ def low_interval_reliability(f: WarningInputs) -> Array:
     if f.intervals is None:
         return np.zeros(f.support.shape, dtype=bool)
     reported = f.values.selection.reported
-    return np.asarray(f.intervals.per_class_low_reliability[:reported].any(0))
+    return np.asarray(f.intervals.per_class_few_items[:reported].any(0))
 
 
 @check("overall", "docs/indices.md#indices-from-scores", about=PROBABILITIES, among=SCORE_CHECKS)

@@ -222,7 +222,7 @@ def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) 
             formats[place] += b',"band":%b' % orjson.dumps(band(values[place]))
     for place in layout.p_values:
         p = evaluation.values.p_values[entries[place].key][evaluation.position]
-        if not isnan(p):
+        if evaluation.values.grouped or not isnan(p):
             formats[place] += b',"p_value":%b' % orjson.dumps(float(p))
     for place, member in scores.annotations(evaluation, labels):
         formats[place] += escaped(member)

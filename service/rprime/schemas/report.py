@@ -54,10 +54,13 @@ class Value(Answer):
     )
     method: str | Absent = Field(default=None, description="The method of the interval.")
     reliability: Literal["low"] | Absent = Field(
-        default=None, description="The interval rests on fewer than 10 items."
+        default=None,
+        description="The interval rests on fewer than 10 items or groups, 5 errors or 5 rights.",
     )
     band: str | Absent = Field(default=None, description="Landis and Koch 1977, a convention.")
-    p_value: Annotated[float, Field(ge=0, le=1)] | Absent = None
+    p_value: Annotated[float, Field(ge=0, le=1)] | Absent | None = Field(
+        default=None, description="Null where the items are grouped, which the test ignores."
+    )
     clipped: int | Absent = Field(default=None, description="How many probabilities were clipped.")
     bins: list[dict[str, float]] | Absent = Field(
         default=None, description="The bins of a reliability diagram."

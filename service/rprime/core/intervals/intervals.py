@@ -38,6 +38,7 @@ from rprime.core.values import Values
 OVERALL_R_PRIME = (int(CountRow.not_wrong), int(CountRow.total))
 PREDICTED = (int(CountRow.predicted), int(CountRow.total))
 FEW_ITEMS = 10
+FEW_ERRORS = 5
 UNIVERSES: dict[bool, tuple[Universe | None, ...]] = {
     False: (None,),
     True: ("all", "classified"),
@@ -57,8 +58,10 @@ class Intervals:
         Shape (overall, ...).
     per_class_reasons, overall_reasons
         Codes into `REASONS`: why an existing value has no interval, else 0.
+    per_class_few_items
+        Whether an interval rests on fewer than 10 items or groups.
     per_class_low_reliability, overall_low_reliability
-        Whether an interval rests on fewer than 10 items.
+        Whether it does, or rests on fewer than 5 errors or 5 rights.
     per_class_methods, overall_methods
         The method of every entry, "" if it has none.
     """
@@ -66,6 +69,7 @@ class Intervals:
     per_class_low: Array
     per_class_high: Array
     per_class_reasons: NDArray[np.uint8]
+    per_class_few_items: NDArray[np.bool_]
     per_class_low_reliability: NDArray[np.bool_]
     per_class_methods: tuple[str, ...]
     overall_low: Array
@@ -345,11 +349,15 @@ def intervals(values: Values, items: Items | None = None) -> Intervals:
     if values.counted_as_zero is not None:
         per_class[:, values.counted_as_zero] = np.nan
     few_class, few_overall = _few_items(prepared, per_class[0], overall[0])
+    rows = prepared.values.counts.rows[..., :-1]
+    low = _few_errors(rows, few_class.shape, prepared.proportions, own) & np.isfinite(per_class[0])
+    low[list(values.selection.scored)] = False
     return Intervals(
         per_class_low=per_class[0],
         per_class_high=per_class[1],
         per_class_reasons=_reasons(prepared, own.named, per_class[0], values.per_class),
-        per_class_low_reliability=few_class,
+        per_class_few_items=few_class,
+        per_class_low_reliability=few_class | low,
         per_class_methods=own.names,
         overall_low=overall[0],
         overall_high=overall[1],
@@ -432,16 +440,40 @@ def _few_items(
     """
     values, methods, effects = prepared.values, prepared.methods, prepared.grouped
     rows = values.counts.rows
+    few = np.minimum.reduce(rows[methods.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
     plain = values.classified_counts is values.counts and effects is None
     if plain and rows[methods.rows].min() >= FEW_ITEMS:
-        return np.zeros(class_low.shape, dtype=bool), np.zeros(overall_low.shape, dtype=bool)
-    per_class = np.isfinite(class_low) & (_fewest(values, methods) < FEW_ITEMS)
-    few = np.minimum.reduce(rows[methods.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
-    if effects is not None:
-        per_class |= np.isfinite(class_low) & (effects.class_groups < FEW_ITEMS)
-        few |= effects.groups < FEW_ITEMS
-    np.logical_or.at(few, methods.weakest, per_class[methods.weakest_of].any(-1))
+        per_class = np.zeros(class_low.shape, dtype=bool)
+    else:
+        per_class = np.isfinite(class_low) & (_fewest(values, methods) < FEW_ITEMS)
+        if effects is not None:
+            per_class |= np.isfinite(class_low) & (effects.class_groups < FEW_ITEMS)
+            few |= effects.groups < FEW_ITEMS
+        np.logical_or.at(few, methods.weakest, per_class[methods.weakest_of].any(-1))
+    few |= _few_errors(rows[..., -1], few.shape, prepared.pooled, methods.overall)
+    few[list(values.selection.overall_scored)] = False
     return per_class, few & np.isfinite(overall_low)
+
+
+def _few_errors(
+    rows: Array, shape: tuple[int, ...], shares: ScoreCounts, methods: ScopeMethods
+) -> Array:
+    """Whether there are fewer than 5 errors, or fewer than 5 rights, behind each entry.
+
+    Parameters
+    ----------
+    rows
+        The rows of `Counts`.
+    shares
+        The proportions of the entries that are one, first.
+    """
+    errors = rows[CountRow.fn] + rows[CountRow.fp]
+    few = np.empty(shape, dtype=bool)
+    few[...] = np.minimum(rows[CountRow.tp], errors) < FEW_ERRORS
+    own = slice(len(methods.proportions))
+    hits = shares.successes[own]
+    few[methods.proportions] = np.minimum(hits, shares.trials[own] - hits) < FEW_ERRORS
+    return few
 
 
 def _fewest(values: Values, methods: Methods) -> Array:
