@@ -1,6 +1,7 @@
 """Every index has the interval of its method, or a reason why it has none."""
 
 import json
+import tracemalloc
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -743,3 +744,21 @@ def test_grouped_items_have_no_p_value_of_independent_items() -> None:
         rendered = json.loads(render(found, engine_version="1", input_digest="x"))
         shown = rendered["overall"]["no_information_rate"]["p_value"]
         assert shown == (None if groups is not None else float(p))
+
+
+def test_smoothing_many_classes_stores_no_matrix_of_them() -> None:
+    k, items = 5000, 20_000
+    draw = np.random.default_rng(3)
+    true = draw.integers(0, k, items)
+    predicted = np.where(draw.random(items) < 0.9, true, draw.integers(0, k, items))
+    table = ConfusionTable.sparse(true, predicted, np.ones(items), k)
+    values = values_of(table, indices=("kappa", "macro_f1"))
+    tracemalloc.start()
+    try:
+        found = intervals(values)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert (found.overall_low < values.overall).all()
+    assert (values.overall < found.overall_high).all()
+    assert peak < k * k * 8 / 4  # bytes of one matrix of float64, and no more than a quarter of it
