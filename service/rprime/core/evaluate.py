@@ -155,9 +155,9 @@ def evaluate(
     """
     wanted = options.wants_intervals(table.k)
     selection = select(options, scored=scores is not None)
-    if scores is not None and wanted and "delong" in selection.intervals:
+    if scores is not None and wanted and selection.intervals & {"area", "mean_precision"}:
         # Rank with variances first, so that the values reuse the same sorting.
-        scores.ranking(influences=True)
+        scores.ranking(influences=True, fixed_rows=options.sampling == "fixed_rows")
     values = compute(table, options, selection, scores)
     if items is not None and items.groups is not None:
         values = replace(values, grouped=True)

@@ -205,9 +205,9 @@ def mean_of_items(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of 
 
     def declare(of_items: Callable[..., Array]) -> Index:
         @wraps(of_items)
-        def formula(*given: Any) -> Any:  # noqa: ANN401 (what the items have)
-            found = of_items(*given)
-            return np.add.reduce(found) if total else np.mean(found)
+        def formula(scores: Any, *given: Any) -> Any:  # noqa: ANN401 (`Scores`, and the option)
+            found = of_items(scores, *given)
+            return scores.sum(found) if total else scores.mean(found)
 
         defaults = {"interval": "items", "of_items": of_items}
         return from_scores("overall", **defaults | fields)(formula)

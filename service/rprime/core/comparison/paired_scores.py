@@ -6,8 +6,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.delong import influence_of_items
-from rprime.core.scores.ranking import ClassRanking, squares
+from rprime.core.intervals.delong import class_influence, influence_of_items, scores_of
 from rprime.core.scores.scores import Scores
 from rprime.core.values import Values
 
@@ -49,50 +48,40 @@ def paired_scores(new: Values, old: Values, entry: Index) -> PairedScores:
     components for areas under ROC curves (DeLong, DeLong, Clarke-Pearson 1988). The guard is the
     squared span of the influences of one side, that of one item between the extremes.
     """
-    ours, theirs = _scores(new), _scores(old)
+    ours, theirs = scores_of(new), scores_of(old)
     if entry.interval is None:
         return PairedScores(np.full(ours.k if entry.scope == "class" else (), np.nan))
     if entry.interval == "share":
         return _share(new, old, entry)
     if entry.scope == "class":
-        return PairedScores(np.array([_area(ours, theirs, own) for own in range(ours.k)]))
+        return PairedScores(np.array([_area(ours, theirs, entry.key, i) for i in range(ours.k)]))
     found = [influence_of_items(values, entry, "random") for values in (new, old)]
     if found[0] is None or found[1] is None:
         return PairedScores(np.asarray(np.nan))
-    return PairedScores(np.asarray(_variance(found[0], found[1], ours.groups)))
+    return PairedScores(np.asarray(_variance(found[0], found[1], ours)))
 
 
-def _scores(values: Values) -> Scores:
-    assert values.scores is not None  # noqa: S101 (the callers have checked)
-    return values.scores
-
-
-def _variance(new: Array, old: Array, groups: Array | None) -> float:
+def _variance(new: Array, old: Array, scores: Scores) -> float:
     """Return the variance of a difference, and the guard."""
     guard = max(float(np.ptp(side)) for side in (new, old)) ** 2
-    return squares(new - old, groups) + guard
+    return scores.ranked.square(new - old) + guard
 
 
-def _area(ours: Scores, theirs: Scores, own: int) -> float:
-    if ours.support[own] == 0:
+def _area(ours: Scores, theirs: Scores, key: str, own: int) -> float:
+    new, old = (class_influence(side, key, own) for side in (ours, theirs))
+    if new is None or old is None:
         return np.nan
-    new, old = (
-        ClassRanking.of(side.values[:, own], side.true, own).influence(
-            float(side.ranking().auc[own])
-        )
-        for side in (ours, theirs)
-    )
     # The components of a perfect ranking are all equal: there, an item can fall by all of it.
     least = 1 / min(ours.support[own], len(ours.true) - ours.support[own])
     perfect = max(np.ptp(new), np.ptp(old)) == 0
-    return _variance(new, old, ours.groups) + (least * least if perfect else 0.0)
+    return _variance(new, old, ours) + (least * least if perfect else 0.0)
 
 
 def _share(new: Values, old: Values, entry: Index) -> PairedScores:
     """Count the items that enter and leave a share of the items."""
     assert entry.of_items is not None  # noqa: S101 (shares are means over the items)
     ours, theirs = (
-        np.asarray(entry.of_items(_scores(values), *values.option(entry)), dtype=np.float64)
+        np.asarray(entry.of_items(scores_of(values), *values.option(entry)), dtype=np.float64)
         for values in (new, old)
     )
     change, n = ours - theirs, float(len(ours))
@@ -102,12 +91,13 @@ def _share(new: Values, old: Values, entry: Index) -> PairedScores:
 
 
 def _design_effect(change: Array, values: Values) -> float:
-    groups = _scores(values).groups
+    scores = scores_of(values)
+    groups = scores.groups
     if groups is None:
         return 1.0
     centred = change - change.mean()
-    single = squares(centred, None)
+    single = float(centred @ centred)
     if single > 0:
-        return max(squares(centred, groups) / single, 1.0)
+        return max(scores.ranked.square(centred) / single, 1.0)
     sizes = np.bincount(groups).astype(np.float64)
     return float(sizes @ sizes / len(change))

@@ -4,22 +4,19 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy import special
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
 from rprime.core.intervals.delta import class_gradient, macro_weights, overall_terms
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.intervals.plan import Plan
+from rprime.core.intervals.proportions import FEW_GROUPS
 from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.items import Items
 from rprime.core.selection import Selection
 from rprime.core.table import Universe
 from rprime.core.values import Values, compute
-
-FEW_GROUPS = 5
-"""Groups that hold an error, or a right answer, from which on the observed effect is trusted."""
 
 # A variance smaller than this share of the ungrouped one is a rounded zero.
 NOTHING = 1e-12
@@ -251,8 +248,3 @@ class EntryEffects:
             )
             overall[:, plan.overall_places] = own.overall, own.groups
         return cls(per_class[0], overall[0], per_class[1], overall[1])
-
-
-def student(quantile: float | Array, groups: Array) -> Array:
-    """Quantile of Student's t with one degree of freedom less than groups, at the same level."""
-    return np.asarray(-special.stdtrit(np.maximum(groups - 1, 1), special.ndtr(-quantile)))

@@ -11,7 +11,7 @@ from rprime.core.counts import CountRow
 from rprime.core.index import CODE
 from rprime.core.intervals.declaration import IntervalInputs
 from rprime.core.intervals.delta import classified_entries
-from rprime.core.intervals.design_effect import DesignEffects, EntryEffects, student
+from rprime.core.intervals.design_effect import DesignEffects, EntryEffects
 from rprime.core.intervals.methods import (
     INTERVALS,
     Methods,
@@ -28,6 +28,7 @@ from rprime.core.intervals.proportions import (
     confidence_of,
     mover_r,
     normal_quantile,
+    student,
 )
 from rprime.core.intervals.universe import UniverseIntervals
 from rprime.core.intervals.weights import Weights
@@ -216,7 +217,7 @@ class PreparedIntervals:
         for place in self.methods.log_ratios:
             limits[:, place] = self._log_ratio(place, _at(z, place))
         if values.scores is not None:
-            _score_limits(values, z, values.selection.scored, limits)
+            _score_limits(values, _spread(quantile, values.per_class), limits)
         counted = values.counted_as_zero
         found = values.per_class if counted is None else np.where(counted, 0.0, values.per_class)
         if values.table.spurious is not None:
@@ -255,7 +256,7 @@ class PreparedIntervals:
             mixed[own.proportions], limits[:, own.proportions], shares
         )
         if values.scores is not None:
-            _score_limits(values, z, values.selection.overall_scored, limits)
+            _score_limits(values, _spread(quantile, values.overall), limits)
         return self._masked(values.overall, limits, own)
 
     def _masked(self, values: Array, limits: Array, methods: ScopeMethods) -> Array:
@@ -386,11 +387,10 @@ def quantile_of(confidence: float) -> float:
     return float(normal_quantile(confidence))
 
 
-def _score_limits(
-    values: Values, quantile: float | Array, places: tuple[int, ...], limits: Array
-) -> None:
-    """Fill in the limits of indices of scores, per class or overall."""
+def _score_limits(values: Values, quantile: float | Array, limits: Array) -> None:
+    """Fill in the limits of indices of scores, per class or overall, at a normal quantile."""
     per_class = limits.ndim > 2
+    places = values.selection.scored if per_class else values.selection.overall_scored
     entries = values.selection.computed if per_class else values.selection.overall
     found = values.per_class if per_class else values.overall
     for place in places:

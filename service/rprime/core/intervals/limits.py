@@ -1,32 +1,14 @@
 """The interval methods that an index can declare."""
 
-import numpy as np
-
-from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.declaration import IntervalInputs, IntervalMethod, interval
-from rprime.core.intervals.delong import effective_items, score_variance
-from rprime.core.intervals.proportions import clopper_pearson, confidence_of, wilson
-from rprime.core.intervals.scales import (
-    DELTA_SCALES,
-    DeltaScales,
-    delta_limits,
-    delta_method,
-    logit,
-)
-from rprime.core.intervals.scales import (
-    score as score_scale,
-)
+from rprime.core.intervals.declaration import IntervalMethod
+from rprime.core.intervals.scales import score as score_scale
 
 PROPORTION_SCALES = {"wilson": score_scale, "clopper_pearson": None}
 
 
 def _proportion_method(_: Index, exact: bool) -> str:  # noqa: FBT001 (a flag of every method)
     return "clopper_pearson" if exact else "wilson"
-
-
-def _delta_method(entry: Index, _: bool) -> str:  # noqa: FBT001 (a flag of every method)
-    return delta_method(entry)
 
 
 proportion = IntervalMethod(
@@ -72,38 +54,3 @@ log_ratio = IntervalMethod(
     words="delta method on the logarithm",
     scales={"delta_log": None},
 )
-
-
-def _score_limits(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
-    """Limits of an index of scores by the variance of the influences of its items."""
-    half = np.sqrt(score_variance(inputs.values, entry)) * inputs.quantile
-    return delta_limits(DeltaScales.of([entry]), values[None], half[None])[:, 0]
-
-
-@interval(words="DeLong, on the logit scale", scales={"delong_logit": logit})
-def delong(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
-    """Limits of an area under a curve."""
-    return _score_limits(inputs, entry, values)
-
-
-@interval(
-    words="from the variance over the items, on a scale that keeps it in the range",
-    scales=DELTA_SCALES,
-    choose=_delta_method,
-)
-def items(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
-    """Limits of a mean over the items, or of a sum."""
-    return _score_limits(inputs, entry, values)
-
-
-@interval(
-    words="Wilson, or Clopper-Pearson where `exact` is asked for",
-    scales=PROPORTION_SCALES,
-    choose=_proportion_method,
-)
-def share(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
-    """Limits of a share of the items."""
-    trials = effective_items(inputs.values, entry, values)
-    if inputs.values.options.exact:
-        return np.array(clopper_pearson(values * trials, trials, confidence_of(inputs.quantile)))
-    return np.array(wilson(values * trials, trials, inputs.quantile))

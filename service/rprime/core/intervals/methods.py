@@ -11,7 +11,7 @@ from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
 from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import Index
-from rprime.core.intervals import limits
+from rprime.core.intervals import limits, score_limits
 from rprime.core.intervals.declaration import IntervalMethod
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable
@@ -30,7 +30,12 @@ RESTS_ON = {
 }
 AS_ITEMS = {CountRow.support_and_predicted: CountRow.union, CountRow.weighted_union: CountRow.union}
 
-INTERVALS = {m.name: m for m in vars(limits).values() if isinstance(m, IntervalMethod)}
+INTERVALS = {
+    method.name: method
+    for module in (limits, score_limits)
+    for method in vars(module).values()
+    if isinstance(method, IntervalMethod)
+}
 """The interval methods, by the name that an index declares."""
 
 

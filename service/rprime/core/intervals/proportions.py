@@ -9,6 +9,8 @@ from scipy import special
 
 from rprime.core.arrays import FloatArray
 
+FEW_GROUPS = 5
+"""Fewer groups on a side, with errors or without, do not show how groups differ."""
 _SMALLEST: float = float(np.finfo(np.float64).tiny)
 _FAR = 1e-200
 _NEGLIGIBLE = -40.0  # log of the largest terms left out of a series that starts with 1
@@ -28,6 +30,12 @@ def normal_quantile(confidence: ArrayLike) -> FloatArray:
 def confidence_of(quantile: ArrayLike) -> FloatArray:
     """Two-sided confidence level of a normal quantile, elementwise: P(-z < Z < z)."""
     return _floats(1 - 2 * special.ndtr(-_floats(quantile)))
+
+
+def student(quantile: ArrayLike, groups: ArrayLike) -> FloatArray:
+    """Quantile of Student's t with one degree of freedom less than groups, at the same level."""
+    degrees = np.maximum(_floats(groups) - 1, 1)
+    return _floats(-special.stdtrit(degrees, special.ndtr(-_floats(quantile))))
 
 
 def one_sided_quantile(alpha: ArrayLike) -> FloatArray:

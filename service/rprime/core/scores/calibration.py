@@ -25,7 +25,8 @@ class Reliability:
     Parameters
     ----------
     items, correct, confidence
-        Shape (bins,): items, correctly predicted items, and the sum of the top scores.
+        Shape (bins,): items, correctly predicted items, and the sum of the top scores, all
+        weighted if the items are.
     """
 
     items: Array
@@ -33,14 +34,13 @@ class Reliability:
     confidence: Array
 
     @classmethod
-    def of(cls, confidence: Array, correct: Array) -> "Reliability":
+    def of(cls, confidence: Array, correct: Array, weights: Array | None = None) -> "Reliability":
         """Sort items into the bins (0, 1/15], (1/15, 2/15] and so on; 0 is in the first."""
-        places = np.searchsorted(EDGES[1:-1], confidence)
-        return cls(
-            np.bincount(places, minlength=BINS),
-            np.bincount(places, weights=correct, minlength=BINS),
-            np.bincount(places, weights=confidence, minlength=BINS),
-        )
+        places = bins_of(confidence)
+        if weights is None:
+            return cls(*(np.bincount(places, part, BINS) for part in (None, correct, confidence)))
+        parts = (weights, weights * correct, weights * confidence)
+        return cls(*(np.bincount(places, part, BINS) for part in parts))
 
     @property
     def error(self) -> float:
@@ -54,7 +54,7 @@ class Reliability:
     def bins(self) -> Iterator[dict[str, float]]:
         """Yield the bins that have items."""
         for i in np.flatnonzero(self.items).tolist():
-            items = int(self.items[i])
+            items = self.items[i].item()
             yield {
                 "low": float(EDGES[i]),
                 "high": float(EDGES[i + 1]),
@@ -62,6 +62,11 @@ class Reliability:
                 "confidence": float(self.confidence[i] / items),
                 "accuracy": float(self.correct[i] / items),
             }
+
+
+def bins_of(confidence: Array) -> Array:
+    """Number of the bin of every top score."""
+    return np.searchsorted(EDGES[1:-1], confidence)
 
 
 def are_probabilities(values: Array) -> bool:
@@ -118,38 +123,49 @@ def blocks(values: Array, beside: Array) -> Iterator[tuple[Array, Array]]:
         yield values[start : start + BLOCK], beside[start : start + BLOCK]
 
 
-def area_under_risk_coverage(confidence: Array, correct: Array) -> float:
+def area_under_risk_coverage(
+    confidence: Array, correct: Array, weights: Array | None = None
+) -> float:
     """Average the error rate among the most confident items over all coverages.
 
     The errors of items with equal confidence are spread evenly, as in a random order.
 
     Source: Geifman, El-Yaniv 2017.
     """
-    wrong, drops = _ranked(confidence, correct)
-    answered = np.arange(1.0, len(wrong) + 1)
+    answered, wrong, drops, weights = _ranked(confidence, correct, weights)
     if not drops.all():
-        ends, errors = _where_dropping(wrong, drops)
+        ends, errors = _where_dropping(answered, wrong, drops)
         wrong = np.interp(answered, ends, errors)
-    return float(np.mean(np.divide(wrong, answered, out=answered)))
+    rates = np.divide(wrong, answered, out=np.zeros(len(wrong)), where=answered > 0)
+    return float(np.mean(rates) if weights is None else np.average(rates, weights=weights))
 
 
-def errors_by_confidence(confidence: Array, correct: Array) -> tuple[Array, Array]:
+def errors_by_confidence(
+    confidence: Array, correct: Array, weights: Array | None = None
+) -> tuple[Array, Array]:
     """Count the most confident items, and the errors among them, wherever confidence drops.
 
     Returns
     -------
     Both of shape (distinct confidences + 1,), from (0, 0) to all items, most confident first.
     """
-    return _where_dropping(*_ranked(confidence, correct))
+    answered, wrong, drops, _ = _ranked(confidence, correct, weights)
+    return _where_dropping(answered, wrong, drops)
 
 
-def _ranked(confidence: Array, correct: Array) -> tuple[Array, Array]:
-    """Count errors among the 1, 2, ... n most confident items; say where confidence drops after."""
+def _ranked(
+    confidence: Array, correct: Array, weights: Array | None
+) -> tuple[Array, Array, Array, Array | None]:
+    """Count items and errors from the most confident one on; say where confidence drops after."""
     order = np.argsort(confidence)[::-1]
-    ranked = confidence.take(order)
-    return np.cumsum(~correct.take(order)), ranked[1:] != ranked[:-1]
+    ranked, errors = confidence.take(order), ~correct.take(order)
+    drops = ranked[1:] != ranked[:-1]
+    if weights is None:
+        return np.arange(1, len(order) + 1), np.cumsum(errors), drops, None
+    weights = weights.take(order)
+    return np.cumsum(weights), np.cumsum(errors * weights), drops, weights
 
 
-def _where_dropping(wrong: Array, drops: Array) -> tuple[Array, Array]:
-    ends = np.append(np.flatnonzero(drops) + 1, len(wrong))
-    return np.append(0, ends), np.append(0, wrong[ends - 1])
+def _where_dropping(answered: Array, wrong: Array, drops: Array) -> tuple[Array, Array]:
+    ends = np.append(np.flatnonzero(drops), len(wrong) - 1)
+    return np.append(0, answered[ends]), np.append(0, wrong[ends])

@@ -36,7 +36,7 @@ class Detections:
     def of(cls, scores: Scores, own: int) -> "Detections":
         """Count the detections of one class."""
         column = scores.values[:, own]
-        ranking = ClassRanking.of(column, scores.true, own)
+        ranking = ClassRanking.of(column, scores.true, own, scores.weights)
         assert ranking.order is not None  # noqa: S101 (see `ClassRanking.of`)
         starts, sizes, found = (part[::-1] for part in ranking.groups)
         tp = np.append(0, np.cumsum(found))
@@ -68,14 +68,14 @@ class Detections:
 
 def risk_coverage(scores: Scores) -> CurveColumns:
     """Compute the error rate among the items with the highest top scores, for every number."""
-    answered, wrong = errors_by_confidence(scores.confidence, scores.correct)
-    risk = np.append(0.0, wrong[1:] / answered[1:])
+    answered, wrong, threshold = _errors(scores)
+    risk = np.divide(wrong, answered, out=np.zeros(len(wrong)), where=answered > 0)
     kept = thinned(answered, risk)
-    kept = kept[kept > 0]  # no items have no error rate
+    kept = kept[answered[kept] > 0]  # no items have no error rate
     return {
         "coverage": answered[kept] / answered[-1],
         "risk": risk[kept],
-        "threshold": _lowest(scores, answered[kept]),
+        "threshold": threshold[kept],
     }
 
 
@@ -87,14 +87,14 @@ def rejection_sweep(scores: Scores) -> CurveColumns:
     R' counts an unclassified item as not wrong: it rises to 1 as all are left out, while
     accuracy falls to 0.
     """
-    answered, wrong = errors_by_confidence(scores.confidence, scores.correct)
+    answered, wrong, threshold = _errors(scores)
     n = answered[-1]
     kept = thinned(answered, n - wrong)
     answered, wrong = answered[kept], wrong[kept]
     with np.errstate(invalid="ignore"):
         right = (answered - wrong) / answered
     return {
-        "threshold": _lowest(scores, answered),
+        "threshold": threshold[kept],
         "coverage": answered / n,
         "accuracy": (answered - wrong) / n,
         "accuracy_on_answered": right,
@@ -102,10 +102,10 @@ def rejection_sweep(scores: Scores) -> CurveColumns:
     }
 
 
-def _lowest(scores: Scores, answered: Array) -> Array:
-    """Return the lowest top score among the given number of highest ones; NaN for 0."""
-    ranked = np.sort(scores.confidence)[::-1]
-    return np.where(answered > 0, ranked[np.maximum(answered, 1) - 1], np.nan)
+def _errors(scores: Scores) -> tuple[Array, Array, Array]:
+    """Count answered items and errors at every top score as threshold, from no items on."""
+    found = errors_by_confidence(scores.confidence, scores.correct, scores.weights)
+    return *found, np.append(np.nan, np.unique(scores.confidence)[::-1])
 
 
 def thinned(x: Array, y: Array, most: int = MOST_POINTS) -> Array:

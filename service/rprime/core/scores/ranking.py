@@ -23,20 +23,26 @@ class ClassRanking:
         Where groups of equal scores start; None if all scores differ.
     order
         Shape (n,): the items in this order; None if only their classes were sorted.
+    weights
+        Shape (n,): the weights of the items in this order; None if every item counts once.
+        Numbers of items are sums of weights.
     """
 
     own: int
     true: Array
     starts: Array | None
     order: Array | None = None
+    weights: Array | None = None
 
     @classmethod
-    def of(cls, column: Array, true: Array, own: int) -> Self:
+    def of(cls, column: Array, true: Array, own: int, weights: Array | None = None) -> Self:
         """Sort the items by the scores (n,) of a class."""
         column = np.ascontiguousarray(column)
         order = np.argsort(column)
         ranked = column.take(order)
-        return cls(own, true.take(order), _starts(ranked[1:] != ranked[:-1]), order)
+        starts = _starts(ranked[1:] != ranked[:-1])
+        weights = None if weights is None else weights.take(order)
+        return cls(own, true.take(order), starts, order, weights)
 
     @classmethod
     def without_order(cls, column: Array, true: Array, own: int, classes: int) -> Self:
@@ -67,31 +73,50 @@ class ClassRanking:
         return np.asarray(self.true == self.own)
 
     @cached_property
-    def positives(self) -> int:
-        """Number of items of the class."""
-        return int(np.count_nonzero(self.positive))
+    def found(self) -> Array:
+        """Items of the class, shape (n,): 0 for the negative ones."""
+        return self.positive if self.weights is None else self.positive * self.weights
 
-    @property
-    def negatives(self) -> int:
+    @cached_property
+    def positives(self) -> float:
+        """Number of items of the class."""
+        if self.weights is None:
+            return float(np.count_nonzero(self.positive))
+        return float(np.add.reduce(self.found))
+
+    @cached_property
+    def negatives(self) -> float:
         """Number of items of other classes."""
-        return len(self.true) - self.positives
+        if self.weights is None:
+            return len(self.true) - self.positives
+        return float(np.add.reduce(np.where(self.positive, 0.0, self.weights)))
 
     @cached_property
     def groups(self) -> tuple[Array, Array, Array]:
         """Start, items and positives of the groups of equal scores."""
         n = len(self.true)
+        ones = np.ones(n, dtype=np.intp) if self.weights is None else self.weights
+        starts = self.starts
+        if starts is None:
+            return np.arange(n), ones, self.found.astype(ones.dtype)
+        found = np.add.reduceat(self.found, starts, dtype=ones.dtype)
+        if self.weights is None:
+            return starts, np.diff(starts, append=n), found
+        return starts, np.add.reduceat(ones, starts), found
+
+    def spread(self, of_groups: Array) -> Array:
+        """Repeat a number of every group of equal scores for its items, shape (n,)."""
         if self.starts is None:
-            return np.arange(n), np.ones(n, dtype=np.intp), self.positive.astype(np.intp)
-        sizes = np.diff(self.starts, append=n)
-        return self.starts, sizes, np.add.reduceat(self.positive, self.starts, dtype=np.intp)
+            return of_groups
+        return np.repeat(of_groups, np.diff(self.starts, append=len(self.true)))
 
     @cached_property
     def beaten(self) -> Array:
         """Number of positives below each negative item, equal ones counting half, shape (n,)."""
         if self.starts is None:
-            return np.cumsum(self.positive, dtype=np.float64)
-        _, sizes, found = self.groups
-        return np.repeat(np.cumsum(found) - found / 2, sizes)
+            return np.cumsum(self.found, dtype=np.float64)
+        found = self.groups[2]
+        return self.spread(np.cumsum(found) - found / 2)
 
     def wins(self, support: Array) -> Array:
         """Count, for every class, the pairs in which the positive item has the higher score.
@@ -105,7 +130,8 @@ class ClassRanking:
         -------
         Shape (k,), of m m_j pairs each; equal scores count half. Exact up to 2^53 pairs.
         """
-        lost = np.bincount(self.true, weights=self.beaten, minlength=len(support))
+        each = self.beaten if self.weights is None else self.beaten * self.weights
+        lost = np.bincount(self.true, weights=each, minlength=len(support))
         wins = self.positives * support - lost
         wins[self.own] = 0.0
         return wins
@@ -113,49 +139,134 @@ class ClassRanking:
     @property
     def average_precision(self) -> float:
         """Average the precision at the scores of the positives as thresholds; NaN without any."""
-        n, m = len(self.true), self.positives
+        m = self.positives
         if m == 0:
             return float("nan")
-        if self.starts is None:
-            precision = np.arange(m, 0.0, -1) / (n - np.flatnonzero(self.positive))
+        if self.starts is None and self.weights is None:
+            precision = np.arange(m, 0.0, -1) / (len(self.true) - np.flatnonzero(self.positive))
             return float(np.add.reduce(precision) / m)
-        starts, _, found = self.groups
-        above = m - (np.cumsum(found) - found)
-        return float(np.add.reduce(found * (above / (n - starts))) / m)
+        return float(np.add.reduce(self.groups[2] * self._precision) / m)
 
-    def influence(self, auc: float) -> Array:
+    @property
+    def precision_bias(self) -> float:
+        """How much higher the average precision is because every positive item counts itself.
+
+        An item at rank r finds its own precision at least 1 / r. Left out of its own precision
+        T / N, it would find (T - 1) / (N - 1).
+        """
+        places = np.flatnonzero(self.positive)
+        missed = 1 - self.spread(self._precision)[places]
+        reached = self.spread(self._reached)[places]
+        own = np.ones(len(places)) if self.weights is None else self.weights[places]
+        others = reached - own
+        share = np.divide(own * missed, others, out=np.zeros(len(places)), where=others > 0)
+        return float(own @ share / self.positives)
+
+    @cached_property
+    def _reached(self) -> Array:
+        """Number of items at or above every group of equal scores."""
+        return _from_here(self.groups[1])
+
+    @cached_property
+    def _precision(self) -> Array:
+        """Precision at the score of every group of equal scores as threshold."""
+        reached = self._reached
+        found = _from_here(self.groups[2])
+        if self.weights is None:
+            return np.asarray(found / reached)
+        return np.divide(found, reached, out=np.zeros(len(reached)), where=reached > 0)
+
+    def of_area(self, area: float) -> Array:
         """Compute each item's influence on the area under the ROC curve, in test set order.
 
         Returns
         -------
         Shape (n,). The sum of squares is the variance of DeLong, the sum of products with the
-        influences of other scores for the same items the covariance. NaN for fewer than two
-        positives or negatives.
+        influences of other scores for the same items the covariance. A single positive or
+        negative item has no influence: nothing shows how it varies.
 
         Notes
         -----
         Source: DeLong, DeLong, Clarke-Pearson 1988; computed by ranks as Sun, Xu 2014.
         """
-        n, m, rest = len(self.true), self.positives, self.negatives
-        if min(m, rest) < 2:
-            return np.full(n, np.nan)
-        share = self.beaten / -m
-        share += 1 - auc
-        share *= 1 / np.sqrt(rest * (rest - 1.0))
+        share = self.beaten / -self.positives
+        share += 1 - area
+        share *= self._share(~self.positive)
         places = np.flatnonzero(self.positive)
-        share[places] = (self._passed(places) / rest - auc) / np.sqrt(m * (m - 1.0))
+        passed = self._passed(places) / self.negatives
+        share[places] = (passed - area) * self._share(self.positive)
+        return self._in_test_set_order(share)
+
+    def of_separation(self, areas: Array, shares: Array) -> Array:
+        """Compute each item's influence on the mean of A(i|j) over the other classes j.
+
+        Parameters
+        ----------
+        areas
+            A(i|j), shape (k,); NaN where class j has no items, and for i itself.
+        shares
+            From `item_shares`.
+
+        Returns
+        -------
+        Shape (n,), in test set order.
+        """
+        others = np.isfinite(areas)
+        number = np.count_nonzero(others)
+        support = np.bincount(self.true, weights=self.weights, minlength=len(areas))
+        each = np.divide(1.0, support * number, out=np.zeros(len(areas)), where=others)
+        share = np.where(others, 1 - areas, 0.0)[self.true] - self.beaten / self.positives
+        share *= np.where(others, shares / number, 0.0)[self.true]
+        places = np.flatnonzero(self.positive)
+        mass = each[self.true] if self.weights is None else each[self.true] * self.weights
+        passed = self._below(mass)[places]
+        share[places] = (passed - np.mean(areas[others])) * shares[self.own]
+        return self._in_test_set_order(share)
+
+    def of_precision(self, value: float) -> Array:
+        """Compute each item's influence on the average precision, in test set order.
+
+        Returns
+        -------
+        Shape (n,): the derivative of the index by the weight of the item, times that weight.
+        """
+        found, reached, precision = self.groups[2], self._reached, self._precision
+        inverse = np.divide(found, reached, out=np.zeros(len(reached)), where=found > 0)
+        share = self.spread(np.cumsum(inverse * precision))
+        np.negative(share, out=share)
+        places = np.flatnonzero(self.positive)
+        share[places] += self.spread(np.cumsum(inverse) + precision - value)[places]
+        share /= self.positives
+        return self._in_test_set_order(share)
+
+    def _share(self, chosen: Array) -> float:
+        weights = (
+            np.ones(np.count_nonzero(chosen)) if self.weights is None else self.weights[chosen]
+        )
+        return item_share(weights)
+
+    def _in_test_set_order(self, share: Array) -> Array:
         assert self.order is not None  # noqa: S101 (see `of`)
-        result = np.empty(n)
-        result[self.order] = share
+        result = np.empty(len(share))
+        result[self.order] = share if self.weights is None else share * self.weights
         return result
 
     def _passed(self, places: Array) -> Array:
         """Count the negatives below the positives at these places, equal ones counting half."""
+        if self.weights is not None:
+            return self._below(np.where(self.positive, 0.0, self.weights))[places]
         if self.starts is None:
             return places - np.arange(len(places))
         starts, sizes, found = self.groups
         middle = starts + sizes / 2 - (np.cumsum(found) - found / 2)
         return np.repeat(middle, found)
+
+    def _below(self, mass: Array) -> Array:
+        """Sum the mass (n,) below every item without a mass of its own, equal scores half."""
+        if self.starts is None:
+            return np.cumsum(mass)
+        sums = np.add.reduceat(mass, self.starts)
+        return self.spread(np.cumsum(sums) - sums / 2)
 
 
 def _starts(new: Array) -> Array | None:
@@ -163,78 +274,29 @@ def _starts(new: Array) -> Array | None:
     return None if new.all() else np.append(0, np.flatnonzero(new) + 1)
 
 
-@dataclass(frozen=True, eq=False)
-class ScoreRankings:
-    """The results of ranking the items by the scores of each class.
+def _from_here(counts: Array) -> Array:
+    """Sum from every place to the end."""
+    return np.cumsum(counts[::-1])[::-1]
 
-    Parameters
-    ----------
-    auc, average_precision
-        Shape (k,); NaN where a class has no items, or (area) all of them.
-    separation
-        Shape (k, k): the probability that an item of class i has a higher score for i than one
-        of class j; NaN where one of them has no items, and on the diagonal.
-    variances
-        Variances of the areas, shape (k,); None unless requested.
-    mean, weighted
-        Influence of every item on the sum of the areas and on the sum weighted by m_i / w, the
-        weights held fixed, over the classes that have an area, shape (n,).
+
+def item_share(weights: Array) -> float:
+    """Return the share 1 / sum w of an item in a mean, times the root of n / (n - 1).
+
+    So sums of squared influences are unbiased variances; n is the effective number of items.
+
+    Returns
+    -------
+    0 if n is 1: a single item does not show how items vary.
     """
-
-    auc: Array
-    average_precision: Array
-    separation: Array
-    variances: Array | None = None
-    mean: Array | None = None
-    weighted: Array | None = None
+    return share_of(float(np.add.reduce(weights)), effective_number(weights))
 
 
-def rank(values: Array, true: Array, groups: Array | None, *, influences: bool) -> ScoreRankings:
-    """Rank the items by the scores of each class in turn.
-
-    Parameters
-    ----------
-    values
-        Scores, shape (n, k).
-    true
-        True classes, shape (n,).
-    groups
-        Group of every item, shape (n,); None if the items are independent.
-    influences
-        Whether to compute variances and influences.
-    """
-    n, k = values.shape
-    precision, variances = np.full(k, np.nan), np.full(k, np.nan)
-    wins, total = np.zeros((k, k)), np.zeros((2, n if influences else 0))
-    support = np.bincount(true, minlength=k).astype(np.float64)
-    auc = np.full(k, np.nan)
-    for own in np.flatnonzero(support):
-        column = values[:, own]
-        ranking = (
-            ClassRanking.of(column, true, int(own))
-            if influences
-            else ClassRanking.without_order(column, true, int(own), k)
-        )
-        wins[own] = ranking.wins(support)
-        precision[own] = ranking.average_precision
-        if ranking.negatives:
-            auc[own] = np.add.reduce(wins[own]) / (ranking.positives * ranking.negatives)
-        if influences and ranking.negatives:
-            influence = ranking.influence(float(auc[own]))
-            variances[own] = squares(influence, groups)
-            total[0] += influence
-            influence *= support[own] / n
-            total[1] += influence
-    pairs = support[:, None] * support
-    np.fill_diagonal(pairs, 0.0)
-    separation = np.divide(wins, pairs, out=np.full((k, k), np.nan), where=pairs > 0)
-    if not influences:
-        return ScoreRankings(auc, precision, separation)
-    return ScoreRankings(auc, precision, separation, variances, total[0], total[1])
+def share_of(total: float, number: float) -> float:
+    """Return `item_share` from the sum of the weights and the effective number of items."""
+    return float(np.sqrt(number / (number - 1))) / total if number > 1 else 0.0
 
 
-def squares(influence: Array, groups: Array | None) -> float:
-    """Compute a variance from the influences (n,) of the items, summed within groups first."""
-    if groups is not None:
-        influence = np.bincount(groups, weights=influence)
-    return float(influence @ influence)
+def effective_number(weights: Array) -> float:
+    """Return (sum w)^2 / sum w^2, the number of items if all weights are equal (Kish 1965)."""
+    squares = float(weights @ weights)
+    return float(np.add.reduce(weights)) ** 2 / squares if squares else 0.0

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,8 +18,9 @@ from rprime.core.scores.calibration import (
     brier_scores,
     places_of_truth,
 )
-from rprime.core.scores.ranking import ScoreRankings, rank
+from rprime.core.scores.rankings import RankedItems, ScoreRankings, rank
 
+T = TypeVar("T")
 DEFAULT_TOP = 5
 """Number of highest scores that `top_k_accuracy` uses; at most all but one class."""
 
@@ -36,12 +37,15 @@ class Scores:
         Shape (n, k): probabilities, or any finite scores that are higher for more likely classes.
     groups
         Shape (n,): codes of the groups of the items; None if the items are independent.
+    weights
+        Shape (n,): sample weights; None if every item counts once.
     """
 
     true: Array
     values: Array
     groups: Array | None = None
-    _rankings: dict[bool, ScoreRankings] = field(default_factory=dict, init=False, repr=False)
+    weights: Array | None = None
+    _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def k(self) -> int:
@@ -49,9 +53,31 @@ class Scores:
         return int(self.values.shape[1])
 
     @cached_property
+    def ranked(self) -> RankedItems:
+        """The items to rank."""
+        return RankedItems(self.values, self.true, self.weights, self.groups)
+
+    @property
     def support(self) -> Array:
         """m_i, items of each class, shape (k,)."""
-        return np.bincount(self.true, minlength=self.k).astype(np.float64)
+        return self.ranked.support
+
+    def once(self, key: Any, compute: Callable[[], T]) -> T:  # noqa: ANN401 (any hashable)
+        """Compute a result of these scores once."""
+        if key not in self._known:
+            self._known[key] = compute()
+        found: T = self._known[key]
+        return found
+
+    def sum(self, of_items: Array) -> float:
+        """Sum a number of every item (n,), weighted if the items are."""
+        return float(np.add.reduce(of_items) if self.weights is None else of_items @ self.weights)
+
+    def mean(self, of_items: Array) -> float:
+        """Average a number of every item (n,), weighted if the items are."""
+        if self.weights is None:
+            return float(np.mean(of_items))
+        return float(np.average(of_items, weights=self.weights))
 
     @cached_property
     def are_probabilities(self) -> bool:
@@ -97,7 +123,7 @@ class Scores:
     @cached_property
     def reliability(self) -> Reliability:
         """The items by their top score."""
-        return Reliability.of(self.confidence, self.correct)
+        return Reliability.of(self.confidence, self.correct, self.weights)
 
     @cached_property
     def places(self) -> Array:
@@ -114,20 +140,28 @@ class Scores:
         """
         return np.asarray(self.places < (most or max(1, min(DEFAULT_TOP, self.k - 1))))
 
-    def ranking(self, *, influences: bool = False) -> ScoreRankings:
-        """Return the rankings by the scores of the classes; variances only on request."""
-        known = self._rankings.get(influences) or self._rankings.get(True)
-        if known is None:
-            known = rank(self.values, self.true, self.groups, influences=influences)
-            self._rankings[influences] = known
-        return known
+    def ranking(self, *, influences: bool = False, fixed_rows: bool = False) -> ScoreRankings:
+        """Return the rankings by the scores of the classes; variances only on request.
+
+        Parameters
+        ----------
+        influences, fixed_rows
+            As for `rank`.
+        """
+        key = (influences, fixed_rows)
+        if not influences:  # the values are those of a ranking with influences
+            key = next((k for k in ((True, False), (True, True)) if k in self._known), key)
+        return self.once(
+            key, lambda: rank(self.ranked, influences=influences, fixed_rows=fixed_rows)
+        )
 
     def over(self, places: Array, k: int) -> Self:
         """Renumber the classes: class i becomes places[i] of k; others have the lowest score."""
         lowest = min(0.0, float(self.values.min()))
         values = np.full((len(self.values), k), lowest, dtype=self.values.dtype)
         values[:, places] = self.values
-        return type(self)(places.astype(np.min_scalar_type(k))[self.true], values, self.groups)
+        true = places.astype(np.min_scalar_type(k))[self.true]
+        return type(self)(true, values, self.groups, self.weights)
 
 
 _PROBABILITIES = ("no_scores", "not_probabilities")
@@ -141,7 +175,7 @@ _CLASSES = ("no_scores", "no_true_samples", "single_class")
     tex=r"P(p_i(x) > p_i(y)) + \tfrac{1}{2} P(p_i(x) = p_i(y)), x \in i, y \notin i",
     source="Hanley, McNeil 1982",
     undefined=_CLASSES,
-    interval="delong",
+    interval="area",
 )
 def roc_auc(s: Scores) -> Array:
     """Probability that an item of the class has a higher score for it than another item; equal
@@ -157,6 +191,7 @@ def roc_auc(s: Scores) -> Array:
     tex=r"\sum_t (TPR_t - TPR_{t-1}) PPV_t",
     source="Buckley, Voorhees 2000",
     undefined=("no_scores", "no_true_samples"),
+    interval="mean_precision",
 )
 def average_precision(s: Scores) -> Array:
     """Mean precision over the thresholds at which items of the class are found, without
@@ -215,6 +250,7 @@ def brier_score(s: Scores) -> Array:
     tex=r"\frac{2}{k (k - 1)} \sum_{i < j} \frac{A(i|j) + A(j|i)}{2}",
     source="Hand, Till 2001",
     undefined=("no_scores", "single_class"),
+    interval="area",
 )
 def hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     """Mean AUC over all pairs of classes, leaving out pairs with a class without items."""
@@ -265,7 +301,7 @@ def expected_calibration_error(s: Scores) -> float:
 )
 def area_under_risk_coverage(s: Scores) -> float:
     """Mean error rate among the items with the highest top scores, over all coverages."""
-    return calibration.area_under_risk_coverage(s.confidence, s.correct)
+    return calibration.area_under_risk_coverage(s.confidence, s.correct, s.weights)
 
 
 CONDITIONS: dict[str, Callable[[Scores], Any]] = {

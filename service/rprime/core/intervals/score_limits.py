@@ -1,0 +1,358 @@
+"""The interval methods of the indices of scores."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.index import Index
+from rprime.core.intervals.declaration import IntervalInputs, interval
+from rprime.core.intervals.delong import (
+    influence_of_items,
+    ranked_key,
+    rankings_of,
+    score_variance,
+    scores_of,
+)
+from rprime.core.intervals.proportions import (
+    FEW_GROUPS,
+    clopper_pearson,
+    confidence_of,
+    student,
+    wilson,
+)
+from rprime.core.scores.ranking import effective_number
+from rprime.core.scores.scores import Scores
+from rprime.core.values import Values
+
+ROUNDING = 1e-13
+"""A standard error below this share of its mean is rounding: all items are equal."""
+ROUNDS = 60
+"""Most steps to a root; Newton's method needs about seven."""
+
+
+@interval(
+    words="score interval with the variance of Hanley and McNeil (Newcombe), wider where that of "
+    "DeLong is larger",
+    scales={"newcombe": None},
+)
+def area(inputs: IntervalInputs, entry: Index, _: Array) -> Array:
+    """Limits of an area under a curve, or of an average of areas."""
+    values = inputs.values
+    ranked = Ranked.of(values, ranked_key(entry) or entry.key)
+    if entry.scope == "class":
+        return ranked.limits(inputs.quantile)
+    return _averaged(inputs, entry, ranked)
+
+
+@interval(
+    words="Wilson, on the effective number of items by the influences of the items",
+    scales={"wilson_effective": None},
+)
+def mean_precision(inputs: IntervalInputs, entry: Index, _: Array) -> Array:
+    """Limits of an average precision, or of an average of them."""
+    ranked = Ranked.of(inputs.values, "average_precision")
+    if entry.scope == "class":
+        return ranked.limits(inputs.quantile)
+    return _averaged(inputs, entry, ranked)
+
+
+@interval(
+    words="t interval of a mean over the items, corrected for their skewness (Johnson; Hall)",
+    scales={"t_skewness": None},
+)
+def items(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
+    """Limits of a mean over the items, or of a sum."""
+    scores = scores_of(inputs.values)
+    influence = influence_of_items(inputs.values, entry, inputs.values.options.sampling)
+    if influence is None:
+        return np.full((2, *values.shape), np.nan)
+    sums = influence if scores.groups is None else np.bincount(scores.groups, influence)
+    number = group_number(scores) or effective_number(weights_of(scores))
+    error = float(np.sqrt(scores.ranked.square(influence)))
+    if number <= 2 or not error > ROUNDING * abs(values):
+        return np.full((2, *values.shape), np.nan)
+    skewness = float(np.add.reduce(sums**3)) / float(sums @ sums) ** 1.5
+    skewness *= float(np.sqrt(number * (number - 1))) / (number - 2)
+    quantile = student(inputs.quantile, np.asarray(number))
+    return np.array([values - error * unskewed(q, skewness) for q in (quantile, -quantile)])
+
+
+@interval(
+    words="Wilson, or Clopper-Pearson where `exact` is asked for",
+    scales={"wilson": None, "clopper_pearson": None},
+    choose=lambda _, exact: "clopper_pearson" if exact else "wilson",
+)
+def share(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
+    """Limits of a share of the items."""
+    trials = effective_items(inputs.values, entry, values)
+    quantile = of_groups(inputs.quantile, group_number(scores_of(inputs.values)))
+    if inputs.values.options.exact:
+        return np.array(clopper_pearson(values * trials, trials, confidence_of(quantile)))
+    return np.array(wilson(values * trials, trials, quantile))
+
+
+def of_groups(quantile: float | Array, groups: int) -> float | Array:
+    """Return the quantile of Student's t if the items are grouped, else the normal one."""
+    return student(quantile, np.asarray(groups)) if groups else quantile
+
+
+def unskewed(quantile: float | Array, skewness: float) -> Array:
+    """Return the value of a t statistic of skewed items whose transformed value is the quantile.
+
+    Parameters
+    ----------
+    quantile
+        Of Student's t.
+    skewness
+        Of the mean of the items.
+
+    Notes
+    -----
+    Source: Johnson 1978, whose transformation Hall 1992 made monotone by a cubic term; this is
+    its inverse.
+    """
+    if skewness == 0:
+        return np.asarray(quantile)
+    return np.asarray(3 / skewness * (np.cbrt(1 + skewness * (quantile - skewness / 6)) - 1))
+
+
+def newcombe(
+    area: Array,
+    positives: Array,
+    negatives: Array,
+    quantile: float | Array,
+    inflation: Array | float = 1.0,
+) -> Array:
+    """Score limits of areas under ROC curves, for any shape (...).
+
+    Parameters
+    ----------
+    area, positives, negatives
+        Areas in [0, 1] and effective numbers of items.
+    inflation
+        Factor of the variance.
+
+    Returns
+    -------
+    Shape (2, ...): 0 and 1 belong to an area of 0 or 1. NaN for an area of NaN.
+
+    Notes
+    -----
+    Source: Newcombe 2006, method 5. The limits t solve |area - t| = quantile root(V(t)), V the
+    variance of Hanley, McNeil 1982 with (m + n) / 2 items on both sides.
+    """
+    extra = (positives + negatives) / 2 - 1
+    spread = quantile**2 * inflation / (positives * negatives)
+    area = np.asarray(area)
+    inner = np.array([area, area])
+    outer = np.array([np.zeros_like(area), np.ones_like(area)])
+    at = outer.copy()
+    for _ in range(ROUNDS):
+        gap, half = area - at, at * (1 - at)
+        variance = half * (1 + extra * (1 + 2 * half) / (2 + half))
+        slope = (1 + extra * (2 - 6 / (2 + half) ** 2)) * (1 - 2 * at)
+        excess = gap * gap - spread * variance
+        outer, inner = np.where(excess >= 0, at, outer), np.where(excess >= 0, inner, at)
+        step = at + excess / (2 * gap + spread * slope)
+        between = (step - inner) * (step - outer) <= 0
+        new = np.where(between, step, (inner + outer) / 2)
+        if not (np.abs(new - at) > 1e-15).any():
+            break
+        at = new
+    return np.where(np.isnan(area), np.nan, at)
+
+
+def hanley_mcneil(area: Array, positives: Array, negatives: Array) -> Array:
+    """Return the variance V of `newcombe`."""
+    half = area * (1 - area)
+    extra = (positives + negatives) / 2 - 1
+    factor = 1 + extra * (1 + 2 * half) / (2 + half)
+    return np.asarray(half * factor / (positives * negatives))
+
+
+@dataclass(frozen=True, eq=False)
+class Ranked:
+    """An index of the rankings of the classes, with what its limits and averages need.
+
+    Parameters
+    ----------
+    key
+        Of `RANKED`.
+    values, variances
+        Shape (k,); NaN where a class has no value.
+    bias
+        Shape (k,): how much the values exceed what they estimate on average.
+    positives, negatives
+        Shape (k,): effective numbers of items.
+    alike
+        Shape (k,): the least design effect of the groups; 1 without groups.
+    groups
+        Number of groups; 0 if the items are independent.
+    """
+
+    key: str
+    values: Array
+    variances: Array
+    bias: Array
+    positives: Array
+    negatives: Array
+    alike: Array
+    groups: int
+
+    @classmethod
+    def of(cls, values: Values, key: str) -> "Ranked":
+        """Collect an index of `RANKED`."""
+        scores, rankings = scores_of(values), rankings_of(values)
+        support, effective = scores.support, scores.ranked.effective
+        with np.errstate(all="ignore"):
+            if key == "hand_till_auc":  # every other class has the same say
+                inverse = np.where(effective > 0, 1 / effective, 0.0)
+                others = np.count_nonzero(effective) - 1
+                negatives = others**2 / (np.add.reduce(inverse) - inverse)
+            else:
+                squares = np.where(effective > 0, support**2 / effective, 0.0)
+                rest = np.add.reduce(support) - support
+                negatives = rest**2 / (np.add.reduce(squares) - squares)
+        return cls(
+            key,
+            rankings.of_classes(key),
+            rankings.variances[key].classes,
+            rankings.variances[key].bias,
+            effective,
+            negatives,
+            least_effects(scores),
+            group_number(scores),
+        )
+
+    @property
+    def guards(self) -> Array:
+        """Variance of half an item on the wrong side, which a small sample may miss."""
+        if self.key == "average_precision":
+            return np.asarray(self.alike / self.positives**2)
+        return np.asarray(self.alike * (self.positives**-2.0 + self.negatives**-2.0) / 4)
+
+    def limits(self, quantile: float | Array) -> Array:
+        """Compute the limits of the classes at a normal quantile, shape (2, k)."""
+        quantile = of_groups(quantile, self.groups)
+        if self.key == "average_precision":
+            centre = (self.positives * self.values + 0.5) / (self.positives + 1)
+            number = centre * (1 - centre) / (self.variances + self.guards)
+            unbiased = np.maximum(self.values - self.bias, 0.0)
+            low = wilson(unbiased * number, number, quantile)[0]
+            return np.array([low, wilson(self.values * number, number, quantile)[1]])
+        sizes = (self.positives, self.negatives)
+        expected = hanley_mcneil(self.values, *sizes)
+        larger = np.where(expected > 0, self.variances / expected, 1.0)
+        inflation = np.fmax(self.alike, larger)
+        return newcombe(self.values, *sizes, quantile, inflation)
+
+    def average(
+        self, quantile: float | Array, shares: Array, mean: float, variance: float
+    ) -> Array:
+        """Compute the limits of a weighted mean of the classes, shape (2,).
+
+        Parameters
+        ----------
+        shares
+            Shape (k,): the weights of the classes, 0 where a class has no value.
+        mean, variance
+            Of the weighted mean.
+
+        Notes
+        -----
+        The limits of the classes are averaged at a smaller quantile, by which independent errors
+        of the classes average out (Yan, Su 2010). The area of one of two classes is that of the
+        other one: its guard is the same one.
+        """
+        taking = shares > 0
+        shares, guards = shares[taking], self.guards[taking]
+        errors = np.sqrt(np.nan_to_num(self.variances[taking]) + guards)
+        apart = float(shares * shares @ guards)
+        together = float(shares @ np.sqrt(guards)) ** 2 - apart
+        alike = 0.0 if self.key == "average_precision" else 2 / ((len(self.values) - 1) ** 2 + 1)
+        error = np.sqrt(variance + apart + alike * together)
+        steps = self.limits(quantile * error / float(shares @ errors)) - self.values
+        return np.asarray(mean + steps[:, taking] @ shares)
+
+
+def _averaged(inputs: IntervalInputs, entry: Index, ranked: Ranked) -> Array:
+    """Limits of an average over the classes: macro, weighted, or of Hand and Till."""
+    values, scores = inputs.values, scores_of(inputs.values)
+    mean = float(values.overall[values.selection.overall_place[entry.key]])
+    variance = float(score_variance(values, entry))
+    there = np.isfinite(ranked.values)
+    shares = np.where(there, 1.0, 0.0)
+    if entry.reads == "weighted":
+        shares = np.where(there, scores.support, 0.0)
+        shares /= np.add.reduce(scores.support)
+    elif entry.reads == "macro":
+        shares /= np.count_nonzero(values.defined[values.selection.averaged(entry)])
+    else:
+        shares /= np.count_nonzero(there)
+    if np.isnan(mean) or np.isnan(variance):
+        return np.full(2, np.nan)
+    return ranked.average(inputs.quantile, shares, mean, variance)
+
+
+def group_number(scores: Scores) -> int:
+    """Count the groups; 0 if the items are independent."""
+    return 0 if scores.groups is None else int(np.count_nonzero(np.bincount(scores.groups)))
+
+
+def weights_of(scores: Scores) -> Array:
+    """Return the weights of the items, 1 if each counts once."""
+    return np.ones(len(scores.true)) if scores.weights is None else scores.weights
+
+
+def least_effects(scores: Scores) -> Array:
+    """Return the least design effect of an area of every class, shape (k,).
+
+    It is the mean size of a group if fewer than five groups hold an item that is ranked wrongly
+    against another one, or rightly: too few to show how groups differ. Else it is 1.
+    """
+    result = np.ones(scores.k)
+    if scores.groups is None:
+        return result
+    for own in np.flatnonzero(np.isfinite(scores.ranking().auc)):
+        column, positive = scores.values[:, own], scores.true == own
+        wrong = np.where(
+            positive, column <= column[~positive].max(), column >= column[positive].min()
+        )
+        right = np.where(
+            positive, column >= column[~positive].min(), column <= column[positive].max()
+        )
+        if fewest_groups(scores, wrong, right) < FEW_GROUPS:
+            result[own] = len(scores.true) / group_number(scores)
+    return result
+
+
+def fewest_groups(scores: Scores, *chosen: Array) -> int:
+    """Count the groups that hold some of the chosen items (n,), the smallest number of all."""
+    assert scores.groups is not None  # noqa: S101 (the callers have checked)
+    return min(len(np.unique(scores.groups[items])) for items in chosen)
+
+
+def effective_items(values: Values, entry: Index, share: Array) -> Array:
+    """Return the effective number of items behind a share.
+
+    It is the smaller of Kish's and of that by the linearised variance if the items are weighted;
+    the design effect divides it if they are grouped.
+    """
+    scores = scores_of(values)
+    weights = weights_of(scores)
+    kish = effective_number(weights)
+    influence = influence_of_items(values, entry, values.options.sampling)
+    if influence is None or group_number(scores) == 1:
+        return np.asarray(np.nan)
+    with np.errstate(all="ignore"):
+        linearised = share * (1 - share) / (float(influence @ influence) * (kish - 1) / kish)
+        number = np.fmin(kish, linearised)
+        if scores.groups is None:
+            return np.asarray(number)
+        effect = scores.ranked.square(influence) / float(influence @ influence)
+        assert entry.of_items is not None  # noqa: S101 (a share is a mean over items)
+        right = np.asarray(entry.of_items(scores, *values.option(entry)), dtype=bool)
+        few = fewest_groups(scores, right, ~right) < FEW_GROUPS
+        mean_size = len(scores.true) / group_number(scores)
+        return np.asarray(number / np.fmax(effect, mean_size if few else 0.0))

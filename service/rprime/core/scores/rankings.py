@@ -1,0 +1,192 @@
+"""The rankings by the scores of all classes, and the influences of the items on their indices."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.scores.ranking import ClassRanking, share_of
+
+RANKED = ("roc_auc", "average_precision", "hand_till_auc")
+"""The indices of a ranking that have influences: per class, or the mean of A(i|j) over j."""
+
+
+@dataclass(frozen=True, eq=False)
+class RankedVariances:
+    """Variances of an index of the rankings, and of its averages over the classes.
+
+    Parameters
+    ----------
+    classes
+        Shape (k,); NaN where a class has no value.
+    bias
+        Shape (k,): how much the values exceed what they estimate on average.
+    mean, weighted
+        Influence of every item on the sum over the classes and on the sum weighted by m_i / w,
+        the weights held fixed, shape (n,).
+    """
+
+    classes: Array
+    bias: Array
+    mean: Array
+    weighted: Array
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreRankings:
+    """The results of ranking the items by the scores of each class.
+
+    Parameters
+    ----------
+    auc, average_precision
+        Shape (k,); NaN where a class has no items, or (area) all of them.
+    separation
+        Shape (k, k): the probability that an item of class i has a higher score for i than one
+        of class j; NaN where one of them has no items, and on the diagonal.
+    variances
+        By the keys of `RANKED`; empty unless requested.
+    """
+
+    auc: Array
+    average_precision: Array
+    separation: Array
+    variances: dict[str, RankedVariances]
+
+    def of_classes(self, key: str) -> Array:
+        """Return the values of an index of `RANKED` for the classes, shape (k,)."""
+        if key == "hand_till_auc":
+            return mean_separations(self.separation)
+        found: Array = getattr(self, {"roc_auc": "auc"}.get(key, key))
+        return found
+
+
+def mean_separations(separation: Array) -> Array:
+    """Average A(i|j) over the other classes, shape (k,); NaN without any."""
+    known = ~np.isnan(separation)
+    number = np.count_nonzero(known, axis=-1)
+    sums = np.add.reduce(np.where(known, separation, 0.0), axis=-1)
+    return np.divide(sums, number, out=np.full(len(sums), np.nan), where=number > 0)
+
+
+@dataclass(frozen=True, eq=False)
+class RankedItems:
+    """The items that are ranked, and how they were drawn.
+
+    Parameters
+    ----------
+    values, true
+        Scores (n, k) and true classes (n,).
+    weights, groups
+        Shape (n,); None if every item counts once, or is independent.
+    """
+
+    values: Array
+    true: Array
+    weights: Array | None = None
+    groups: Array | None = None
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return int(self.values.shape[1])
+
+    @cached_property
+    def support(self) -> Array:
+        """Items of each class, shape (k,)."""
+        return np.bincount(self.true, self.weights, self.k).astype(np.float64)
+
+    @cached_property
+    def effective(self) -> Array:
+        """Effective number of items of each class, shape (k,)."""
+        if self.weights is None:
+            return self.support
+        squares = np.bincount(self.true, self.weights * self.weights, self.k)
+        return np.divide(self.support**2, squares, out=np.zeros(self.k), where=squares > 0)
+
+    @cached_property
+    def item_shares(self) -> Array:
+        """`item_share` of each class, shape (k,)."""
+        pairs = zip(self.support.tolist(), self.effective.tolist(), strict=True)
+        return np.array([share_of(total, number) for total, number in pairs])
+
+    def ranking(self, own: int, *, ordered: bool) -> ClassRanking:
+        """Rank the items by the scores of a class."""
+        column = self.values[:, own]
+        if ordered or self.weights is not None:
+            return ClassRanking.of(column, self.true, own, self.weights)
+        return ClassRanking.without_order(column, self.true, own, self.k)
+
+    def influence(self, key: str, ranking: ClassRanking, rankings: ScoreRankings) -> Array:
+        """Influence of every item on an index of `RANKED` of the ranking's class, shape (n,)."""
+        own = ranking.own
+        if key == "roc_auc":
+            return ranking.of_area(float(rankings.auc[own]))
+        if key == "average_precision":
+            return ranking.of_precision(float(rankings.average_precision[own]))
+        return ranking.of_separation(rankings.separation[own], self.item_shares)
+
+    def within_classes(self, influence: Array) -> Array:
+        """Centre influences (n,) in each class, for class sizes fixed by design."""
+        sums = np.bincount(self.true, influence, self.k)
+        centre = np.divide(sums, self.support, out=np.zeros(self.k), where=self.support > 0)
+        moved = centre[self.true]
+        return influence - (moved if self.weights is None else moved * self.weights)
+
+    def square(self, influence: Array) -> float:
+        """Compute a variance from influences (n,), summed within groups first.
+
+        Returns
+        -------
+        NaN for a single group. The factor G / (G - 1) of G groups takes the place of that of
+        the items.
+        """
+        if self.groups is None:
+            return float(influence @ influence)
+        sums = np.bincount(self.groups, weights=influence)
+        number, n = np.count_nonzero(np.bincount(self.groups)), len(influence)
+        if number == 1:
+            return float("nan")
+        return float(sums @ sums) * number / (number - 1) * (n - 1) / n
+
+
+def rank(
+    items: RankedItems, *, influences: bool = False, fixed_rows: bool = False
+) -> ScoreRankings:
+    """Rank the items by the scores of each class in turn.
+
+    Parameters
+    ----------
+    influences
+        Whether to compute variances and influences.
+    fixed_rows
+        Whether the class sizes were fixed by design.
+    """
+    k, support = items.k, items.support
+    result = ScoreRankings(np.full(k, np.nan), np.full(k, np.nan), np.full((k, k), np.nan), {})
+    n = len(items.true) if influences else 0
+    if influences:
+        for key in RANKED:
+            sums = np.zeros((2, n))
+            result.variances[key] = RankedVariances(np.full(k, np.nan), np.zeros(k), *sums)
+    for own in np.flatnonzero(support).tolist():
+        ranking = items.ranking(own, ordered=influences)
+        wins = ranking.wins(support)
+        pairs = support[own] * support
+        pairs[own] = 0.0
+        np.divide(wins, pairs, out=result.separation[own], where=pairs > 0)
+        result.average_precision[own] = ranking.average_precision
+        if ranking.negatives:
+            result.auc[own] = np.add.reduce(wins) / (ranking.positives * ranking.negatives)
+        for key, variances in result.variances.items():
+            if key == "average_precision":
+                variances.bias[own] = ranking.precision_bias
+            if ranking.negatives or key == "average_precision":
+                influence = items.influence(key, ranking, result)
+                if fixed_rows:
+                    influence = items.within_classes(influence)
+                variances.classes[own] = items.square(influence)
+                variances.mean[:] += influence
+                influence *= support[own] / np.add.reduce(support)
+                variances.weighted[:] += influence
+    return result
