@@ -7,6 +7,7 @@ import numpy as np
 from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
+from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names, table_of
 
 
@@ -25,6 +26,10 @@ def drawn(rng: np.random.Generator, n: int, k: int, sharp: float = 1.0) -> Score
 
 def evaluated(scores: Scores, **options: Any) -> Evaluation:
     table = table_of(scores.true, scores.top, scores.k)
+    if scores.weights is not None:
+        cells = scores.true.astype(np.intp) * scores.k + scores.top
+        counts = np.bincount(cells, scores.weights, scores.k**2).reshape(scores.k, scores.k)
+        table = ConfusionTable.dense(counts, weighted=True)
     return evaluate(table, names(scores.k), Options(**options), scores=scores)
 
 

@@ -102,10 +102,6 @@ def test_of_two_classes_all_areas_are_one_area() -> None:
             np.testing.assert_allclose(limits(evaluation, key), expected[:, 0], atol=1e-9)
 
 
-def weighted(scores: Scores, weights: Any) -> Scores:
-    return Scores(scores.true, scores.values, weights=weights)
-
-
 @pytest.mark.parametrize("digits", [None, 1])
 @pytest.mark.parametrize("key", ["roc_auc", "average_precision", "hand_till_auc"])
 def test_influences_are_derivatives_by_the_weights_of_the_items(
@@ -246,3 +242,31 @@ def test_fixed_rows_leave_out_the_variance_between_the_classes() -> None:
     for key in ("log_loss", "weighted_roc_auc", "macro_average_precision"):
         free, fixed = (interval(scores, key, sampling=s) for s in ("random", "fixed_rows"))
         assert fixed[1] - fixed[0] < free[1] - free[0], key
+
+
+def test_equal_weights_change_no_interval() -> None:
+    scores = drawn(RNG, 300, 3)
+    alone, weighted = (
+        evaluated(Scores(scores.true, scores.values, weights=weights), top_k=1)
+        for weights in (None, np.full(300, 2.5))
+    )
+    for key in (*AREAS[1:], *PRECISIONS[1:], "log_loss", "brier_score", "top_k_accuracy"):
+        np.testing.assert_allclose(limits(weighted, key), limits(alone, key), rtol=1e-9)
+
+
+@pytest.mark.parametrize("key", ["macro_roc_auc", "log_loss", "top_k_accuracy"])
+def test_weighted_intervals_cover_what_they_estimate(key: str) -> None:
+    population = drawn(RNG, 60_000, 3)
+    # Items with a high score weigh more, so the weights are no mere noise.
+    drawn_weights = np.exp(RNG.standard_normal(60_000) * 0.7 + population.confidence)
+    whole = Scores(population.true, population.values, weights=drawn_weights)
+    truth = evaluated(whole, indices=(key,), intervals=False, top_k=1).overall[0]
+    covered = 0
+    for _ in range(300):
+        chosen = RNG.integers(0, 60_000, 150)
+        sample = Scores(
+            population.true[chosen], population.values[chosen], weights=drawn_weights[chosen]
+        )
+        low, high = interval(sample, key, indices=(key,), top_k=1)
+        covered += low <= truth <= high
+    assert 0.92 <= covered / 300 <= 0.995

@@ -73,6 +73,49 @@ def test_values_are_those_of_scikit_learn(k: int, digits: int | None) -> None:
         assert found["overall", key] == pytest.approx(value, abs=1e-9), key
 
 
+@pytest.mark.parametrize("digits", [None, 1])
+def test_weighted_values_are_those_of_scikit_learn(digits: int | None) -> None:
+    rng = np.random.default_rng(13)
+    plain, k = drawn(rng, 400, 3), 3
+    shares = plain.values
+    if digits is not None:  # many equal scores, still probabilities, none 0
+        shares = (rng.multinomial(10**digits, shares) + 1) / (10**digits + 3)
+    weights = rng.uniform(0, 3, 400) * (rng.random(400) > 0.1)
+    y, found = plain.true, values(evaluated(Scores(plain.true, shares, weights=weights), top_k=2))
+    for i in range(k):
+        positive = y == i
+        for key, of_class in (
+            ("roc_auc", metrics.roc_auc_score),
+            ("average_precision", metrics.average_precision_score),
+        ):
+            expected = of_class(positive, shares[:, i], sample_weight=weights)
+            assert found["class", key][i] == pytest.approx(expected, abs=1e-9)
+    expected = {
+        "log_loss": metrics.log_loss(y, shares, sample_weight=weights),
+        "brier_score": metrics.brier_score_loss(
+            y, shares, sample_weight=weights, scale_by_half=False
+        ),
+        "top_k_accuracy": metrics.top_k_accuracy_score(
+            k - 1 - y, shares[:, ::-1], k=2, sample_weight=weights
+        ),
+    }
+    for key, value in expected.items():
+        assert found["overall", key] == pytest.approx(value, abs=1e-9), key
+
+
+def test_whole_weights_repeat_the_items() -> None:
+    rng = np.random.default_rng(14)
+    scores = drawn(rng, 60, 3)
+    times = rng.integers(1, 4, 60)
+    weighted = values(evaluated(Scores(scores.true, scores.values, weights=times.astype(float))))
+    repeated = values(
+        evaluated(Scores(np.repeat(scores.true, times), np.repeat(scores.values, times, axis=0)))
+    )
+    for name, value in repeated.items():
+        if name[1] != "area_under_risk_coverage":  # it ranks the items one by one
+            np.testing.assert_allclose(weighted[name], value, atol=1e-12, err_msg=str(name))
+
+
 def test_the_brier_score_of_two_classes_is_twice_that_of_scikit_learn() -> None:
     scores = drawn(np.random.default_rng(1), 200, 2)
     half = metrics.brier_score_loss(scores.true, scores.values[:, 1])

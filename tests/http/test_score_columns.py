@@ -136,7 +136,6 @@ TWO: Columns = {"y_true": ["a", "b"], "score:a": [0.5, 0.5], "score:b": [0.5, 0.
         ("arrow", {}, {"labels": ["a", "b", "c"]}, ("/labels/2", "missing_column", "score:")),
         ("arrow", {"y_true": ["a", "c"]}, {}, ("/y_true/1", "undeclared_label", "")),
         ("arrow", {"score: a": [0, 0]}, {}, ("/labels/2", "twin_labels", "")),
-        ("arrow", {"sample_weight": [1, 1]}, {}, ("/sample_weight", "not_with_this_evidence", "")),
         ("arrow", {"y_score": [1, 1]}, {}, ("", "unknown_column", "score:<label>")),
         ("npz", {"y_score": [1, 1]}, {}, ("", "several_kinds", "")),
         ("arrow", {}, {"y_score": [[1]]}, ("/y_score", "several_kinds", "")),

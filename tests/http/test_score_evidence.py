@@ -95,12 +95,27 @@ def test_one_column_of_other_scores_is_mirrored() -> None:
         ({"labels": ["a", "b", "c", "d"]}, "/y_score", "wrong_length"),
         ({"y_pred": TRUE[:3]}, "/y_pred", "wrong_length"),
         ({"groups": [1]}, "/groups", "wrong_length"),
-        ({"sample_weight": [1] * 6}, "/sample_weight", "not_with_this_evidence"),
+        ({"sample_weight": [1] * 5}, "/sample_weight", "wrong_length"),
+        ({"sample_weight": [-1] * 6}, "/sample_weight/0", "out_of_range"),
         ({"cells": [[0, 0, 1]]}, "", "several_kinds"),
     ],
 )
 def test_bad_scores_are_refused_with_their_place(change: Json, pointer: str, code: str) -> None:
     assert refused(**{"y_true": TRUE, "y_score": ROWS, **change}) == (pointer, code)
+
+
+def test_weights_beside_scores_weigh_the_table_and_the_scores() -> None:
+    weights = [1, 2, 0.5, 1, 3, 1]
+    found = read(y_true=TRUE, y_score=ROWS, sample_weight=weights)
+    assert found.table.weighted
+    assert found.table.total == sum(weights)
+    assert found.ranked is not None
+    assert found.ranked.weights is not None
+    assert found.ranked.weights.tolist() == weights
+    plain = read(y_true=TRUE, y_score=ROWS, sample_weight=[1] * 6)
+    assert plain.ranked is not None
+    assert plain.ranked.weights is None
+    assert plain.input_digest != found.input_digest
 
 
 def test_scores_need_the_truth() -> None:

@@ -95,7 +95,8 @@ class Evidence:
         """The scores with the true classes, cached because indices and intervals share them."""
         if self.scores is None or self.items is None:
             return None
-        return Scores(self.items.true, self.scores, self.items.groups)
+        weights = self.items.weights if self.table.weighted else None
+        return Scores(self.items.true, self.scores, self.items.groups, weights)
 
 
 def read(document: Document, limits: ClassLimits) -> Evidence:
@@ -173,7 +174,7 @@ COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
     "confusion_matrix": ("labels", "axis", "unclassified", "spurious", "weighted"),
     "cells": ("labels", "axis", "unclassified", "spurious", "weighted"),
     "labels": ("labels", "sample_weight", "groups"),
-    "scores": ("labels", "y_pred", "groups", *OF_SCORES),
+    "scores": ("labels", "y_pred", "sample_weight", "groups", *OF_SCORES),
 }
 """Members allowed together with each kind."""
 
@@ -361,16 +362,18 @@ def _read_scores(source: _Source) -> Evidence:
     if isinstance(least, int | float):  # other types are refused with the options
         found = replace(found, predicted=without_low(found.predicted, scores, least))
     identities: Identities | None = source.document.arrays.get("item_id")
+    weights = source.vector("sample_weight", numbers.WEIGHT, size)
     items = Items(
         true=found.true,
         predicted=found.predicted,
         groups=_groups(source, size),
+        weights=weights,
         ids=numbers_of(identities),
     )
     return Evidence(
         kind="scores",
         labels=found.labels,
-        table=_table_of_items(found, None, source.limits),
+        table=_table_of_items(found, weights, source.limits),
         items=items,
         identities=identities,
         scores=scores,

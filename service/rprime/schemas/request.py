@@ -343,6 +343,10 @@ class ScoresEvidence(_Evidence):
     y_true: Annotated[list[ClassName], _SOME] | Annotated[list[IntegerLabel], _SOME]
     y_score: Annotated[_ScoreRows, _SCORES]
     y_pred: _Predictions | Absent = None
+    sample_weight: list[Weight] | None = Field(
+        default=None,
+        description="A weight for each item, for indices of the table and of the scores.",
+    )
     groups: list[GroupName] | list[IntegerLabel] | None = Field(
         default=None, description="The group of each item: items of one are not independent."
     )

@@ -106,6 +106,8 @@ class ScopeMethods:
         Shape (n, 4): `CountRow`s; the smallest of these counts determines the reliability.
     names
         The reported methods, "" without an interval.
+    counted
+        Entries that read counts, not scores.
     """
 
     proportions: Array
@@ -113,6 +115,7 @@ class ScopeMethods:
     bounds: Array
     rests_on: Array
     names: tuple[str, ...]
+    counted: Array
 
     @cached_property
     def named(self) -> Array:
@@ -245,6 +248,7 @@ def _scope(
         ratios=tuple(proportions.values()),
         bounds=np.array([bounds(entry) for entry in entries]).reshape(-1, 2).T,
         rests_on=_rests_on(entries),
+        counted=positions(not entry.scored for entry in entries),
         names=tuple(names),
     )
 

@@ -38,8 +38,8 @@ def tables_at(scores: Scores, classes: Array, thresholds: Array) -> ConfusionTab
     for table, own, threshold in zip(counts, classes, thresholds, strict=True):
         rest = scores.true != own
         missed = scores.values[:, own] < threshold
-        table[...] = np.bincount(2 * rest + missed, minlength=4).reshape(2, 2)
-    return ConfusionTable.dense(counts)
+        table[...] = np.bincount(2 * rest + missed, scores.weights, 4).reshape(2, 2)
+    return ConfusionTable.dense(counts, weighted=scores.weights is not None)
 
 
 def values_at(tables: ConfusionTable) -> dict[str, Array]:
