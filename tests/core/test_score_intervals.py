@@ -270,3 +270,18 @@ def test_weighted_intervals_cover_what_they_estimate(key: str) -> None:
         low, high = interval(sample, key, indices=(key,), top_k=1)
         covered += low <= truth <= high
     assert 0.92 <= covered / 300 <= 0.995
+
+
+def test_areas_of_fewer_than_twenty_items_are_marked() -> None:
+    values = softmax(RNG.standard_normal((240, 3)))
+    for rarest, few in ((19, True), (20, False)):
+        true = np.repeat(np.arange(3), (100, 140 - rarest, rarest)).astype(np.uint8)
+        evaluation = evaluated(Scores(true, values))
+        known, selection = evaluation.intervals, evaluation.selection
+        assert known is not None
+        for key in (AREAS[0], PRECISIONS[0]):
+            marked = known.per_class_low_reliability[selection.place[key]]
+            assert marked.tolist() == [False, False, few], key
+        for key in (*AREAS[1:], "macro_average_precision"):
+            assert known.overall_low_reliability[selection.overall_place[key]] == few, key
+        assert not known.overall_low_reliability[selection.overall_place["log_loss"]]

@@ -119,7 +119,9 @@ def _only(side: Side, places: Array, true: Array) -> Side:
     predicted, groups, weights = (None if p is None else p[places] for p in parts)
     assert predicted is not None  # noqa: S101 (items have predictions)
     items = Items(true, predicted, groups, weights)
-    scores = None if side.scores is None else Scores(true, side.scores.values[places], groups)
+    scores = None
+    if side.scores is not None:
+        scores = Scores(true, side.scores.values[places], groups, weights)
     return replace(
         side, items=items, table=table_of(items, len(side.labels)), fingerprint=None, scores=scores
     )

@@ -10,6 +10,7 @@ from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
 from rprime.core.index import CODE
 from rprime.core.intervals.declaration import IntervalInputs
+from rprime.core.intervals.delong import ranked_key, scores_of
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.design_effect import DesignEffects, EntryEffects
 from rprime.core.intervals.methods import (
@@ -40,6 +41,7 @@ OVERALL_R_PRIME = (int(CountRow.not_wrong), int(CountRow.total))
 PREDICTED = (int(CountRow.predicted), int(CountRow.total))
 FEW_ITEMS = 10
 FEW_ERRORS = 5
+FEW_RANKED = 20
 UNIVERSES: dict[bool, tuple[Universe | None, ...]] = {
     False: (None,),
     True: ("all", "classified"),
@@ -441,7 +443,8 @@ def _few_items(
     values, methods, effects = prepared.values, prepared.methods, prepared.grouped
     rows = values.counts.rows
     few = np.minimum.reduce(rows[methods.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
-    plain = values.classified_counts is values.counts and effects is None
+    plain = values.classified_counts is values.counts
+    plain = plain and effects is None and values.scores is None
     if plain and rows[methods.rows].min() >= FEW_ITEMS:
         per_class = np.zeros(class_low.shape, dtype=bool)
     else:
@@ -449,9 +452,12 @@ def _few_items(
         if effects is not None:
             per_class |= np.isfinite(class_low) & (effects.class_groups < FEW_ITEMS)
             few |= effects.groups < FEW_ITEMS
-        np.logical_or.at(few, methods.weakest, per_class[methods.weakest_of].any(-1))
     few |= _few_errors(rows[..., -1], few.shape, prepared.pooled, methods.overall)
     few[list(values.selection.overall_scored)] = False
+    if values.scores is not None:
+        _mark_few_ranked(values, per_class, few)
+        per_class &= np.isfinite(class_low)
+    np.logical_or.at(few, methods.weakest, per_class[methods.weakest_of].any(-1))
     return per_class, few & np.isfinite(overall_low)
 
 
@@ -474,6 +480,18 @@ def _few_errors(
     hits = shares.successes[own]
     few[methods.proportions] = np.minimum(hits, shares.trials[own] - hits) < FEW_ERRORS
     return few
+
+
+def _mark_few_ranked(values: Values, per_class: Array, overall: Array) -> None:
+    """Mark areas and precisions of a class with fewer than 20 items in it, or outside of it."""
+    scores, selection = scores_of(values), values.selection
+    inside = scores.ranked.effective
+    few = np.minimum(inside, np.add.reduce(inside) - inside) < FEW_RANKED
+    for place in selection.scored:
+        per_class[place] = few
+    for place in selection.overall_scored:
+        if ranked_key(selection.overall[place]) is not None:
+            overall[place] = few[inside > 0].any()
 
 
 def _fewest(values: Values, methods: Methods) -> Array:
