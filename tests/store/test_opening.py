@@ -188,11 +188,6 @@ def test_a_refused_file_is_not_held(path: Path) -> None:
             open_store(f"sqlite:///{path}")
 
 
-def test_an_empty_file_becomes_a_store(path: Path) -> None:
-    path.touch()
-    assert len(made(path)) == 5
-
-
 def test_a_second_opening_is_refused_and_told_about_postgresql(path: Path) -> None:
     store = open_store(f"sqlite:///{path}")
     with pytest.raises(StoreInUseError, match=r"Another process.*PostgreSQL"):

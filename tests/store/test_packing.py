@@ -49,7 +49,7 @@ def test_large_tables_come_back_and_are_small(k: int) -> None:
 
 
 def test_a_ten_by_ten_table_takes_two_hundred_bytes() -> None:
-    assert len(packed_table.pack(samples.table(1, 10))) == 202
+    assert len(packed_table.pack(samples.table(1, 10))) == 206
 
 
 @given(

@@ -99,6 +99,7 @@ def _refuse_unusable(settings: "Settings") -> None:
     from rprime.routes.store_lifespan import connection_options
     from rprime.store import (
         StoreError,
+        StoreFullError,
         StoreUnavailableError,
         open_store,
     )
@@ -107,7 +108,7 @@ def _refuse_unusable(settings: "Settings") -> None:
         return
     try:
         open_store(settings.store, options=connection_options(settings)).close()
-    except StoreUnavailableError:
+    except (StoreUnavailableError, StoreFullError):
         # It may come later: until then the service is not ready.
         pass
     except StoreError as exc:

@@ -219,6 +219,15 @@ KINDS = {
             "The service failed; its log has the cause under this request_id.",
         ),
         Kind(
+            500,
+            "store_damaged",
+            "The store is damaged",
+            "The database has something that nobody wrote, as after a failure of a disk.",
+            "Keep a copy of the file of the store, then restore a backup, or save what can be read "
+            "with `sqlite3 FILE .recover`. The log of the service has the error.",
+            "The store is damaged; its log says how to save what can be read.",
+        ),
+        Kind(
             501,
             "not_installed",
             "A library is not installed",
@@ -258,7 +267,8 @@ KINDS = {
             "The disk of the store is full",
             "Nothing of the request was stored. Reading, and evaluating without a project, still "
             "work.",
-            "Make room, or delete evaluations by POST /v1/projects/{project}/purge.",
+            "Make room, or delete evaluations by POST /v1/projects/{project}/purge, which works on "
+            "a full disk.",
             "The disk of the store is full; nothing was stored.",
         ),
     )

@@ -9,8 +9,9 @@ from rprime.problems.problem import Problem, responses
 from rprime.routes.services import Services, get_services
 from rprime.routes.store_lifespan import StoreHandle
 from rprime.server.admission import AdmissionControl
-from rprime.server.metrics import Gauge
+from rprime.server.metrics import Count, Gauge
 from rprime.server.pools import Slots
+from rprime.store import STATES
 
 router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 
@@ -94,6 +95,24 @@ def _store_gauges(store: StoreHandle) -> Iterator[Gauge]:
         "1 if the store is open, 0 if it is unavailable; absent without a store.",
         "",
         lambda: {"": store.is_open} if store.is_kept else {},
+    )
+    yield Gauge(
+        "rprime_store_state",
+        "1 for the state of the store, 0 for the others; all but `ok`: nothing can be stored.",
+        "state",
+        lambda: {} if store.health is None else {s: s == store.health.state for s in STATES},
+    )
+    yield Gauge(
+        "rprime_store_last_write_timestamp_seconds",
+        "When the store last committed something, since 1970.",
+        "",
+        lambda: {"": at} if store.health and (at := store.health.last_write) else {},
+    )
+    yield Count(
+        "rprime_store_failures",
+        "Calls to the store that failed, by cause.",
+        "cause",
+        lambda: {} if store.health is None else dict(store.health.failures),
     )
     yield Gauge(
         "rprime_store_pending_writes",

@@ -24,7 +24,11 @@ class Health(BaseModel):
 class Readiness(Health):
     """Whether requests can be served."""
 
-    store: Literal["ok", "none"] = Field(description="`none`: the service keeps no history.")
+    store: Literal["ok", "none", "full", "read_only", "locked", "unavailable"] = Field(
+        description="`none`: the service keeps no history. `full` (the disk), `read_only`, "
+        "`locked` (by another program), `unavailable` (an error of the disk): nothing is stored, "
+        "but stored evaluations are read."
+    )
 
 
 class VersionInfo(BaseModel):
@@ -51,7 +55,10 @@ async def livez() -> Health:
     responses=responses("store_unavailable", "stopping"),
 )
 async def readyz(request: Request) -> Readiness:
-    """Answer when requests can be served. A failure means: send them elsewhere for now."""
+    """Answer when requests can be served. A failure means: send them elsewhere for now.
+
+    The store is read. If the last write failed, another is tried.
+    """
     if get_services(request).draining.has_started:
         raise stopping()
     return Readiness(store=await get_services(request).store.check())

@@ -28,8 +28,10 @@ from rprime.store import (
     KeyRunningError,
     ProjectMissingError,
     Store,
+    StoreDamagedError,
     StoreError,
     StoreFullError,
+    StoreHealth,
     StoreMovedError,
     StoreTimeoutError,
     StoreUnavailableError,
@@ -46,6 +48,7 @@ _MOVED = (
     "A file of the store was removed or replaced under the running service. Stop the service, "
     "restore the file that its log names, start the service again."
 )
+_DAMAGED = "The file of the store is damaged; the log has what to do."
 CHECK_SECONDS = 1.5
 """Seconds that `/readyz` waits for the store."""
 
@@ -81,7 +84,7 @@ class StoreHandle:
         self._opening: asyncio.Task[None] | None = None
         # Own threads: requests that wait for the store may occupy all others.
         self._checks = CapacityLimiter(1)
-        self._check: asyncio.Task[None] | None = None
+        self._check: asyncio.Task[str] | None = None
 
     @property
     def is_kept(self) -> bool:
@@ -92,6 +95,11 @@ class StoreHandle:
     def is_open(self) -> bool:
         """Whether the store is open."""
         return self._store is not None
+
+    @property
+    def health(self) -> StoreHealth | None:
+        """What the calls to the store tell about it, if it is open."""
+        return None if self._store is None else self._store.database.health
 
     @property
     def store(self) -> Store:
@@ -120,8 +128,8 @@ class StoreHandle:
             return
         try:
             await self._open()
-        except StoreUnavailableError as exc:
-            log.warning("store_unavailable", detail=str(exc))
+        except (StoreUnavailableError, StoreFullError) as exc:
+            log.warning("store_unavailable", detail=str(exc), error=exc.code)
             self._opening = asyncio.create_task(self._keep_opening())
 
     async def _open(self) -> None:
@@ -133,7 +141,7 @@ class StoreHandle:
             try:
                 await self._open()
             except StoreError as exc:
-                log.warning("store_unavailable", detail=str(exc))
+                log.warning("store_unavailable", detail=str(exc), error=exc.code)
         log.info("store_opened")
 
     async def close(self) -> None:
@@ -147,7 +155,7 @@ class StoreHandle:
             self._store = None
 
     async def check(self) -> str:
-        """Return the state of the store: `ok`, or `none` if the service has none.
+        """Return the state of the store: `none` if the service has none, else as `Store.check`.
 
         Raises
         ------
@@ -167,8 +175,10 @@ class StoreHandle:
         done, _ = await asyncio.wait({self._check}, timeout=CHECK_SECONDS)
         if not done:
             raise StoreTimeoutError("The store does not answer.")
-        self._check.result()
-        return "ok"
+        try:
+            return self._check.result()
+        except StoreDamagedError:
+            raise _unavailable(RETRY_SECONDS, _DAMAGED) from None
 
 
 def _unavailable(seconds: int, detail: str | None = None) -> Problem:
@@ -178,6 +188,8 @@ def _unavailable(seconds: int, detail: str | None = None) -> Problem:
 def _on_store_error(exc: StoreError) -> Problem:
     if isinstance(exc, StoreFullError):
         return Problem("store_full")
+    if isinstance(exc, StoreDamagedError):
+        return Problem("store_damaged")
     if isinstance(exc, StoreMovedError):
         return _unavailable(exc.retry_after, _MOVED)
     return _unavailable(getattr(exc, "retry_after", RETRY_SECONDS))

@@ -57,12 +57,23 @@ class Gauge:
     label: str
     read: Callable[[], Mapping[str, float]]
 
-    def family(self) -> GaugeMetricFamily:
+    def family(self) -> Metric:
         """Read the values."""
         names = [self.label] if self.label else []
         family = GaugeMetricFamily(self.name, self.documentation, labels=names)
         for label, value in self.read().items():
             family.add_metric([label] if self.label else [], value)
+        return family
+
+
+class Count(Gauge):
+    """A value that only grows, counted elsewhere."""
+
+    def family(self) -> CounterMetricFamily:
+        """Read the values."""
+        family = CounterMetricFamily(self.name, self.documentation, labels=[self.label])
+        for label, value in self.read().items():
+            family.add_metric([label], value)
         return family
 
 

@@ -8,6 +8,7 @@ from rprime.store.errors import (
     StoreClosedError,
     StoreConflictError,
     StoreDamagedError,
+    StoreEmptyError,
     StoreError,
     StoreForeignError,
     StoreFullError,
@@ -17,6 +18,7 @@ from rprime.store.errors import (
     StoreMovedError,
     StoreNewerError,
     StoreOutdatedError,
+    StoreReadOnlyError,
     StoreTimeoutError,
     StoreUnavailableError,
     StoreUrlError,
@@ -26,6 +28,7 @@ from rprime.store.evaluations import (
     EvaluationMissingError,
     InvalidCursorError,
 )
+from rprime.store.health import STATES, StoreHealth
 from rprime.store.ids import is_id, new_id
 from rprime.store.insertion import (
     EvaluationExistsError,
@@ -53,6 +56,7 @@ from rprime.store.store import Store, open_store
 from rprime.store.transfer import Imported, InvalidExportError
 
 __all__ = [
+    "STATES",
     "Alias",
     "AliasChangedError",
     "AliasMissingError",
@@ -91,15 +95,18 @@ __all__ = [
     "StoreClosedError",
     "StoreConflictError",
     "StoreDamagedError",
+    "StoreEmptyError",
     "StoreError",
     "StoreForeignError",
     "StoreFullError",
+    "StoreHealth",
     "StoreInUseError",
     "StoreLockedError",
     "StoreMissingError",
     "StoreMovedError",
     "StoreNewerError",
     "StoreOutdatedError",
+    "StoreReadOnlyError",
     "StoreTimeoutError",
     "StoreUnavailableError",
     "StoreUrlError",

@@ -3,11 +3,15 @@
 import hashlib
 import re
 import threading
+import zlib
 
 import zstandard
 
 _MAGIC = zstandard.FRAME_HEADER
 _WORTHWHILE = 64
+_PLAIN = b"\x00"
+_RESIDUE = 0x2144DF1C
+"""The CRC-32 of any data that its own CRC-32 follows."""
 _PREFIX = "sha256:"
 _SHA256 = re.compile("[0-9a-f]{64}")
 _OTHER, _PREFIXED, _BARE = b"\x00", b"\x01", b"\x02"
@@ -19,7 +23,7 @@ class _Contexts(threading.local):
     """A compressor and a decompressor for each thread, since threads must not share them."""
 
     def __init__(self) -> None:
-        self.compressor = zstandard.ZstdCompressor(level=3)
+        self.compressor = zstandard.ZstdCompressor(level=3, write_checksum=True)
         self.decompressor = zstandard.ZstdDecompressor()
 
 
@@ -37,16 +41,51 @@ def inflate(data: bytes) -> bytes:
 
 
 def squeeze(text: bytes | None) -> bytes | None:
-    """Compress JSON if that makes it smaller; None stays None."""
-    if text is None or len(text) < _WORTHWHILE:
-        return text
-    small = deflate(text)
-    return small if len(small) < len(text) else text
+    """Compress JSON if that makes it smaller, and add a checksum; None stays None."""
+    if text is None:
+        return None
+    plain = _PLAIN + sealed(text)
+    if len(text) < _WORTHWHILE:
+        return plain
+    return min(deflate(text), plain, key=len)
 
 
 def expand(data: bytes | None) -> bytes | None:
-    """Invert `squeeze`: no JSON starts like a zstd frame."""
-    return inflate(data) if data is not None and data.startswith(_MAGIC) else data
+    """Invert `squeeze`: no JSON starts like a zstd frame, or with a null.
+
+    Raises
+    ------
+    ValueError, zstandard.ZstdError
+        If it is not what `squeeze` returned.
+    """
+    if data is None:
+        return None
+    if data.startswith(_PLAIN):
+        return unsealed(data[1:])
+    if data.startswith(_MAGIC):
+        return inflate(data)
+    # As an older store has it.
+    if not data.startswith((b"{", b"[")):
+        raise ValueError("this is no JSON")
+    return data
+
+
+def sealed(data: bytes) -> bytes:
+    """Append a checksum."""
+    return data + zlib.crc32(data).to_bytes(4, "little")
+
+
+def unsealed(data: bytes) -> bytes:
+    """Remove the checksum of `sealed`.
+
+    Raises
+    ------
+    ValueError
+        If the data has changed.
+    """
+    if zlib.crc32(data) != _RESIDUE:
+        raise ValueError("the checksum differs")
+    return data[:-4]
 
 
 def content_key(data: bytes) -> bytes:

@@ -17,6 +17,7 @@ from rprime.store.errors import (
     StoreUnavailableError,
     translated,
 )
+from rprime.store.health import StoreHealth
 
 T = TypeVar("T")
 Insert = sqlite.Insert | postgresql.Insert
@@ -64,6 +65,7 @@ class Database(ABC):
 
     def __init__(self, readers: Engine) -> None:
         self.readers = readers
+        self.health = StoreHealth()
         self._running = RunningKeys()
 
     @staticmethod
@@ -83,13 +85,16 @@ class Database(ABC):
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Read in one transaction; retry once if the server had closed the connection."""
-        try:
-            return self._read(work)
-        except StoreUnavailableError as exc:
-            waited = isinstance(exc, StoreTimeoutError) and not isinstance(exc, StoreConflictError)
-            if waited or not self.can_lose_connection:
-                raise
-            return self._read(work)
+        with self.health.observed():
+            try:
+                return self._read(work)
+            except StoreUnavailableError as exc:
+                has_waited = isinstance(exc, StoreTimeoutError)
+                if has_waited and not isinstance(exc, StoreConflictError):
+                    raise
+                if not self.can_lose_connection:
+                    raise
+                return self._read(work)
 
     def _read(self, work: Callable[[Connection], T]) -> T:
         with translated(), self._reading() as connection:
@@ -101,12 +106,22 @@ class Database(ABC):
     @contextmanager
     def streaming(self) -> Iterator[Connection]:
         """Yield a connection that streams rows one by one."""
-        with translated(), self._reading() as connection:
+        with self.health.observed(), translated(), self._reading() as connection:
             yield connection.execution_options(stream_results=True, yield_per=1000)
 
     @abstractmethod
-    def writing(self) -> AbstractContextManager[Connection]:
-        """Return a connection in a writing transaction, which commits at the end."""
+    def writing(self, waited: float = 0.0) -> AbstractContextManager[Connection]:
+        """Return a connection in a writing transaction, which commits at the end.
+
+        Parameters
+        ----------
+        waited
+            Seconds that what is to be written has waited already.
+        """
+
+    def make_room(self) -> bool:
+        """Make room after a write that failed since the disk is full; whether to write again."""
+        return False
 
     @abstractmethod
     def serialise(self, connection: Connection, names: Iterable[bytes]) -> None:

@@ -2,9 +2,12 @@
 
 import re
 import sqlite3
+import struct
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import ClassVar
 
+import zstandard
 from sqlalchemy.exc import (
     DataError,
     DBAPIError,
@@ -25,10 +28,13 @@ class StoreError(Exception):
 
     Attributes
     ----------
+    cause
+        The cause in metrics.
     code
         SQLSTATE, or the name of SQLite for the error; None if the database named none.
     """
 
+    cause: ClassVar[str] = "other"
     code: str | None = None
 
 
@@ -42,6 +48,8 @@ class StoreMissingError(StoreError):
 
 class StoreAccessError(StoreError):
     """The server refuses the role, its password or the database."""
+
+    cause = "unavailable"
 
 
 class StoreForeignError(StoreError):
@@ -57,7 +65,13 @@ class StoreOutdatedError(StoreError):
 
 
 class StoreDamagedError(StoreError):
-    """The file is damaged."""
+    """The file, or something in it, is damaged."""
+
+    cause = "damaged"
+
+
+class StoreEmptyError(StoreError):
+    """A file of 0 bytes is where a store should be."""
 
 
 class StoreInUseError(StoreError):
@@ -65,7 +79,9 @@ class StoreInUseError(StoreError):
 
 
 class StoreFullError(StoreError):
-    """No space left: nothing of the request was stored; reading still works."""
+    """No space left: nothing of the request was stored; reading and deleting still work."""
+
+    cause = "full"
 
 
 class StoreClosedError(StoreError):
@@ -81,7 +97,14 @@ class StoreUnavailableError(StoreError):
         Seconds to wait.
     """
 
+    cause = "unavailable"
     retry_after = 5
+
+
+class StoreReadOnlyError(StoreUnavailableError):
+    """The database takes no writes: a file system that is read-only, or a standby server."""
+
+    cause = "read_only"
 
 
 class StoreTimeoutError(StoreUnavailableError):
@@ -91,6 +114,7 @@ class StoreTimeoutError(StoreUnavailableError):
 class StoreLockedError(StoreTimeoutError):
     """Another process holds a lock for too long."""
 
+    cause = "locked"
     retry_after = 2
 
 
@@ -139,7 +163,10 @@ def store_error_of(cause: BaseException | None, *, failed: bool = False) -> Stor
         Whether it is known to be an error of the database as a whole.
     """
     if isinstance(cause, sqlite3.Error):
-        return _of_sqlite(getattr(cause, "sqlite_errorcode", 0))
+        known = _of_sqlite(cause)
+        if known is not None:
+            known.code = getattr(cause, "sqlite_errorname", None)
+        return known
     known = _of_postgresql(cause, failed=failed)
     if known is not None:
         known.code = getattr(cause, "sqlstate", None)
@@ -159,7 +186,8 @@ def _of_postgresql(cause: BaseException | None, *, failed: bool) -> StoreError |
     return StoreUnavailableError(refusal or "The database cannot be reached.") if failed else None
 
 
-def _full() -> StoreError:
+def full() -> StoreFullError:
+    """Return the error of a full disk."""
     return StoreFullError("The disk is full; make room, then send the request again.")
 
 
@@ -203,7 +231,9 @@ _OF_POSTGRESQL: tuple[tuple[tuple[str, ...], Callable[[], StoreError]], ...] = (
     ),
     (("55P03",), lambda: StoreLockedError("A lock was not released in time.")),
     (("57014",), lambda: StoreTimeoutError("A statement took too long.")),
-    (("53100",), _full),
+    (("53100",), full),
+    (("25006",), lambda: StoreReadOnlyError("The server takes no writes: it is read-only.")),
+    (("XX001", "XX002"), lambda: StoreDamagedError("The database is damaged; see its log.")),
     (("08", "53", "57"), _unreachable),
 )
 """The error for each prefix of SQLSTATE."""
@@ -214,17 +244,71 @@ _DAMAGED = (
 )
 
 
-def _of_sqlite(code: int) -> StoreError | None:
-    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
-        # The shared-memory file (-shm) could not grow.
-        return _full()
-    match code & 0xFF:
-        case sqlite3.SQLITE_FULL:
-            return _full()
-        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED:
-            return StoreLockedError("Another program holds a lock on the file of the store.")
-        case sqlite3.SQLITE_CORRUPT | sqlite3.SQLITE_NOTADB:
-            return StoreDamagedError(_DAMAGED)
-        case sqlite3.SQLITE_IOERR | sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_READONLY:
-            return StoreUnavailableError("The file of the store cannot be read or written.")
-    return None
+def read_only(code: str | None = None) -> StoreReadOnlyError:
+    """Return the error of a file that cannot be written."""
+    error = StoreReadOnlyError("The file of the store cannot be written: it is read-only.")
+    error.code = code
+    return error
+
+
+def damaged(code: str | None = None) -> StoreDamagedError:
+    """Return the error of a store whose content cannot be what was written."""
+    error = StoreDamagedError(_DAMAGED)
+    error.code = code
+    return error
+
+
+_UNDECODABLE = (
+    ValueError,
+    TypeError,
+    LookupError,
+    ArithmeticError,
+    MemoryError,
+    struct.error,
+    zstandard.ZstdError,
+)
+
+
+@contextmanager
+def decoding() -> Iterator[None]:
+    """Turn the errors of reading stored bytes into the error of a damaged store."""
+    try:
+        yield
+    except _UNDECODABLE as exc:
+        raise damaged(type(exc).__name__) from exc
+
+
+def _of_sqlite(cause: sqlite3.Error) -> StoreError | None:
+    code = getattr(cause, "sqlite_errorcode", 0)
+    # The driver itself reports text that is no UTF-8, without a code.
+    if not code and "UTF-8" in str(cause):
+        return damaged()
+    turn = _OF_SQLITE.get(code) or _OF_SQLITE.get(code & 0xFF)
+    if turn is None and isinstance(cause, sqlite3.OperationalError):
+        return StoreUnavailableError("SQLite failed for another reason.")
+    return None if turn is None else turn()
+
+
+def _locked() -> StoreError:
+    return StoreLockedError("Another program holds a lock on the file of the store.")
+
+
+def _failing() -> StoreError:
+    return StoreUnavailableError("The file of the store cannot be read or written.")
+
+
+_OF_SQLITE: dict[int, Callable[[], StoreError]] = {
+    sqlite3.SQLITE_FULL: full,
+    # The shared-memory file (-shm) could not grow.
+    sqlite3.SQLITE_IOERR_SHMSIZE: full,
+    # A page that the file should have, and has not.
+    sqlite3.SQLITE_IOERR_SHORT_READ: damaged,
+    sqlite3.SQLITE_CORRUPT: damaged,
+    sqlite3.SQLITE_NOTADB: damaged,
+    sqlite3.SQLITE_BUSY: _locked,
+    sqlite3.SQLITE_LOCKED: _locked,
+    sqlite3.SQLITE_READONLY: read_only,
+    sqlite3.SQLITE_IOERR: _failing,
+    sqlite3.SQLITE_CANTOPEN: _failing,
+}
+"""The error for each extended, else primary, result code."""

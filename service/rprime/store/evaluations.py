@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, text
 
 from rprime.core.items import Items
 from rprime.store import ids, packed_items, packed_table
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.database import Database
+from rprime.store.errors import damaged, decoding
 from rprime.store.records import (
     EvaluationPage,
     EvaluationSummary,
@@ -70,8 +71,9 @@ def whole() -> Select[Any]:
             _labels.c.content.label("labels"),
             _options.c.content.label("options"),
         )
-        .join_from(evaluations, _labels, _labels.c.key == _of.labels)
-        .join(_options, _options.c.key == _of.options)
+        # Outer joins, so that a row whose content is lost is not mistaken for one that never was.
+        .outerjoin_from(evaluations, _labels, _labels.c.key == _of.labels)
+        .outerjoin(_options, _options.c.key == _of.options)
     )
 
 
@@ -82,13 +84,40 @@ def get(connection: Connection, identifier: str) -> StoredEvaluation:
     ------
     EvaluationMissingError
         If no evaluation has this id.
+    StoreDamagedError
+        If it cannot be read.
     """
     row = connection.execute(whole().where(_of.id == identifier)).first()
     if row is None:
+        if _is_hidden(connection, identifier):
+            raise damaged()
         raise EvaluationMissingError
     return evaluation_of(row)
 
 
+def _is_hidden(connection: Connection, identifier: str) -> bool:
+    """Whether another index of a SQLite file has an id that the primary key does not find."""
+    return connection.dialect.name == "sqlite" and bool(
+        connection.scalar(_ELSEWHERE, {"identifier": identifier})
+    )
+
+
+# Projects are skipped through: the index begins with them.
+_ELSEWHERE = text("""
+    WITH RECURSIVE found(project) AS (
+        SELECT min(project) FROM evaluations
+        UNION ALL
+        SELECT (SELECT min(project) FROM evaluations WHERE project > found.project)
+        FROM found WHERE found.project IS NOT NULL
+    )
+    SELECT EXISTS (
+        SELECT 1 FROM found, evaluations AS e INDEXED BY evaluations_filters
+        WHERE e.project = found.project AND e.id = :identifier
+    )
+""")
+
+
+@decoding()
 def evaluation_of(row: Row[Any]) -> StoredEvaluation:
     """Turn a row of `whole` into an evaluation."""
     labels = labels_of(row.labels)
@@ -98,7 +127,7 @@ def evaluation_of(row: Row[Any]) -> StoredEvaluation:
         table=packed_table.unpack(row.cells, len(labels)),
         input_digest=digest_text(row.input_digest),
         engine_version=row.engine_version,
-        options=expand(row.options) or b"",
+        options=_present(row.options),
         source=expand(row.source),
         gate=expand(row.gate),
         comparison=expand(row.comparison),
@@ -106,15 +135,30 @@ def evaluation_of(row: Row[Any]) -> StoredEvaluation:
     )
 
 
-def labels_of(content: bytes) -> tuple[str, ...]:
-    """Read stored class names."""
-    return tuple(orjson.loads(expand(content) or b"[]"))
+def _present(content: bytes | None) -> bytes:
+    found = expand(content)
+    if found is None:
+        raise damaged()
+    return found
+
+
+@decoding()
+def labels_of(content: bytes | None) -> tuple[str, ...]:
+    """Read stored class names.
+
+    Raises
+    ------
+    StoreDamagedError
+        If there are none.
+    """
+    return tuple(orjson.loads(expand(content) or b""))
 
 
 def kept_items(connection: Connection, identifier: str) -> Items | None:
     """Read the items of an evaluation; None if none were stored."""
     content = connection.scalar(select(items.c.content).where(items.c.evaluation == identifier))
-    return None if content is None else packed_items.unpack(content)
+    with decoding():
+        return None if content is None else packed_items.unpack(content)
 
 
 def page(
@@ -187,6 +231,7 @@ def delete(connection: Connection, identifier: str) -> None:
     connection.execute(evaluations.delete().where(_of.id == identifier))
 
 
+@decoding()
 def _common(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row of any query with these columns
     fingerprint = row.fingerprint
     return {

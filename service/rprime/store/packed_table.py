@@ -10,7 +10,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.cells import SparseCells
 from rprime.core.table import ConfusionTable
-from rprime.store.compression import deflate, inflate
+from rprime.store.compression import deflate, inflate, sealed, unsealed
 
 # The form, byte by byte, is fixed by the files that hold it:
 #   0     type of the counts: position in _TYPES; +8 if the cells are coordinates
@@ -20,10 +20,11 @@ from rprime.store.compression import deflate, inflate
 #   sparse: type of the steps (1 byte), number c of cells (4 bytes), c steps between the codes
 #           row * k + column in growing order, c counts
 #   both: k unclassified and k spurious items, if flagged
+#   then, if flagged, the CRC-32 of all of this
 _TYPES = tuple(np.dtype(code) for code in ("<u1", "<u2", "<u4", "<u8", "<f8"))
 _LARGEST = (*(int(np.iinfo(kind).max) for kind in _TYPES[:-1]), np.inf)
 _SPARSE = 8
-_UNCLASSIFIED, _SPURIOUS, _WEIGHTED, _DEFLATED = 1, 2, 4, 8
+_UNCLASSIFIED, _SPURIOUS, _WEIGHTED, _DEFLATED, _SEALED = 1, 2, 4, 8, 16
 _HEAD = 2
 _SPARSE_HEAD = struct.Struct("<BI")
 # Below this size, a frame saves little disk and doubles the time to read a history.
@@ -44,7 +45,7 @@ def pack(table: ConfusionTable) -> bytes:
         small = deflate(body)
         if len(small) < len(body):
             body, flags = small, flags | _DEFLATED
-    return bytes((kind, flags)) + body
+    return sealed(bytes((kind, flags | _SEALED)) + body)
 
 
 def unpack(blob: bytes, k: int) -> ConfusionTable:
@@ -71,7 +72,13 @@ def unpack_stack(blobs: Sequence[bytes], k: int) -> ConfusionTable:
         Results of `pack`; all dense or all sparse, all weighted or none.
     k
         Number of classes.
+
+    Raises
+    ------
+    ValueError
+        If a checksum differs.
     """
+    blobs = [unsealed(blob) if blob[1] & _SEALED else blob for blob in blobs]
     weighted = is_weighted(blobs[0])
     if is_sparse(blobs[0]):
         return _sparse_stack(blobs, k, weighted=weighted)

@@ -78,7 +78,7 @@ class PostgresqlDatabase(Database):
         return func.strpos(column, text) > 0
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, waited: float = 0.0) -> Iterator[Connection]:  # noqa: ARG002 - of SQLite
         """Yield a connection in a transaction."""
         with translated(), self._reading() as connection, connection.begin():
             yield connection

@@ -1,5 +1,6 @@
 """Projects: lists, settings, deletion and retention."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -116,6 +117,17 @@ def delete(database: Database, connection: Connection, name: str) -> int:
     database.quiesce(connection)
     if not exists(connection, name):
         raise ProjectMissingError
+    return clear(database, connection, name)
+
+
+def delete_aliases(connection: Connection, name: str) -> None:
+    """Delete the aliases of a project."""
+    connection.execute(aliases.delete().where(aliases.c.project == name))
+
+
+def clear(database: Database, connection: Connection, name: str) -> int:
+    """Delete what a project has, if anything; return how many evaluations."""
+    database.quiesce(connection)
     for table in (aliases, looks, replays):
         connection.execute(table.delete().where(table.c.project == name))
     connection.execute(projects.delete().where(projects.c.name == name))
@@ -140,7 +152,7 @@ def unwanted(connection: Connection, name: str, keep: Retention) -> tuple[list[s
     )
 
 
-def delete_unaliased(connection: Connection, identifiers: list[str]) -> int:
+def delete_unaliased(connection: Connection, identifiers: Sequence[str]) -> int:
     """Delete evaluations that no alias points at by now; return how many."""
     chosen = select(_of.id).where(_of.id.in_(identifiers)).order_by(_of.id).with_for_update()
     locked = connection.scalars(chosen).all()

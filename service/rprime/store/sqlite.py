@@ -25,7 +25,9 @@ from rprime.store.errors import (
     StoreMissingError,
     StoreMovedError,
     StoreOutdatedError,
+    StoreUnavailableError,
     StoreUrlError,
+    read_only,
     translated,
 )
 from rprime.store.schema_version import SCHEMA_VERSION, newer, upgrade
@@ -44,6 +46,8 @@ MOST_CHECKED_BYTES = 256 * 1024 * 1024
 """Up to this size opening checks the whole file, in well under a second."""
 
 _MAGIC = b"SQLite format 3\x00"
+_PAGE_BYTES = 4096
+_SHORTEST_WAIT = 0.1
 # Of 22 columns, with far fewer than the 32 766 parameters that a statement may have.
 _MOST_ROWS = 512
 _READERS = 8
@@ -65,12 +69,21 @@ class SqliteDatabase(Database):
         An engine of read-only connections.
     file
         The locked file; None for a read-only store.
+    lock_seconds
+        How long to wait for a lock of another program.
     """
 
     def __init__(
-        self, path: Path, writer: Engine | None, readers: Engine, file: HeldFile | None
+        self,
+        path: Path,
+        writer: Engine | None,
+        readers: Engine,
+        *,
+        file: HeldFile | None,
+        lock_seconds: float,
     ) -> None:
         super().__init__(readers)
+        self._lock_seconds = self._waits = lock_seconds
         self.path = path
         self._writer = writer
         self._file = file
@@ -100,15 +113,42 @@ class SqliteDatabase(Database):
         return func.instr(column, text) > 0
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self, waited: float = 0.0) -> Iterator[Connection]:
         """Yield the writing connection in a transaction."""
-        if self._writer is None:
+        if self._writer is None or self._file is None:
             raise StoreError("The store was opened for reading only.")
         self._verify()
-        with translated(), self._writer.begin() as connection:
-            yield connection
+        try:
+            with translated(), self._writer.connect() as connection:
+                self._wait_for_locks(connection, self._lock_seconds - waited)
+                with connection.begin():
+                    yield connection
+                    # Then the WAL can always be moved into the file, and used again.
+                    pages = _pragma(_raw(connection), "page_count")
+                    self._file.allocate(pages * _PAGE_BYTES)
+        except StoreUnavailableError as exc:
+            if self._file.is_read_only():
+                # What SQLite reports as any other error of the disk.
+                raise read_only(exc.code) from exc
+            raise
         # The commit may be in a file that is gone, so it is not acknowledged.
         self._verify()
+
+    def _wait_for_locks(self, connection: Connection, seconds: float) -> None:
+        """Set how long to wait for locks; what has waited for one does not wait again."""
+        seconds = max(_SHORTEST_WAIT, seconds)
+        if seconds != self._waits and abs(seconds - self._waits) > _SHORTEST_WAIT:
+            # Not by SQLAlchemy, which would begin a transaction and wait.
+            _raw(connection).execute(f"PRAGMA busy_timeout = {int(seconds * 1000)}")
+            self._waits = seconds
+
+    def make_room(self) -> bool:
+        """Move the WAL into the main file, so that its space is used again."""
+        if self._writer is None:
+            return False
+        with translated(), closing(self._writer.raw_connection()) as raw:
+            busy = raw.cursor().execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0]
+        return not busy
 
     def _read(self, work: Callable[[Connection], T]) -> T:
         self._verify()
@@ -221,7 +261,8 @@ def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteData
         if file is not None:
             file.release()
         raise
-    return SqliteDatabase(path, writer, _readers(path, lock_seconds), file)
+    readers = _readers(path, lock_seconds)
+    return SqliteDatabase(path, writer, readers, file=file, lock_seconds=lock_seconds)
 
 
 def _path(url: URL) -> Path:
@@ -297,6 +338,12 @@ def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
+def _raw(connection: Connection) -> sqlite3.Connection:
+    raw = connection.connection.driver_connection
+    assert isinstance(raw, sqlite3.Connection)  # noqa: S101 (ours)
+    return raw
+
+
 def _pragma(connection: sqlite3.Connection, name: str) -> int:
     return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
 
@@ -337,10 +384,13 @@ def _writer(path: Path, lock_seconds: float) -> Engine:
 
 
 def _prepare(engine: Engine) -> None:
+    wanted = {"application_id": APPLICATION_ID, "user_version": SCHEMA_VERSION}
     with engine.begin() as connection:
         upgrade(connection)
-        connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.exec_driver_sql(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        for name, value in wanted.items():
+            # Written once: a start on a full disk must not need to write.
+            if connection.exec_driver_sql(f"PRAGMA {name}").scalar() != value:
+                connection.exec_driver_sql(f"PRAGMA {name} = {value}")
 
 
 def _readers(path: Path, lock_seconds: float) -> Engine:

@@ -7,13 +7,18 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock
 
+import structlog
+
 from rprime.store.errors import (
+    StoreEmptyError,
     StoreError,
-    StoreFullError,
     StoreInUseError,
     StoreMissingError,
     StoreMovedError,
+    full,
 )
+
+log = structlog.get_logger(__name__)
 
 REMEDY = "give this user access to it, or let RPRIME_STORE name another file."
 _POSTGRES_HINT = (
@@ -23,6 +28,14 @@ _POSTGRES_HINT = (
 # On Linux flock and the fcntl locks of SQLite do not see each other. On macOS and BSD they exclude
 # each other even within one process, so a file beside the store is locked there.
 _LOCKS_STORE = sys.platform == "linux"
+
+RESERVED_WAL_BYTES = 448 * 1024
+"""Allocated to the WAL: what a full disk cannot take, so that evaluations can be deleted."""
+RESERVE_BYTES = RESERVED_WAL_BYTES + 32 * 1024
+"""The size of the file that keeps this room, and that of the index of the WAL, between two runs."""
+_CHUNK_BYTES = 256 * 1024
+_READ_ONLY = {errno.EROFS, errno.EPERM}
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
 _Identity = tuple[int, int]
 
@@ -44,14 +57,25 @@ class HeldFile:
         If another process holds it.
     StoreMissingError
         If this user may not read and write it.
+    StoreEmptyError
+        If it is empty.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._wal = wal_path(path)
+        self._reserve = self._wal.with_name(self._wal.name.removesuffix("-wal") + "-reserve")
+        self._is_new = not path.exists()
         self._descriptor = _locked(path)
         self._store: _Identity | None = None
         self._log: _Identity | None = None
+        if not self._is_new and not path.stat().st_size:
+            self.release()
+            raise StoreEmptyError(
+                f"{path} is empty. Restore a backup; or remove it, to begin an empty store."
+            )
+        # From here on the room is needed for the WAL and its index.
+        self._reserve.unlink(missing_ok=True)
 
     def remember(self) -> None:
         """Remember the file and its WAL, which SQLite has just opened.
@@ -67,6 +91,37 @@ class HeldFile:
         moved = self.moved()
         if moved:
             raise StoreMovedError(moved)
+        if not _allocated(self._wal, RESERVED_WAL_BYTES):
+            log.warning("store_reserve_missing", detail="The disk of the store is full.")
+
+    def allocate(self, size: int) -> None:
+        """Allocate room for the main file, before a commit makes it grow.
+
+        Raises
+        ------
+        StoreFullError
+            If there is none.
+        """
+        if not _LOCKS_STORE or os.fstat(self._descriptor).st_size >= size:
+            return
+        for rounded in (-(-size // _CHUNK_BYTES) * _CHUNK_BYTES, size):
+            try:
+                os.posix_fallocate(self._descriptor, 0, rounded)
+            except OSError as exc:
+                if exc.errno not in _FULL:
+                    return
+            else:
+                return
+        raise full()
+
+    def is_read_only(self) -> bool:
+        """Whether the file system has become read-only."""
+        # Not by statvfs, which does not show what Linux does after an error of the disk.
+        try:
+            os.close(os.open(self._wal, os.O_WRONLY))
+        except OSError as exc:
+            return exc.errno in _READ_ONLY
+        return False
 
     def moved(self) -> str | None:
         """Return which file is no longer at its path and how to restore it, or None."""
@@ -87,6 +142,10 @@ class HeldFile:
 
         Closing any descriptor of a file drops the locks that SQLite has on it in this process.
         """
+        if self._is_new and not _size_at(self.path):
+            self.path.unlink(missing_ok=True)
+        elif _identity_at(self.path):
+            _allocated(self._reserve, RESERVE_BYTES)
         with _holding:
             _held.discard(_identity_of(os.fstat(self._descriptor)))
             os.close(self._descriptor)
@@ -98,6 +157,21 @@ class HeldFile:
             " Until it stops, what it had stored can be copied from "
             f"/proc/{os.getpid()}/fd/{self._descriptor}."
         )
+
+
+def _allocated(path: Path, size: int) -> bool:
+    """Allocate room to a file; return whether the disk has it."""
+    if not hasattr(os, "posix_fallocate"):
+        return True
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            os.posix_fallocate(descriptor, 0, size)
+        finally:
+            os.close(descriptor)
+    except OSError as exc:
+        return exc.errno not in _FULL
+    return True
 
 
 def wal_path(path: Path) -> Path:
@@ -120,6 +194,13 @@ def _identity_at(path: Path) -> _Identity | None:
         return _identity_of(path.stat())
     except OSError:
         return None
+
+
+def _size_at(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return -1
 
 
 def _locked(path: Path) -> int:
@@ -152,7 +233,7 @@ def _open(path: Path, target: Path) -> int:
         return os.open(target, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as exc:
         if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
-            raise StoreFullError("The disk is full; make room, then start again.") from exc
+            raise full() from exc
         raise StoreMissingError(f"{path} cannot be read and written; {REMEDY}") from exc
 
 

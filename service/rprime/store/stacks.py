@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, Connection, CursorResult, select
 from rprime.store import packed_table
 from rprime.store.compression import expand
 from rprime.store.database import Database
+from rprime.store.errors import decoding
 from rprime.store.evaluations import conditions, labels_of
 from rprime.store.records import Filters, Stack
 from rprime.store.schema import evaluations, shared
@@ -60,6 +61,7 @@ class _Gathered:
         k = len(self.labels)
         return max(1, -(-MOST_CELLS // (k * (k + 2))))
 
+    @decoding()
     def stack(self) -> Stack:
         """Return all of the rows as one stack."""
         columns = tuple(zip(*self.rows, strict=True))
@@ -119,10 +121,11 @@ def _runs(rows: CursorResult[Any]) -> Iterator[tuple[_Key, Iterable[Any]]]:
         yield from groupby(part, _key)
 
 
+@decoding()
 def _key(row: Any) -> _Key:  # noqa: ANN401 - a row of the driver
     blob = row[_CELLS]
     return row[_LABELS], packed_table.is_sparse(blob), packed_table.is_weighted(blob)
 
 
 def _read_labels(connection: Connection, key: bytes) -> tuple[str, ...]:
-    return labels_of(connection.scalar(select(shared.c.content).where(shared.c.key == key)) or b"")
+    return labels_of(connection.scalar(select(shared.c.content).where(shared.c.key == key)))

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future  # noqa: TC003 - FastAPI reads annotations
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -18,7 +18,15 @@ from rprime.store.aliases import Alias, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
 from rprime.store.compression import digest_bytes
 from rprime.store.database import ConnectionOptions, Database
-from rprime.store.errors import StoreError, StoreUrlError
+from rprime.store.deletion import Deletion
+from rprime.store.errors import (
+    StoreDamagedError,
+    StoreError,
+    StoreUrlError,
+    damaged,
+)
+from rprime.store.evaluations import EvaluationMissingError
+from rprime.store.health import OK, trial
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay, Stored
 from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import Purged, Retention
@@ -44,6 +52,7 @@ LARGEST_PAGE_VALUES = 200
 DEFAULTS = ConnectionOptions()
 _MOST_BEGUN = 10_000
 """Most projects that are remembered to have evaluations."""
+_TRIAL_SECONDS = 1.0
 _SWEEP_MILLISECONDS = 10 * 60 * 1000
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 
@@ -108,6 +117,7 @@ class Store:
         self._clock = clock
         self._writer = writer
         self._begun: set[str] = set()
+        self._deletion = Deletion(database, self._write)
         self._sweeping = Lock()
         self._swept = 0
 
@@ -195,7 +205,13 @@ class Store:
         EvaluationMissingError
             If no evaluation has this id.
         """
-        return self._read(lambda c: evaluations.get(c, identifier))
+        try:
+            return self._read(lambda c: evaluations.get(c, identifier))
+        except EvaluationMissingError:
+            if self.database.health.state == StoreDamagedError.cause:
+                # It may have been lost.
+                raise damaged() from None
+            raise
 
     def items(self, identifier: str) -> Items | None:
         """Read the items of an evaluation; None if none were stored."""
@@ -299,7 +315,7 @@ class Store:
             If there is no such project.
         """
         self._begun.discard(name)
-        return self._write(lambda c: projects.delete(self.database, c, name))
+        return self._deletion.delete_project(name)
 
     def badge_public(self, project: str) -> bool:
         """Whether the badge of a project is public."""
@@ -321,18 +337,8 @@ class Store:
         dry_run
             Whether only to count.
         """
-        doomed, counts = self._read(lambda c: projects.unwanted(c, project, keep))
-        if dry_run or not doomed:
-            return counts
         self._begun.discard(project)
-        deleted = 0
-        for start in range(0, len(doomed), projects.MOST_IN_A_STEP):
-            step = doomed[start : start + projects.MOST_IN_A_STEP]
-            deleted += self._write(lambda c: projects.delete_unaliased(c, step))  # noqa: B023 - called at once
-        self._write(lambda c: projects.drop_unused(self.database, c))
-        return Purged(
-            deleted=deleted, kept=counts.kept + counts.deleted - deleted, aliased=counts.aliased
-        )
+        return self._deletion.purge(project, keep, dry_run=dry_run)
 
     def aliases(self, project: str) -> tuple[Alias, ...]:
         """List the aliases of a project by name."""
@@ -405,9 +411,23 @@ class Store:
             total += self._write(lambda c: transfer.write(self.database, c, step))  # noqa: B023 - called at once
         return total
 
-    def check(self) -> None:
-        """Fail with a `StoreError` if the database cannot be read."""
+    def check(self) -> str:
+        """Return the state of the store, one of `health.STATES`; try to write if it was not "ok".
+
+        Raises
+        ------
+        StoreError
+            If it cannot be read, or is damaged.
+        """
         self._read(lambda c: c.scalar(select(replays.c.key).limit(1)))
+        health = self.database.health
+        if health.state == StoreDamagedError.cause:
+            raise damaged()
+        if health.state != OK:
+            with suppress(StoreError, TimeoutError):
+                for work in trial():
+                    self._writing().do(work, waits=False).result(_TRIAL_SECONDS)
+        return health.state
 
     def backup(self, path: Path) -> None:
         """Write a copy of a SQLite store while it is in use.

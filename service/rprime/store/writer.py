@@ -1,10 +1,11 @@
 """The writing thread of a process, which commits waiting changes as one group."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -17,6 +18,8 @@ from rprime.store.database import Database
 from rprime.store.errors import (
     StoreClosedError,
     StoreConflictError,
+    StoreError,
+    StoreFullError,
     StoreMovedError,
     StoreTimeoutError,
     StoreUnavailableError,
@@ -45,6 +48,7 @@ class _Put:
 
     packed: Packed
     tell: Tell
+    since: float = field(default_factory=time.monotonic)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +57,7 @@ class _Task:
 
     work: Callable[[Connection], Any]
     tell: Tell
+    since: float = field(default_factory=time.monotonic)
 
 
 _Change = _Put | _Task
@@ -100,14 +105,23 @@ class Writer:
 
     def put(self, batch: Sequence[Packed]) -> "Future[list[Outcome]]":
         """Store at least one evaluation; return the outcome of each, in order."""
-        outcomes = _Outcomes(len(batch))
-        self._enqueue([_Put(packed, outcomes.tell) for packed in batch])
+        outcomes, now = _Outcomes(len(batch)), time.monotonic()
+        self._enqueue([_Put(packed, outcomes.tell, now) for packed in batch])
         return outcomes.future
 
-    def do(self, work: Callable[[Connection], T]) -> "Future[T]":
-        """Run a function in a transaction; its own errors roll back only its own changes."""
+    def do(self, work: Callable[[Connection], T], *, waits: bool = True) -> "Future[T]":
+        """Run a function in a transaction; its own errors roll back only its own changes.
+
+        Parameters
+        ----------
+        work
+            The function.
+        waits
+            Whether to wait for a lock of another program.
+        """
         future: Future[T] = _promise()
-        self._enqueue([_Task(work, partial(_resolve, future))])
+        since = time.monotonic() if waits else -math.inf
+        self._enqueue([_Task(work, partial(_resolve, future), since)])
         return future
 
     def close(self) -> None:
@@ -152,25 +166,35 @@ class Writer:
 
     def _settle(self, group: Sequence[_Change]) -> None:
         """Commit a group and resolve the futures of its members."""
+        health = self._database.health
         try:
             outcomes = self._persist(group)
         except (StoreTimeoutError, StoreMovedError) as exc:
             # Single tries would wait as long again, or might commit twice.
+            health.failed_to_write(exc)
             outcomes = [exc] * len(group)
         except Exception as exc:  # noqa: BLE001 - every error belongs to the futures
             if len(group) > 1:
                 for change in group:
                     self._settle([change])
                 return
+            if isinstance(exc, StoreError):
+                health.failed_to_write(exc)
             outcomes = [exc]
+        else:
+            health.wrote()
         for change, outcome in zip(group, outcomes, strict=True):
             change.tell(_named(outcome))
 
     def _persist(self, group: Sequence[_Change]) -> list[Any]:
-        repeated = False
+        repeated = has_room = False
         for attempt in range(1, ATTEMPTS + 1):
             try:
                 return self._commit(group, repeated=repeated)
+            except StoreFullError:
+                if has_room or not self._database.make_room():
+                    raise
+                has_room = True
             except StoreConflictError:
                 if attempt == ATTEMPTS:
                     raise
@@ -189,7 +213,8 @@ class Writer:
 
     def _commit(self, group: Sequence[_Change], *, repeated: bool) -> list[Any]:
         puts = [change.packed for change in group if isinstance(change, _Put)]
-        with self._database.writing() as connection:
+        waited = time.monotonic() - min(change.since for change in group)
+        with self._database.writing(waited) as connection:
             now = self._clock()
             stored = iter(put_all(self._database, connection, puts, now=now, repeated=repeated))
             return [
@@ -205,7 +230,7 @@ def _attempt(connection: Connection, work: Callable[[Connection], Any]) -> objec
         with translated():
             result = work(connection)
     except Exception as exc:
-        if not savepoint.is_active or isinstance(exc, StoreUnavailableError):
+        if not savepoint.is_active or isinstance(exc, StoreUnavailableError | StoreFullError):
             raise
         savepoint.rollback()
         return exc
