@@ -1,5 +1,6 @@
 """The composition root: builds the application from its settings."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -43,6 +44,7 @@ from rprime.routes.workers import worker_pool
 from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
 from rprime.server.hosts import TrustedHosts
+from rprime.server.memory import return_freed_memory
 from rprime.server.metrics import Metrics
 from rprime.server.middleware import RequestMiddleware
 from rprime.server.shared_state import SharedState
@@ -164,6 +166,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
     with services.draining.handle_signals():
         await services.store.open()
         services.workers.prepare()
+        returning = asyncio.create_task(return_freed_memory(services.admission))
         try:
             # The protocol knows no application.
             yield SharedState(
@@ -173,6 +176,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
                 log_requests=services.log_requests,
             ).lifespan_state()
         finally:
+            returning.cancel()
             await services.store.close()
             services.close()
 

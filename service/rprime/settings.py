@@ -1,6 +1,7 @@
 """Every setting of the service, read once from the environment."""
 
 import secrets
+from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
@@ -8,6 +9,7 @@ from typing import Annotated
 from pydantic import (
     AliasChoices,
     BaseModel,
+    ByteSize,
     ConfigDict,
     Field,
     NonNegativeFloat,
@@ -15,10 +17,27 @@ from pydantic import (
     PositiveInt,
     SecretStr,
     field_validator,
+    model_validator,
 )
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MIB = 1024 * 1024
+
+
+_IDLE_BYTES = 208 * MIB
+"""The memory of a service and of a worker that have no request."""
+LEAST_MEMORY = 256 * MIB
+_AMPLE_BYTES = 1024 * MIB
+"""The memory for which the limits have their defaults."""
+_CGROUP_FILES = ("memory.max", "memory/memory.limit_in_bytes")
+
+
+def available_memory(root: Path = Path("/sys/fs/cgroup")) -> int:
+    """Return the limit of the control group in bytes, at most 1 GiB."""
+    for name in _CGROUP_FILES:
+        with suppress(OSError, ValueError):
+            return min(int((root / name).read_text(encoding="ascii")), _AMPLE_BYTES)
+    return _AMPLE_BYTES
 
 
 class Limits(BaseModel):
@@ -50,6 +69,11 @@ class Limits(BaseModel):
         description="Large JSON bodies and column bodies that run at a time, each in its own "
         "process.",
     )
+    worker_bytes: PositiveInt | None = Field(
+        None,
+        description="Most memory that a worker may allocate for a request, in bytes; null: as much "
+        "as its body needs.",
+    )
     large_waiting: PositiveInt = Field(
         8, description="More of them that may wait; further ones get 503."
     )
@@ -80,6 +104,24 @@ class Limits(BaseModel):
     )
     batch_requests: PositiveInt = Field(100, description="Most evaluations in one batch.")
     top_confusions: PositiveInt = Field(10, description="Confusions in a report.")
+
+    def fitted(self, memory: int) -> "Limits":
+        """Lower the limits that were not set, so that their requests fit into a memory.
+
+        Parameters
+        ----------
+        memory
+            Bytes for the service and its workers.
+        """
+        left = max(memory, LEAST_MEMORY) - _IDLE_BYTES
+        share = left / (_AMPLE_BYTES - _IDLE_BYTES)
+        if share >= 1:
+            return self
+        names = ("json_body_bytes", "other_body_bytes", "in_flight_bytes")
+        fitting = {name: int(share * getattr(self, name)) for name in names}
+        fitting |= {"large_requests": 1, "worker_bytes": left}
+        given = self.model_fields_set
+        return self.model_copy(update={n: v for n, v in fitting.items() if n not in given})
 
 
 class Settings(BaseSettings):
@@ -157,7 +199,20 @@ class Settings(BaseSettings):
         "in any case. Docker waits 10 s in all.",
     )
     log_requests: bool = Field(default=False, description="Log every request, not only failures.")
+    memory: ByteSize = Field(
+        default_factory=lambda: ByteSize(available_memory()),
+        ge=LEAST_MEMORY,
+        description="Memory of a replica, such as `512MiB`; below 1 GiB the limits are lowered. "
+        "Default: that of its control group, at most 1 GiB.",
+    )
     limits: Limits = Limits()
+
+    @model_validator(mode="after")
+    def _fit(self) -> "Settings":
+        fitted = self.limits.fitted(self.memory)
+        if fitted is not self.limits:
+            object.__setattr__(self, "limits", fitted)
+        return self
 
     @field_validator("cors_origins", "hosts", mode="before")
     @classmethod

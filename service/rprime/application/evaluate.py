@@ -154,7 +154,8 @@ def _answered(
 
 def _json(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
     content = body.read()
-    limits = WorkerLimits(_SLACK + _TIMES_JSON * len(content))
+    most = options.limits.worker_bytes
+    limits = WorkerLimits(_SLACK + _TIMES_JSON * len(content), most=most)
     evaluation_request = read_request(content, options.limits, keeping=True)
     limits.lift()
     return evaluation_request, hashlib.sha256(content).digest()
@@ -164,7 +165,7 @@ def _columns(body: Received, options: ResponseOptions) -> tuple[EvaluationReques
     assert options.kind is not None  # noqa: S101 (None means JSON)
     most = options.limits.other_body_bytes
     # The read buffer and the retained bytes are each within the limit of a body.
-    limits = WorkerLimits(_SLACK + most)
+    limits = WorkerLimits(_SLACK + most, most=options.limits.worker_bytes)
     left = 2 * most
 
     def hold(size: int) -> None:

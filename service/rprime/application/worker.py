@@ -11,10 +11,12 @@ from rprime.application.evaluate import Failure, evaluate_stream
 from rprime.evidence import csv_body as _csv_body  # noqa: F401 (imported early, with pyarrow)
 from rprime.problems.problem import Problem
 from rprime.server.worker_channel import Channel, GoneError, serve
+from rprime.server.worker_limits import end_first
 
 
 def main() -> None:
     """Answer until the service closes the socket."""
+    end_first()
     serve(_answer)
 
 

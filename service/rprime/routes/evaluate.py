@@ -165,7 +165,7 @@ async def _evaluated(
     if options.kind is not None:
         return await answer_columns(request, options)
     chunks = await read_chunks(request, options.limits.json_body_bytes)
-    if sum(map(len, chunks)) > LARGE:
+    if sum(map(len, chunks)) > min(LARGE, options.limits.json_body_bytes // 8):
         return await evaluate_json_in_worker(request, chunks, options)
     body = b"".join(chunks)
     if len(body) > SMALL:

@@ -1,6 +1,7 @@
 """Limits that the kernel keeps for a worker: on its memory and on its processor time."""
 
 import resource
+from contextlib import suppress
 from pathlib import Path
 
 CPU_SECONDS = 60
@@ -19,10 +20,16 @@ class WorkerLimits:
     ----------
     memory
         Bytes that may be allocated.
+    most
+        Bytes that may be allocated after any extension, None for any number.
     """
 
-    def __init__(self, memory: int) -> None:
-        self._most = _allocated() + memory if _STATUS.exists() else resource.RLIM_INFINITY
+    def __init__(self, memory: int, *, most: int | None = None) -> None:
+        allocated = _allocated() if _STATUS.exists() else None
+        self._most = self._last = resource.RLIM_INFINITY
+        if allocated is not None:
+            self._most = allocated + memory
+            self._last = resource.RLIM_INFINITY if most is None else allocated + most
         self._set_memory(self._most)
         usage = resource.getrusage(resource.RUSAGE_SELF)
         seconds = int(usage.ru_utime + usage.ru_stime) + CPU_SECONDS
@@ -35,13 +42,19 @@ class WorkerLimits:
             self._set_memory(self._most)
 
     def lift(self) -> None:
-        """Allow any memory: what is computed from what was read needs a multiple of it."""
+        """Allow the most memory: what is computed from what was read needs a multiple of it."""
         self._set_memory(resource.RLIM_INFINITY)
 
-    @staticmethod
-    def _set_memory(size: int) -> None:
+    def _set_memory(self, size: int) -> None:
+        known = [limit for limit in (size, self._last) if limit != resource.RLIM_INFINITY]
         # Not RLIMIT_AS, which counts addresses that are only reserved.
-        _set(resource.RLIMIT_DATA, size)
+        _set(resource.RLIMIT_DATA, min(known, default=resource.RLIM_INFINITY))
+
+
+def end_first() -> None:
+    """Let the kernel end this process before others, should memory run out."""
+    with suppress(OSError):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
 def _set(limit: int, soft: int) -> None:

@@ -1,0 +1,126 @@
+"""A service in little memory: it refuses what it cannot hold, and returns what it freed."""
+
+import gzip
+import json
+import os
+import random
+import subprocess
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+from rprime.settings import Limits, Settings, available_memory
+from tests.services import RPRIME, Serve, environment
+from tests.system.bombs import MIB
+from tests.waiting import wait_until
+
+GROUPS = Path("/sys/fs/cgroup/memory")
+JSON = {"Content-Type": "application/json"}
+CSV = {"Content-Type": "text/csv"}
+
+
+@pytest.fixture
+def group() -> Iterator[Path]:
+    """Make a control group of 256 MiB."""
+    path = GROUPS / f"rprime-test-{os.getpid()}"
+    try:
+        path.mkdir()
+        (path / "memory.limit_in_bytes").write_text(str(256 * MIB))
+    except OSError:
+        pytest.skip("only root may make a control group, and this test knows version 1 of them")
+    yield path
+    wait_until(lambda: not (path / "cgroup.procs").read_text())
+    path.rmdir()
+
+
+def labels(size: int) -> bytes:
+    """Return a request of so many bytes."""
+    draw = random.Random(size)  # noqa: S311 - of a test
+    names = ["cat", "dog", "eel", "fox"]
+    columns = {name: draw.choices(names, k=size // 14) for name in ("y_true", "y_pred")}
+    return json.dumps(columns).encode()
+
+
+@pytest.mark.slow
+def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path) -> None:
+    enter = f"echo $$ > {group}/cgroup.procs && exec {RPRIME} serve --port 0"
+    settings = environment(RPRIME_STORE="none", RPRIME_MEMORY="256MiB")
+    with (
+        (tmp_path / "log").open("w") as log,
+        subprocess.Popen(
+            ["/bin/sh", "-c", enter], env=settings, stdout=subprocess.PIPE, stderr=log, text=True
+        ) as process,
+    ):
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[3].rstrip(",")
+
+        def send(body: bytes, headers: dict[str, str]) -> int:
+            with httpx.Client(base_url=address, timeout=120) as alone:
+                return alone.post("/evaluate", content=body, headers=headers).status_code
+
+        try:
+            rows = b"y_true,y_pred\n" + b"cat,dog\neel,eel\n" * (MIB // 4)
+            zipped = JSON | {"Content-Encoding": "gzip"}
+            bodies = [
+                (labels(10 * MIB), JSON),
+                (labels(MIB), JSON),
+                (rows, CSV),
+                (rows * 8, CSV),
+                (gzip.compress(labels(10 * MIB)), zipped),
+            ]
+            with ThreadPoolExecutor(10) as pool:
+                answers = Counter(pool.map(lambda i: send(*bodies[i % 5]), range(40)))
+            assert set(answers) <= {200, 413, 503}, answers
+            assert answers[413] >= 16
+            assert send(labels(MIB), JSON) == 200
+            assert send(rows, CSV) == 200
+            assert process.poll() is None
+        finally:
+            process.terminate()
+            status = process.wait(timeout=30)
+    assert status == 0
+    print(answers)  # noqa: T201 (the figure)
+
+
+def resident(process: int) -> int:
+    """Bytes of a process, without its workers."""
+    pages = Path(f"/proc/{process}/statm").read_text().split()[1]
+    return int(pages) * os.sysconf("SC_PAGE_SIZE")
+
+
+@pytest.mark.slow
+def test_freed_memory_returns_to_the_system(serve: Serve, processes: dict[int, int]) -> None:
+    body = labels(800_000)
+    with serve(RPRIME_STORE="none") as client:
+        process = processes[client.base_url.port or 0]
+        assert client.post("/evaluate", content=body, headers=JSON).status_code == 200
+
+        def send(_: int) -> int:
+            with httpx.Client(base_url=client.base_url, timeout=60) as alone:
+                return alone.post("/evaluate", content=body, headers=JSON).status_code
+
+        before = resident(process)
+        with ThreadPoolExecutor(16) as pool:
+            assert set(pool.map(send, range(64))) <= {200, 503}
+        # Without returning, about 120 MiB stay.
+        wait_until(lambda: resident(process) < before + 70 * MIB)
+
+
+def test_limits_follow_from_the_memory(tmp_path: Path) -> None:
+    assert Settings(memory=1024 * MIB).limits == Limits()
+    small = Settings(memory=256 * MIB).limits
+    assert 0 < small.json_body_bytes < 2 * MIB
+    assert small.in_flight_bytes + (small.worker_bytes or 0) < 80 * MIB
+    assert small.large_requests == 1
+    given = Settings(memory=512 * MIB, limits=Limits(json_body_bytes=MIB)).limits
+    assert given.json_body_bytes == MIB
+    assert given.other_body_bytes < 100 * MIB
+    assert available_memory(tmp_path) == 1024 * MIB
+    (tmp_path / "memory.max").write_text("max\n")
+    assert available_memory(tmp_path) == 1024 * MIB
+    (tmp_path / "memory.max").write_text(f"{512 * MIB}\n")
+    assert available_memory(tmp_path) == 512 * MIB
