@@ -1,0 +1,71 @@
+"""Intervals contain the true value as often as they say."""
+
+from collections import defaultdict
+
+import numpy as np
+import pytest
+
+from tests.simulation.coverage import coverage
+from tests.simulation.populations import (
+    LARGE_ENOUGH,
+    NAMED,
+    REPLICATES,
+    FloatArray,
+    Population,
+)
+
+LOWEST, HIGHEST = 0.925, 0.98
+"""Promised where each class has 30 items and 5 expected errors."""
+ANYWHERE = 0.89
+"""Lowest coverage in the other populations, which have down to 10 items and no error in a class."""
+FIXED = frozenset({"coverage", "accuracy_on_answered"})
+"""Shares of the classified items: without unclassified items, the first is always 1."""
+
+
+def slack(draws: float) -> float:
+    """Four standard errors of a coverage of 95 % over many populations and indices."""
+    return 4 * float(np.sqrt(0.95 * 0.05 / draws))
+
+
+def alike(population: Population) -> list[list[int]]:
+    """Group the classes of one size and recall: their draws count together."""
+    groups = defaultdict(list)
+    for label, kind in enumerate(zip(population.sizes, population.recalls, strict=True)):
+        groups[kind].append(label)
+    return list(groups.values())
+
+
+def outside(population: Population, lowest: float, highest: float) -> dict[str, list[float]]:
+    """Return the indices whose coverage is out of bounds, and that coverage."""
+    found = coverage(population, REPLICATES, seed=1, intervals=True)
+    wrong = {}
+    for key, rates in found.rates().items():
+        if key in FIXED or np.isnan(rates).all():
+            continue
+        pooled, draws = _pooled(rates, population)
+        low, high = lowest - slack(REPLICATES * draws), highest + slack(REPLICATES * draws)
+        bad = [float(rate) for rate in pooled if not low <= rate <= high]
+        if bad:
+            wrong[key] = bad
+    return wrong
+
+
+def _pooled(rates: FloatArray, population: Population) -> tuple[FloatArray, float]:
+    """Average the rates of classes that are alike; they are not independent: count half."""
+    if rates.size == 1:
+        return rates, 1.0
+    groups = alike(population)
+    means = np.array([np.nanmean(rates[group]) for group in groups])
+    return means, max(min(len(group) for group in groups) / 2, 1.0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("population", LARGE_ENOUGH, ids=lambda population: population.name)
+def test_coverage_is_promised_where_classes_have_items_and_errors(population: Population) -> None:
+    assert outside(population, LOWEST, HIGHEST) == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("population", NAMED, ids=lambda population: population.name)
+def test_coverage_never_breaks_down(population: Population) -> None:
+    assert outside(population, ANYWHERE, 1.0) == {}
