@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -59,9 +59,12 @@ class EvaluationRequest:
 
     def evaluate(self) -> Evaluation:
         """Evaluate the request alone."""
-        found = self.evidence
+        found, items = self.evidence, self.evidence.items
+        if self.store_request is not None and items is not None and items.weights is not None:
+            # The store has only the weighted table: an answer shows what it can compute again.
+            items = replace(items, weights=None)
         scores = None if found.scores is None else found.ranked
-        return evaluate(found.table, found.labels, self.options, found.items, scores=scores)
+        return evaluate(found.table, found.labels, self.options, items, scores=scores)
 
     def report(
         self,

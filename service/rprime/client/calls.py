@@ -26,7 +26,7 @@ class Version(BaseModel):
     name: str
     version: str
     engine_version: str
-    limits: dict[str, int]
+    limits: dict[str, int | None]
 
 
 @dataclass(frozen=True)

@@ -1,9 +1,8 @@
 """Models of comparisons in answers."""
 
-from typing import Literal
-
 from pydantic import Field
 
+from rprime.core.comparison.alignment import Comparability
 from rprime.schemas.fields import Answer
 from rprime.schemas.gate import Delta, Pairing
 from rprime.schemas.provenance import ResolvedBaseline
@@ -102,7 +101,7 @@ class Comparison(Answer):
     """A candidate against a baseline; every difference is candidate minus baseline."""
 
     baseline: ResolvedBaseline
-    comparability: Literal["same_items", "common_items", "same_test_set", "unknown", "different"]
+    comparability: Comparability
     pairing: Pairing | None
     items: CommonItems | None = Field(description="If only the items of both are compared.")
     confidence: float

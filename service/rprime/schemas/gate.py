@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from rprime.core.comparison.alignment import Comparability
 from rprime.core.gates import rules as demands
 from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, NotNull, Request
 from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
@@ -299,23 +300,29 @@ class Result(Answer):
 class Delta(Answer):
     """An index of the candidate, of the baseline, and their difference."""
 
-    candidate: float | None
-    baseline: float | None
-    value: float | None
-    interval: tuple[float, float] | None
-    method: str | None
-    reason: str | Absent = Field(default=None)
+    candidate: float | None = Field(description="The value of the candidate.")
+    baseline: float | None = Field(description="The value of the baseline.")
+    value: float | None = Field(description="Candidate minus baseline.")
+    interval: tuple[float, float] | None = Field(
+        description="The interval of the difference, at the confidence of the comparison."
+    )
+    method: str | None = Field(description="The method of the interval.")
+    reason: str | Absent = Field(
+        default=None, description="Why the difference or its interval is missing."
+    )
 
 
 class SinceAnchor(Answer):
     """The differences from the anchor of the gate, in the indices of its rules."""
 
-    baseline: ResolvedBaseline
-    comparability: Literal["same_items", "same_test_set", "unknown", "different"]
-    pairing: Pairing | None
-    confidence: float
-    overall: dict[str, Delta]
-    per_class: dict[str, dict[str, Delta]]
+    baseline: ResolvedBaseline = Field(description="The anchor that was found.")
+    comparability: Comparability = Field(description="How far both sides can be compared.")
+    pairing: Pairing | None = Field(description="Whether items were compared one by one.")
+    confidence: float = Field(description="The confidence of the intervals.")
+    overall: dict[str, Delta] = Field(description="The differences of overall indices.")
+    per_class: dict[str, dict[str, Delta]] = Field(
+        description="The differences of each class, by index."
+    )
 
 
 class Gate(Answer):

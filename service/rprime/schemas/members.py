@@ -13,7 +13,7 @@ Json = Mapping[str, Any]
 
 LONGEST_NAME = 64
 """Characters of an unknown name that are compared with the known ones."""
-MOST_LISTED = 12
+MOST_LISTED = 16
 """Most names that are listed where none is near."""
 _REFERENCE = "#/$defs/"
 _MEANT = {

@@ -129,4 +129,4 @@ class ResolvedBaseline(Answer):
 
     requested: dict[str, Any] = Field(description="The reference, or the kind of evidence.")
     resolved: str | None = Field(description="Id of the stored evaluation; null for evidence.")
-    why: str
+    why: str = Field(description="Why it is this one.")

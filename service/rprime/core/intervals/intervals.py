@@ -269,7 +269,8 @@ class PreparedIntervals:
         np.minimum(limits, highest, out=limits)
         lost = ~(limits[0] < limits[1])
         lost |= np.isnan(values)
-        lost |= self.unsuitable[(..., *last)]
+        # Weights of the items of scores have come with the scores.
+        lost[methods.counted] |= self.unsuitable[(..., *last)]
         np.copyto(limits, np.nan, where=lost)
         return limits
 

@@ -63,7 +63,8 @@ class Weights:
             else table.cells.scaled(factor)
         )
         silent = None if table.unclassified is None else table.unclassified * self.scale
-        return compute(ConfusionTable(cells, silent), values.options, values.selection)
+        scaled = ConfusionTable(cells, silent)
+        return compute(scaled, values.options, values.selection, values.scores)
 
     def counts(self, universe: Universe) -> Counts:
         """Sums of squared weights as counts, with the pooled column."""
