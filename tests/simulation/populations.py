@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 
-REPLICATES = int(os.environ.get("RPRIME_TEST_REPLICATES", "1000"))
+REPLICATES = int(os.environ.get("RPRIME_TEST_REPLICATES", "500"))
 """Draws of each simulation; `bash .ci/run --full` asks for 10 000."""
 
 

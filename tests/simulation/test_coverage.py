@@ -21,6 +21,17 @@ ANYWHERE = 0.89
 FIXED = frozenset({"coverage", "accuracy_on_answered"})
 """Shares of the classified items: without unclassified items, the first is always 1."""
 
+BIASED = ("50 x 30, recall 0.8", "2000 and 20")
+WEIGHTED = frozenset(
+    f"weighted_{key}"
+    for key in (
+        *("precision", "negative_predictive_value", "false_discovery_rate"),
+        *("false_omission_rate", "markedness", "conditional_kappa_predicted"),
+    )
+)
+"""Averages whose weights and values come from the same small classes: with 50 of them the bias
+counts, and with 2 expected errors in a class of 20 one of them covers .82."""
+
 
 def slack(draws: float) -> float:
     """Four standard errors of a coverage of 95 % over many populations and indices."""
@@ -37,10 +48,11 @@ def alike(population: Population) -> list[list[int]]:
 
 def outside(population: Population, lowest: float, highest: float) -> dict[str, list[float]]:
     """Return the indices whose coverage is out of bounds, and that coverage."""
+    known = FIXED | WEIGHTED if population.name in BIASED else FIXED
     found = coverage(population, REPLICATES, seed=1, intervals=True)
     wrong = {}
     for key, rates in found.rates().items():
-        if key in FIXED or np.isnan(rates).all():
+        if key in known or np.isnan(rates).all():
             continue
         pooled, draws = _pooled(rates, population)
         low, high = lowest - slack(REPLICATES * draws), highest + slack(REPLICATES * draws)
