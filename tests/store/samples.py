@@ -1,6 +1,7 @@
 """Evaluations to store."""
 
 import hashlib
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -30,8 +31,9 @@ def kept_items(n: int = 50, k: int = 3) -> Items:
     true = generator.integers(0, k, n).astype(np.uint8)
     predicted = np.where(generator.random(n) < 0.8, true, generator.integers(0, k + 1, n))
     groups = generator.integers(0, 9, n).astype(np.uint16)
+    weights = generator.random(n)
     ids = generator.integers(0, 1 << 63, n).astype(np.uint64)
-    return Items(true, predicted.astype(np.uint8), groups, generator.random(n), ids)
+    return Items(true, predicted.astype(np.uint8), groups, weights, ids)
 
 
 def digest(text: object) -> str:
@@ -39,7 +41,7 @@ def digest(text: object) -> str:
 
 
 def evaluation(number: int = 0, **given: Any) -> NewEvaluation:
-    fields: dict[str, Any] = {
+    members: dict[str, Any] = {
         "project": "animals",
         "labels": LABELS,
         "table": table(number),
@@ -47,7 +49,7 @@ def evaluation(number: int = 0, **given: Any) -> NewEvaluation:
         "engine_version": "0.1.0",
         "version": f"1.{number}",
     }
-    return NewEvaluation(**fields | given)
+    return NewEvaluation(**members | given)
 
 
 def same_table(one: ConfusionTable, other: ConfusionTable) -> bool:
@@ -64,3 +66,12 @@ def same_table(one: ConfusionTable, other: ConfusionTable) -> bool:
         and one.weighted == other.weighted
         and all(a is b or np.array_equal(a, b) for a, b in pairs)
     )
+
+
+def same_items(one: Items, other: Items) -> bool:
+    """Whether two sets of items have the same codes, groups, weights and ids."""
+    for field in fields(Items):
+        a, b = getattr(one, field.name), getattr(other, field.name)
+        if (a is None) != (b is None) or not (a is b or np.array_equal(a, b)):
+            return False
+    return True

@@ -3,6 +3,7 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,8 @@ def test_files_of_every_released_schema_are_read(number: int, tmp_path: Path) ->
     assert main.gate == b'{"verdict":"pass"}'
     kept = store.items(main.id)
     assert kept is not None
-    assert kept.ids == samples.kept_items().ids
+    # That file has texts as ids, which are not read: nothing compares items by them any more.
+    assert samples.same_items(kept, replace(samples.kept_items(), ids=None))
     sparse = store.page("animals").items[0]
     assert samples.same_table(store.get(sparse.id).table, samples.sparse_table())
     assert store.looks("animals", samples.FINGERPRINT) == 2

@@ -3,7 +3,6 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rprime.store import (
@@ -59,8 +58,7 @@ def test_items_are_kept_apart(store: Store) -> None:
     assert store.get(given.id).keeps_items
     found = store.items(given.id)
     assert found is not None
-    for name in ("true", "predicted", "groups", "weights", "ids"):
-        assert np.array_equal(getattr(found, name), getattr(kept, name)), name
+    assert samples.same_items(found, kept)
 
 
 def test_there_may_be_no_items(store: Store) -> None:
