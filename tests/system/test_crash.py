@@ -79,8 +79,9 @@ def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path)
 @pytest.fixture
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "small"
+    # The ballast, 480 KiB that a store reserves, and some that evaluations may fill.
     folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(folder)]
+    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
     if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
         pytest.skip("only root may mount a small file system")
     yield folder
