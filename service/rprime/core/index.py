@@ -205,7 +205,7 @@ def mean_of_items(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of 
 
     def declare(of_items: Callable[..., Array]) -> Index:
         @wraps(of_items)
-        def formula(scores: Any, *given: Any) -> Any:  # noqa: ANN401 (`Scores`, and the option)
+        def formula(scores: Any, *given: Any) -> Any:  # noqa: ANN401 (the scores and the option)
             found = of_items(scores, *given)
             return scores.sum(found) if total else scores.mean(found)
 
