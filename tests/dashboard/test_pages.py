@@ -158,7 +158,7 @@ def test_the_catalog_is_searched_while_typing(server: str, visit: Visitor) -> No
     expect(names).to_have_text(["Cohen's kappa", "Largest attainable kappa"])
     names.first.get_by_role("link").click()
     expect(page.get_by_role("heading", level=1)).to_have_text("Cohen's kappa")
-    expect(page.get_by_text("delta method, on a scale")).to_be_visible()
+    expect(page.get_by_text("Wilson on the effective number of items")).to_be_visible()
 
 
 def test_a_thousand_classes_stay_usable(client: httpx.Client, server: str, visit: Visitor) -> None:
