@@ -24,11 +24,12 @@ from tests.report.report_subjects import (
 )
 
 VOID = {"meta", "br"}
-PROSE = {"a", "b", "bdi", "br", "code", "dd", "div", "dl", "dt", "h1", "h2", "i", "li", "p", "span"}
+PROSE = {"a", "b", "bdi", "br", "code", "dd", "div", "dl", "dt", "i", "li", "p", "span"}
 PARTS = {"body", "details", "footer", "head", "header", "html", "main", "meta", "section", "style"}
+HEADINGS = {"h1", "h2", "h3"}
 TABLES = {"caption", "table", "tbody", "td", "th", "thead", "tr", "summary", "title", "ul"}
 DRAWN = {"abbr", "circle", "rect", "svg"}
-TAGS = PROSE | PARTS | TABLES | DRAWN
+TAGS = PROSE | PARTS | HEADINGS | TABLES | DRAWN
 
 
 class Reader(HTMLParser):

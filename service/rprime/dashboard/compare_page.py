@@ -34,5 +34,6 @@ async def compare(request: Request) -> Response:
     content = await run_in_threadpool(
         comparison_view, query.candidate, query.baseline, limits, visible_history
     )
-    page = page_of(request, "Compare")
+    sides = (content["candidate_entry"], content["baseline_entry"])
+    page = page_of(request, " against ".join(side.version or side.id for side in sides))
     return shown(render("pages/compare.html", page, **content))

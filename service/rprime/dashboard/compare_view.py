@@ -168,11 +168,11 @@ def _flips(comparison: Comparison) -> list[tuple[str, str]]:
     if flips is None:
         return []
     facts = [
-        ("Items predicted otherwise", count(flips.moved)),
+        ("Predictions that changed", count(flips.moved)),
         ("From right to wrong", count(flips.right_to_wrong)),
         ("From wrong to right", count(flips.wrong_to_right)),
     ]
-    tests = [("Mid-p of McNemar, candidate worse", flips.mid_p)]
+    tests = [("McNemar test, p (candidate worse)", flips.mid_p)]
     if comparison.shift is not None:
         tests.append(("Bowker, p", comparison.shift.bowker.p_value))
         tests.append(("Stuart and Maxwell, p", comparison.shift.stuart_maxwell.p_value))

@@ -17,6 +17,9 @@ from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
 from rprime.report.formats import FORMATS
+from rprime.report.names import shown as fit
+from rprime.report.subject import ReportSubject
+from rprime.report.verdicts import headline
 from rprime.routes.evaluations import find
 from rprime.routes.services import get_services, get_store
 from rprime.routes.workers import answer_columns
@@ -34,6 +37,8 @@ _RENDERINGS = (
     *((entry.name, f"/report.{entry.suffix}") for entry in FORMATS),
 )
 """Of a stored evaluation: how they are called, and where they are."""
+_FIGURES = {"confusion": "heat map", "per_class": "classes", "radar": "radar"}
+"""Of a stored evaluation, as images: the name in the address and the name for readers."""
 _FOR_EVER = "public, max-age=31536000, immutable"
 _BRIEFLY = "no-cache"
 
@@ -72,13 +77,18 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     """Show a stored evaluation."""
     stored = await find(request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
-    page = page_of(request, "Evaluation")
-    report = await run_in_threadpool(
-        lambda: render_report_view(stored_report(stored, store, most).subject, page.root)
-    )
+    subject = await run_in_threadpool(lambda: stored_report(stored, store, most).subject)
+    page = page_of(request, f"{fit(subject.title)}, {headline(subject.gate).word}")
+    report = await run_in_threadpool(render_report_view, subject, page.root)
+    content = {"report": report, "stored": stored, "baseline": _stored_baseline(subject)}
     return shown(
-        render("pages/evaluation.html", page, report=report, stored=stored, renderings=_RENDERINGS)
+        render("pages/evaluation.html", page, renderings=_RENDERINGS, figures=_FIGURES, **content)
     )
+
+
+def _stored_baseline(subject: ReportSubject) -> str | None:
+    """Return the id of the evaluation that this one was compared with; None for other evidence."""
+    return None if subject.comparison is None else subject.comparison.baseline.resolved
 
 
 @public.get("/ui/indices")

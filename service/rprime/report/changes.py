@@ -8,7 +8,7 @@ from rprime.core.index import Index
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Delta
 
-Judged = Literal["better", "worse", "higher", "lower", "not told apart", "not compared"]
+Judged = Literal["better", "worse", "higher", "lower", "no clear difference", "not compared"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Changes:
 
 def _judged(entry: Index | None, low: float | None, high: float | None) -> Judged:
     if low is None or high is None or low <= 0 <= high:
-        return "not told apart"
+        return "no clear difference"
     upward = entry and entry.higher_is_better
     if upward is None:
         return "higher" if low > 0 else "lower"

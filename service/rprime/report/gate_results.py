@@ -11,6 +11,8 @@ from rprime.schemas.gate import Gate, Result
 
 MOST_RESULTS = 100
 """Of a group."""
+MOST_OPEN = 8
+"""Of the results that warn: more are folded."""
 SIGNS: dict[str, tuple[str, Tone]] = {
     "fail": ("✗", "bad"),
     "warn": ("?", "open"),
@@ -43,15 +45,16 @@ class GateRow:
 
 @dataclass(frozen=True, slots=True)
 class GateGroup:
-    """Results of one effect; with a title where they are folded."""
+    """Results of one effect; what fails the gate has no title and is never folded."""
 
     title: str
+    folded: bool
     results: tuple[GateRow, ...]
     more: str
 
 
 def gate_groups(gate: Gate | None) -> list[GateGroup]:
-    """Group the results of a gate: failures open, warnings and passes folded."""
+    """Group the results of a gate: passes are folded, and warnings where they are many."""
     return [] if gate is None else list(_groups(separate(gate.results)))
 
 
@@ -66,7 +69,8 @@ def _groups(results: list[Result]) -> Iterator[GateGroup]:
         kept = tuple(_ruled(result, axes[result.rule]) for result in found[:MOST_RESULTS])
         left_out = len(found) - len(kept)
         more = f"{plural(left_out, 'result')} more, all in the JSON report." if left_out else ""
-        yield GateGroup(f"{len(found):,} {heading}" if heading else "", kept, more)
+        folded = effect == "pass" or (effect == "warn" and len(found) > MOST_OPEN)
+        yield GateGroup(f"{len(found):,} {heading}" if heading else "", folded, kept, more)
 
 
 def _axis(rule: str, results: list[Result]) -> Axis:

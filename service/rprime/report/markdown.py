@@ -12,6 +12,7 @@ from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.measures import ClassLine, ConfusionLine, Measure, Measures
 from rprime.report.names import JOINER, address, clipped, isolated, shown
 from rprime.report.reasons import explained
+from rprime.report.sections import SECTIONS, in_order
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, finding, headline, separate, summary
 
@@ -19,6 +20,8 @@ MOST_CHARACTERS = 60_000
 """Of the whole text: a comment on GitHub holds 65 536."""
 MOST_OF_RULES = 12_000
 """Of those that fail, and again of those that warn."""
+MOST_OPEN = 5
+"""Of the checks that warn: more are folded."""
 MOST_OF_CLASSES = 20_000
 MOST_OF_LIST = 3_000
 MOST_OF_CAUTIONS = 5_000
@@ -42,18 +45,15 @@ def render_markdown(subject: ReportSubject) -> str:
         Its names may hold anything: none becomes a tag, a link, a mention or a reference.
     """
     measures = Measures(subject)
-    blocks = [
-        marker(subject),
-        *_verdict(subject),
-        _failing(subject),
-        _headlines(measures),
-        _warned(subject),
-        _classes(measures),
-        *_movements(subject),
-        _confusions(measures),
-        _cautions(subject),
-        _origin(subject),
-    ]
+    sections = {
+        "gate": _results(subject),
+        "changes": "\n\n".join(_movements(subject)),
+        "warnings": _cautions(subject),
+        "overall": _headlines(measures),
+        "classes": _classes(measures),
+        "confusion": _confusions(measures),
+    }
+    blocks = [marker(subject), *_verdict(subject), *in_order(sections), _origin(subject)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -105,17 +105,19 @@ def _compared(subject: ReportSubject) -> str:
     return f"{before} {baseline}{after}."
 
 
-def _failing(subject: ReportSubject) -> str:
-    rows = _results(subject, "fail")
-    return f"### Failing rules\n\n{_found(rows)}" if rows else ""
+def _results(subject: ReportSubject) -> str:
+    """Show the checks that fail and those that warn, these folded where they are many."""
+    failed, warned = _with_effect(subject, "fail"), _with_effect(subject, "warn")
+    title = plural(len(warned), "check") + " with a warning"
+    blocks = [f"### Failing rules\n\n{_found(failed)}"] if failed else []
+    if len(warned) > MOST_OPEN:
+        blocks.append(_folded(title, _found(warned)))
+    elif warned:
+        blocks.append(f"### {title}\n\n{_found(warned)}")
+    return "\n\n".join(blocks)
 
 
-def _warned(subject: ReportSubject) -> str:
-    rows = _results(subject, "warn")
-    return _folded(f"{plural(len(rows), 'check')} with a warning", _found(rows)) if rows else ""
-
-
-def _results(subject: ReportSubject, effect: Effect) -> list[Cells]:
+def _with_effect(subject: ReportSubject, effect: Effect) -> list[Cells]:
     results = () if subject.gate is None else subject.gate.results
     return [
         (code(r.rule), _class(r.class_), finding(r), _message(r.message, r.class_))
@@ -179,7 +181,7 @@ def _classes(measures: Measures) -> str:
     order = measures.order if compared else measures.own_order
     if measures.left_out:
         order = f"{order}, and {plural(measures.left_out, 'class')} not shown"
-    note = "In brackets the change; bold where it is told apart from none.\n\n" if compared else ""
+    note = "In brackets the change; bold where it is a clear difference.\n\n" if compared else ""
     table = _table(head, "l" + "r" * len(head), rows, MOST_OF_CLASSES, "class")
     return _folded(f"{plural(len(lines), 'class')}, {order}", f"{note}{table}")
 
@@ -231,7 +233,8 @@ def _cautions(subject: ReportSubject) -> str:
         [_caution(grouped_warning) for grouped_warning in found], MOST_OF_CAUTIONS
     )
     kept += _left_out(left_out, "warning")
-    return _folded(plural(len(found), "warning"), "\n".join(kept))
+    title = f"{SECTIONS['warnings']}: {plural(len(found), 'warning')}"
+    return _folded(title, "\n".join(kept))
 
 
 def _caution(grouped_warning: GroupedWarning) -> str:
@@ -240,7 +243,8 @@ def _caution(grouped_warning: GroupedWarning) -> str:
     others = ", ".join(code(label) for label in grouped_warning.others)
     more = f" and {grouped_warning.unnamed:,} more" if grouped_warning.unnamed else ""
     same = f" The same holds for {others}{more}." if others or more else ""
-    return f"* `{grouped_warning.code}`: {prose(grouped_warning.before)}{named}{after}{same}"
+    sentence = f"{prose(grouped_warning.before)}{named}{after}{same}"
+    return f"* {sentence} <sub>`{grouped_warning.code}`</sub>"
 
 
 def _origin(subject: ReportSubject) -> str:

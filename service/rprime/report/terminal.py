@@ -16,6 +16,7 @@ from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import JOINER, clipped, isolated, shown
 from rprime.report.reasons import explained
+from rprime.report.sections import SECTIONS, in_order
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import Tone, finding, headline, ranked, said, separate, summary
 
@@ -55,12 +56,16 @@ class Terminal:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Return the parts in their order."""
         measures = Measures(self.subject)
+        sections = {
+            "gate": _results(self.subject, self.most_results),
+            "changes": _changed(self.subject, self.most_results),
+            "warnings": _cautions(self.subject),
+            "overall": _headlines(measures, options.max_width),
+            "classes": _classes(measures, self.most_classes, options.max_width),
+        }
         yield from _verdict(self.subject)
-        yield from _results(self.subject, self.most_results)
-        yield from _headlines(measures, options.max_width)
-        yield from _classes(measures, self.most_classes, options.max_width)
-        yield from _changed(self.subject, self.most_results)
-        yield from _cautions(self.subject)
+        for parts in in_order(sections):
+            yield from parts
 
 
 def render_terminal(subject: ReportSubject, width: int = WIDTH) -> str:
@@ -212,15 +217,14 @@ def _changed(subject: ReportSubject, most: int) -> Iterator[ConsoleRenderable]:
 def _cautions(subject: ReportSubject) -> Iterator[Text]:
     found = grouped_warnings(subject)
     if found:
-        yield Text(f"\n{plural(len(found), 'warning')}", style="bold")
+        yield Text(f"\n{SECTIONS['warnings']}", style="bold")
     for grouped_warning in found:
-        yield Text("! ", style=STYLES["open"]).append_text(_caution(grouped_warning))
+        line = Text("! ", style=STYLES["open"]).append_text(_caution(grouped_warning))
+        yield line.append(f"  [{grouped_warning.code}]", style="dim")
 
 
 def _caution(grouped_warning: GroupedWarning) -> Text:
-    text = Text(f"{grouped_warning.code}: ", style="not bold default").append_text(
-        _text(grouped_warning.before)
-    )
+    text = Text("", style="not bold default").append_text(_text(grouped_warning.before))
     if grouped_warning.label is None:
         return text
     text.append_text(_text(grouped_warning.label)).append_text(_text(grouped_warning.after))

@@ -32,7 +32,7 @@ HEADLINES: dict[GateVerdict | None, Headline] = {
     "fail": Headline("✗", "Gate failed", "fail", "bad"),
     "inconclusive": Headline("?", "Gate inconclusive", "inconclusive", "open"),
     "no_rules": Headline(NO_SIGN, "Gate without rules: nothing was judged", "no rules", "none"),
-    None: Headline(NO_SIGN, "Evaluated, no gate asked for", "no gate", "none"),
+    None: Headline(NO_SIGN, "No gate was set", "no gate", "none"),
 }
 EFFECT_ORDER: tuple[Effect, ...] = ("fail", "warn", "pass")
 FOUND = {

@@ -18,6 +18,7 @@ from rprime.report.marks import Axis, Mark, axis_of, mark_of
 from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import address, isolated, shown
 from rprime.report.reasons import explained
+from rprime.report.sections import SECTIONS
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, headline, summary
 from rprime.schemas.comparison import Attribution
@@ -25,12 +26,19 @@ from rprime.schemas.comparison import Attribution
 MOST_CLASSES = 200
 MOST_CELLS = 6
 """Of an attribution."""
+OPTIONAL_SECTIONS = {
+    "gate": "results",
+    "changes": "movements",
+    "warnings": "cautions",
+    "causes": "attributions",
+}
+"""The member that a section shows; without any content there is no section."""
 
 
 def view_of(subject: ReportSubject) -> dict[str, Any]:
     """Return the content of a page; templates must escape every foreign text."""
     measures = Measures(subject)
-    return {
+    content = {
         **_opening(subject),
         **_overall(measures),
         **_classes(measures),
@@ -41,6 +49,9 @@ def view_of(subject: ReportSubject) -> dict[str, Any]:
         "cautions": [_caution(grouped_warning) for grouped_warning in grouped_warnings(subject)],
         "terms": list(_terms(measures)),
     }
+    empty = {name for name, member in OPTIONAL_SECTIONS.items() if not content[member]}
+    sections = [(name, title) for name, title in SECTIONS.items() if name not in empty]
+    return {**content, "sections": sections}
 
 
 def _opening(subject: ReportSubject) -> dict[str, Any]:

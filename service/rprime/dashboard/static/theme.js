@@ -1,2 +1,2 @@
-/* Built by `npm run build` in dashboard/script; licences: rprime/static/licenses; sources: ad0ceb531e470187ed1c0ee61b3205cef0f3b06197acb18cc5e29eea71be7796 */
+/* Built by `npm run build` in dashboard/script; licences: rprime/static/licenses; sources: b97a12daa89b5bd230235de522d0db2f68930d05056c4e595b72408a3dc10390 */
 (()=>{try{let e=localStorage.getItem("rprime-theme");(e==="light"||e==="dark")&&(document.documentElement.dataset.theme=e)}catch{}})();

@@ -119,7 +119,7 @@ export function drawHeat(element, charts, report) {
   const { chart, redraw } = plot(element, build);
   const tell = () => {
     const [x, y] = chosen;
-    showCost(report.querySelector("[data-cost]"), describe(x, y), costsOf(charts, table, table.rows[y], table.columns[x]));
+    showCost(report.querySelector("[data-cost]"), table.at(table.rows[y], table.columns[x]), describe(x, y), costsOf(charts, table, table.rows[y], table.columns[x]));
   };
   const choose = (x, y) => {
     chosen = [
@@ -171,16 +171,16 @@ function costsOf(charts, table, i, j) {
 
 const element = (tag, text, properties = {}) => Object.assign(document.createElement(tag), { textContent: text, ...properties });
 
-function showCost(panel, [title, ...facts], costs) {
+function showCost(panel, number, [title, ...facts], costs) {
   const known = costs.filter(([, cost]) => Number.isFinite(cost));
   panel.replaceChildren(element("h3", title), ...facts.map((fact) => element("p", fact)));
   if (!known.length) return;
   const table = document.createElement("table");
-  table.append(element("caption", "Had these items been right, there would be more of"));
+  table.append(element("caption", `If ${number === 1 ? "this item" : `these ${items(number)}`} were right (approximate):`));
   const body = table.createTBody();
   for (const [name, cost] of known) {
     const row = body.insertRow();
     row.append(element("th", name, { scope: "row" }), element("td", cost > 0 ? `+${decimal(cost)}` : decimal(cost), { className: "n" }));
   }
-  panel.append(table, element("p", "To first order.", { className: "soft small" }));
+  panel.append(table);
 }
