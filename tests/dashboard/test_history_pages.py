@@ -200,7 +200,9 @@ def test_a_model_has_the_values_of_the_trend(history: httpx.Client) -> None:
     trend = history.get("/v1/projects/digits/trend", params=query).json()["items"]
     page = history.get("/ui/projects/digits/models/lenet?overall=kappa").text
     rows = re.findall(
-        r"/ui/evaluations/(\w+)\"><bdi>.*?value\"[^>]*><span>([^<]*)<", page, re.DOTALL
+        r"<th role=\"rowheader\".*?/ui/evaluations/(\w+)\"><bdi>.*?value\"[^>]*><span>([^<]*)<",
+        page,
+        re.DOTALL,
     )
     assert rows == [(item["evaluation"], decimal(item["value"])) for item in reversed(trend)]
     source = re.search(r'id="model-charts">(.*?)</script>', page)
@@ -234,18 +236,30 @@ def test_a_version_is_promoted(history: httpx.Client, visit: Visitor) -> None:
     page = visit(f"{history.base_url}/ui/projects/digits/models/lenet").page
     page.get_by_label("Evaluation", exact=True).select_option(index=3)
     chosen = page.get_by_label("Evaluation", exact=True).input_value()
+    before = target(history, "champion")
+    assert page.get_by_label("Alias").input_value() == ""
     for alias in ("stable", "champion"):
         page.get_by_label("Evaluation", exact=True).select_option(chosen)
         page.get_by_label("Alias").fill(alias)
         page.get_by_role("button", name="Promote").click()
-        assert page.get_by_role("status").inner_text() == f"The alias {alias} points there now."
+        if alias == "champion":
+            # It points at something: the page asks first.
+            assert "Point it to lenet" in page.get_by_role("alert").inner_text()
+            assert target(history, alias) == before
+            page.get_by_role("button", name="Move the alias").click()
+        assert page.get_by_role("status").inner_text().startswith(f"{alias} now points to lenet")
         assert target(history, alias) == chosen
     row = page.locator("tbody tr", has=page.locator(f'a[href$="{chosen}"]'))
     assert row.locator(".alias").all_inner_texts() == ["champion", "stable"]
+    page.get_by_role("button", name="Undo").click()
+    assert target(history, "champion") == before
 
 
 def test_a_promotion_that_comes_too_late_is_refused(history: httpx.Client, visit: Visitor) -> None:
     seen = visit(f"{history.base_url}/ui/projects/digits/models/lenet")
+    seen.page.get_by_label("Alias").fill("champion")
+    seen.page.get_by_role("button", name="Promote").click()
+    assert "Point it to lenet" in seen.page.get_by_role("alert").inner_text()
     other = history.get("/v1/projects/digits/evaluations?version=1.0").json()["items"][0]["id"]
     answer = history.put(
         "/v1/projects/digits/aliases/champion",
@@ -253,14 +267,14 @@ def test_a_promotion_that_comes_too_late_is_refused(history: httpx.Client, visit
         headers={"If-Match": "*"},
     )
     assert answer.status_code == 200
-    seen.page.get_by_label("Alias").fill("champion")
-    seen.page.get_by_role("button", name="Promote").click()
-    assert "changed meanwhile" in seen.page.get_by_role("alert").inner_text()
+    seen.page.get_by_role("button", name="Move the alias").click()
+    assert "moved this alias meanwhile" in seen.page.get_by_role("alert").inner_text()
     assert target(history, "champion") == other
     assert seen.violations() == []
     # The browser says so itself wherever a page answers 412.
     seen.complaints.clear()
     seen.page.get_by_role("button", name="Promote").click()
+    seen.page.get_by_role("button", name="Move the alias").click()
     assert target(history, "champion") != other
 
 
@@ -322,7 +336,7 @@ def test_an_empty_history_says_how_to_fill_it(
     with keeping(serve_app, tmp_path) as client:
         seen = visit(f"{client.base_url}/ui/projects")
         seen.shoot("projects-empty")
-        assert "Nothing is kept yet" in seen.page.inner_text("main")
+        assert "No evaluation is stored yet" in seen.page.inner_text("main")
         assert seen.violations() == []
     with keeping(serve_app, tmp_path, store="none") as client:
         page = client.get("/ui/projects", headers={"Accept": "text/html"})

@@ -1,6 +1,7 @@
 """The page of a model: its versions over time, and which of them an alias points at."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Annotated, Any
 from urllib.parse import urlencode
@@ -16,7 +17,7 @@ from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.dashboard.model_view import ModelViewOptions, model_history
 from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.tables import pointing
+from rprime.dashboard.tables import EvaluationEntry, pointing
 from rprime.dashboard.templates_environment import render
 from rprime.history.series import filters_of
 from rprime.problems.problem import Problem
@@ -25,7 +26,7 @@ from rprime.routes.aliases import point
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.fields import IndexKey
 from rprime.schemas.history import Narrowed
-from rprime.store import AliasChangedError, Expected, Store
+from rprime.store import Alias, AliasChangedError, EvaluationMissingError, Expected, Store
 
 router = APIRouter(include_in_schema=False)
 
@@ -33,6 +34,7 @@ PATH = "/ui/projects/{project}/models/{model:path}"
 MOST_STEPS = 200
 """What a list of the store has at most."""
 _ETAG = "etag:"
+CHANGED_MEANWHILE = "Somebody else moved this alias meanwhile. Look where it points now."
 NOT_A_NAME = "An alias starts with a letter or digit, then also . _ + and -, 128 in all."
 
 
@@ -43,6 +45,33 @@ class ModelQuery(Narrowed):
     overall: IndexKey = "macro_f1"
     limit: Annotated[int, Field(ge=2, le=MOST_STEPS)] = 40
     promoted: Annotated[str | None, Field(max_length=128)] = None
+    before: Annotated[str | None, Field(max_length=64)] = None
+
+
+@dataclass(frozen=True, slots=True)
+class PointedAlias:
+    """An alias and the evaluation that it points at; it may be one of another model."""
+
+    name: str
+    alias: Alias
+    entry: EvaluationEntry | None
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """A promotion that was not carried out: it awaits a confirmation, or was refused.
+
+    Parameters
+    ----------
+    evaluation
+        Id of what the alias is to point at.
+    refused
+        The reason; empty if the reader only has to confirm.
+    """
+
+    alias: str
+    evaluation: str
+    refused: str = ""
 
 
 @router.get(PATH)
@@ -55,23 +84,28 @@ async def model(request: Request, project: str, model: str) -> Response:
 @router.post(PATH)
 @requires("write")
 async def promote(request: Request, project: str, model: str) -> Response:
-    """Point an alias at one of its evaluations, as long as nobody else has changed it."""
+    """Point an alias at one of its evaluations, as long as nobody else has changed it.
+
+    An alias that points at something already moves only after a confirmation.
+    """
     fields = await read_form(request)
-    alias = fields.get("alias", "").strip()
+    alias, evaluation = fields.get("alias", "").strip(), fields.get("evaluation", "")
     etag = fields.get(f"{_ETAG}{alias}")
+    if etag is not None and "confirmed" not in fields:
+        return await _shown(request, project, model, Promotion(alias, evaluation))
     expectation = Expected(etags=None if etag is None else {etag}, absent=etag is None)
-    evaluation = fields.get("evaluation", "")
     try:
         store = get_store(request)
         await run_in_threadpool(point, store, (project, alias), evaluation, expectation)
     except AliasChangedError:
-        refused = "It was changed meanwhile; what it points at now is shown here. Decide again."
-        status = HTTPStatus.PRECONDITION_FAILED
-        return await _shown(request, project, model, refused=(alias, refused), status=status)
+        found = Promotion(alias, evaluation, CHANGED_MEANWHILE)
+        return await _shown(request, project, model, found, HTTPStatus.PRECONDITION_FAILED)
     except ValidationError:
-        status = HTTPStatus.UNPROCESSABLE_ENTITY
-        return await _shown(request, project, model, refused=(alias, NOT_A_NAME), status=status)
-    where = urlencode({**request.query_params, "promoted": alias})
+        found = Promotion(alias, evaluation, NOT_A_NAME)
+        return await _shown(request, project, model, found, HTTPStatus.UNPROCESSABLE_ENTITY)
+    given = {name: value for name, value in request.query_params.items() if name != "before"}
+    before = fields.get("before", "")
+    where = urlencode({**given, "promoted": alias, **({"before": before} if before else {})})
     return RedirectResponse(f"?{where}", HTTPStatus.SEE_OTHER)
 
 
@@ -79,8 +113,7 @@ async def _shown(
     request: Request,
     project: str,
     model: str,
-    *,
-    refused: tuple[str, str] | None = None,
+    promotion: Promotion | None = None,
     status: int = HTTPStatus.OK,
 ) -> Response:
     given = {name: value for name, value in request.query_params.items() if value}
@@ -97,7 +130,7 @@ async def _shown(
         project=project,
         model=model,
         query=query,
-        refused=refused,
+        promotion=promotion,
         may_promote=access_of(request).may("write"),
         token=sessions.csrf_token(session),
         **content,
@@ -119,14 +152,27 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
     )
     aliases = store.aliases(project)
     return {
-        **model_history(store, asked),
-        "aliases": [(fit(alias.name), alias) for alias in aliases],
+        **model_history(store, asked, pointing(aliases)),
+        "aliases": [
+            PointedAlias(fit(alias.name), alias, _entry(store, project, alias.evaluation))
+            for alias in aliases
+        ],
+        "before": None if query.before is None else _entry(store, project, query.before),
         "pointing": pointing(aliases),
         "branches": store.branches(project),
         "class_indices": _measurable(CLASS_INDICES),
         "overall_indices": _measurable(OVERALL_INDICES),
         "etag": _ETAG,
     }
+
+
+def _entry(store: Store, project: str, evaluation: str) -> EvaluationEntry | None:
+    """Describe an evaluation of the project; None if there is no such one (any more)."""
+    try:
+        found = store.get(evaluation)
+    except EvaluationMissingError:
+        return None
+    return EvaluationEntry.of(found) if found.project == project else None
 
 
 def _measurable(indices: Mapping[str, Index]) -> list[tuple[str, str]]:

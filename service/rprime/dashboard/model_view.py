@@ -1,6 +1,6 @@
 """Model history: a model over its versions, as its page shows it in words and charts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,8 +20,9 @@ from rprime.report.view import Term
 from rprime.store import Filters, Store
 
 MOST_LINES = 14
-"""Classes up to which each has a line; of more, the worst at last have one."""
-MOST_WORST = 8
+"""Classes up to which each has a line; of more, the weakest and those that fell most have one."""
+MOST_WEAKEST = 5
+MOST_FALLEN = 3
 _DIGITS = 7
 
 
@@ -56,8 +57,15 @@ class VersionStep:
     lowest_value: str
 
 
-def model_history(store: Store, asked: ModelViewOptions) -> dict[str, Any]:
+def model_history(
+    store: Store, asked: ModelViewOptions, aliases: Mapping[str, Sequence[str]]
+) -> dict[str, Any]:
     """Measure a model over its versions, for the template. It reads.
+
+    Parameters
+    ----------
+    aliases
+        Names of the aliases that point at an evaluation, by its id.
 
     Raises
     ------
@@ -90,7 +98,7 @@ def model_history(store: Store, asked: ModelViewOptions) -> dict[str, Any]:
         ][::-1],
         "classes": len(series.labels),
         "charts": {
-            "steps": [_step(entry) for entry in steps],
+            "steps": [_step(entry, aliases.get(entry.id, [])) for entry in steps],
             "trend": _trend(trend.index, measures),
             **_of_classes(index, series.labels, values),
         },
@@ -102,13 +110,14 @@ def _measure(index: Index, point: Point) -> Measure:
     return Measure(index, point.value, low, high, point.reason)
 
 
-def _step(entry: EvaluationEntry) -> dict[str, str]:
+def _step(entry: EvaluationEntry, aliases: Sequence[str]) -> dict[str, Any]:
     return {
         "id": entry.id,
         "name": isolated(entry.version or entry.moment.words),
         "time": entry.moment.words,
         "verdict": entry.verdict.word,
         "tone": entry.verdict.tone,
+        "aliases": [isolated(alias) for alias in aliases],
     }
 
 
@@ -139,12 +148,15 @@ def _of_classes(index: Index, labels: tuple[str, ...], values: Array) -> dict[st
 
 
 def _drawn(index: Index, values: Array) -> list[int]:
-    """Choose the classes that have a line: all, or those that are worst at last."""
+    """Choose the classes that have a line: all, or the weakest and those that fell most."""
     steps, classes = values.shape
     if classes <= MOST_LINES or not steps:
         return list(range(classes))
-    order = np.argsort(values[-1] * _sign(index), kind="stable")
-    return sorted(order[:MOST_WORST].tolist())
+    good = values * _sign(index)
+    weakest = np.argsort(good[-1], kind="stable")[:MOST_WEAKEST]
+    fallen = np.argsort(good[-1] - good[-2], kind="stable") if steps > 1 else weakest
+    others = [column for column in fallen.tolist() if column not in set(weakest.tolist())]
+    return sorted(weakest.tolist() + others[:MOST_FALLEN])
 
 
 def _lowest(labels: tuple[str, ...], row: Array, index: Index) -> tuple[str, str]:

@@ -11,6 +11,8 @@ import orjson
 from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup
 
+from rprime.report.decimals import decimal
+
 # What stands in a script element must not end it, nor start a comment in it.
 _UNSAFE = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
@@ -132,6 +134,7 @@ def _environment() -> Environment:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.globals["asset"] = address
+    environment.globals["decimal"] = decimal
     environment.filters |= {"embedded": embedded, "prose": prose}
     return environment
 

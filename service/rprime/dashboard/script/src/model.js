@@ -38,7 +38,7 @@ const heading = (step) => `${step.name} · ${step.time}`;
 function drawTrend(element, { steps, trend }) {
   const interval = (i) => (trend.low[i] === null ? "no interval" : `[${decimal(trend.low[i])}, ${decimal(trend.high[i])}]`);
   const marked = steps.length <= MOST_MARKED;
-  plot(element, (colours) => ({
+  const { chart } = plot(element, (colours) => ({
     height: HEIGHT,
     ...frame(colours, steps, [...trend.values, ...trend.low, ...trend.high], trend.range),
     tooltip: {
@@ -70,7 +70,10 @@ function drawTrend(element, { steps, trend }) {
         type: "line",
         name: trend.name,
         connectNulls: true,
+        cursor: "pointer",
         showSymbol: marked,
+        // Failed versions are marked at every width.
+        showAllSymbol: true,
         symbolSize: 8,
         lineStyle: { width: 2, color: colours.accent },
         data: trend.values.map((value, i) => ({
@@ -78,10 +81,21 @@ function drawTrend(element, { steps, trend }) {
           symbol: steps[i].tone === "bad" ? "diamond" : "circle",
           symbolSize: steps[i].tone === "bad" ? 12 : 8,
           itemStyle: { color: steps[i].tone === "bad" ? colours.bad : colours.accent },
+          label: {
+            show: steps[i].aliases.length > 0,
+            position: "top",
+            distance: 8,
+            color: colours.ink,
+            formatter: () => steps[i].aliases.map((name) => clipped(name, 14)).join(", "),
+          },
         })),
+        labelLayout: { hideOverlap: true },
       },
     ],
   }));
+  chart.on("click", ({ dataIndex }) => {
+    window.location.href = `${element.dataset.evaluations}${steps[dataIndex].id}`;
+  });
 }
 
 function drawLines(element, { steps, index, lines }) {

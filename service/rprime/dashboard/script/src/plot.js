@@ -8,6 +8,7 @@ import {
   TooltipComponent,
 } from "echarts/components";
 import * as echarts from "echarts/core";
+import { LabelLayout } from "echarts/features";
 import { CanvasRenderer } from "echarts/renderers";
 
 echarts.use([
@@ -16,6 +17,7 @@ echarts.use([
   CustomChart,
   DataZoomComponent,
   GridComponent,
+  LabelLayout,
   LegendComponent,
   LineChart,
   RadarChart,
@@ -35,6 +37,8 @@ let probe;
 // A custom property keeps its light-dark(); a colour that uses it is resolved.
 const resolved = (token) => {
   probe ??= document.body.appendChild(Object.assign(document.createElement("span"), { hidden: true }));
+  // Forced colours would make every token the same colour of the system.
+  probe.style.forcedColorAdjust = "none";
   probe.style.color = `var(--${token})`;
   return getComputedStyle(probe).color;
 };
