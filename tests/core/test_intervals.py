@@ -469,9 +469,11 @@ def test_extreme_tables_leak_nothing(counts: Any) -> None:
 @pytest.mark.parametrize("key", [key for key in KEYS if key not in SCORE_KEYS])
 def test_an_index_asked_for_alone_has_the_interval_it_has_among_all(key: str) -> None:
     options: dict[str, Any] = {"kappa_weights": "linear", "cost": 1 - np.eye(3)}
+    # With spurious predictions in one of two tables.
+    stack = dense([GOOD, GOOD], np.zeros((2, 3)), [[0, 0, 0], [3, 0, 1]])
     alone, all_of_them = (
-        Found(dense(GOOD), indices=(key,), **options),
-        Found(dense(GOOD), **options),
+        Found(stack, indices=(key,), **options),
+        Found(stack, **options),
     )
     for entry in alone.values.selection.overall:
         expected = all_of_them.overall(entry.key)

@@ -224,7 +224,8 @@ class PreparedIntervals:
         found = values.per_class if counted is None else np.where(counted, 0.0, values.per_class)
         if values.table.spurious is not None:
             predictions = positions(e.rows == PREDICTED for e in values.selection.computed)
-            limits[:, predictions, values.table.spurious.any(-1)] = np.nan
+            stray = values.table.spurious.any(-1)[..., None]
+            limits[:, predictions] = np.where(stray, np.nan, limits[:, predictions])
         return self._masked(found, limits, own)
 
     @np.errstate(all="ignore")
@@ -409,7 +410,8 @@ def _mixes_spurious(values: Values) -> Array:
     shape = (len(values.selection.overall), *table.stack_shape)
     if table.spurious is None:
         return np.zeros(shape, dtype=bool)
-    mixes = np.array([entry.rows == OVERALL_R_PRIME for entry in values.selection.overall])
+    entries = values.selection.overall
+    mixes = np.array([entry.rows == OVERALL_R_PRIME for entry in entries], dtype=bool)
     return np.asarray(mixes.reshape(-1, *(1,) * len(table.stack_shape)) & table.spurious.any(-1))
 
 
