@@ -53,7 +53,7 @@ REASONS = (
 CODE = {reason: code for code, reason in enumerate(REASONS)}
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Parts:
     """How an interval is put together from the score intervals of proportions.
 
@@ -146,7 +146,6 @@ class Index:
     score_range: Callable[..., tuple[float, float]] | None = None
     association: bool = False
     scale_invariant: bool = True
-    micro: bool = False
     needs: Literal["cost", "kappa_weights"] | None = None
     of: tuple[str, ...] = ()
     through: Callable[[Array], Array] | None = None
@@ -167,13 +166,29 @@ class Index:
             return None
         return self.best == self.range[1]
 
+    @property
+    def micro(self) -> bool:
+        """Whether it has a micro average: a ratio of counts that is no share of all items."""
+        ratio = self.scope == "class" and self.reads == "ratio"
+        return ratio and self.rows[1] != CountRow.total
+
 
 Declaration = Callable[[Callable[..., Any]], Index]
 
 
 def per_class(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
-    """Declare a per-class index by a function of `Counts`."""
-    return _declare("class", "counts", fields)
+    """Declare a per-class index by a function of `Counts`; with `parts` its interval uses them."""
+    defaults = {"interval": "parts"} if "parts" in fields else {}
+    return _declare("class", "counts", defaults | fields)
+
+
+WITHOUT_DENOMINATOR = {
+    CountRow.total: ("no_samples",),
+    CountRow.predicted: ("no_predictions",),
+    CountRow.negatives: ("no_samples", "single_class"),
+    CountRow.predicted_negatives: ("no_samples", "single_class"),
+}
+"""Why a ratio of a class does not exist, by its denominator; without items for all others."""
 
 
 def class_ratio(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
@@ -221,6 +236,8 @@ def _declare(scope: IndexScope, reads: Reads, fields: dict[str, Any]) -> Declara
         if reads == "ratio":
             numerator, denominator = formula(CountRow)
             given["rows"] = (int(numerator), int(denominator))
+            if scope == "class":
+                given["undefined"] = WITHOUT_DENOMINATOR.get(denominator, ("no_true_samples",))
         return Index(
             key=formula.__name__,
             scope=scope,

@@ -203,7 +203,7 @@ def scott_pi_true_margin(t: Moments) -> Array:
     universe="classified",
     undefined=("no_samples", "chance_agreement_is_one"),
     interval="proportion",
-    parts=Parts(ratios=((CountRow.tp, CountRow.answered),), combine=lambda agreement: agreement),
+    parts=Parts(((CountRow.tp, CountRow.answered),), lambda agreement: agreement),
     score_range=lambda k, *_: (-1 / (k - 1) if k > 1 else -1.0, 1.0),
 )
 def maxwell_re(t: Moments) -> Array:

@@ -56,7 +56,6 @@ def _derive(index: Index, kind: Any, average: dict[str, Any]) -> Index:  # noqa:
         undefined=average["undefined"] or index.undefined,
         interval=index.interval if index.scored else _interval(index, kind),
         parts=None,
-        micro=False,
         rows=index.rows if kind == "micro" else (0, 0),
     )
 

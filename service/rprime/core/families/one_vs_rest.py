@@ -29,10 +29,9 @@ OVERLAP = (CountRow.tp, CountRow.union)
     range=AT_MOST_ONE,
     range_note="above -1 if there are no spurious items",
     undefined=("no_true_samples",),
-    interval="parts",
     parts=Parts(
-        ratios=(RECALL, FALL_OUT, PREVALENCE),
-        combine=lambda recall, fall_out, share: share + (1 - share) * (recall - fall_out),
+        (RECALL, FALL_OUT, PREVALENCE),
+        lambda recall, fall_out, share: share + (1 - share) * (recall - fall_out),
     ),
 )
 def r_prime(c: Counts) -> Array:
@@ -53,10 +52,9 @@ def r_prime(c: Counts) -> Array:
     range_note="from minus the predicted prevalence to 1 minus the prevalence",
     best=None,
     undefined=("no_true_samples",),
-    interval="parts",
     parts=Parts(
-        ratios=(RECALL, FALL_OUT, PREVALENCE),
-        combine=lambda recall, fall_out, share: (1 - share) * (recall - fall_out),
+        (RECALL, FALL_OUT, PREVALENCE),
+        lambda recall, fall_out, share: (1 - share) * (recall - fall_out),
     ),
 )
 def r(c: Counts) -> Array:
@@ -69,8 +67,6 @@ def r(c: Counts) -> Array:
     name="Recall",
     tex=r"\frac{a_i}{m_i}",
     source="producer's accuracy, sensitivity",
-    undefined=("no_true_samples",),
-    micro=True,
 )
 def recall(row: type[CountRow]) -> RatioRows:
     """Share of the items of the class that are predicted as it."""
@@ -82,8 +78,6 @@ def recall(row: type[CountRow]) -> RatioRows:
     name="Precision",
     tex=r"\frac{a_i}{s_i}",
     source="user's accuracy",
-    undefined=("no_predictions",),
-    micro=True,
     never_predicted=lambda _: 0.0,
 )
 def precision(row: type[CountRow]) -> RatioRows:
@@ -96,8 +90,6 @@ def precision(row: type[CountRow]) -> RatioRows:
     name="Specificity",
     tex=r"\frac{TN}{TN + FP}",
     source="Yerushalmy 1947",
-    undefined=("no_samples", "single_class"),
-    micro=True,
 )
 def specificity(row: type[CountRow]) -> RatioRows:
     """Share of the other classes' items that are not predicted as the class."""
@@ -109,8 +101,6 @@ def specificity(row: type[CountRow]) -> RatioRows:
     name="Negative predictive value",
     tex=r"\frac{TN}{TN + FN}",
     source="Altman, Bland 1994",
-    undefined=("no_samples", "single_class"),
-    micro=True,
 )
 def negative_predictive_value(row: type[CountRow]) -> RatioRows:
     """Share of the items not predicted as the class that belong to another class."""
@@ -123,8 +113,6 @@ def negative_predictive_value(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{FP}{FP + TN}",
     source="complement of specificity",
     best=0.0,
-    undefined=("no_samples", "single_class"),
-    micro=True,
 )
 def false_positive_rate(row: type[CountRow]) -> RatioRows:
     """Share of the other classes' items that are predicted as the class."""
@@ -137,8 +125,6 @@ def false_positive_rate(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{FN}{m_i}",
     source="complement of recall",
     best=0.0,
-    undefined=("no_true_samples",),
-    micro=True,
 )
 def false_negative_rate(row: type[CountRow]) -> RatioRows:
     """Share of the items of the class that are not predicted as it."""
@@ -151,8 +137,6 @@ def false_negative_rate(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{FP}{s_i}",
     source="complement of precision",
     best=0.0,
-    undefined=("no_predictions",),
-    micro=True,
     never_predicted=lambda _: 1.0,
 )
 def false_discovery_rate(row: type[CountRow]) -> RatioRows:
@@ -166,8 +150,6 @@ def false_discovery_rate(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{FN}{FN + TN}",
     source="complement of the negative predictive value",
     best=0.0,
-    undefined=("no_samples", "single_class"),
-    micro=True,
 )
 def false_omission_rate(row: type[CountRow]) -> RatioRows:
     """Share of the items not predicted as the class that belong to it."""
@@ -180,7 +162,6 @@ def false_omission_rate(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{m_i}{w}",
     source="share of the class among the real items",
     best=None,
-    undefined=("no_samples",),
 )
 def prevalence(row: type[CountRow]) -> RatioRows:
     """Share of all items that belong to the class; a property of the test set."""
@@ -195,7 +176,6 @@ def prevalence(row: type[CountRow]) -> RatioRows:
     range=NON_NEGATIVE,
     range_note="at most 1 if there are no spurious items",
     best=None,
-    undefined=("no_samples",),
 )
 def predicted_prevalence(row: type[CountRow]) -> RatioRows:
     """Predictions of the class divided by all real items."""
@@ -207,10 +187,8 @@ def predicted_prevalence(row: type[CountRow]) -> RatioRows:
     name="F1",
     tex=r"\frac{2 a_i}{m_i + s_i}",
     source="van Rijsbergen 1979",
-    undefined=("no_true_samples",),
-    micro=True,
     interval="mapped",
-    parts=Parts(ratios=(OVERLAP,), combine=lambda overlap: overlap, back=lambda x: 2 * x / (1 + x)),
+    parts=Parts((OVERLAP,), lambda overlap: overlap, lambda x: 2 * x / (1 + x)),
 )
 def f1(row: type[CountRow]) -> RatioRows:
     """Harmonic mean of recall and precision; 0 if the class is never predicted."""
@@ -222,8 +200,6 @@ def f1(row: type[CountRow]) -> RatioRows:
     name="F-beta",
     tex=r"\frac{(1+\beta^2) a_i}{(1+\beta^2) a_i + \beta^2 FN + FP}",
     source="van Rijsbergen 1979",
-    undefined=("no_true_samples",),
-    micro=True,
     interval="score",
 )
 def f_beta(row: type[CountRow]) -> RatioRows:
@@ -239,10 +215,8 @@ def f_beta(row: type[CountRow]) -> RatioRows:
     name="Jaccard",
     tex=r"\frac{a_i}{m_i + s_i - a_i}",
     source="Jaccard 1912",
-    undefined=("no_true_samples",),
-    micro=True,
     interval="mapped",
-    parts=Parts(ratios=(OVERLAP,), combine=lambda overlap: overlap),
+    parts=Parts((OVERLAP,), lambda overlap: overlap),
 )
 def jaccard(row: type[CountRow]) -> RatioRows:
     """Intersection over union of the class's items and its predictions."""
@@ -256,10 +230,7 @@ def jaccard(row: type[CountRow]) -> RatioRows:
     source="Kulczynski 1927",
     undefined=("no_true_samples", "no_predictions"),
     never_predicted=lambda _: 0.0,
-    interval="parts",
-    parts=Parts(
-        ratios=(PRECISION, RECALL), combine=lambda precision, recall: (precision + recall) / 2
-    ),
+    parts=Parts((PRECISION, RECALL), lambda precision, recall: (precision + recall) / 2),
 )
 def kulczynski(c: Counts) -> Array:
     """Arithmetic mean of recall and precision."""
@@ -288,10 +259,7 @@ def fowlkes_mallows(c: Counts) -> Array:
     range=SIGNED,
     undefined=("no_true_samples", "no_predictions"),
     never_predicted=lambda _: -1.0,
-    interval="parts",
-    parts=Parts(
-        ratios=(PRECISION, RECALL), combine=lambda precision, recall: precision + recall - 1
-    ),
+    parts=Parts((PRECISION, RECALL), lambda precision, recall: precision + recall - 1),
 )
 def icsi(c: Counts) -> Array:
     """Recall + precision - 1: 1 minus the shares of both kinds of error."""
@@ -305,8 +273,7 @@ def icsi(c: Counts) -> Array:
     source="Peirce 1884; Youden 1950; Allouche et al. 2006",
     range=SIGNED,
     undefined=("no_true_samples", "single_class"),
-    interval="parts",
-    parts=Parts(ratios=(RECALL, FALL_OUT), combine=lambda recall, fall_out: recall - fall_out),
+    parts=Parts((RECALL, FALL_OUT), lambda recall, fall_out: recall - fall_out),
 )
 def informedness(c: Counts) -> Array:
     """Recall minus the false positive rate; 0 if predictions do not depend on the item."""
@@ -321,11 +288,7 @@ def informedness(c: Counts) -> Array:
     range=SIGNED,
     undefined=("no_samples", "no_predictions", "single_class"),
     never_predicted=lambda c: -c.fn / c.predicted_negatives,
-    interval="parts",
-    parts=Parts(
-        ratios=(PRECISION, REJECTION),
-        combine=lambda precision, rejection: precision + rejection - 1,
-    ),
+    parts=Parts((PRECISION, REJECTION), lambda precision, rejection: precision + rejection - 1),
 )
 def markedness(c: Counts) -> Array:
     """Precision minus the false omission rate: how much a prediction says about the truth."""
@@ -361,10 +324,7 @@ def class_mcc(c: Counts) -> Array:
     tex=r"\frac{TPR_i + TNR_i}{2}",
     source="Brodersen et al. 2010; not the area under a curve",
     undefined=("no_true_samples", "single_class"),
-    interval="parts",
-    parts=Parts(
-        ratios=(RECALL, FALL_OUT), combine=lambda recall, fall_out: (1 + recall - fall_out) / 2
-    ),
+    parts=Parts((RECALL, FALL_OUT), lambda recall, fall_out: (1 + recall - fall_out) / 2),
 )
 def class_balanced_accuracy(c: Counts) -> Array:
     """Mean of recall and specificity; 0.5 if predictions do not depend on the item."""
@@ -377,11 +337,10 @@ def class_balanced_accuracy(c: Counts) -> Array:
     tex=r"\sqrt{TPR_i \cdot TNR_i}",
     source="Kubat, Matwin 1997",
     undefined=("no_true_samples", "single_class"),
-    interval="parts",
     parts=Parts(
-        ratios=(RECALL, FALL_OUT),
-        combine=lambda recall, fall_out: recall * (1 - fall_out),
-        back=lambda square: np.sqrt(np.clip(square, 0.0, 1.0)),
+        (RECALL, FALL_OUT),
+        lambda recall, fall_out: recall * (1 - fall_out),
+        lambda square: np.sqrt(np.clip(square, 0.0, 1.0)),
     ),
 )
 def g_mean(c: Counts) -> Array:
@@ -398,7 +357,7 @@ def g_mean(c: Counts) -> Array:
     best=np.inf,
     undefined=("no_true_samples", "single_class", "infinite"),
     interval="likelihood_ratio",
-    parts=Parts(ratios=(RECALL, FALL_OUT), combine=np.divide),
+    parts=Parts((RECALL, FALL_OUT), np.divide),
 )
 def positive_likelihood_ratio(c: Counts) -> Array:
     """How many times more likely the class is predicted for its own items than for others."""
@@ -414,10 +373,7 @@ def positive_likelihood_ratio(c: Counts) -> Array:
     best=0.0,
     undefined=("no_true_samples", "single_class", "infinite"),
     interval="likelihood_ratio",
-    parts=Parts(
-        ratios=((CountRow.fn, CountRow.support), (CountRow.tn, CountRow.negatives)),
-        combine=np.divide,
-    ),
+    parts=Parts(((CountRow.fn, CountRow.support), (CountRow.tn, CountRow.negatives)), np.divide),
 )
 def negative_likelihood_ratio(c: Counts) -> Array:
     """How many times more likely the class is not predicted for its own items than for others."""

@@ -1,12 +1,11 @@
 """The declaration of an interval method, and the inputs of the limits of scores."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.scales import ScaleDistance
 from rprime.core.values import Values
 
 
@@ -18,7 +17,7 @@ class IntervalInputs:
     quantile: Any
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class IntervalMethod:
     """A kind of interval that an index can declare.
 
@@ -26,39 +25,24 @@ class IntervalMethod:
     ----------
     name
         An index declares it as its `interval`.
+    reported
+        The name in a report; a second one where `exact` limits are asked for, if they differ.
     words
         Description for people.
-    scales
-        The reported methods, each with the scale on which its limits are proportional to the
-        quantile; None where the gate must search for the quantile.
-    choose
-        Chooses the reported method of an entry; the flag requests exact limits. None: the first.
     limits
         For indices of scores: returns the limits (2, ...) of an entry.
     """
 
     name: str
+    reported: tuple[str, ...]
     words: str
-    scales: Mapping[str, ScaleDistance | None]
-    choose: Callable[[Index, bool], str] | None = None
     limits: Callable[[IntervalInputs, Index, Array], Array] | None = None
 
-    def reported(self, entry: Index, *, exact: bool) -> str:
-        """Return the method that a report names for an entry."""
-        return next(iter(self.scales)) if self.choose is None else self.choose(entry, exact)
 
-
-def interval(
-    *,
-    words: str,
-    scales: Mapping[str, ScaleDistance | None],
-    choose: Callable[[Index, bool], str] | None = None,
-) -> Callable[[Callable[..., Array]], IntervalMethod]:
+def interval(*reported: str, words: str) -> Callable[[Callable[..., Array]], IntervalMethod]:
     """Declare an interval method of scores by the function of its limits."""
 
     def declare(limits: Callable[..., Array]) -> IntervalMethod:
-        return IntervalMethod(
-            name=limits.__name__, words=words, scales=scales, choose=choose, limits=limits
-        )
+        return IntervalMethod(limits.__name__, reported, words, limits)
 
     return declare

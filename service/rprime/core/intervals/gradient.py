@@ -11,11 +11,6 @@ from rprime.core.arrays import Array
 CellGradient = Callable[[Array, Array], Array]
 """Maps rows and columns of cells to their gradient; column k is for unclassified items."""
 
-# One more TP, FN, FP or TN (rows) adds to these of a, m, s and w.
-MARGINS_OF_KINDS = np.array(
-    [[1.0, 1.0, 1.0, 1.0], [0.0, 1.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 0.0, 1.0]]
-)
-
 
 @dataclass(frozen=True, eq=False)
 class ClassGradient:

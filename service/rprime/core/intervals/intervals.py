@@ -224,7 +224,7 @@ class PreparedIntervals:
         found = values.per_class if counted is None else np.where(counted, 0.0, values.per_class)
         if values.table.spurious is not None:
             predictions = positions(e.rows == PREDICTED for e in values.selection.computed)
-            stray = values.table.spurious.any(-1)[..., None]
+            stray = np.asarray(values.table.spurious.any(-1))[..., None]
             limits[:, predictions] = np.where(stray, np.nan, limits[:, predictions])
         return self._masked(found, limits, own)
 

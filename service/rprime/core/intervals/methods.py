@@ -12,7 +12,6 @@ from rprime.core.catalog import CLASS_INDICES
 from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import Index
 from rprime.core.intervals import limits, score_limits
-from rprime.core.intervals.declaration import IntervalMethod
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable
 
@@ -30,12 +29,7 @@ RESTS_ON = {
 }
 AS_ITEMS = {CountRow.support_and_predicted: CountRow.union, CountRow.weighted_union: CountRow.union}
 
-INTERVALS = {
-    method.name: method
-    for module in (limits, score_limits)
-    for method in vars(module).values()
-    if isinstance(method, IntervalMethod)
-}
+INTERVALS = {method.name: method for method in (*limits.METHODS, *score_limits.METHODS)}
 """The interval methods, by the name that an index declares."""
 
 
@@ -242,7 +236,7 @@ def _scope(
     names = []
     for i, entry in enumerate(entries):
         name = "proportion" if i in proportions else setting.method(entry)
-        names.append("" if name is None else INTERVALS[name].reported(entry, exact=setting.exact))
+        names.append("" if name is None else INTERVALS[name].reported[-1 if setting.exact else 0])
     return ScopeMethods(
         proportions=integers(proportions),
         ratios=tuple(proportions.values()),

@@ -252,4 +252,4 @@ def of_index(entry: Index) -> Parts:
     if entry.parts is not None:
         return entry.parts
     ratio = (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
-    return Parts(ratios=(ratio,), combine=lambda share: share)
+    return Parts((ratio,), lambda share: share)

@@ -32,9 +32,9 @@ ROUNDS = 60
 
 
 @interval(
+    "newcombe",
     words="score interval with the variance of Hanley and McNeil (Newcombe), wider where that of "
     "DeLong is larger",
-    scales={"newcombe": None},
 )
 def area(inputs: IntervalInputs, entry: Index, _: Array) -> Array:
     """Limits of an area under a curve, or of an average of areas."""
@@ -46,8 +46,8 @@ def area(inputs: IntervalInputs, entry: Index, _: Array) -> Array:
 
 
 @interval(
+    "wilson_effective",
     words="Wilson, on the effective number of items by the influences of the items",
-    scales={"wilson_effective": None},
 )
 def mean_precision(inputs: IntervalInputs, entry: Index, _: Array) -> Array:
     """Limits of an average precision, or of an average of them."""
@@ -58,8 +58,8 @@ def mean_precision(inputs: IntervalInputs, entry: Index, _: Array) -> Array:
 
 
 @interval(
+    "t_skewness",
     words="t interval of a mean over the items, corrected for their skewness (Johnson; Hall)",
-    scales={"t_skewness": None},
 )
 def items(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
     """Limits of a mean over the items, or of a sum."""
@@ -79,9 +79,9 @@ def items(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
 
 
 @interval(
+    "wilson",
+    "clopper_pearson",
     words="Wilson, or Clopper-Pearson where `exact` is asked for",
-    scales={"wilson": None, "clopper_pearson": None},
-    choose=lambda _, exact: "clopper_pearson" if exact else "wilson",
 )
 def share(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
     """Limits of a share of the items."""
@@ -90,6 +90,9 @@ def share(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
     if inputs.values.options.exact:
         return np.array(clopper_pearson(values * trials, trials, confidence_of(quantile)))
     return np.array(wilson(values * trials, trials, quantile))
+
+
+METHODS = (area, mean_precision, items, share)
 
 
 def of_groups(quantile: float | Array, groups: int) -> float | Array:

@@ -52,13 +52,6 @@ def class_variances(
     return _without_rounding(values, gradient, result)
 
 
-def proportion_variances(values: Values, gradient: ClassGradient) -> Array:
-    """Variance over all items of any ratios of counts, (n, ..., k), at random sampling."""
-    table = values.table
-    result = _random(table, table, values.counts, gradient.kinds)
-    return _without_rounding(values, gradient, result)
-
-
 def _without_rounding(values: Values, gradient: ClassGradient, result: Array) -> Array:
     margins = values.counts.rows[MARGINS, ..., :-1][:, None]
     scale = np.add.reduce(margins * (gradient.margins * gradient.margins), axis=0)
