@@ -142,7 +142,7 @@ CASES = [
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("disk", "mend", "end"),
-    product(("tmpfs", "ext4"), MENDS, ENDS) if FULL_MATRIX else CASES,
+    list(product(("tmpfs", "ext4"), MENDS, ENDS)) if FULL_MATRIX else CASES,
     indirect=["disk"],
 )
 def test_a_full_disk_is_mended_through_the_service(
