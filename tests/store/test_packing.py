@@ -6,13 +6,20 @@ from hypothesis.extra.numpy import arrays
 
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
-from rprime.store import packed_items, packed_table
+from rprime.store import new_id, packed_items, packed_table
 from rprime.store.compression import digest_bytes, digest_text, expand, squeeze
 from tests.store import samples
 
 COUNTS = st.one_of(
     st.integers(0, 255), st.integers(0, 2**53 - 1), st.just(0), st.floats(0, 1e6, width=32)
 ).map(float)
+
+
+ID, OTHER = new_id(), new_id()
+
+
+def unpacked(blob: bytes, k: int) -> ConfusionTable:
+    return packed_table.unpack(blob, ID, k)
 
 
 @st.composite
@@ -37,19 +44,24 @@ def tables(draw: st.DrawFn) -> ConfusionTable:
 
 @given(tables())
 def test_a_table_comes_back_as_it_was(table: ConfusionTable) -> None:
-    assert samples.same_table(packed_table.unpack(packed_table.pack(table), table.k), table)
+    assert samples.same_table(unpacked(packed_table.pack(table, ID), table.k), table)
 
 
 @pytest.mark.parametrize("k", [50, 300])
 def test_large_tables_come_back_and_are_small(k: int) -> None:
     for table in (samples.table(1, k), samples.sparse_table(1, k)):
-        blob = packed_table.pack(table)
-        assert samples.same_table(packed_table.unpack(blob, k), table)
+        blob = packed_table.pack(table, ID)
+        assert samples.same_table(unpacked(blob, k), table)
         assert len(blob) < k * k
 
 
+def test_a_table_of_another_evaluation_is_refused() -> None:
+    with pytest.raises(ValueError, match="checksum"):
+        packed_table.unpack(packed_table.pack(samples.table(), OTHER), ID, 3)
+
+
 def test_a_ten_by_ten_table_takes_two_hundred_bytes() -> None:
-    assert len(packed_table.pack(samples.table(1, 10))) == 206
+    assert len(packed_table.pack(samples.table(1, 10), ID)) == 206
 
 
 @given(

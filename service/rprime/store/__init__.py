@@ -1,8 +1,11 @@
 """Store evaluations in SQLite or PostgreSQL, as evidence and metadata."""
 
+# mypy: implicit-reexport
+# ruff: noqa: F401 - its imports are what it exports
+
 from rprime.store.aliases import Alias, AliasChangedError, AliasMissingError, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineNotFoundError, BaselineQuery
-from rprime.store.database import ConnectionOptions, KeyRunningError
+from rprime.store.database import ConnectionOptions
 from rprime.store.errors import (
     StoreAccessError,
     StoreClosedError,
@@ -52,67 +55,6 @@ from rprime.store.records import (
     Stack,
     StoredEvaluation,
 )
+from rprime.store.running_keys import KeyRunningError
 from rprime.store.store import Store, open_store
 from rprime.store.transfer import Imported, InvalidExportError
-
-__all__ = [
-    "STATES",
-    "Alias",
-    "AliasChangedError",
-    "AliasMissingError",
-    "AliasPut",
-    "Baseline",
-    "BaselineNotFoundError",
-    "BaselineQuery",
-    "ConnectionOptions",
-    "EvaluationAliasedError",
-    "EvaluationExistsError",
-    "EvaluationMissingError",
-    "EvaluationPage",
-    "EvaluationSummary",
-    "Expected",
-    "Filters",
-    "Idempotency",
-    "Imported",
-    "InvalidCursorError",
-    "InvalidExportError",
-    "InvalidRecordError",
-    "KeyReusedError",
-    "KeyRunningError",
-    "LookMovedError",
-    "ModelSummary",
-    "NewEvaluation",
-    "Outcome",
-    "Packed",
-    "Project",
-    "ProjectMissingError",
-    "Purged",
-    "Replay",
-    "Retention",
-    "Stack",
-    "Store",
-    "StoreAccessError",
-    "StoreClosedError",
-    "StoreConflictError",
-    "StoreDamagedError",
-    "StoreEmptyError",
-    "StoreError",
-    "StoreForeignError",
-    "StoreFullError",
-    "StoreHealth",
-    "StoreInUseError",
-    "StoreLockedError",
-    "StoreMissingError",
-    "StoreMovedError",
-    "StoreNewerError",
-    "StoreOutdatedError",
-    "StoreReadOnlyError",
-    "StoreTimeoutError",
-    "StoreUnavailableError",
-    "StoreUrlError",
-    "Stored",
-    "StoredEvaluation",
-    "is_id",
-    "new_id",
-    "open_store",
-]

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, select
 
-from rprime.store.database import Database
+from rprime.store.dialects import insert_into, serialise
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.records import check_names
 from rprime.store.schema import aliases, evaluations
@@ -114,12 +114,7 @@ def get(connection: Connection, project: str, name: str) -> Alias:
 
 
 def put(
-    database: Database,
-    connection: Connection,
-    name: tuple[str, str],
-    *,
-    evaluation: str,
-    expected: Expected,
+    connection: Connection, name: tuple[str, str], *, evaluation: str, expected: Expected
 ) -> AliasPut:
     """Point an alias at an evaluation of its project.
 
@@ -138,7 +133,7 @@ def put(
         If the project has no such evaluation.
     """
     check_names(*name)
-    current = _locked(database, connection, name)
+    current = _locked(connection, name)
     expected.check(current)
     there = select(evaluations.c.id).where(
         evaluations.c.id == evaluation, evaluations.c.project == name[0]
@@ -146,12 +141,10 @@ def put(
     # Locked until the end of the transaction, so that nothing deletes it meanwhile.
     if connection.scalar(there.with_for_update(key_share=True, read=True)) is None:
         raise EvaluationMissingError
-    return AliasPut(_point(database, connection, name, evaluation), created=current is None)
+    return AliasPut(_point(connection, name, evaluation), created=current is None)
 
 
-def delete(
-    database: Database, connection: Connection, name: tuple[str, str], *, expected: Expected
-) -> None:
+def delete(connection: Connection, name: tuple[str, str], *, expected: Expected) -> None:
     """Delete an alias.
 
     Raises
@@ -161,15 +154,15 @@ def delete(
     AliasChangedError
         If the alias is not as expected.
     """
-    current = _locked(database, connection, name)
+    current = _locked(connection, name)
     if current is None and expected.etags is None:
         raise AliasMissingError
     expected.check(current)
     connection.execute(aliases.delete().where(_of.project == name[0], _of.name == name[1]))
 
 
-def _locked(database: Database, connection: Connection, name: tuple[str, str]) -> Alias | None:
-    database.serialise(connection, ["\n".join(("alias", *name)).encode()])
+def _locked(connection: Connection, name: tuple[str, str]) -> Alias | None:
+    serialise(connection, ["\n".join(("alias", *name)).encode()])
     return _find(connection, *name)
 
 
@@ -179,15 +172,13 @@ def _find(connection: Connection, project: str, name: str) -> Alias | None:
     return None if row is None else _alias(row)
 
 
-def _point(
-    database: Database, connection: Connection, name: tuple[str, str], evaluation: str
-) -> Alias:
+def _point(connection: Connection, name: tuple[str, str], evaluation: str) -> Alias:
     fresh = {
         "evaluation": evaluation,
         "etag": secrets.token_hex(8),
         "updated": time.time_ns() // 1_000_000,
     }
-    statement = database.insert(aliases).values(project=name[0], name=name[1], **fresh)
+    statement = insert_into(connection, aliases).values(project=name[0], name=name[1], **fresh)
     connection.execute(
         statement.on_conflict_do_update(index_elements=["project", "name"], set_=fresh)
     )

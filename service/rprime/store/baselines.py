@@ -10,7 +10,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
 from rprime.store import aliases
 from rprime.store.compression import expand
-from rprime.store.evaluations import EvaluationMissingError, get
+from rprime.store.evaluations import SUMMARY, EvaluationMissingError, check, get
 from rprime.store.records import StoredEvaluation
 from rprime.store.schema import evaluations
 
@@ -214,12 +214,13 @@ def _latest(scope: _Scope, _: str) -> Baseline:
 
 def _newest_not_skipped(scope: _Scope, where: str, *fits: ColumnElement[bool]) -> Baseline | None:
     """Return the newest evaluation to compare with, or that all are skipped; None without any."""
-    columns: Select[Any] = select(_of.id, _of.version, _of.verdict, _of.waived, _of.extras)
+    columns: Select[Any] = select(*SUMMARY, _of.extras)
     query = columns.where(*scope.fits, *fits).order_by(_of.id.desc()).limit(_STEP)
     skipped: list[str] = []
     rows = scope.connection.execute(query).all()
     while rows:
         for row in rows:
+            check(row)
             reason = _skipped(row)
             if reason is None:
                 why = f"It is the newest evaluation {where} that is not skipped"

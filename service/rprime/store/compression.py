@@ -64,26 +64,23 @@ def expand(data: bytes | None) -> bytes | None:
         return unsealed(data[1:])
     if data.startswith(_MAGIC):
         return inflate(data)
-    # As an older store has it.
-    if not data.startswith((b"{", b"[")):
-        raise ValueError("this is no JSON")
-    return data
+    raise ValueError("this is no JSON")
 
 
-def sealed(data: bytes) -> bytes:
-    """Append a checksum."""
-    return data + zlib.crc32(data).to_bytes(4, "little")
+def sealed(data: bytes, identifier: str = "") -> bytes:
+    """Append a checksum of the data and of the id of the row that holds it."""
+    return data + zlib.crc32(data, zlib.crc32(identifier.encode())).to_bytes(4, "little")
 
 
-def unsealed(data: bytes) -> bytes:
+def unsealed(data: bytes, identifier: str = "") -> bytes:
     """Remove the checksum of `sealed`.
 
     Raises
     ------
     ValueError
-        If the data has changed.
+        If the data has changed, or belongs to another row.
     """
-    if zlib.crc32(data) != _RESIDUE:
+    if zlib.crc32(data, zlib.crc32(identifier.encode())) != _RESIDUE:
         raise ValueError("the checksum differs")
     return data[:-4]
 

@@ -1,15 +1,13 @@
 """The interface of a database to the store, and what SQLite and PostgreSQL share."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
-from typing import Any, ClassVar, TypeVar
+from typing import ClassVar, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, Engine, Table
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy import Connection, Engine
 
 from rprime.store.errors import (
     StoreConflictError,
@@ -20,14 +18,6 @@ from rprime.store.errors import (
 from rprime.store.health import StoreHealth
 
 T = TypeVar("T")
-Insert = sqlite.Insert | postgresql.Insert
-"""The insert constructs of both dialects have the same methods for conflicts."""
-Row = Mapping[Any, Any]
-"""Values by column name."""
-
-
-class KeyRunningError(Exception):
-    """A request with this idempotency key is still running."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,22 +56,6 @@ class Database(ABC):
     def __init__(self, readers: Engine) -> None:
         self.readers = readers
         self.health = StoreHealth()
-        self._running = RunningKeys()
-
-    @staticmethod
-    @abstractmethod
-    def insert(table: Table) -> Insert:
-        """Return an INSERT that supports ON CONFLICT."""
-
-    @staticmethod
-    def add(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        """Insert rows, at least one, all with the same columns."""
-        connection.execute(table.insert(), rows)
-
-    @staticmethod
-    @abstractmethod
-    def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-        """Whether a column contains a text, case-sensitive."""
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Read in one transaction; retry once if the server had closed the connection."""
@@ -124,50 +98,9 @@ class Database(ABC):
         return False
 
     @abstractmethod
-    def serialise(self, connection: Connection, names: Iterable[bytes]) -> None:
-        """Exclude other transactions with one of these names until this one ends."""
-
-    @abstractmethod
-    def quiesce(self, connection: Connection) -> None:
-        """Block storing of evaluations until this transaction ends."""
-
-    def running(self, key: bytes) -> AbstractContextManager[None]:
-        """Hold an idempotency key against other requests of this process.
-
-        Another process may answer the same key meanwhile: only the first commit stores its answer.
-
-        Raises
-        ------
-        KeyRunningError
-            If it is held.
-        """
-        return self._running.hold(key)
-
-    @abstractmethod
     def backup(self, path: Path) -> None:
         """Write a copy of the database to a new file."""
 
     @abstractmethod
     def close(self) -> None:
         """Close every connection."""
-
-
-class RunningKeys:
-    """The idempotency keys that are held in this process."""
-
-    def __init__(self) -> None:
-        self._held: set[bytes] = set()
-        self._lock = Lock()
-
-    @contextmanager
-    def hold(self, key: bytes) -> Iterator[None]:
-        """Hold a key exclusively."""
-        with self._lock:
-            if key in self._held:
-                raise KeyRunningError
-            self._held.add(key)
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._held.discard(key)

@@ -42,7 +42,7 @@ class Deletion:
         deleted = sum(map(self._delete_unaliased, steps))
         # On a full disk they may stay until the next purge.
         with suppress(StoreFullError):
-            self._write(lambda c: projects.drop_unused(self._database, c))
+            self._write(projects.drop_unused)
         return Purged(
             deleted=deleted, kept=counts.kept + counts.deleted - deleted, aliased=counts.aliased
         )
@@ -56,11 +56,11 @@ class Deletion:
             If there is no such project.
         """
         try:
-            return int(self._write(lambda c: projects.delete(self._database, c, name)))
+            return int(self._write(lambda c: projects.delete(c, name)))
         except StoreFullError:
             self._write(lambda c: projects.delete_aliases(c, name))
             purged = self.purge(name, Retention())
-            rest = self._write(lambda c: projects.clear(self._database, c, name))
+            rest = self._write(lambda c: projects.clear(c, name))
             return purged.deleted + int(rest)
 
     def _delete_unaliased(self, step: Sequence[str]) -> int:

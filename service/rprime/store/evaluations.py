@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,9 +12,9 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, tex
 from rprime.core.items import Items
 from rprime.store import ids, packed_items, packed_table
 from rprime.store.compression import digest_bytes, digest_text, expand
-from rprime.store.database import Database
 from rprime.store.errors import damaged, decoding
 from rprime.store.records import (
+    NAMES,
     EvaluationPage,
     EvaluationSummary,
     Filters,
@@ -25,20 +26,10 @@ from rprime.store.schema import aliases, evaluations, items, shared
 _of = evaluations.c
 _labels, _options = shared.alias("labels_of"), shared.alias("options_of")
 
-_SUMMARY = (
-    _of.id,
-    _of.project,
-    _of.model,
-    _of.version,
-    _of.branch,
-    _of.commit,
-    _of.tags,
-    _of.test_set,
-    _of.fingerprint,
-    _of.verdict,
-    _of.waived,
-    _of.keeps_items,
-)
+JSON_COLUMNS = ("source", "gate", "comparison", "extras")
+_SHOWN = ("id", "project", *NAMES, "tags", "fingerprint", "waived", "keeps_items")
+_CHECKED = (*_SHOWN, "engine_version", "input_digest", "labels", "options")
+SUMMARY = tuple(_of[name] for name in (*_CHECKED, "checksum"))
 
 
 class EvaluationMissingError(Exception):
@@ -65,12 +56,9 @@ class InvalidCursorError(ValueError):
 
 def whole() -> Select[Any]:
     """Select evaluations with everything except their items."""
+    names, options = _labels.c.content, _options.c.content
     return (
-        select(
-            *(column for column in evaluations.c if column.name not in {"labels", "options"}),
-            _labels.c.content.label("labels"),
-            _options.c.content.label("options"),
-        )
+        select(evaluations, names.label("labels_content"), options.label("options_content"))
         # Outer joins, so that a row whose content is lost is not mistaken for one that never was.
         .outerjoin_from(evaluations, _labels, _labels.c.key == _of.labels)
         .outerjoin(_options, _options.c.key == _of.options)
@@ -120,19 +108,20 @@ _ELSEWHERE = text("""
 @decoding()
 def evaluation_of(row: Row[Any]) -> StoredEvaluation:
     """Turn a row of `whole` into an evaluation."""
-    labels = labels_of(row.labels)
+    labels = labels_of(row.labels_content)
     return StoredEvaluation(
-        **_common(row),
+        **_shown(row),
+        **_json(row),
         labels=labels,
-        table=packed_table.unpack(row.cells, len(labels)),
+        table=packed_table.unpack(row.cells, row.id, len(labels)),
         input_digest=digest_text(row.input_digest),
         engine_version=row.engine_version,
-        options=_present(row.options),
-        source=expand(row.source),
-        gate=expand(row.gate),
-        comparison=expand(row.comparison),
-        extras=expand(row.extras),
+        options=_present(row.options_content),
     )
+
+
+def _json(row: Row[Any]) -> dict[str, Any]:
+    return {name: expand(getattr(row, name)) for name in JSON_COLUMNS}
 
 
 def _present(content: bytes | None) -> bytes:
@@ -162,7 +151,6 @@ def kept_items(connection: Connection, identifier: str) -> Items | None:
 
 
 def page(
-    database: Database,
     connection: Connection,
     project: str,
     filters: Filters,
@@ -177,18 +165,18 @@ def page(
     InvalidCursorError
         If the cursor is not from a page.
     """
-    query = select(*_SUMMARY).where(*conditions(database, project, filters))
+    query = select(*SUMMARY).where(*conditions(project, filters))
     if cursor is not None:
         query = query.where(_of.id < _read_cursor(cursor))
     rows = connection.execute(query.order_by(_of.id.desc()).limit(limit + 1)).all()
-    found = tuple(EvaluationSummary(**_common(row)) for row in rows[:limit])
+    found = tuple(EvaluationSummary(**_shown(row)) for row in rows[:limit])
     return EvaluationPage(found, _cursor(found[-1].id) if len(rows) > limit else None)
 
 
-def conditions(database: Database, project: str, filters: Filters) -> list[ColumnElement[bool]]:
+def conditions(project: str, filters: Filters) -> list[ColumnElement[bool]]:
     """Return SQL conditions for the evaluations of a project that match filters."""
     fits = [_of.project == project]
-    for name in ("model", "version", "branch", "commit", "test_set", "verdict"):
+    for name in NAMES:
         wanted = getattr(filters, name)
         if wanted is not None:
             fits.append(_of[name] == wanted)
@@ -198,15 +186,16 @@ def conditions(database: Database, project: str, filters: Filters) -> list[Colum
         # The time is the start of the id, so this narrows the index that lists are read from.
         fits.append(_of.id >= ids.first_id(filters.since))
     if filters.tag is not None:
-        fits.append(database.contains(_of.tags, f"\n{filters.tag}\n"))
+        # Not by LIKE, which ignores case on SQLite.
+        fits.append(func.replace(_of.tags, f"\n{filters.tag}\n", "") != _of.tags)
     if filters.ids is not None:
         fits.append(_of.id.in_(filters.ids))
     return fits
 
 
-def count(database: Database, connection: Connection, project: str, filters: Filters) -> int:
+def count(connection: Connection, project: str, filters: Filters) -> int:
     """Count the matching evaluations of a project."""
-    fits = conditions(database, project, filters)
+    fits = conditions(project, filters)
     return connection.scalar(select(func.count()).select_from(evaluations).where(*fits)) or 0
 
 
@@ -219,11 +208,15 @@ def delete(connection: Connection, identifier: str) -> None:
         If no evaluation has this id.
     EvaluationAliasedError
         If an alias points at it.
+    StoreDamagedError
+        If the row found belongs to another evaluation.
     """
     # Lock the row first: a transaction that points an alias at it waits, then finds it gone.
-    found = connection.scalar(select(_of.id).where(_of.id == identifier).with_for_update())
-    if found is None:
+    found = connection.execute(select(*SUMMARY).where(_of.id == identifier).with_for_update())
+    row = found.first()
+    if row is None:
         raise EvaluationMissingError
+    check(row)
     pointing = select(aliases.c.name).where(aliases.c.evaluation == identifier)
     names = connection.scalars(pointing.order_by(aliases.c.name)).all()
     if names:
@@ -231,23 +224,38 @@ def delete(connection: Connection, identifier: str) -> None:
     connection.execute(evaluations.delete().where(_of.id == identifier))
 
 
+def checked_row(row: dict[str, Any]) -> dict[str, Any]:
+    """Add the checksum of a row to its columns."""
+    return row | {"checksum": _checksum([row[name] for name in _CHECKED])}
+
+
 @decoding()
-def _common(row: Any) -> dict[str, Any]:  # noqa: ANN401 - a row of any query with these columns
-    fingerprint = row.fingerprint
-    return {
-        "id": row.id,
-        "project": row.project,
-        "model": row.model,
-        "version": row.version,
-        "branch": row.branch,
-        "commit": row.commit,
-        "tags": tags_of(row.tags),
-        "test_set": row.test_set,
-        "fingerprint": None if fingerprint is None else digest_text(fingerprint),
-        "verdict": row.verdict,
-        "waived": row.waived,
-        "keeps_items": row.keeps_items,
-    }
+def check(row: Row[Any]) -> None:
+    """Check that a row with the columns of `SUMMARY` is whole, and that of its id.
+
+    An index of SQLite finds rows by their numbers. One flipped bit there would show the content
+    of one row beside the names of another.
+
+    Raises
+    ------
+    StoreDamagedError
+        If its checksum differs.
+    """
+    if _checksum([getattr(row, name) for name in _CHECKED]) != row.checksum:
+        raise damaged("checksum")
+
+
+def _checksum(values: list[Any]) -> int:
+    return zlib.crc32(orjson.dumps(values, default=bytes.hex))
+
+
+@decoding()
+def _shown(row: Row[Any]) -> dict[str, Any]:
+    """Return the members of `EvaluationSummary`."""
+    check(row)
+    shown = {name: getattr(row, name) for name in _SHOWN}
+    fingerprint = None if row.fingerprint is None else digest_text(row.fingerprint)
+    return shown | {"tags": tags_of(row.tags), "fingerprint": fingerprint}
 
 
 def _cursor(identifier: str) -> str:

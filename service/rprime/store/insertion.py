@@ -1,24 +1,26 @@
 """Store evaluations in one transaction, each with its look, key and content."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 
 import orjson
-from sqlalchemy import Connection, Table, bindparam, select, tuple_
+from sqlalchemy import Connection, bindparam, select, tuple_
 
 from rprime.store import packed_items, packed_table
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
-from rprime.store.database import Database, Insert, Row
-from rprime.store.records import NewEvaluation, tags_text
+from rprime.store.dialects import INSERTS, Insert, Row, add, serialise
+from rprime.store.evaluations import JSON_COLUMNS, checked_row
+from rprime.store.records import NAMES, NewEvaluation, tags_text
 from rprime.store.schema import evaluations, items, looks, replays, shared
 
 REPLAY_MILLISECONDS = 24 * 60 * 60 * 1000
 """How long the answer to a key is stored."""
 
 _SUBMISSION_BYTES = 16
+_AS_GIVEN = ("id", "project", *NAMES, "waived", "engine_version")
 
 
 class KeyReusedError(Exception):
@@ -203,30 +205,20 @@ def _row(
     labels: bytes,
     options: bytes,
 ) -> Row:
-    return {
-        "id": new.id,
-        "project": new.project,
-        "model": new.model,
-        "version": new.version,
-        "branch": new.branch,
-        "commit": new.commit,
-        "tags": tags_text(new.tags),
-        "test_set": new.test_set,
-        "fingerprint": fingerprint,
-        "verdict": new.verdict,
-        "waived": new.waived,
-        "keeps_items": new.items is not None,
-        "engine_version": new.engine_version,
-        "input_digest": digest_bytes(new.input_digest),
-        "submission": _submission_key(new),
-        "labels": labels,
-        "options": options,
-        "cells": packed_table.pack(new.table),
-        "source": squeeze(new.source),
-        "gate": squeeze(new.gate),
-        "comparison": squeeze(new.comparison),
-        "extras": squeeze(new.extras),
-    }
+    return checked_row(
+        {
+            **{name: getattr(new, name) for name in _AS_GIVEN},
+            **{name: squeeze(getattr(new, name)) for name in JSON_COLUMNS},
+            "tags": tags_text(new.tags),
+            "fingerprint": fingerprint,
+            "keeps_items": new.items is not None,
+            "input_digest": digest_bytes(new.input_digest),
+            "submission": _submission_key(new),
+            "labels": labels,
+            "options": options,
+            "cells": packed_table.pack(new.table, new.id),
+        }
+    )
 
 
 def _submission_key(new: NewEvaluation) -> bytes | None:
@@ -271,19 +263,12 @@ def _replay(row: Row) -> Replay:
 
 
 def put_all(
-    database: Database,
-    connection: Connection,
-    batch: Sequence[Packed],
-    *,
-    now: int,
-    repeated: bool = False,
+    connection: Connection, batch: Sequence[Packed], *, now: int, repeated: bool = False
 ) -> list[Outcome]:
     """Store evaluations in the transaction of a connection.
 
     Parameters
     ----------
-    database
-        The database of the connection.
     connection
         A connection in a writing transaction.
     batch
@@ -299,10 +284,10 @@ def put_all(
     """
     if not batch:
         return []
-    database.serialise(connection, [name for packed in batch for name in packed.names])
+    serialise(connection, [name for packed in batch for name in packed.names])
     known = _read_known(connection, batch, now=now, repeated=repeated)
     outcomes = [known.judge(packed) for packed in batch]
-    _write(database, connection, known)
+    _write(connection, known)
     return outcomes
 
 
@@ -415,7 +400,8 @@ class _Upserts:
 
 
 @cache
-def _upserts(insert: Callable[[Table], Insert]) -> _Upserts:
+def _upserts(dialect: str) -> _Upserts:
+    insert = INSERTS[dialect]
     replay, look = insert(replays), insert(looks)
     fresh = {c.name: replay.excluded[c.name] for c in replays.c if not c.primary_key}
     return _Upserts(
@@ -428,17 +414,17 @@ def _upserts(insert: Callable[[Table], Insert]) -> _Upserts:
     )
 
 
-def _write(database: Database, connection: Connection, known: _Known) -> None:
+def _write(connection: Connection, known: _Known) -> None:
     if not known.fresh:
         return
-    upserts = _upserts(database.insert)
+    upserts = _upserts(connection.dialect.name)
     contents = {row["key"]: row for packed in known.fresh for row in packed.contents}
     # Sorted, so that two transactions never wait for each other.
     connection.execute(upserts.contents, [contents[key] for key in sorted(contents)])
-    database.add(connection, evaluations, [packed.evaluation for packed in known.fresh])
+    add(connection, evaluations, [packed.evaluation for packed in known.fresh])
     kept = [packed.items for packed in known.fresh if packed.items is not None]
     if kept:
-        database.add(connection, items, kept)
+        add(connection, items, kept)
     answers = [packed.replay for packed in known.fresh if packed.replay is not None]
     if answers:
         connection.execute(upserts.replays, answers)

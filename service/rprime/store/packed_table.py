@@ -20,19 +20,19 @@ from rprime.store.compression import deflate, inflate, sealed, unsealed
 #   sparse: type of the steps (1 byte), number c of cells (4 bytes), c steps between the codes
 #           row * k + column in growing order, c counts
 #   both: k unclassified and k spurious items, if flagged
-#   then, if flagged, the CRC-32 of all of this
+#   then the CRC-32 of the id of the evaluation and all of this
 _TYPES = tuple(np.dtype(code) for code in ("<u1", "<u2", "<u4", "<u8", "<f8"))
 _LARGEST = (*(int(np.iinfo(kind).max) for kind in _TYPES[:-1]), np.inf)
 _SPARSE = 8
-_UNCLASSIFIED, _SPURIOUS, _WEIGHTED, _DEFLATED, _SEALED = 1, 2, 4, 8, 16
+_UNCLASSIFIED, _SPURIOUS, _WEIGHTED, _DEFLATED = 1, 2, 4, 8
 _HEAD = 2
 _SPARSE_HEAD = struct.Struct("<BI")
 # Below this size, a frame saves little disk and doubles the time to read a history.
 _WORTH_DEFLATING = 512
 
 
-def pack(table: ConfusionTable) -> bytes:
-    """Pack a single table; `unpack` returns an equal one, dense or sparse as before."""
+def pack(table: ConfusionTable, identifier: str) -> bytes:
+    """Pack the table of an evaluation; `unpack` returns an equal one, dense or sparse as before."""
     vectors = [v for v in (table.unclassified, table.spurious) if v is not None]
     counts = np.concatenate([np.ravel(table.cells.counts), *vectors])
     kind = _smallest(counts)
@@ -45,12 +45,12 @@ def pack(table: ConfusionTable) -> bytes:
         small = deflate(body)
         if len(small) < len(body):
             body, flags = small, flags | _DEFLATED
-    return sealed(bytes((kind, flags | _SEALED)) + body)
+    return sealed(bytes((kind, flags)) + body, identifier)
 
 
-def unpack(blob: bytes, k: int) -> ConfusionTable:
-    """Unpack a single table over k classes."""
-    return unpack_stack([blob], k)[0]
+def unpack(blob: bytes, identifier: str, k: int) -> ConfusionTable:
+    """Unpack the table of an evaluation over k classes."""
+    return unpack_stack([blob], [identifier], k)[0]
 
 
 def is_sparse(blob: bytes) -> bool:
@@ -63,22 +63,24 @@ def is_weighted(blob: bytes) -> bool:
     return bool(blob[1] & _WEIGHTED)
 
 
-def unpack_stack(blobs: Sequence[bytes], k: int) -> ConfusionTable:
+def unpack_stack(blobs: Sequence[bytes], identifiers: Sequence[str], k: int) -> ConfusionTable:
     """Unpack many tables over k classes as one stack.
 
     Parameters
     ----------
     blobs
         Results of `pack`; all dense or all sparse, all weighted or none.
+    identifiers
+        The evaluations that they belong to.
     k
         Number of classes.
 
     Raises
     ------
     ValueError
-        If a checksum differs.
+        If a checksum differs: a table has changed, or belongs to another evaluation.
     """
-    blobs = [unsealed(blob) if blob[1] & _SEALED else blob for blob in blobs]
+    blobs = list(map(unsealed, blobs, identifiers))
     weighted = is_weighted(blobs[0])
     if is_sparse(blobs[0]):
         return _sparse_stack(blobs, k, weighted=weighted)

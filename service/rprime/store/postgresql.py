@@ -1,31 +1,18 @@
 """The store on PostgreSQL: many processes, coordinated by advisory locks."""
 
-import hashlib
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from math import ceil
 from pathlib import Path
 
-from sqlalchemy import (
-    URL,
-    BigInteger,
-    ColumnElement,
-    Connection,
-    Engine,
-    Table,
-    bindparam,
-    create_engine,
-    event,
-    func,
-)
-from sqlalchemy import text as sql
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 
 from rprime.store.circuit_breaker import CircuitBreaker
-from rprime.store.database import ConnectionOptions, Database, Insert
+from rprime.store.database import ConnectionOptions, Database
+from rprime.store.dialects import serialise
 from rprime.store.errors import (
     TOO_MANY_CONNECTIONS,
     StoreError,
@@ -41,10 +28,6 @@ _NETWORK_SECONDS = 2
 _UPGRADE = ConnectionOptions(lock_seconds=3600, statement_seconds=3600)
 _PAUSE_SECONDS = 0.1
 _UPGRADING = b"rprime upgrade"
-_LOCK = sql("SELECT pg_advisory_xact_lock(:number)")
-_LOCK_ALL = sql("SELECT pg_advisory_xact_lock(number) FROM unnest(:numbers) AS number").bindparams(
-    bindparam("numbers", type_=ARRAY(BigInteger))
-)
 
 
 class PostgresqlDatabase(Database):
@@ -67,31 +50,11 @@ class PostgresqlDatabase(Database):
         self._breaker = breaker
         self._lock_seconds = lock_seconds
 
-    @staticmethod
-    def insert(table: Table) -> Insert:
-        """Return an INSERT of PostgreSQL."""
-        return insert(table)
-
-    @staticmethod
-    def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-        """Search case-sensitively."""
-        return func.strpos(column, text) > 0
-
     @contextmanager
     def writing(self, waited: float = 0.0) -> Iterator[Connection]:  # noqa: ARG002 - of SQLite
         """Yield a connection in a transaction."""
         with translated(), self._reading() as connection, connection.begin():
             yield connection
-
-    def serialise(self, connection: Connection, names: Iterable[bytes]) -> None:
-        """Take the advisory locks of all names, in sorted order."""
-        numbers = sorted({_number(b"write", name) for name in names})
-        if numbers:
-            connection.execute(_LOCK_ALL, {"numbers": numbers})
-
-    def quiesce(self, connection: Connection) -> None:
-        """Wait for running inserts of evaluations and block the next ones."""
-        connection.execute(sql("LOCK TABLE shared, aliases IN SHARE ROW EXCLUSIVE MODE"))
 
     def _reading(self) -> Connection:
         """Connect; if the server allows no further connection, wait for one that is returned."""
@@ -196,13 +159,7 @@ def _upgrade(url: URL) -> None:
     try:
         with engine.begin() as connection:
             # If several processes start at once, one migrates and the others wait.
-            connection.execute(_LOCK, {"number": _number(b"upgrade", _UPGRADING)})
+            serialise(connection, [_UPGRADING], purpose=b"upgrade")
             upgrade(connection)
     finally:
         engine.dispose()
-
-
-def _number(purpose: bytes, name: bytes) -> int:
-    """Return the number of an advisory lock; purposes do not share numbers."""
-    digest = hashlib.blake2b(name, digest_size=8, person=purpose).digest()
-    return int.from_bytes(digest, "little", signed=True)

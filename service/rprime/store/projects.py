@@ -7,7 +7,8 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from rprime.store import ids
-from rprime.store.database import Database
+from rprime.store.dialects import insert_into, quiesce
+from rprime.store.evaluations import SUMMARY, check
 from rprime.store.records import ModelSummary, Project, check_names
 from rprime.store.schema import aliases, evaluations, looks, projects, replays, shared
 
@@ -95,18 +96,16 @@ def is_badge_public(connection: Connection, name: str) -> bool:
     return bool(connection.scalar(select(projects.c.badge_public).where(projects.c.name == name)))
 
 
-def set_badge_public(
-    database: Database, connection: Connection, name: str, *, public: bool
-) -> None:
+def set_badge_public(connection: Connection, name: str, *, public: bool) -> None:
     """Set whether the badge of a project is public."""
     check_names(name)
-    put = database.insert(projects).values(name=name, badge_public=public)
+    put = insert_into(connection, projects).values(name=name, badge_public=public)
     connection.execute(
         put.on_conflict_do_update(index_elements=["name"], set_={"badge_public": public})
     )
 
 
-def delete(database: Database, connection: Connection, name: str) -> int:
+def delete(connection: Connection, name: str) -> int:
     """Delete everything of a project; return how many evaluations it had.
 
     Raises
@@ -114,10 +113,10 @@ def delete(database: Database, connection: Connection, name: str) -> int:
     ProjectMissingError
         If there is no such project.
     """
-    database.quiesce(connection)
+    quiesce(connection)
     if not exists(connection, name):
         raise ProjectMissingError
-    return clear(database, connection, name)
+    return clear(connection, name)
 
 
 def delete_aliases(connection: Connection, name: str) -> None:
@@ -125,9 +124,9 @@ def delete_aliases(connection: Connection, name: str) -> None:
     connection.execute(aliases.delete().where(aliases.c.project == name))
 
 
-def clear(database: Database, connection: Connection, name: str) -> int:
+def clear(connection: Connection, name: str) -> int:
     """Delete what a project has, if anything; return how many evaluations."""
-    database.quiesce(connection)
+    quiesce(connection)
     for table in (aliases, looks, replays):
         connection.execute(table.delete().where(table.c.project == name))
     connection.execute(projects.delete().where(projects.c.name == name))
@@ -154,16 +153,18 @@ def unwanted(connection: Connection, name: str, keep: Retention) -> tuple[list[s
 
 def delete_unaliased(connection: Connection, identifiers: Sequence[str]) -> int:
     """Delete evaluations that no alias points at by now; return how many."""
-    chosen = select(_of.id).where(_of.id.in_(identifiers)).order_by(_of.id).with_for_update()
-    locked = connection.scalars(chosen).all()
-    pointed = select(aliases.c.evaluation)
-    doomed = evaluations.delete().where(_of.id.in_(locked), _of.id.not_in(pointed))
+    chosen = select(*SUMMARY).where(_of.id.in_(identifiers)).order_by(_of.id).with_for_update()
+    rows = connection.execute(chosen).all()
+    for row in rows:
+        check(row)
+    found, pointed = [row.id for row in rows], select(aliases.c.evaluation)
+    doomed = evaluations.delete().where(_of.id.in_(found), _of.id.not_in(pointed))
     return connection.execute(doomed).rowcount
 
 
-def drop_unused(database: Database, connection: Connection) -> None:
+def drop_unused(connection: Connection) -> None:
     """Delete class names and options that no evaluation uses."""
-    database.quiesce(connection)
+    quiesce(connection)
     _drop_unused(connection)
 
 

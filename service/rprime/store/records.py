@@ -17,14 +17,44 @@ class InvalidRecordError(ValueError):
     """A name or tag that a store cannot hold."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class NewEvaluation:
-    """An evaluation to be stored.
+@dataclass(frozen=True, kw_only=True)
+class EvaluationNames:
+    """What lists show and filters find.
 
     Parameters
     ----------
     project, model, version, branch, commit, test_set
         Names of up to 255 characters without control characters.
+    tags
+        Names for filters.
+    fingerprint
+        The digest of the test set. With it, storing counts as a look at that test set.
+    verdict, waived
+        The verdict of the gate, and whether a failure was waived.
+    """
+
+    project: str
+    model: str | None = None
+    version: str | None = None
+    branch: str | None = None
+    commit: str | None = None
+    tags: tuple[str, ...] = ()
+    test_set: str | None = None
+    fingerprint: str | None = None
+    verdict: str | None = None
+    waived: bool = False
+
+
+NAMES = ("model", "version", "branch", "commit", "test_set", "verdict")
+"""The optional names."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class EvaluationContent:
+    """What was evaluated, and how.
+
+    Parameters
+    ----------
     labels
         Names of the k classes.
     table
@@ -33,15 +63,28 @@ class NewEvaluation:
         The digest of the evidence.
     engine_version
         The version that computed the report.
-    tags
-        Names for filters.
-    fingerprint
-        The digest of the test set. With it, storing counts as a look at that test set.
     options, source, gate, comparison, extras
         JSON, stored unchanged: how it was evaluated, its origin, the answer, and whatever else the
         report needs.
-    verdict, waived
-        The verdict of the gate, and whether a failure was waived.
+    """
+
+    labels: tuple[str, ...]
+    table: ConfusionTable
+    input_digest: str
+    engine_version: str
+    options: bytes = b"{}"
+    source: bytes | None = None
+    gate: bytes | None = None
+    comparison: bytes | None = None
+    extras: bytes | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class NewEvaluation(EvaluationNames, EvaluationContent):
+    """An evaluation to be stored.
+
+    Parameters
+    ----------
     items
         Per-item codes to store.
     submission
@@ -54,25 +97,6 @@ class NewEvaluation:
         Its id, made before storing, so that the answer can be stored with it.
     """
 
-    project: str
-    labels: tuple[str, ...]
-    table: ConfusionTable
-    input_digest: str
-    engine_version: str
-    model: str | None = None
-    version: str | None = None
-    branch: str | None = None
-    commit: str | None = None
-    tags: tuple[str, ...] = ()
-    test_set: str | None = None
-    fingerprint: str | None = None
-    options: bytes = b"{}"
-    source: bytes | None = None
-    gate: bytes | None = None
-    comparison: bytes | None = None
-    extras: bytes | None = None
-    verdict: str | None = None
-    waived: bool = False
     items: Items | None = None
     submission: bytes | None = None
     look: int | None = None
@@ -88,7 +112,7 @@ class NewEvaluation:
         """
         if not ids.is_id(self.id):
             raise InvalidRecordError("The id is not one that a store makes.")
-        names = (self.model, self.version, self.branch, self.commit, self.test_set, self.verdict)
+        names = (getattr(self, name) for name in NAMES)
         check_names(self.project, *self.tags, *(name for name in names if name is not None))
 
 
@@ -114,20 +138,10 @@ def _plain(name: str) -> bool:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluationSummary:
+class EvaluationSummary(EvaluationNames):
     """An evaluation in a list."""
 
     id: str
-    project: str
-    model: str | None
-    version: str | None
-    branch: str | None
-    commit: str | None
-    tags: tuple[str, ...]
-    test_set: str | None
-    fingerprint: str | None
-    verdict: str | None
-    waived: bool
     keeps_items: bool
 
     @property
@@ -137,18 +151,8 @@ class EvaluationSummary:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class StoredEvaluation(EvaluationSummary):
+class StoredEvaluation(EvaluationSummary, EvaluationContent):
     """A stored evaluation, without its items."""
-
-    labels: tuple[str, ...]
-    table: ConfusionTable
-    input_digest: str
-    engine_version: str
-    options: bytes
-    source: bytes | None
-    gate: bytes | None
-    comparison: bytes | None
-    extras: bytes | None
 
     @cached_property
     def options_digest(self) -> str:

@@ -18,12 +18,16 @@ Name = Text().with_variant(Text(collation="C"), "postgresql")
 
 metadata = MetaData()
 
+# `sqlite_with_rowid=False`: a key leads to its row itself, not by a number that a flipped bit turns
+# into that of another row. For large rows this is slow, so those of `evaluations` have a checksum.
+
 shared = Table(
     "shared",
     metadata,
     Column("key", LargeBinary, primary_key=True),
     Column("content", LargeBinary, nullable=False),
     comment="Class names and options, each once: most evaluations of a project have the same.",
+    sqlite_with_rowid=False,
 )
 
 evaluations = Table(
@@ -51,6 +55,8 @@ evaluations = Table(
     Column("gate", LargeBinary),
     Column("comparison", LargeBinary),
     Column("extras", LargeBinary),
+    Column("checksum", BigInteger, nullable=False),
+    comment="Blobs have checksums of their own; `checksum` covers the other columns that are read.",
 )
 
 _of = evaluations.c
@@ -80,6 +86,7 @@ items = Table(
     metadata,
     Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), primary_key=True),
     Column("content", LargeBinary, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 aliases = Table(
@@ -90,6 +97,7 @@ aliases = Table(
     Column("evaluation", Name, ForeignKey(evaluations.c.id), nullable=False, index=True),
     Column("etag", Text, nullable=False),
     Column("updated", BigInteger, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 looks = Table(
@@ -98,6 +106,7 @@ looks = Table(
     Column("project", Name, primary_key=True),
     Column("fingerprint", LargeBinary, primary_key=True),
     Column("looks", Integer, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 replays = Table(
@@ -111,6 +120,7 @@ replays = Table(
     Column("project", Name, nullable=False),
     Column("expires", BigInteger, nullable=False, index=True),
     comment="What was answered to an Idempotency-Key.",
+    sqlite_with_rowid=False,
 )
 
 projects = Table(
@@ -119,4 +129,5 @@ projects = Table(
     Column("name", Name, primary_key=True),
     Column("badge_public", Boolean, nullable=False),
     comment="Settings of the projects that have some.",
+    sqlite_with_rowid=False,
 )

@@ -2,22 +2,18 @@
 
 import os
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
-from functools import lru_cache
-from itertools import chain
-from operator import itemgetter
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
 import structlog
-from sqlalchemy import URL, ColumnElement, Connection, Engine, Table, create_engine, event, func
-from sqlalchemy.dialects.sqlite import insert
+from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.pool import QueuePool
 
-from rprime.store.database import Database, Insert, Row
+from rprime.store.database import Database
 from rprime.store.errors import (
     StoreDamagedError,
     StoreError,
@@ -48,8 +44,6 @@ MOST_CHECKED_BYTES = 256 * 1024 * 1024
 _MAGIC = b"SQLite format 3\x00"
 _PAGE_BYTES = 4096
 _SHORTEST_WAIT = 0.1
-# Of 22 columns, with far fewer than the 32 766 parameters that a statement may have.
-_MOST_ROWS = 512
 _READERS = 8
 _MORE_READERS = 32
 
@@ -89,28 +83,6 @@ class SqliteDatabase(Database):
         self._file = file
         self._moved: str | None = None
         self._moving = Lock()
-
-    @staticmethod
-    def insert(table: Table) -> Insert:
-        """Return an INSERT of SQLite."""
-        return insert(table)
-
-    @staticmethod
-    def add(connection: Connection, table: Table, rows: Sequence[Row]) -> None:
-        """Insert all rows in as few statements as the limit of parameters allows.
-
-        With a statement per row, the writing thread would wait for the interpreter lock each time.
-        """
-        columns = tuple(rows[0])
-        for start in range(0, len(rows), _MOST_ROWS):
-            part = rows[start : start + _MOST_ROWS]
-            values = chain.from_iterable(map(itemgetter(*columns), part))
-            connection.exec_driver_sql(_insertion(table.name, columns, len(part)), tuple(values))
-
-    @staticmethod
-    def contains(column: ColumnElement[str], text: str) -> ColumnElement[bool]:
-        """Search case-sensitively, which LIKE does not."""
-        return func.instr(column, text) > 0
 
     @contextmanager
     def writing(self, waited: float = 0.0) -> Iterator[Connection]:
@@ -160,12 +132,6 @@ class SqliteDatabase(Database):
         self._verify()
         with super().streaming() as connection:
             yield connection
-
-    def serialise(self, connection: Connection, names: Iterable[bytes]) -> None:
-        """Do nothing: one thread writes."""
-
-    def quiesce(self, connection: Connection) -> None:
-        """Do nothing: one thread writes."""
 
     def backup(self, path: Path) -> None:
         """Copy with the backup API of SQLite, while others read and write."""
@@ -223,14 +189,6 @@ class SqliteDatabase(Database):
         failures = (sqlite3.OperationalError, PoolTimeoutError)
         with suppress(*failures), closing(writer.raw_connection()) as raw:
             raw.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-@lru_cache(maxsize=256)
-def _insertion(table: str, columns: tuple[str, ...], rows: int) -> str:
-    names = ", ".join(f'"{name}"' for name in columns)
-    one = f"({', '.join('?' * len(columns))})"
-    values = ", ".join([one] * rows)
-    return f"INSERT INTO {table} ({names}) VALUES {values}"  # noqa: S608 (names of our schema)
 
 
 def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteDatabase:

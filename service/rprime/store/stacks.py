@@ -65,8 +65,8 @@ class _Gathered:
     def stack(self) -> Stack:
         """Return all of the rows as one stack."""
         columns = tuple(zip(*self.rows, strict=True))
-        table = packed_table.unpack_stack(columns[_CELLS], len(self.labels))
         ids, models, versions, branches, test_sets, verdicts = columns[:_LABELS]
+        table = packed_table.unpack_stack(columns[_CELLS], ids, len(self.labels))
         return Stack(
             labels=self.labels,
             table=table,
@@ -96,7 +96,7 @@ def stacks(
     """
     gathered: dict[_Key, _Gathered] = {}
     with database.streaming() as connection:
-        fits = conditions(database, project, filters)
+        fits = conditions(project, filters)
         if newest is not None:
             fits.append(_of.id >= _oldest(connection, fits, newest))
         rows = connection.execute(select(*_COLUMNS).where(*fits).order_by(_of.id))

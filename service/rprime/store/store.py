@@ -40,6 +40,7 @@ from rprime.store.records import (
     Stack,
     StoredEvaluation,
 )
+from rprime.store.running_keys import RunningKeys
 from rprime.store.schema import looks, replays
 from rprime.store.sqlite import open_sqlite
 from rprime.store.stacks import stacks
@@ -117,6 +118,7 @@ class Store:
         self._clock = clock
         self._writer = writer
         self._begun: set[str] = set()
+        self._running = RunningKeys()
         self._deletion = Deletion(database, self._write)
         self._sweeping = Lock()
         self._swept = 0
@@ -184,7 +186,7 @@ class Store:
         KeyRunningError
             If another request of this process holds it.
         """
-        return self.database.running(submission.replay_key(owner, key))
+        return self._running.hold(submission.replay_key(owner, key))
 
     def looks(self, project: str, fingerprint: str) -> int:
         """Count the evaluations that were stored on a test set, deleted ones included.
@@ -255,14 +257,12 @@ class Store:
         """
         size = max(1, min(limit, LARGEST_PAGE_VALUES))
         return self._read(
-            lambda c: evaluations.page(
-                self.database, c, project, filters, limit=size, cursor=cursor
-            )
+            lambda c: evaluations.page(c, project, filters, limit=size, cursor=cursor)
         )
 
     def count(self, project: str, filters: Filters = ALL) -> int:
         """Count evaluations."""
-        return self._read(lambda c: evaluations.count(self.database, c, project, filters))
+        return self._read(lambda c: evaluations.count(c, project, filters))
 
     def tables(
         self, project: str, filters: Filters = ALL, *, newest: int | None = None
@@ -323,7 +323,7 @@ class Store:
 
     def set_badge_public(self, project: str, *, public: bool) -> None:
         """Set whether the badge of a project is public."""
-        self._write(lambda c: projects.set_badge_public(self.database, c, project, public=public))
+        self._write(lambda c: projects.set_badge_public(c, project, public=public))
 
     def purge(self, project: str, keep: Retention, *, dry_run: bool = False) -> Purged:
         """Delete the evaluations of a project that no criterion keeps, in steps.
@@ -368,7 +368,7 @@ class Store:
         """
         place = (project, name)
         return self._write(
-            lambda c: aliases.put(self.database, c, place, evaluation=evaluation, expected=expected)
+            lambda c: aliases.put(c, place, evaluation=evaluation, expected=expected)
         )
 
     def delete_alias(self, project: str, name: str, *, expected: Expected) -> None:
@@ -382,7 +382,7 @@ class Store:
             If it is not as expected.
         """
         place = (project, name)
-        self._write(lambda c: aliases.delete(self.database, c, place, expected=expected))
+        self._write(lambda c: aliases.delete(c, place, expected=expected))
 
     def baseline(self, project: str, query: BaselineQuery, *, model: str | None) -> Baseline:
         """Find the evaluation that a candidate of a model has as its baseline, with the reason.
@@ -408,7 +408,7 @@ class Store:
         """
         total = Imported()
         for step in transfer.steps(lines):
-            total += self._write(lambda c: transfer.write(self.database, c, step))  # noqa: B023 - called at once
+            total += self._write(lambda c: transfer.write(c, step))  # noqa: B023 - called at once
         return total
 
     def check(self) -> str:

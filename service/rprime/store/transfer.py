@@ -2,8 +2,9 @@
 
 import base64
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +17,17 @@ from rprime.core.table import ConfusionTable
 from rprime.store import aliases, ids, packed_items, packed_table
 from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
 from rprime.store.database import Database
-from rprime.store.evaluations import EvaluationMissingError, labels_of, whole
-from rprime.store.records import InvalidRecordError, check_names, tags_of, tags_text
+from rprime.store.dialects import insert_into
+from rprime.store.errors import decoding
+from rprime.store.evaluations import (
+    JSON_COLUMNS,
+    EvaluationMissingError,
+    check,
+    checked_row,
+    labels_of,
+    whole,
+)
+from rprime.store.records import NAMES, InvalidRecordError, check_names, tags_of, tags_text
 from rprime.store.schema import evaluations, items, looks, projects, shared
 
 FORMAT = 1
@@ -27,8 +37,14 @@ PAGE = 200
 MOST_IN_A_STEP = 200
 
 _of = evaluations.c
-_NAMES = ("model", "version", "branch", "commit", "test_set", "verdict")
-_JSON = ("source", "gate", "comparison", "extras")
+_AS_STORED = ("project", *NAMES, "waived", "engine_version")
+_CONVERTED: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    "tags": (tags_of, tags_text),
+    "fingerprint": (digest_text, digest_bytes),
+    "input_digest": (digest_text, digest_bytes),
+    "submission": (bytes.hex, bytes.fromhex),
+}
+"""What writes a column into an export, and what reads it."""
 _NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
 
@@ -128,20 +144,20 @@ def _items(database: Database, row: Row[Any]) -> bytes | None:
     return database.read(lambda connection: connection.scalar(content))
 
 
+@decoding()
 def _evaluation(row: Row[Any], kept: bytes | None) -> dict[str, Any]:
-    labels = labels_of(row.labels)
+    check(row)
+    labels = labels_of(row.labels_content)
     document: dict[str, Any] = {"id": row.id, "created_at": ids.created_at(row.id)}
-    document |= {"project": row.project, **{name: getattr(row, name) for name in _NAMES}}
-    document |= {"tags": tags_of(row.tags), "waived": row.waived}
-    document |= {"fingerprint": _optional(digest_text, row.fingerprint)}
+    document |= {name: getattr(row, name) for name in _AS_STORED}
     document |= {
-        "engine_version": row.engine_version,
-        "input_digest": digest_text(row.input_digest),
+        name: _optional(write, getattr(row, name)) for name, (write, _) in _CONVERTED.items()
     }
-    document |= {"submission": _optional(bytes.hex, row.submission)}
-    document |= {"options": orjson.Fragment(expand(row.options) or b"{}")}
-    document |= {name: _optional(orjson.Fragment, expand(getattr(row, name))) for name in _JSON}
-    document |= {"labels": labels, "table": _table(packed_table.unpack(row.cells, len(labels)))}
+    document |= {"options": orjson.Fragment(expand(row.options_content) or b"{}")}
+    values = {name: expand(getattr(row, name)) for name in JSON_COLUMNS}
+    document |= {name: _optional(orjson.Fragment, value) for name, value in values.items()}
+    table = packed_table.unpack(row.cells, row.id, len(labels))
+    document |= {"labels": labels, "table": _table(table)}
     document |= {"items": None if kept is None else base64.b64encode(kept).decode()}
     return {"evaluation": document}
 
@@ -254,34 +270,32 @@ def _check_header(document: dict[str, Any]) -> None:
 
 def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
     labels = given["labels"]
-    names = {name: given[name] for name in _NAMES}
-    _check_evaluation(given, labels, [name for name in names.values() if name is not None])
+    _check_evaluation(given, labels)
     contents = [orjson.dumps(labels), orjson.dumps(given["options"])]
     keys = [content_key(content) for content in contents]
     for key, content in zip(keys, contents, strict=True):
         step.contents[key] = {"key": key, "content": squeeze(content)}
-    row = {"id": given["id"], "project": given["project"], **names}
-    row |= {"tags": tags_text(given["tags"]), "waived": given["waived"] is True}
-    row |= {"fingerprint": _optional(digest_bytes, given["fingerprint"])}
-    row |= {"engine_version": str(given["engine_version"])}
-    row |= {"input_digest": digest_bytes(given["input_digest"])}
-    row |= {"submission": _optional(bytes.fromhex, given["submission"])}
+    row = {name: given[name] for name in ("id", *_AS_STORED)}
+    row |= {name: _optional(read, given[name]) for name, (_, read) in _CONVERTED.items()}
+    row |= {"waived": given["waived"] is True, "engine_version": str(given["engine_version"])}
     row |= {"labels": keys[0], "options": keys[1]}
-    row |= {name: squeeze(_optional(orjson.dumps, given[name])) for name in _JSON}
-    row |= {"cells": packed_table.pack(_read_table(given["table"], len(labels)))}
+    row |= {name: squeeze(_optional(orjson.dumps, given[name])) for name in JSON_COLUMNS}
+    table = _read_table(given["table"], len(labels))
+    row |= {"cells": packed_table.pack(table, given["id"])}
     row |= {"keeps_items": given["items"] is not None}
     if given["items"] is not None:
         content = base64.b64decode(given["items"], validate=True)
         _check_items(content, len(labels))
         step.items[given["id"]] = content
-    step.evaluations.append(row)
+    step.evaluations.append(checked_row(row))
 
 
-def _check_evaluation(given: dict[str, Any], labels: object, names: list[str]) -> None:
+def _check_evaluation(given: dict[str, Any], labels: object) -> None:
     if not ids.is_id(given["id"]):
         raise _Unreadable("The id is not one that a store makes.")
     if not isinstance(labels, list) or len(set(labels)) != len(labels) or not labels:
         raise _Unreadable("`labels` is not a list of distinct class names.")
+    names = [given[name] for name in NAMES if given[name] is not None]
     try:
         check_names(given["project"], *names, *given["tags"], *labels)
     except InvalidRecordError as exc:
@@ -344,9 +358,9 @@ _READERS = {
 }
 
 
-def write(database: Database, connection: Connection, step: ImportStep) -> Imported:
+def write(connection: Connection, step: ImportStep) -> Imported:
     """Add missing records; existing ones stay unchanged, except for a larger look count."""
-    insert = database.insert
+    insert = partial(insert_into, connection)
     given = [row["id"] for row in step.evaluations]
     present = set(connection.scalars(select(_of.id).where(_of.id.in_(given))))
     fresh = {row["id"]: row for row in step.evaluations if row["id"] not in present}
@@ -362,8 +376,8 @@ def write(database: Database, connection: Connection, step: ImportStep) -> Impor
     if step.settings:
         connection.execute(insert(projects).on_conflict_do_nothing(), step.settings)
     for row in step.looks:
-        _raise_looks(database, connection, row)
-    pointed = Counter(_point(database, connection, alias) for alias in step.aliases)
+        _raise_looks(connection, row)
+    pointed = Counter(_point(connection, alias) for alias in step.aliases)
     return Imported(
         evaluations=len(fresh),
         evaluations_present=len(given) - len(fresh),
@@ -373,8 +387,8 @@ def write(database: Database, connection: Connection, step: ImportStep) -> Impor
     )
 
 
-def _raise_looks(database: Database, connection: Connection, row: dict[str, Any]) -> None:
-    put = database.insert(looks).values(**row)
+def _raise_looks(connection: Connection, row: dict[str, Any]) -> None:
+    put = insert_into(connection, looks).values(**row)
     connection.execute(
         put.on_conflict_do_update(
             index_elements=["project", "fingerprint"],
@@ -384,14 +398,11 @@ def _raise_looks(database: Database, connection: Connection, row: dict[str, Any]
     )
 
 
-def _point(
-    database: Database, connection: Connection, given: dict[str, Any]
-) -> Literal["made", "present", "dangling"]:
+def _point(connection: Connection, given: dict[str, Any]) -> Literal["made", "present", "dangling"]:
     """Point a new alias."""
     name = (given["project"], given["name"])
     try:
         aliases.put(
-            database,
             connection,
             name,
             evaluation=given["evaluation"],

@@ -216,7 +216,7 @@ class Writer:
         waited = time.monotonic() - min(change.since for change in group)
         with self._database.writing(waited) as connection:
             now = self._clock()
-            stored = iter(put_all(self._database, connection, puts, now=now, repeated=repeated))
+            stored = iter(put_all(connection, puts, now=now, repeated=repeated))
             return [
                 next(stored) if isinstance(change, _Put) else _attempt(connection, change.work)
                 for change in group
