@@ -1,4 +1,6 @@
-FROM docker.io/library/python:3.13-slim-bookworm AS build
+# `.ci/pin-images` adds the digest.
+ARG PYTHON_IMAGE=docker.io/library/python:3.13-slim-bookworm
+FROM ${PYTHON_IMAGE} AS build
 WORKDIR /build
 ENV PIP_DISABLE_PIP_VERSION_CHECK=1 PIP_NO_CACHE_DIR=1 PIP_NO_COMPILE=1 PIP_ROOT_USER_ACTION=ignore
 COPY .ci/build.lock .ci/runtime.lock ./
@@ -8,14 +10,17 @@ RUN python -m venv --without-pip /opt/rprime \
 COPY pyproject.toml README.md LICENSE ./
 COPY docs docs
 COPY service service
-# The tests of the libraries are a tenth of their size. And nothing changes the files later, so
-# Python need not look whether the bytecode is still theirs.
+COPY .ci/image .ci/image
+# Nothing changes the files later, so Python need not look whether the bytecode is still theirs.
+# The smoke test ends the build if the environment lacks something.
 RUN pip wheel --quiet --no-deps --no-build-isolation --no-index --wheel-dir dist . \
  && pip --python /opt/rprime/bin/python install --quiet --no-deps --no-index dist/*.whl \
- && find /opt/rprime/lib -type d -name tests -prune -exec rm -r {} + \
- && python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/rprime/lib
+ && python .ci/image/slim.py /opt/rprime \
+ && python -m compileall -q -j 0 --invalidation-mode unchecked-hash /opt/rprime/lib \
+ && /opt/rprime/bin/python .ci/image/sbom.py rprime > /opt/rprime/sbom.cdx.json \
+ && PYTHONDONTWRITEBYTECODE=1 /opt/rprime/bin/python .ci/image/smoke.py
 
-FROM docker.io/library/python:3.13-slim-bookworm
+FROM ${PYTHON_IMAGE}
 LABEL org.opencontainers.image.title="rprime" \
       org.opencontainers.image.description="REST evaluation service for multiclass classifiers" \
       org.opencontainers.image.licenses="Apache-2.0"
