@@ -10,7 +10,7 @@ from rprime.problems.problem import responses
 from rprime.routes.evaluate import VERDICT, json_content, schema_reference, verdict_header
 from rprime.routes.examples import GATES, MNIST_AFTER, MNIST_BEFORE
 from rprime.routes.negotiation import JSON
-from rprime.routes.services import get_services, get_store
+from rprime.routes.services import get_services, readable_store
 from rprime.server.body import media_type, read_body
 
 router = APIRouter(tags=["Comparison"])
@@ -31,7 +31,8 @@ _PROBLEMS = responses(
     summary="Compare a candidate with a baseline",
     description="Each side is its own evidence or a stored evaluation, or the baseline is other "
     "predictions (`y_pred`) for the candidate's items. Paired if both sides carry the items of "
-    "one test set, else unpaired. Every difference is candidate minus baseline.",
+    "one test set, else unpaired. Every difference is candidate minus baseline. A stored "
+    "evaluation needs a key with the scope `read`.",
     response_class=Response,
     responses={
         **_PROBLEMS,
@@ -58,7 +59,7 @@ async def compare(request: Request) -> Response:
     media_type(request, [JSON])
     limits = get_services(request).limits
     body = await read_body(request, limits.json_body_bytes)
-    visible_history = VisibleHistory(lambda: get_store(request), access_of(request).may_use)
+    visible_history = VisibleHistory(lambda: readable_store(request), access_of(request).may_use)
     report, verdict = await run_in_threadpool(compare_request, body, limits, visible_history)
     return Response(report, media_type=JSON, headers=verdict_header(verdict))
 

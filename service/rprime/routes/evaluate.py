@@ -15,7 +15,7 @@ from rprime.application.evaluate import (
     evaluate_body,
     render_report,
 )
-from rprime.auth.access import check_project, requires
+from rprime.auth.access import requires
 from rprime.core.evaluate import Evaluation
 from rprime.evidence import MEDIA_TYPES, Document
 from rprime.problems.handlers import request_id_of
@@ -29,6 +29,7 @@ from rprime.routes.services import get_services, get_store
 from rprime.routes.store_evaluation import (
     LONGEST_KEY,
     StoreOptions,
+    check_access,
     store_and_respond,
     store_in_thread,
 )
@@ -263,7 +264,7 @@ def _understood(request: Request, document: Document) -> EvaluationRequest | Pro
     try:
         evaluation_request = validate_request(document, get_services(request).limits)
         if evaluation_request.store_request is not None:
-            check_project(request, evaluation_request.store_request.project)
+            check_access(request, evaluation_request.store_request)
     except Problem as problem:
         return problem
     return evaluation_request

@@ -5,6 +5,7 @@ from typing import cast
 
 from starlette.requests import Request
 
+from rprime.auth.access import check_scopes
 from rprime.auth.services import AuthServices
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.store_lifespan import StoreHandle
@@ -41,3 +42,15 @@ def get_store(request: Request) -> Store:
         409 if the service has no store, 503 while it cannot be reached.
     """
     return get_services(request).store.store
+
+
+def readable_store(request: Request) -> Store:
+    """Return the open store to a caller who may read what is stored.
+
+    Raises
+    ------
+    Problem
+        403 for a key without the scope; else as of `get_store`.
+    """
+    check_scopes(request, "read")
+    return get_store(request)

@@ -16,7 +16,8 @@ from starlette.responses import Response
 from rprime.application import EvaluationRequest
 from rprime.application.evaluate import ResponseOptions, UnstoredEvaluation
 from rprime.application.report_subject import report_subject
-from rprime.auth.access import access_of, check_project
+from rprime.application.stored_options import StoreRequest
+from rprime.auth.access import access_of, check_project, check_scopes
 from rprime.core.evaluate import Evaluation
 from rprime.history.pending_evaluation import (
     PendingEvaluation,
@@ -93,7 +94,7 @@ async def store_and_respond(
     """
     evaluation_request = unstored.evaluation_request
     assert evaluation_request.store_request is not None  # noqa: S101 (callers check it)
-    check_project(request, evaluation_request.store_request.project)
+    check_access(request, evaluation_request.store_request)
     options = StoreOptions(
         store=get_store(request),
         form=asked.form,
@@ -108,6 +109,20 @@ async def store_and_respond(
     with services.store.group_commit.entered():
         here = partial(store_evaluation, evaluation_request, options, services)
         return _response(await _once(options, here), options)
+
+
+def check_access(request: Request, store_request: StoreRequest) -> None:
+    """Refuse a request whose key may not use the project, or not read an evaluation by its id.
+
+    Raises
+    ------
+    Problem
+        403 or 404.
+    """
+    check_project(request, store_request.project)
+    references = (store_request.reference, store_request.anchor)
+    if any(query is not None and query.by == "evaluation" for query in references):
+        check_scopes(request, "read")
 
 
 @dataclass(frozen=True)

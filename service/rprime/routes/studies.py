@@ -7,7 +7,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from rprime.application.discrimination import discrimination_document, discrimination_lines
-from rprime.auth.access import access_of, check_scopes, requires
+from rprime.auth.access import access_of, requires
 from rprime.history.agreement import agreement_document
 from rprime.history.stored_models import stored_models
 from rprime.history.visible_history import VisibleHistory
@@ -17,12 +17,11 @@ from rprime.report.figures.sheet import NoFiguresError
 from rprime.routes.evaluate import json_content, schema_reference
 from rprime.routes.figures import draw_in_pool
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
-from rprime.routes.services import get_services, get_store
+from rprime.routes.services import get_services, readable_store
 from rprime.server.body import media_type, read_body
 
 if TYPE_CHECKING:
     from rprime.core.studies.discrimination import Line
-    from rprime.store import Store
 
 SVG = "image/svg+xml"
 LARGEST = 4 * 1024 * 1024
@@ -147,15 +146,10 @@ async def agreement(request: Request) -> Response:
     media_type(request, [JSON])
     limits = get_services(request).limits
     body = await read_body(request, min(limits.json_body_bytes, LARGEST))
-    visible_history = VisibleHistory(lambda: _readable(request), access_of(request).may_use)
+    visible_history = VisibleHistory(lambda: readable_store(request), access_of(request).may_use)
     stored = partial(stored_models, visible_history=visible_history)
     document = await run_in_threadpool(agreement_document, body, limits, stored)
     return Response(document, media_type=JSON)
-
-
-def _readable(request: Request) -> "Store":
-    check_scopes(request, "read")
-    return get_store(request)
 
 
 def _figure(lines: "list[Line]") -> bytes:
