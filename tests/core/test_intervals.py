@@ -418,12 +418,14 @@ def check(found: Found) -> None:
         lowest, highest = ends.reshape(2, -1, *(1,) * (low.ndim - 1))
         bounded = np.where(exists, own, np.nan)
         bounded = np.where(bounded == np.inf, high, bounded)
-        slack = np.where(np.isinf(bounded), 0.0, 1e-9 * np.abs(bounded))
+        # A difference of shares is rounded to 1e-16, however small it is.
+        slack = np.where(np.isinf(bounded), 0.0, 1e-9 * np.abs(bounded) + 1e-15)
         right = (low < high) & (low <= bounded + slack) & (bounded - slack <= high)
         right &= (low >= lowest - 1e-12) & (high <= highest + 1e-12)
         of_entries = (flags.reshape(len(entries), -1) for flags in (exists, right | ~exists))
-        for entry, name, there, fine in zip(entries, names, *of_entries, strict=True):
-            assert fine.all(), entry.key
+        rows = zip(entries, names, *of_entries, own, low, high, strict=True)
+        for entry, name, there, fine, *drawn in rows:
+            assert fine.all(), (entry.key, *drawn, values.table)
             assert name or not there.any(), entry.key
 
 

@@ -105,6 +105,19 @@ def test_a_stack_gives_what_its_members_give(drawn: list[tuple[Any, Any, Any]]) 
         np.testing.assert_array_equal(stacked.overall[:, i], alone.overall)
 
 
+def test_classes_that_were_never_answered_weigh_the_same_in_a_stack() -> None:
+    counts = np.diag([1.0, 0.0, 0.0])
+    member = dense(counts, np.ones(3), np.ones(3))
+    empty = dense(np.zeros((3, 3)), np.zeros(3), np.zeros(3))
+    alone, stacked = values_of(member), values_of(ConfusionTable.stack([empty, member]))
+    np.testing.assert_array_equal(stacked.overall[:, 1], alone.overall)
+
+
+def test_one_item_in_a_thousand_million_stays_in_range() -> None:
+    counts = np.array([[0.0, 1.0], [1e9, 0.0]])
+    assert overall(values_of(dense(counts, np.zeros(2), np.zeros(2))))["peirce_skill_score"] == -1
+
+
 @given(tables(), st.sampled_from(["linear", "quadratic", "matrix"]))
 def test_sparse_gives_what_dense_gives(drawn: tuple[Any, Any, Any], weights: str) -> None:
     counts, unclassified, spurious = drawn

@@ -78,7 +78,7 @@ class Values:
     def has_items(self) -> Array:
         """Whether a class has items in the universe of the index, shape (computed or 1, ..., k)."""
         own = self.table.support[None] > 0
-        if self.classified_counts is self.counts or own.all():
+        if self.classified_counts is self.counts:
             return own
         answered = self.table.answered > 0
         outside = [entry.universe == "classified" for entry in self.selection.computed]
@@ -107,7 +107,7 @@ class Values:
         support, total = self.table.support, self.table.total
         if self.complete:
             return np.add.reduce(self.averaged * support, axis=-1) / total
-        return weighted_means(self.averaged, self.defined, support, total)
+        return weighted_means(self.averaged, support, total)
 
     @cached_property
     def moments(self) -> Moments:

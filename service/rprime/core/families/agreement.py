@@ -259,7 +259,9 @@ def krippendorff_alpha(t: Moments) -> Array:
 )
 def peirce_skill_score(t: Moments) -> Array:
     """Agreement beyond chance, as a share of what a perfect forecast of these classes reaches."""
-    return (t.observed - t.chance) / (1 - t.support_squares / (t.total * t.total))
+    found = (t.observed - t.chance) / (1 - t.support_squares / (t.total * t.total))
+    # With one item in 10^9 of another class, rounding goes 3e-8 beyond the range.
+    return np.maximum(found, -1.0)
 
 
 @overall(

@@ -95,13 +95,13 @@ def macro_means(values: Array, defined: Array) -> Array:
     return np.asarray(sums / np.add.reduce(defined, axis=-1))
 
 
-def weighted_means(values: Array, defined: Array, support: Array, total: Array) -> Array:
+def weighted_means(values: Array, support: Array, total: Array) -> Array:
     """Average weighted by m_i.
 
     Parameters
     ----------
-    values, defined
-        Shape (..., k).
+    values
+        Shape (..., k); not finite where undefined.
     support, total
         m_i of shape (..., k) and w of shape (...), broadcastable to the values.
 
@@ -109,6 +109,7 @@ def weighted_means(values: Array, defined: Array, support: Array, total: Array) 
     -------
     Shape (...); NaN where a class with items is undefined.
     """
+    defined = np.isfinite(values)
     sums = np.add.reduce(np.where(defined, values, 0.0) * support, axis=-1)
     incomplete = (~defined & (support > 0)).any(-1)
     return np.asarray(np.where(incomplete, np.nan, sums / total))
