@@ -619,7 +619,8 @@ def test_one_group_says_nothing_about_groups() -> None:
     found = grouped(np.zeros(int(OMITTING.sum()), dtype=int))
     for key in ("accuracy", "kappa", "macro_recall", "weighted_f1"):
         assert found.reason(key) == "no_interval", key
-    assert found.class_reason("r_prime", 0) == found.class_reason("f1", 0) == "no_interval"
+    for key in ("r_prime", "f1", "positive_likelihood_ratio", "negative_likelihood_ratio"):
+        assert found.class_reason(key, 0) == "no_interval", key
 
 
 def test_an_error_in_few_groups_does_not_narrow_the_interval() -> None:

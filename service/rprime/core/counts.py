@@ -1,7 +1,7 @@
 """The one-vs-rest counts of every class, and the pooled ones, as rows of one array."""
 
-from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 
@@ -30,13 +30,16 @@ class CountRow(IntEnum):
     answered = 15
 
 
+ROW_NAMES = tuple(row.name for row in CountRow)
+
 RatioRows = tuple[CountRow, CountRow]
 """Numerator and denominator of a ratio."""
 
 
-@dataclass(frozen=True, slots=True)
 class Counts:
     """One-vs-rest counts, one row for each `CountRow`, one column for each class.
+
+    Each row is an attribute, too.
 
     Parameters
     ----------
@@ -46,27 +49,55 @@ class Counts:
 
     Notes
     -----
-    TN = (w + all spurious) - m - s + a; the pooled TN is the sum of them. `total` is w in
-    every column. `union` is TP + FP + FN. `weighted_tp` and `weighted_union` are numerator
-    and denominator of F-beta. `not_wrong` is w - FP. Values are complex if the delta method
-    perturbs the margins.
+    `total` is w, all real items, in every column; `support` m_i, `predicted` s_i and `tp` a_i.
+    FN = m - a includes unclassified items, FP = s - a spurious predictions.
+    TN = (w + all spurious) - m - s + a; the pooled TN is the sum of them.
+    `negatives` is FP + TN, `predicted_negatives` FN + TN, `union` TP + FP + FN. `weighted_tp` and
+    `weighted_union` are numerator and denominator of F-beta. `not_wrong` is w - FP. Values are
+    complex if the delta method perturbs the margins.
     """
 
-    rows: Array
+    total: Array
+    support: Array
+    predicted: Array
+    tp: Array
+    fn: Array
+    fp: Array
+    tn: Array
+    negatives: Array
+    predicted_negatives: Array
+    union: Array
+    twice_tp: Array
+    support_and_predicted: Array
+    weighted_tp: Array
+    weighted_union: Array
+    not_wrong: Array
+    answered: Array
+
+    def __init__(self, rows: Array) -> None:
+        self.rows = rows
+        # Plain attributes, since the formulas read them dozens of times.
+        self.__dict__.update(zip(ROW_NAMES, rows, strict=True))
 
     @classmethod
     def of(cls, table: ConfusionTable, beta: float = 1.0) -> "Counts":
         """Count every class of the tables, and append the pooled column."""
-        total = table.total[..., None]
-        outcomes = np.repeat(table.outcomes[..., None], table.k + 1, axis=-1)
+        margins = np.empty((4, *table.stack_shape, table.k + 1))
+        classes = margins[..., :-1]
+        classes[0], classes[1] = table.correct, table.support
+        classes[2], classes[3] = table.predicted, table.answered
+        np.add.reduce(classes, axis=-1, out=margins[..., -1])
+        correct, support, predicted, answered = margins
+        outcomes = np.empty(correct.shape)
+        outcomes[...] = table.outcomes[..., None]
         outcomes[..., -1] *= table.k
         return cls.from_margins(
-            _with_sum(table.correct),
-            _with_sum(table.support),
-            _with_sum(table.predicted),
-            total=total,
+            correct,
+            support,
+            predicted,
+            total=table.total[..., None],
             outcomes=outcomes,
-            answered=_with_sum(table.answered),
+            answered=answered,
             beta=beta,
         )
 
@@ -83,90 +114,28 @@ class Counts:
         beta: float,
     ) -> "Counts":
         """Derive every row from a_i, m_i, s_i, w and the number of all outcomes."""
-        shape = (len(CountRow), *correct.shape)
+        shape = (len(ROW_NAMES), *correct.shape)
         rows = np.empty(shape, dtype=np.result_type(correct, support, predicted, total))
-        rows[CountRow.total] = total
-        rows[CountRow.support] = support
-        rows[CountRow.predicted] = predicted
-        rows[CountRow.tp] = correct
-        np.subtract(support, correct, out=rows[CountRow.fn])
-        fp = np.subtract(predicted, correct, out=rows[CountRow.fp])
-        negatives = np.subtract(outcomes, support, out=rows[CountRow.negatives])
-        np.subtract(negatives, fp, out=rows[CountRow.tn])
-        np.subtract(outcomes, predicted, out=rows[CountRow.predicted_negatives])
-        np.add(support, fp, out=rows[CountRow.union])
-        np.add(correct, correct, out=rows[CountRow.twice_tp])
-        np.add(support, predicted, out=rows[CountRow.support_and_predicted])
-        weighted = np.multiply(correct, 1.0 + beta * beta, out=rows[CountRow.weighted_tp])
-        np.add(weighted, beta * beta * rows[CountRow.fn] + fp, out=rows[CountRow.weighted_union])
-        np.subtract(rows[CountRow.total], fp, out=rows[CountRow.not_wrong])
-        rows[CountRow.answered] = answered
-        return cls(rows)
+        counts = cls(rows)
+        counts.total[...] = total
+        counts.support[...] = support
+        counts.predicted[...] = predicted
+        counts.tp[...] = correct
+        np.subtract(support, correct, out=counts.fn)
+        fp = np.subtract(predicted, correct, out=counts.fp)
+        negatives = np.subtract(outcomes, support, out=counts.negatives)
+        np.subtract(negatives, fp, out=counts.tn)
+        np.subtract(outcomes, predicted, out=counts.predicted_negatives)
+        np.add(support, fp, out=counts.union)
+        np.add(correct, correct, out=counts.twice_tp)
+        np.add(support, predicted, out=counts.support_and_predicted)
+        weighted = np.multiply(correct, 1.0 + beta * beta, out=counts.weighted_tp)
+        np.add(weighted, beta * beta * counts.fn + fp, out=counts.weighted_union)
+        np.subtract(total, fp, out=counts.not_wrong)
+        counts.answered[...] = answered
+        return counts
 
-    @property
+    @cached_property
     def classes(self) -> "Counts":
         """Return the columns of the classes, without the pooled one."""
         return Counts(self.rows[..., :-1])
-
-    @property
-    def pooled(self) -> "Counts":
-        """Return the pooled column alone, shape (len(CountRow), ...)."""
-        return Counts(self.rows[..., -1])
-
-    @property
-    def total(self) -> Array:
-        """w, all real items."""
-        return self.rows[CountRow.total]
-
-    @property
-    def support(self) -> Array:
-        """m_i, real items of the class."""
-        return self.rows[CountRow.support]
-
-    @property
-    def predicted(self) -> Array:
-        """s_i, predictions of the class."""
-        return self.rows[CountRow.predicted]
-
-    @property
-    def tp(self) -> Array:
-        """True positives a_i."""
-        return self.rows[CountRow.tp]
-
-    @property
-    def fn(self) -> Array:
-        """False negatives m_i - a_i, including unclassified items."""
-        return self.rows[CountRow.fn]
-
-    @property
-    def fp(self) -> Array:
-        """False positives s_i - a_i, including spurious predictions."""
-        return self.rows[CountRow.fp]
-
-    @property
-    def tn(self) -> Array:
-        """True negatives."""
-        return self.rows[CountRow.tn]
-
-    @property
-    def negatives(self) -> Array:
-        """FP + TN."""
-        return self.rows[CountRow.negatives]
-
-    @property
-    def predicted_negatives(self) -> Array:
-        """FN + TN."""
-        return self.rows[CountRow.predicted_negatives]
-
-    @property
-    def union(self) -> Array:
-        """TP + FP + FN."""
-        return self.rows[CountRow.union]
-
-
-def _with_sum(values: Array) -> Array:
-    """Append the sum over classes as one more column."""
-    extended = np.empty((*values.shape[:-1], values.shape[-1] + 1))
-    extended[..., :-1] = values
-    np.add.reduce(values, axis=-1, out=extended[..., -1])
-    return extended

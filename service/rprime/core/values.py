@@ -85,6 +85,13 @@ class Values:
         return np.where(np.reshape(outside, (-1, *(1,) * answered.ndim)), answered, own)
 
     @property
+    def observed(self) -> Array:
+        """`per_class`, with its value inside averages where it is `counted_as_zero`."""
+        if self.counted_as_zero is None:
+            return self.per_class
+        return np.where(self.counted_as_zero, self.averaged, self.per_class)
+
+    @property
     def shown(self) -> Array:
         """`per_class` as reports show it, shape (computed, ..., k): undefined values replaced."""
         return self.per_class if self.options.undefined == "null" else self.averaged

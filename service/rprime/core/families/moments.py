@@ -38,11 +38,14 @@ class Moments:
     def of(cls, table: ConfusionTable) -> "Moments":
         """Sum up the margins of the tables."""
         support, predicted = table.support, table.predicted
-        margins = np.stack(
-            (table.correct, support * predicted, support * support, predicted * predicted)
+        return cls(
+            table.total,
+            np.add.reduce(table.correct, axis=-1),
+            np.add.reduce(support * predicted, axis=-1),
+            np.add.reduce(support * support, axis=-1),
+            np.add.reduce(predicted * predicted, axis=-1),
+            table.k,
         )
-        correct, products, support_squares, predicted_squares = np.add.reduce(margins, axis=-1)
-        return cls(table.total, correct, products, support_squares, predicted_squares, table.k)
 
     @cached_property
     def observed(self) -> Array:

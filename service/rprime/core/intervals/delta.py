@@ -7,7 +7,6 @@ without an interval have no gradient here.
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache, partial
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -27,7 +26,6 @@ from rprime.core.values import Values
 STEP = 1e-30
 # One item changes a bounded index by about 1 at most; more means the square root of a zero.
 STEEPEST = 100.0
-ROW_NAMES = tuple(row.name for row in CountRow)
 
 
 @lru_cache(maxsize=64)
@@ -131,17 +129,14 @@ def _step_functions(
             found[place] = stepped[0].real
 
 
-def _stepped(counts: Counts, beta: float) -> SimpleNamespace:
-    """Step each margin of the class in turn into the imaginary direction.
-
-    The rows are plain attributes, since the formulas read them dozens of times.
-    """
+def _stepped(counts: Counts, beta: float) -> Counts:
+    """Step each margin of the class in turn into the imaginary direction."""
     rows = counts.rows[..., :-1]
     linear = row_gradients(beta)
     stepped = np.empty((len(CountRow), 4, *rows.shape[1:]), dtype=np.complex128)
     stepped.real = rows[:, None]
     stepped.imag = STEP * linear.reshape(*linear.shape, *(1,) * (rows.ndim - 1))
-    return SimpleNamespace(**dict(zip(ROW_NAMES, stepped, strict=True)))
+    return Counts(stepped)
 
 
 def _drop_singular(bounded: Array, margins: Array) -> None:

@@ -16,7 +16,7 @@ class ScoreIntervals:
     shares, items
         Shape (n, ...); NaN or infinite where there is no interval.
     low, width
-        Broadcastable to them: smallest value of the range, and its width.
+        Shape (n, ...), broadcastable to them: smallest value of the range, and its width.
     """
 
     shares: Array
@@ -45,7 +45,7 @@ class ScoreIntervals:
         width = high - low
         at, there = (values - low) / width, (smoothed - low) / width
         # What lies outside by rounding is at the end of the range.
-        edge = np.clip(at, 0.0, 1.0)
+        edge = np.minimum(np.maximum(at, 0.0), 1.0)
         inside = np.abs(at - edge) <= ROUNDING
         items = there * (1 - there) / variances * (width * width) * growth
         known = inside & (items > 0) & (variances > 0)
@@ -53,12 +53,13 @@ class ScoreIntervals:
 
     def take(self, places: Array) -> "ScoreIntervals":
         """Return some of the indices."""
-        ends = (np.broadcast_to(end, self.shares.shape)[places] for end in (self.low, self.width))
-        return ScoreIntervals(self.shares[places], self.items[places], *ends)
+        return ScoreIntervals(
+            self.shares[places], self.items[places], self.low[places], self.width[places]
+        )
 
-    def scaled(self, low: Array, high: Array) -> Array:
-        """Map limits (n, ...) of the shares to the ranges of the indices, shape (2, n, ...)."""
-        return np.stack((self.low + self.width * low, self.low + self.width * high))
+    def scaled(self, limits: Array) -> Array:
+        """Map limits (2, n, ...) of the shares to the ranges of the indices."""
+        return self.low + self.width * limits
 
 
 ROUNDING = 1e-9

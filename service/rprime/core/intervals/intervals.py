@@ -1,7 +1,6 @@
 """Confidence intervals of the indices of a stack of tables."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +18,6 @@ from rprime.core.intervals.methods import (
     ScopeMethods,
     Setting,
     methods_of,
-    positions,
 )
 from rprime.core.intervals.parts import effective_counts, ratio_counts
 from rprime.core.intervals.plan import Bounds, plan_of
@@ -28,25 +26,17 @@ from rprime.core.intervals.proportions import (
     clopper_pearson,
     confidence_of,
     mover_r,
-    normal_quantile,
+    quantile_of,
     student,
 )
-from rprime.core.intervals.universe import UniverseIntervals
+from rprime.core.intervals.universe import UniverseIntervals, at
 from rprime.core.intervals.weights import Weights
 from rprime.core.items import Items
-from rprime.core.table import Universe
 from rprime.core.values import Values
 
-OVERALL_R_PRIME = (int(CountRow.not_wrong), int(CountRow.total))
-PREDICTED = (int(CountRow.predicted), int(CountRow.total))
 FEW_ITEMS = 10
 FEW_ERRORS = 5
 FEW_RANKED = 20
-UNIVERSES: dict[bool, tuple[Universe | None, ...]] = {
-    False: (None,),
-    True: ("all", "classified"),
-}
-"""What to compute apart: where nothing is unclassified or spurious, both universes are one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,7 +117,7 @@ class PreparedIntervals:
         items
             The items of a single table, if they have groups or weights.
         """
-        weights = _weights(values, items)
+        weights = Weights.of(values, items)
         if weights is not None:
             values = weights.scaled(values)
         options, table = values.options, values.table
@@ -143,10 +133,9 @@ class PreparedIntervals:
         methods = methods_of(values.selection, setting)
         cost = options.cost
         bound = Bounds(table.k, None if cost is None else (float(cost.min()), float(cost.max())))
-        both = UNIVERSES[setting.omits]
-        known = not unsuitable.all()
-        plans = [(plan_of(values.selection, setting, one, bound), one or "all") for one in both]
-        found = [(plan, one) for plan, one in plans if plan is not None and known]
+        apart = () if unsuitable.all() else setting.universes
+        plans = [(plan_of(values.selection, setting, one, bound), one or "all") for one in apart]
+        found = [(plan, one) for plan, one in plans if plan is not None]
         of_plans: list[DesignEffects] = []
         if weights is not None:
             of_plans = [weights.effects(plan.selection, values, one) for plan, one in found]
@@ -172,20 +161,6 @@ class PreparedIntervals:
         """The effects of groups, which take Student's quantile."""
         return self.effects if self.weights is None else None
 
-    def limits(self, quantile: float) -> tuple[Array, Array]:
-        """Compute the limits of all indices.
-
-        Parameters
-        ----------
-        quantile
-            Of the normal distribution, above 0; that of each limit's one-sided level.
-
-        Returns
-        -------
-        Shapes (2, computed, ..., k) and (2, overall, ...): NaN without an interval.
-        """
-        return self.class_limits(quantile), self.overall_limits(quantile)
-
     @np.errstate(all="ignore")
     def class_limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the per-class indices, shape (2, computed, ..., k).
@@ -201,14 +176,14 @@ class PreparedIntervals:
         that value.
         """
         values, own = self.values, self.methods.per_class
-        limits = _blank(values.per_class)
-        z = _spread(quantile, values.per_class)
+        limits = np.full((2, *values.per_class.shape), np.nan)
+        normal = z = _spread(quantile, values.per_class)
         if self.grouped is not None:
             z = student(z, self.grouped.class_groups)
-        shares = np.stack(self.proportions.limits(_at(z, self.methods.class_rows)))
+        shares = self.proportions.limits(at(z, self.methods.class_rows))
         plain = len(own.proportions)
         limits[:, own.proportions] = (
-            self._exact(self.proportions, _at(z, self.methods.class_rows))[:, :plain]
+            self._exact(self.proportions, at(z, self.methods.class_rows))[:, :plain]
             if values.options.exact
             else shares[:, :plain]
         )
@@ -217,16 +192,13 @@ class PreparedIntervals:
         if len(self.methods.likelihood_ratios):
             limits[:, self.methods.likelihood_ratios] = self._likelihood_ratios(shares[:, plain:])
         for place in self.methods.log_ratios:
-            limits[:, place] = self._log_ratio(place, _at(z, place))
+            limits[:, place] = self._log_ratio(place, at(z, place))
         if values.scores is not None:
-            _score_limits(values, _spread(quantile, values.per_class), limits)
-        counted = values.counted_as_zero
-        found = values.per_class if counted is None else np.where(counted, 0.0, values.per_class)
+            _score_limits(values, normal, limits)
         if values.table.spurious is not None:
-            predictions = positions(e.rows == PREDICTED for e in values.selection.computed)
-            stray = np.asarray(values.table.spurious.any(-1))[..., None]
-            limits[:, predictions] = np.where(stray, np.nan, limits[:, predictions])
-        return self._masked(found, limits, own)
+            places, stray = self.methods.predictions, np.asarray(values.table.spurious.any(-1))
+            limits[:, places] = np.where(stray[..., None], np.nan, limits[:, places])
+        return self._masked(values.observed, limits, own)
 
     @np.errstate(all="ignore")
     def overall_limits(self, quantile: float | Array) -> Array:
@@ -242,24 +214,25 @@ class PreparedIntervals:
         NaN without an interval.
         """
         values, own = self.values, self.methods.overall
-        limits = _blank(values.overall)
-        z = _spread(quantile, values.overall)
+        limits = np.full((2, *values.overall.shape), np.nan)
+        normal = z = _spread(quantile, values.overall)
         if self.grouped is not None:
             z = student(z, self.grouped.groups)
         for universe in self.universes:
             universe.overall_limits(z, limits)
-        at = _at(z, own.proportions)
+        quantiles = at(z, own.proportions)
         exact = values.options.exact
-        shares = self._exact(self.pooled, at) if exact else np.stack(self.pooled.limits(at))
+        shares = self._exact(self.pooled, quantiles) if exact else self.pooled.limits(quantiles)
         for i, place in self.methods.affine:
             low, high = Bounds(values.table.k).of(values.selection.overall[place])
             shares[:, i] = low + (high - low) * shares[:, i]
-        mixed = _mixes_spurious(values)
-        limits[:, own.proportions] = np.where(
-            mixed[own.proportions], limits[:, own.proportions], shares
-        )
+        mixed = self.methods.mixed
+        scores = limits[:, mixed]
+        limits[:, own.proportions] = shares
+        if values.table.spurious is not None:
+            limits[:, mixed] = np.where(values.table.spurious.any(-1), scores, limits[:, mixed])
         if values.scores is not None:
-            _score_limits(values, _spread(quantile, values.overall), limits)
+            _score_limits(values, normal, limits)
         return self._masked(values.overall, limits, own)
 
     def _masked(self, values: Array, limits: Array, methods: ScopeMethods) -> Array:
@@ -270,8 +243,8 @@ class PreparedIntervals:
         np.minimum(limits, highest, out=limits)
         lost = ~(limits[0] < limits[1])
         lost |= np.isnan(values)
-        # Weights of the items of scores have come with the scores.
-        lost[methods.counted] |= self.unsuitable[(..., *last)]
+        if self.unsuitable.any():  # weights of the items of scores have come with the scores
+            lost[methods.counted] |= self.unsuitable[(..., *last)]
         np.copyto(limits, np.nan, where=lost)
         return limits
 
@@ -283,8 +256,10 @@ class PreparedIntervals:
         """Limits of ratios of two proportions from theirs, (2, 2 n, ..., k)."""
         counts, plain = self.proportions, len(self.methods.per_class.proportions)
         shares = counts.successes[plain:] / counts.trials[plain:]
-        pairs = (part.reshape(-1, 2, *shares.shape[1:]) for part in (shares, *limits))
-        return mover_r(*(np.moveaxis(part, 1, 0) for part in pairs))
+        pairs = (-1, 2, *shares.shape[1:])
+        return mover_r(
+            shares.reshape(pairs).swapaxes(0, 1), limits.reshape(2, *pairs).swapaxes(1, 2)
+        )
 
     def _log_ratio(self, place: int, z: float | Array) -> Array:
         """Limits of the lift by the delta method on its logarithm."""
@@ -305,15 +280,6 @@ class PreparedIntervals:
         half = np.sqrt(variance) * z
         value = values.per_class[place]
         return np.stack((value / np.exp(half), value * np.exp(half)))
-
-
-def _weights(values: Values, items: Items | None) -> Weights | None:
-    """Return the weights of the items, if these alone make the counts weighted."""
-    if items is None or items.weights is None or items.groups is not None:
-        return None
-    if not values.table.weighted or values.options.cell_weights is not None:
-        return None
-    return Weights.of(items, items.weights, values.table.k)
 
 
 def _counts(
@@ -350,45 +316,29 @@ def intervals(values: Values, items: Items | None = None) -> Intervals:
     prepared = PreparedIntervals.of(values, items)
     methods = prepared.methods
     own, whole = methods.per_class, methods.overall
-    per_class, overall = prepared.limits(quantile_of(values.options.confidence))
+    quantile = quantile_of(values.options.confidence)
+    per_class, overall = prepared.class_limits(quantile), prepared.overall_limits(quantile)
     if values.counted_as_zero is not None:
         per_class[:, values.counted_as_zero] = np.nan
-    few_class, few_overall = _few_items(prepared, per_class[0], overall[0])
-    rows = prepared.values.counts.rows[..., :-1]
-    low = _few_errors(rows, few_class.shape, prepared.proportions, own) & np.isfinite(per_class[0])
-    low[list(values.selection.scored)] = False
+    few_items, low, overall_low = _reliability(prepared, per_class[0], overall[0])
     return Intervals(
         per_class_low=per_class[0],
         per_class_high=per_class[1],
         per_class_reasons=_reasons(prepared, own.named, per_class[0], values.per_class),
-        per_class_few_items=few_class,
-        per_class_low_reliability=few_class | low,
+        per_class_few_items=few_items,
+        per_class_low_reliability=low,
         per_class_methods=own.names,
         overall_low=overall[0],
         overall_high=overall[1],
         overall_reasons=_reasons(prepared, whole.named, overall[0], values.overall),
-        overall_low_reliability=few_overall,
+        overall_low_reliability=overall_low,
         overall_methods=whole.names,
     )
 
 
-def _blank(values: Array) -> Array:
-    return np.full((2, *values.shape), np.nan)
-
-
 def _spread(quantile: float | Array, values: Array) -> float | Array:
-    """Give every value its quantile, if these differ."""
+    """Return a quantile for every value, if these differ."""
     return quantile if np.ndim(quantile) == 0 else np.broadcast_to(quantile, values.shape)
-
-
-def _at(quantile: float | Array, places: Array | int) -> float | Array:
-    return quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[places]
-
-
-@lru_cache(maxsize=64)
-def quantile_of(confidence: float) -> float:
-    """Two-sided normal quantile of a confidence level."""
-    return float(normal_quantile(confidence))
 
 
 def _score_limits(values: Values, quantile: float | Array, limits: Array) -> None:
@@ -400,19 +350,8 @@ def _score_limits(values: Values, quantile: float | Array, limits: Array) -> Non
     for place in places:
         method = INTERVALS.get(entries[place].interval or "")
         if method is not None and method.limits is not None:
-            inputs = IntervalInputs(values, _at(quantile, place))
+            inputs = IntervalInputs(values, at(quantile, place))
             limits[:, place] = method.limits(inputs, entries[place], np.asarray(found[place]))
-
-
-def _mixes_spurious(values: Values) -> Array:
-    """Whether an overall share counts spurious predictions, which are no items, (overall, ...)."""
-    table = values.table
-    shape = (len(values.selection.overall), *table.stack_shape)
-    if table.spurious is None:
-        return np.zeros(shape, dtype=bool)
-    entries = values.selection.overall
-    mixes = np.array([entry.rows == OVERALL_R_PRIME for entry in entries], dtype=bool)
-    return np.asarray(mixes.reshape(-1, *(1,) * len(table.stack_shape)) & table.spurious.any(-1))
 
 
 def _reasons(
@@ -429,39 +368,38 @@ def _reasons(
     return codes
 
 
-def _few_items(
+def _reliability(
     prepared: PreparedIntervals, class_low: Array, overall_low: Array
-) -> tuple[Array, Array]:
-    """Find intervals that rest on fewer than 10 items or groups, per class and overall.
+) -> tuple[Array, Array, Array]:
+    """Find intervals that rest on few items, or on few errors or rights.
 
     Parameters
     ----------
     class_low, overall_low
         Shapes (computed, ..., k), (overall, ...): NaN without an interval.
 
-    Notes
-    -----
-    An average with equal weights rests on its smallest class.
+    Returns
+    -------
+    Per class: whether it rests on few items or groups, and whether on little of any kind; overall:
+    whether on little of any kind. An average with equal weights rests on its smallest class.
     """
     values, methods, effects = prepared.values, prepared.methods, prepared.grouped
     rows = values.counts.rows
+    per_class = _fewest(values, methods) < FEW_ITEMS
+    errors = _few_errors(rows[..., :-1], per_class.shape, prepared.proportions, methods.per_class)
     few = np.minimum.reduce(rows[methods.overall.rests_on, ..., -1], axis=1) < FEW_ITEMS
-    plain = values.classified_counts is values.counts
-    plain = plain and effects is None and values.scores is None
-    if plain and rows[methods.rows].min() >= FEW_ITEMS:
-        per_class = np.zeros(class_low.shape, dtype=bool)
-    else:
-        per_class = np.isfinite(class_low) & (_fewest(values, methods) < FEW_ITEMS)
-        if effects is not None:
-            per_class |= np.isfinite(class_low) & (effects.class_groups < FEW_ITEMS)
-            few |= effects.groups < FEW_ITEMS
+    if effects is not None:
+        per_class |= effects.class_groups < FEW_ITEMS
+        few |= effects.groups < FEW_ITEMS
     few |= _few_errors(rows[..., -1], few.shape, prepared.pooled, methods.overall)
-    few[list(values.selection.overall_scored)] = False
     if values.scores is not None:
+        errors[list(values.selection.scored)] = False
+        few[list(values.selection.overall_scored)] = False
         _mark_few_ranked(values, per_class, few)
-        per_class &= np.isfinite(class_low)
+    exists = np.isfinite(class_low)
+    per_class &= exists
     np.logical_or.at(few, methods.weakest, per_class[methods.weakest_of].any(-1))
-    return per_class, few & np.isfinite(overall_low)
+    return per_class, per_class | errors & exists, few & np.isfinite(overall_low)
 
 
 def _few_errors(

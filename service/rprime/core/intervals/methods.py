@@ -13,13 +13,15 @@ from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import Index
 from rprime.core.intervals import limits, score_limits
 from rprime.core.selection import Selection
-from rprime.core.table import ConfusionTable
+from rprime.core.table import ConfusionTable, Universe
 
 RECALL: RatioRows = (CountRow.tp, CountRow.support)
 MISSES: RatioRows = (CountRow.fn, CountRow.support)
 PREVALENCE: RatioRows = (CountRow.support, CountRow.total)
 CORRECT: RatioRows = (CountRow.tp, CountRow.total)
 WRONG: RatioRows = (CountRow.fn, CountRow.total)
+NOT_WRONG: RatioRows = (CountRow.not_wrong, CountRow.total)
+PREDICTIONS: RatioRows = (CountRow.predicted, CountRow.total)
 
 # An index rests on the counts without which it would not exist.
 RESTS_ON = {
@@ -69,6 +71,11 @@ class Setting(NamedTuple):
     def omits(self) -> bool:
         """Whether some table has unclassified or spurious items."""
         return self.unclassified or self.spurious
+
+    @property
+    def universes(self) -> tuple[Universe | None, ...]:
+        """What to compute apart: where nothing is omitted, both universes are one."""
+        return ("all", "classified") if self.omits else (None,)
 
     def method(self, entry: Index) -> str | None:
         """Return the name of the method of an entry, None without one."""
@@ -132,6 +139,8 @@ class Methods:
     affine
         Overall proportions that are mapped onto another range: their position among the
         proportions, and among the overall entries.
+    predictions, mixed
+        Per-class and overall shares that are none where predictions have no item: s_i / w, and R'.
     weakest, weakest_of
         Overall entries in which every class counts the same, and the averaged per-class entries.
     """
@@ -142,6 +151,8 @@ class Methods:
     class_ratios: tuple[RatioRows, ...]
     log_ratios: tuple[int, ...]
     affine: tuple[tuple[int, int], ...]
+    predictions: Array
+    mixed: Array
     weakest: Array
     weakest_of: Array
 
@@ -155,11 +166,6 @@ class Methods:
         """Numerators and denominators of the overall proportions."""
         ratios = self.overall.ratios
         return integers(ratio[0] for ratio in ratios), integers(ratio[1] for ratio in ratios)
-
-    @cached_property
-    def rows(self) -> Array:
-        """All `CountRow`s behind the reliability of an interval."""
-        return np.unique(np.concatenate((self.per_class.rests_on, self.overall.rests_on)))
 
 
 @lru_cache(maxsize=256)
@@ -200,6 +206,8 @@ def methods_of(selection: Selection, setting: Setting) -> Methods:
             for i, place in enumerate(overall.proportions.tolist())
             if selection.overall[place].score_range is not None
         ),
+        predictions=positions(entry.rows == PREDICTIONS for entry in selection.computed),
+        mixed=positions(entry.rows == NOT_WRONG for entry in selection.overall),
         weakest=integers(pair[0] for pair in weakest),
         weakest_of=integers(pair[1] for pair in weakest),
     )

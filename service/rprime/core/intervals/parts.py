@@ -77,8 +77,8 @@ class PartIntervals:
         The n functions and their t terms.
     successes, trials
         Shape (t, ..., k): the counts of the proportion of each term.
-    slopes
-        Shape (t, ..., k): derivative of the function by the proportion.
+    shares, slopes
+        Shape (t, ..., k): that proportion, and the derivative of the function by it.
     values
         Shape (n, ..., k): what the functions combine to.
     """
@@ -86,6 +86,7 @@ class PartIntervals:
     layout: PartLayout
     successes: Array
     trials: Array
+    shares: Array
     slopes: Array
     values: Array
 
@@ -115,7 +116,7 @@ class PartIntervals:
             first = last
         if fixed_rows:
             slopes[[ratio == PREVALENCE for ratio in layout.ratios]] = 0.0
-        return cls(layout, successes, trials, slopes, values)
+        return cls(layout, successes, trials, shares, slopes, values)
 
     def divided(self, effects: Array) -> "PartIntervals":
         """Divide the counts by the design effects (n, ..., k) of the functions."""
@@ -129,44 +130,36 @@ class PartIntervals:
             choice.layout,
             self.successes[terms],
             self.trials[terms],
+            self.shares[terms],
             self.slopes[terms],
             self.values[choice.places],
         )
 
-    @cached_property
-    def shares(self) -> Array:
-        """The proportions, shape (t, ..., k)."""
-        return np.asarray(self.successes / self.trials)
-
-    @cached_property
-    def rising(self) -> Array:
-        """Whether the function rises with the proportion, shape (t, ..., k)."""
-        return np.asarray(self.slopes > 0)
-
-    def combine(self, low: Array, high: Array) -> Array:
+    def combine(self, limits: Array) -> Array:
         """Combine the limits of the proportions to those of the functions, shape (2, n, ..., k).
 
         Parameters
         ----------
-        low, high
-            Shape (t, ..., k): Wilson's limits of the proportions.
+        limits
+            Shape (2, t, ..., k): Wilson's limits of the proportions.
 
         Notes
         -----
         Source: Zou, Donner 2008. On each side the root of the summed squares of the distances of
         the parts from their limits, each times the slope.
         """
-        below, above = self.slopes * (self.shares - low), self.slopes * (high - self.shares)
-        distances = np.empty((2, *self.shares.shape))
-        distances[0] = np.where(self.rising, below, above)
-        distances[1] = np.where(self.rising, above, below)
+        steps = self.slopes * (self.shares - limits)
+        distances = np.empty(steps.shape)
+        # A function that falls with a proportion has its lower limit at the upper one of that.
+        np.maximum(steps[0], steps[1], out=distances[0])
+        np.minimum(steps[0], steps[1], out=distances[1])
         distances *= distances
         result = np.empty((2, *self.values.shape))
         if self.values.size:
             np.add.reduceat(distances, self.layout.starts, axis=1, out=result)
         np.sqrt(result, out=result)
-        np.subtract(self.values, result[0], out=result[0])
-        result[1] += self.values
+        np.negative(result[0], out=result[0])
+        result += self.values
         for place, part in self.layout.mapped:
             result[:, place] = part(result[:, place])
         return result

@@ -1,6 +1,7 @@
 """Score and exact intervals of proportions, the exact binomial tail and normal quantiles."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ FEW_GROUPS = 5
 """Fewer groups on a side, with errors or without, do not show how groups differ."""
 _SMALLEST: float = float(np.finfo(np.float64).tiny)
 _FAR = 1e-200
+_LARGEST_EXPONENT = 709.0
 _NEGLIGIBLE = -40.0  # log of the largest terms left out of a series that starts with 1
 
 
@@ -25,6 +27,12 @@ def normal_quantile(confidence: ArrayLike) -> FloatArray:
         In (0, 1), as .95.
     """
     return _floats(-special.ndtri((1 - _floats(confidence)) / 2))
+
+
+@lru_cache(maxsize=64)
+def quantile_of(confidence: float) -> float:
+    """Return `normal_quantile` of one level as a number."""
+    return float(normal_quantile(confidence))
 
 
 def confidence_of(quantile: ArrayLike) -> FloatArray:
@@ -56,43 +64,48 @@ class ScoreCounts:
     Parameters
     ----------
     successes, trials
-        Float64, broadcast together; 0 of 1 where they are invalid.
+        Shape (...), float64; trials of NaN where they are invalid.
     spread, squares
         x (n - x) / n and x^2 / n.
     full
-        Whether every trial succeeds.
-    valid
-        None where all are valid.
+        Whether every trial succeeds; None if nowhere.
     """
 
     successes: FloatArray
     trials: FloatArray
     spread: FloatArray
     squares: FloatArray
-    full: NDArray[np.bool_]
-    valid: NDArray[np.bool_] | None
+    full: NDArray[np.bool_] | None
 
     @classmethod
-    def of(cls, successes: ArrayLike, trials: ArrayLike) -> "ScoreCounts":
+    def of(cls, successes: FloatArray, trials: FloatArray) -> "ScoreCounts":
         """Prepare proportions, as for `wilson`."""
-        x, n, valid = _sample(successes, trials)
-        share = x / n
-        full = np.asarray(x == n)
-        return cls(x, n, share * (n - x), share * x, full, None if valid.all() else valid)
+        rest = trials - successes
+        valid = (np.minimum(successes, rest) >= 0) & (trials > 0)
+        if not np.logical_and.reduce(valid, axis=None):
+            trials = np.where(valid, trials, np.nan)
+            rest = trials - successes
+        share = successes / trials
+        full = rest == 0
+        some = np.logical_or.reduce(full, axis=None)
+        return cls(successes, trials, share * rest, share * successes, full if some else None)
 
-    def limits(self, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
-        """Compute the lower and upper limits, as `wilson` does."""
-        z = _floats(z)
+    def limits(self, z: float | FloatArray) -> FloatArray:
+        """Compute the lower and upper limits, as `wilson` does, shape (2, ...)."""
         square = z * z
         upper_sum = self.successes + square / 2 + z * np.sqrt(self.spread + square / 4)
-        lower = self.squares / upper_sum
-        upper = np.where(self.full, 1.0, np.minimum(upper_sum / (self.trials + square), 1.0))
-        if self.valid is None:
-            return lower, upper
-        return np.where(self.valid, lower, np.nan), np.where(self.valid, upper, np.nan)
+        result = np.empty((2, *upper_sum.shape))
+        lower, upper = result[0, ...], result[1, ...]
+        np.divide(self.squares, upper_sum, out=lower)
+        np.divide(upper_sum, self.trials + square, out=upper)
+        np.minimum(upper, 1.0, out=upper)
+        if self.full is not None:
+            np.copyto(upper, 1.0, where=self.full)
+        return result
 
 
-def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> tuple[FloatArray, FloatArray]:
+@np.errstate(all="ignore")
+def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> FloatArray:
     """Lower and upper score limits of a proportion.
 
     Parameters
@@ -105,7 +118,7 @@ def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> tuple[Float
 
     Returns
     -------
-    Two arrays in [0, 1]: exactly 0 below at no success and exactly 1 above at no failure, the
+    Shape (2, ...), in [0, 1]: exactly 0 below at no success and exactly 1 above at no failure, the
     width never 0. NaN where there are no trials or `successes` is outside [0, trials].
 
     Notes
@@ -113,16 +126,18 @@ def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> tuple[Float
     Source: Wilson 1927. The lower limit is the product of the two roots divided by the upper
     one, so that nothing cancels where successes are few.
     """
-    return ScoreCounts.of(successes, trials).limits(z)
+    return ScoreCounts.of(_floats(successes), _floats(trials)).limits(_floats(z))
 
 
-def mover_r(shares: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+def mover_r(shares: FloatArray, limits: FloatArray) -> FloatArray:
     """Lower and upper limits of a ratio of two proportions, shape (2, ...).
 
     Parameters
     ----------
-    shares, low, high
-        Shape (2, ...): numerator and denominator, and their Wilson limits.
+    shares
+        Shape (2, ...): numerator and denominator.
+    limits
+        Shape (2, 2, ...): their lower and upper Wilson limits.
 
     Returns
     -------
@@ -132,14 +147,19 @@ def mover_r(shares: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray
     -----
     Source: Fagerland, Newcombe 2013.
     """
-    (p1, p2), (low1, low2), (high1, high2) = shares, low, high
+    p1, p2 = shares
+    ends, opposite = limits[:, 0], limits[::-1, 1]
     product = p1 * p2
-    square = product * product
-    below, above = high2 * (2 * p2 - high2), low2 * (2 * p2 - low2)
-    lower = product - np.sqrt(np.maximum(square - low1 * below * (2 * p1 - low1), 0.0))
-    upper = product + np.sqrt(np.maximum(square - high1 * above * (2 * p1 - high1), 0.0))
-    lower = np.where(p2 > 0, lower / below, low1 / high2)
-    return np.stack((np.where(p1 > 0, lower, 0.0), np.where(p2 > 0, upper / above, np.inf)))
+    below = opposite * (2 * p2 - opposite)
+    roots = np.sqrt(np.maximum(product * product - ends * below * (2 * p1 - ends), 0.0))
+    np.negative(roots[0], out=roots[0])
+    result = (product + roots) / below
+    empty = p2 == 0
+    if empty.any():
+        result[0] = np.where(empty, ends[0] / opposite[0], result[0])
+        result[1, empty] = np.inf
+    result[0, p1 == 0] = 0.0
+    return np.asarray(result)
 
 
 def clopper_pearson(
@@ -197,12 +217,20 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
     """
     x, n, p = np.broadcast_arrays(_floats(successes), _floats(trials), _floats(share))
     inside = (x > 0) & (x <= n)
-    tail = _floats(special.betainc(np.where(inside, x, 1.0), np.where(inside, n - x + 1, 1.0), p))
-    far = inside & (p > 0) & (tail < _FAR)
+    negligible = inside & _below_smallest(x, n, p)
+    shown = inside & ~negligible
+    tail = special.betainc(np.where(shown, x, 1.0), np.where(shown, n - x + 1, 1.0), p)
+    tail = np.where(negligible, _SMALLEST, tail)
+    far = shown & (p > 0) & (tail < _FAR)
     if far.any():
-        tail = tail.copy()
         tail[far] = np.maximum(np.exp(_log_far_tail(x[far], n[far], p[far])), _SMALLEST)
     return _where_valid(n > 0, np.where(inside, tail, np.where(x > 0, 0.0, 1.0)))
+
+
+def _below_smallest(x: FloatArray, n: FloatArray, p: FloatArray) -> NDArray[np.bool_]:
+    """Whether Chernoff's bound of P(X >= x), exp(-n KL(x / n, p)), is below every normal double."""
+    divergence = special.rel_entr(x, n * p) + special.rel_entr(n - x, n * (1 - p))
+    return np.asarray((divergence > _LARGEST_EXPONENT) & (x > n * p) & (p > 0))
 
 
 def _log_far_tail(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:

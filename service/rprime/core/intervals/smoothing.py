@@ -141,8 +141,11 @@ def smoothed(table: ConfusionTable) -> ConfusionTable:
     whole = np.add.reduce(weight, axis=-1) + silent
     others = whole[..., None] - weight
     share = np.divide(there, others, out=np.zeros(others.shape), where=others > 0)
-    spread = np.stack((0.5 * rate[..., None] * share, 0.5 * share))
-    more = np.stack((0.5 * (1 - rate)[..., None] * there, 0.5 * there))
+    off = np.empty((2, *rate.shape, 1))
+    off[POOLED, ..., 0], off[ROW_WISE] = 0.5 * rate, 0.5
+    on = 0.5 - off
+    on[ROW_WISE] = 0.5
+    spread, more = off * share, on * there
     # What reads margins alone needs no more of the cells.
     found = cast("Cells", SmoothedCells(cells, more, spread, weight))
     return ConfusionTable(

@@ -62,7 +62,9 @@ class Smoothed:
         more = smoothed(table)
         if plan.by_cell:
             more = replace(more, cells=cast("SmoothedCells", more.cells).dense())
-        options = replace(values.options, cell_weights=None, undefined="null")
+        options = values.options
+        if options.cell_weights is not None or options.undefined != "null":
+            options = replace(options, cell_weights=None, undefined="null")
         found, own = _differentiated(more, options, plan.selection)
         found = _as_observed(plan, values, found, own)
         smooth = smooth_overall_indices(plan.selection)
@@ -80,14 +82,6 @@ class Smoothed:
             class_variances(found, own, options.sampling),
             spread,
             table.total / more.total[POOLED],
-        )
-
-    def inflated(self, effects: DesignEffects) -> "Smoothed":
-        """Multiply the variances by design effects."""
-        return replace(
-            self,
-            class_variances=self.class_variances * effects.per_class[:, None],
-            variances=self.variances * effects.overall[:, None],
         )
 
 
@@ -160,12 +154,8 @@ class ClassIntervals:
         quantile
             A number, or an array that broadcasts to all proportions.
         """
-        low, high = self.counts.limits(quantile)
-        terms = len(self.parts.layout.of)
-        return (
-            self.parts.combine(low[:terms], high[:terms]),
-            self.scores.scaled(low[terms:], high[terms:]),
-        )
+        limits, terms = self.counts.limits(quantile), len(self.parts.layout.of)
+        return self.parts.combine(limits[:, :terms]), self.scores.scaled(limits[:, terms:])
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,7 +269,8 @@ class UniverseIntervals:
             parts.values[mixed] = np.where(stray[..., None], np.nan, parts.values[mixed])
         more = Smoothed.of(plan, values, table)
         if effects is not None:
-            more = more.inflated(effects)
+            np.multiply(more.class_variances, effects.per_class[:, None], out=more.class_variances)
+            np.multiply(more.variances, effects.overall[:, None], out=more.variances)
             if weights is None:
                 parts = parts.divided(effects.per_class[plan.parts_of])
         class_scores = _class_scores(plan, values, more)
@@ -306,27 +297,28 @@ class UniverseIntervals:
     def class_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, computed, ..., k) of the per-class entries of the plan."""
         plan = self.plan
-        by_parts, by_scores = self.classes.limits(_at(quantile, plan.class_rows))
+        by_parts, by_scores = self.classes.limits(at(quantile, plan.class_rows))
         limits[:, plan.class_parts_of] = by_parts
         _widen(limits, plan.class_scores_of, by_scores)
         if self.log_odds is not None and plan.odds_ratio is not None:
             place = plan.class_places[plan.odds_ratio]
             value, centre, error = self.log_odds
-            half = error * _at(quantile, place)
+            half = error * at(quantile, place)
             limits[0, place] = np.where(value > 0, np.exp(centre - half), value)
             limits[1, place] = np.where(value < np.inf, np.exp(centre + half), value)
 
     def overall_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, overall, ...) of the overall entries of the plan."""
         plan = self.plan
-        found = self.score_counts.limits(_at(quantile, plan.overall_places))
-        limits[:, plan.overall_places] = self.scores.scaled(*found)
+        found = self.score_counts.limits(at(quantile, plan.overall_places))
+        limits[:, plan.overall_places] = self.scores.scaled(found)
         if self.averages is not None:
-            wider = self.averages.limits(_at(quantile, plan.average_places))
+            wider = self.averages.limits(at(quantile, plan.average_places))
             _widen(limits, plan.average_places[plan.averages.kept], wider[:, plan.averages.kept])
 
 
-def _at(quantile: float | Array, places: Array | int) -> float | Array:
+def at(quantile: float | Array, places: Array | int) -> float | Array:
+    """Return the quantiles of some entries, if these differ."""
     return quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[places]
 
 
@@ -339,7 +331,7 @@ def _widen(limits: Array, places: Array, found: Array) -> None:
 def _class_scores(plan: Plan, values: Values, more: Smoothed) -> ScoreIntervals:
     own = plan.class_scores
     places = plan.class_places[own]
-    observed = _observed(values)[places]
+    observed = values.observed[places]
     if (places < 0).any():  # averaged, but with no interval of its own here
         observed[places < 0] = np.nan
     return ScoreIntervals.of(
@@ -361,16 +353,6 @@ def _overall_bounds(plan: Plan, averages: AverageIntervals | None) -> Array:
     found[...] = bounds.reshape(*bounds.shape, *(1,) * np.ndim(same))
     found[0, place] = np.where(same, 0.0, found[0, place])
     return found
-
-
-def _observed(values: Values) -> Array:
-    """Per-class values, with a precision of 0 where it counts as 0."""
-    counted = values.counted_as_zero
-    return (
-        values.per_class
-        if counted is None
-        else np.where(counted, values.averaged, values.per_class)
-    )
 
 
 def _log_odds(plan: Plan, values: Values, more: Smoothed) -> tuple[Array, Array, Array] | None:

@@ -39,8 +39,13 @@ class Weights:
     scale: float
 
     @classmethod
-    def of(cls, items: Items, weights: Array, k: int) -> "Weights":
-        """Sum up the weights of items."""
+    def of(cls, values: Values, items: Items | None) -> "Weights | None":
+        """Sum up the weights of the items, if these alone make the counts weighted."""
+        if items is None or items.weights is None or items.groups is not None:
+            return None
+        if not values.table.weighted or values.options.cell_weights is not None:
+            return None
+        weights, k = items.weights, values.table.k
         squared = np.square(weights, dtype=np.float64)
         predicted = items.predicted.astype(np.int64)
         inside = predicted < k
