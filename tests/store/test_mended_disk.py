@@ -1,5 +1,6 @@
 """A disk that is full, read-only, locked or damaged under a real service, and how it is mended."""
 
+import errno
 import json
 import os
 import random
@@ -29,6 +30,7 @@ from tests.command import Run
 from tests.history_service import labels, matrix
 from tests.services import Serve
 from tests.store import samples
+from tests.store.compiled import compiled
 from tests.store.test_sqlite_file import Service, serving
 from tests.waiting import wait_until
 
@@ -212,6 +214,78 @@ def test_a_disk_that_becomes_read_only_is_told(disk: Path, tmp_path: Path) -> No
         assert state(service.client) == "read_only"
         works_besides_storing(service.client, ids)
         assert {line["error"] for line in failures(tmp_path / "log")} == {"SQLITE_IOERR_WRITE"}
+
+
+FAILING_WRITES = """
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+/* A write to a file of the store fails with the number that the file FAILS_WITH holds. */
+static int fails(int fd) {
+    char path[4096], name[64];
+    int number = 0;
+    FILE *given = fopen(getenv("FAILS_WITH"), "r");
+    if (given == NULL) return 0;
+    if (fscanf(given, "%d", &number) != 1) number = 0;
+    fclose(given);
+    snprintf(name, sizeof name, "/proc/self/fd/%d", fd);
+    ssize_t size = readlink(name, path, sizeof path - 1);
+    if (size < 0) return 0;
+    path[size] = 0;
+    if (strstr(path, "/r.db") == NULL) return 0;
+    errno = number;
+    return number;
+}
+ssize_t write(int fd, const void *data, size_t size) {
+    return fails(fd) ? -1 : syscall(SYS_write, fd, data, size);
+}
+ssize_t pwrite64(int fd, const void *data, size_t size, off_t place) {
+    return fails(fd) ? -1 : syscall(SYS_pwrite64, fd, data, size, place);
+}
+ssize_t pwrite(int fd, const void *data, size_t size, off_t place) {
+    return pwrite64(fd, data, size, place);
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("number", "status", "told"),
+    [
+        (errno.ENOSPC, 507, "full"),
+        (errno.EDQUOT, 507, "full"),
+        (errno.EFBIG, 507, "full"),
+        (errno.EROFS, 503, "read_only"),
+        (errno.EIO, 503, "unavailable"),
+    ],
+    ids=errno.errorcode.get,
+)
+def test_each_error_of_the_disk_is_told(
+    serve: Serve, tmp_path: Path, number: int, status: int, told: str
+) -> None:
+    fails_with = tmp_path / "number"
+    settings = {
+        "RPRIME_STORE": f"sqlite:///{tmp_path}/r.db",
+        "LD_PRELOAD": str(compiled(FAILING_WRITES, tmp_path)),
+        "FAILS_WITH": str(fails_with),
+    }
+    with serve(**settings) as client:
+        kept = client.post("/evaluate", json=matrix()).json()["id"]
+        fails_with.write_text(str(number))
+        code = "store_full" if status == 507 else "store_unavailable"
+        for version in "ab":
+            answer = client.post("/evaluate", json=matrix(version=version))
+            assert (answer.status_code, answer.json()["code"]) == (status, code)
+        assert state(client) == told
+        works_besides_storing(client, [kept])
+        fails_with.unlink()
+        assert client.post("/evaluate", json=matrix(version="c")).status_code == 201
+        assert state(client) == "ok"
+        assert not list(tmp_path.glob("*-trial"))
 
 
 def failures(log: Path) -> list[dict[str, str]]:

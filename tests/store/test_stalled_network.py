@@ -6,7 +6,6 @@ tests/store/test_stalled_network.py`; it has the timeouts of the default setting
 
 import os
 import re
-import shutil
 import signal
 import subprocess
 import time
@@ -25,6 +24,7 @@ from rprime.server.draining import ENDED_STATUS
 from rprime.store import open_store
 from tests.history_service import labels, matrix
 from tests.services import RPRIME, Serve, environment
+from tests.store.compiled import compiled
 from tests.store.stalling_proxy import Mode, StallingProxy, proxied
 
 STALL_SECONDS = float(os.environ.get("RPRIME_TEST_STALL_SECONDS", "12"))
@@ -239,15 +239,7 @@ def test_the_service_ends_in_time_while_the_network_hangs(
 
 @pytest.fixture
 def stalling_sync(tmp_path: Path) -> Path:
-    compiler = shutil.which("cc")
-    if compiler is None:
-        if os.environ.get("CI_RUN"):
-            pytest.fail("a C compiler is missing")
-        pytest.skip("a C compiler is missing")
-    source, library = tmp_path / "stalling_sync.c", tmp_path / "stalling_sync.so"
-    source.write_text(STALLING_SYNC)
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", library, source], check=True)
-    return library
+    return compiled(STALLING_SYNC, tmp_path)
 
 
 def test_the_service_ends_in_time_while_the_disk_hangs(tmp_path: Path, stalling_sync: Path) -> None:

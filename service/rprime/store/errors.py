@@ -186,9 +186,11 @@ def _of_postgresql(cause: BaseException | None, *, failed: bool) -> StoreError |
     return StoreUnavailableError(refusal or "The database cannot be reached.") if failed else None
 
 
-def full() -> StoreFullError:
-    """Return the error of a full disk."""
-    return StoreFullError("The disk is full; make room, then send the request again.")
+def full(code: str | None = None) -> StoreFullError:
+    """Return the error of a full disk, or of a used-up quota."""
+    error = StoreFullError("The disk is full; make room, then send the request again.")
+    error.code = code
+    return error
 
 
 def _unreachable() -> StoreError:

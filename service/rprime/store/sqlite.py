@@ -23,7 +23,6 @@ from rprime.store.errors import (
     StoreOutdatedError,
     StoreUnavailableError,
     StoreUrlError,
-    read_only,
     translated,
 )
 from rprime.store.schema_version import SCHEMA_VERSION, newer, upgrade
@@ -99,10 +98,10 @@ class SqliteDatabase(Database):
                     pages = _pragma(_raw(connection), "page_count")
                     self._file.allocate(pages * _PAGE_BYTES)
         except StoreUnavailableError as exc:
-            if self._file.is_read_only():
-                # What SQLite reports as any other error of the disk.
-                raise read_only(exc.code) from exc
-            raise
+            known = self._file.cause_of(exc)
+            if known is None:
+                raise
+            raise known from exc
         # The commit may be in a file that is gone, so it is not acknowledged.
         self._verify()
 
@@ -118,8 +117,11 @@ class SqliteDatabase(Database):
         """Move the WAL into the main file, so that its space is used again."""
         if self._writer is None:
             return False
-        with translated(), closing(self._writer.raw_connection()) as raw:
-            busy = raw.cursor().execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0]
+        try:
+            with translated(), closing(self._writer.raw_connection()) as raw:
+                busy = raw.cursor().execute("PRAGMA wal_checkpoint(RESTART)").fetchone()[0]
+        except StoreError:
+            return False
         return not busy
 
     def _read(self, work: Callable[[Connection], T]) -> T:

@@ -15,7 +15,9 @@ from rprime.store.errors import (
     StoreInUseError,
     StoreMissingError,
     StoreMovedError,
+    StoreUnavailableError,
     full,
+    read_only,
 )
 
 log = structlog.get_logger(__name__)
@@ -34,6 +36,7 @@ RESERVED_WAL_BYTES = 448 * 1024
 RESERVE_BYTES = RESERVED_WAL_BYTES + 32 * 1024
 """The size of the file that keeps this room, and that of the index of the WAL, between two runs."""
 _CHUNK_BYTES = 256 * 1024
+_TRIAL_BYTES = 1024 * 1024
 _READ_ONLY = {errno.EROFS, errno.EPERM}
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 
@@ -114,14 +117,31 @@ class HeldFile:
                 return
         raise full()
 
-    def is_read_only(self) -> bool:
-        """Whether the file system has become read-only."""
-        # Not by statvfs, which does not show what Linux does after an error of the disk.
+    def cause_of(self, exc: StoreUnavailableError) -> StoreError | None:
+        """Return what failed if SQLite names only an error of the disk; None if it stays unknown.
+
+        SQLite tells neither a used-up quota nor a limit of the file size from a broken disk.
+        """
+        if type(exc) is not StoreUnavailableError:
+            return None
+        number = self._write_error()
+        if number in _READ_ONLY:
+            return read_only(exc.code)
+        return full(exc.code) if number in _FULL else None
+
+    def _write_error(self) -> int | None:
+        """Return the number of the error that a write beside the file has now; None without one."""
+        trial = self._wal.with_name(f"{self.path.name}-trial")
         try:
+            # Not by statvfs, which does not show what Linux does after an error of the disk.
             os.close(os.open(self._wal, os.O_WRONLY))
+            trial.write_bytes(bytes(_TRIAL_BYTES))
         except OSError as exc:
-            return exc.errno in _READ_ONLY
-        return False
+            return exc.errno
+        finally:
+            with suppress(OSError):
+                trial.unlink(missing_ok=True)
+        return None
 
     def moved(self) -> str | None:
         """Return which file is no longer at its path and how to restore it, or None."""
@@ -232,7 +252,7 @@ def _open(path: Path, target: Path) -> int:
     try:
         return os.open(target, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as exc:
-        if exc.errno in {errno.ENOSPC, errno.EDQUOT}:
+        if exc.errno in _FULL:
             raise full() from exc
         raise StoreMissingError(f"{path} cannot be read and written; {REMEDY}") from exc
 
