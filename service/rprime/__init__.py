@@ -4,10 +4,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rprime.client.asynchronous import AsyncClient
-    from rprime.client.blocking import Client
+    from rprime.client.clients import AsyncClient, Client
     from rprime.client.errors import ProblemError, ServiceUnavailableError
-    from rprime.client.in_process import compare, evaluate, lint
+    from rprime.client.in_process import compare, evaluate, lint, plan
     from rprime.client.report import Report
     from rprime.client.tallies import tallied
 
@@ -21,20 +20,22 @@ __all__ = [
     "compare",
     "evaluate",
     "lint",
+    "plan",
     "tallied",
 ]
 __version__ = "0.1.0"
 
 # Imported when they are first used, so that `import rprime` and every command start at once.
 _HOMES = {
-    "AsyncClient": "asynchronous",
-    "Client": "blocking",
+    "AsyncClient": "clients",
+    "Client": "clients",
     "ProblemError": "errors",
     "Report": "report",
     "ServiceUnavailableError": "errors",
     "compare": "in_process",
     "evaluate": "in_process",
     "lint": "in_process",
+    "plan": "in_process",
     "tallied": "tallies",
 }
 

@@ -20,7 +20,6 @@ from rprime.commands import (
     keys,
     lint,
     openapi,
-    plan,
     plot,
     reproduce,
     serve,
@@ -33,7 +32,7 @@ app.command()(serve.serve)
 app.command()(evaluate.evaluate)
 app.command()(compare.compare)
 app.command()(lint.lint)
-app.command()(plan.plan)
+app.command()(lint.plan)
 app.command()(gates_schema.gates_schema)
 app.command()(indices.indices)
 app.command()(plot.plot)

@@ -648,8 +648,8 @@ class TestLint:
         file = write("items.csv", csv_of(y_true=TRUE, y_pred=GOOD))
         arguments = ("lint", file, "--gates", gates, "--replicates", "200")
         here, there = rprime(*arguments, "--json"), rprime(*arguments, "--json", "--server", server)
-        counts = [[57, 3], [2, 58]]
-        expected = library.lint(RULES, counts, labels=["cat", "dog"], replicates=200)
+        model: Any = {"confusion_matrix": [[57, 3], [2, 58]], "labels": ["cat", "dog"]}
+        expected = library.lint(RULES, **model, replicates=200)
         assert here.stdout == there.stdout == expected.content.decode() + "\n", there.stderr
         assert "recall.max_drop" in rprime(*arguments).stdout
 

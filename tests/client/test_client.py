@@ -85,10 +85,10 @@ class TestAnswers:
         assert found.content == here.content
 
     def test_a_lint_is_the_one_made_here(self, service: Client) -> None:
-        arguments: Any = {"labels": ["a", "b"], "replicates": 200, "seed": 3}
-        found = service.lint(GATES, TABLE["confusion_matrix"], **arguments)
+        arguments: Any = {**TABLE, "replicates": 200, "seed": 3}
+        found = service.lint(GATES, **arguments)
         assert found.false_fail_rate == 1.0
-        assert found.content == rprime.lint(GATES, TABLE["confusion_matrix"], **arguments).content
+        assert found.content == rprime.lint(GATES, **arguments).content
 
     def test_the_catalog_and_the_limits_are_there(self, service: Client) -> None:
         assert len(service.indices().items) > 100
@@ -109,14 +109,17 @@ class TestProblems:
         assert "/confusion_matrix/0/1: A count" in str(problem)
         assert pickle.loads(pickle.dumps(problem)).errors == problem.errors  # noqa: S301 (our own)
 
-    def test_they_are_the_same_here(self, service: Client) -> None:
+    def test_they_are_the_same_here_where_they_repeat_the_name(self, service: Client) -> None:
         wrong: Any = {"y_true": ["a", None], "y_pred": ["a", "b"], "betta": 2}
         found = []
         for evaluate in (service.evaluate, rprime.evaluate):
             with pytest.raises(ProblemError) as caught:
                 evaluate(**wrong)
             found.append({**caught.value.document, "request_id": None})
-        assert found[0] == {**found[1]}
+        there, here = found
+        assert here["errors"][0]["detail"] == f"'betta': {there['errors'][0]['detail']}"
+        assert {**here, "errors": []} == {**there, "errors": []}
+        assert here["errors"][1:] == there["errors"][1:]
 
     def test_what_is_not_there_is_a_problem(self, service: Client) -> None:
         with pytest.raises(ProblemError) as caught:

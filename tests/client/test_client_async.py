@@ -1,6 +1,8 @@
 """The asynchronous client: as the other one, without holding up the event loop."""
 
 import asyncio
+import inspect
+import pydoc
 import time
 from typing import Any
 
@@ -24,7 +26,8 @@ def test_every_method_answers_as_the_other_client(server: str) -> None:
                 (await client.evaluate(**TABLE, gates=GATES)).content,
                 [getattr(found, "content", None) for found in batch],
                 (await client.compare(TABLE, TABLE)).content,
-                (await client.lint(GATES, TABLE["confusion_matrix"], replicates=100)).content,
+                (await client.lint(GATES, **TABLE, replicates=100)).content,
+                (await client.plan(GATES, **TABLE)).content,
                 await client.indices(),
                 await client.index("overall", "r_prime"),
                 await client.version(),
@@ -36,7 +39,8 @@ def test_every_method_answers_as_the_other_client(server: str) -> None:
             client.evaluate(**TABLE, gates=GATES).content,
             [client.evaluate(**TABLE).content],
             client.compare(TABLE, TABLE).content,
-            client.lint(GATES, TABLE["confusion_matrix"], replicates=100).content,
+            client.lint(GATES, **TABLE, replicates=100).content,
+            rprime.plan(GATES, **TABLE).content,
             client.indices(),
             client.index("overall", "r_prime"),
             client.version(),
@@ -46,13 +50,21 @@ def test_every_method_answers_as_the_other_client(server: str) -> None:
 
 
 def test_the_methods_and_their_arguments_are_the_same() -> None:
-    import inspect  # noqa: PLC0415 - for this test alone
-
-    names = [name for name in vars(Client) if not name.startswith("_") and name != "close"]
+    names = [name for name in dir(Client) if not name.startswith("_") and name != "close"]
+    assert {"evaluate", "evaluate_batch", "compare", "lint", "plan", "index"} <= {*names}
     for name in names:
         ours, theirs = getattr(AsyncClient, name), getattr(Client, name)
         assert str(inspect.signature(ours)) == str(inspect.signature(theirs))
         assert ours.__doc__ == theirs.__doc__
+
+
+def test_help_shows_the_arguments_the_result_and_the_text() -> None:
+    for whose in (Client, AsyncClient):
+        shown = pydoc.plain(pydoc.render_doc(whose))
+        assert "drop: float | None = None" in shown
+        assert "-> rprime.client.report.GatePlanReport" in shown
+        assert "Compute how many items gates need to pass an unchanged model" in shown
+    assert "Evaluate a classifier." in pydoc.plain(pydoc.render_doc(rprime.evaluate))
 
 
 def test_one_call_has_one_idempotency_key_and_waits_without_blocking() -> None:

@@ -1,15 +1,17 @@
 """The address of a service, and the headers of requests to it."""
 
+import gzip
 from typing import Any, NamedTuple
 
 import httpx
 
 from rprime import __version__
-from rprime.client.calls import Call
-from rprime.client.exchange import JSON
+from rprime.client.calls import JSON, Call
 
 CONNECT_SECONDS = 5.0
 """Seconds to connect; a reachable service accepts sooner."""
+_LARGE = 64 * 1024
+"""Larger JSON bodies, in bytes, are compressed."""
 
 
 class Address(NamedTuple):
@@ -19,13 +21,13 @@ class Address(NamedTuple):
     headers: dict[str, str]
 
     def arguments(self, call: Call[Any]) -> dict[str, Any]:
-        """Return the arguments of httpx for one attempt at a call."""
-        return {
-            "method": call.method,
-            "url": f"{self.url}{call.path}",
-            "content": call.content,
-            "headers": {**self.headers, **call.headers},
-        }
+        """Return the arguments of httpx for every attempt at a call."""
+        headers, content = {**self.headers, **call.headers}, call.content
+        if content and len(content) >= _LARGE and headers["Content-Type"] == JSON:
+            headers["Content-Encoding"] = "gzip"
+            content = gzip.compress(content, 1)
+        url = f"{self.url}{call.path}"
+        return {"method": call.method, "url": url, "content": content, "headers": headers}
 
 
 def address(base_url: str | httpx.URL, key: str | None) -> Address:

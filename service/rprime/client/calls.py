@@ -3,21 +3,22 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 from urllib.parse import quote
 from uuid import uuid4
 
-import httpx
 import orjson
 from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
-from rprime.client.exchange import JSON, compressed
 from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report
 from rprime.schemas.report import Catalog, IndexEntry
 
 Result = TypeVar("Result")
 Model = TypeVar("Model", bound=BaseModel)
+
+
+JSON = "application/json"
 
 
 class Version(BaseModel):
@@ -27,6 +28,18 @@ class Version(BaseModel):
     version: str
     engine_version: str
     limits: dict[str, int | None]
+
+
+class Answered(Protocol):
+    """An answer: a response of httpx, or one from this process."""
+
+    @property
+    def content(self) -> bytes:
+        """The body."""
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """The headers."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,7 @@ class Call(Generic[Result]):
 
     method: str
     path: str
-    read: Callable[[httpx.Response], Result]
+    read: Callable[[Answered], Result]
     content: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -90,19 +103,24 @@ def batch(
     return _post(path, body, _batch, idempotency_key)
 
 
-def comparison(body: bytes, idempotency_key: str | None = None) -> Call[Comparison]:
+def comparison(body: bytes) -> Call[Comparison]:
     """Compare a candidate with a baseline."""
-    return _post("/v1/compare", body, partial(_received, Comparison), idempotency_key)
+    return _post("/v1/compare", body, partial(_received, Comparison))
 
 
-def gate_lint(body: bytes, idempotency_key: str | None = None) -> Call[GateLintReport]:
+def gate_lint(body: bytes) -> Call[GateLintReport]:
     """Simulate a gate on an unchanged model."""
-    return _post("/v1/gates/lint", body, partial(_received, GateLintReport), idempotency_key)
+    return _post("/v1/gates/lint", body, partial(_received, GateLintReport))
 
 
-def gate_plan(body: bytes, idempotency_key: str | None = None) -> Call[GatePlanReport]:
+def gate_plan(body: bytes) -> Call[GatePlanReport]:
     """Plan the items that a gate needs."""
-    return _post("/v1/gates/plan", body, partial(_received, GatePlanReport), idempotency_key)
+    return _post("/v1/gates/plan", body, partial(_received, GatePlanReport))
+
+
+def document(path: str) -> Call[dict[str, Any]]:
+    """Get any JSON object."""
+    return Call("GET", path, lambda response: orjson.loads(response.content))
 
 
 def indices() -> Call[Catalog]:
@@ -123,18 +141,16 @@ def version() -> Call[Version]:
 
 def ready() -> Call[bool]:
     """Check the readiness of the service."""
-    return Call("GET", "/readyz", lambda response: response.is_success)
+    return Call("GET", "/readyz", lambda _: True)
 
 
 def _post(
     path: str,
     body: bytes,
-    read: Callable[[httpx.Response], Result],
-    idempotency_key: str | None,
+    read: Callable[[Answered], Result],
+    idempotency_key: str | None = None,
 ) -> Call[Result]:
-    content, encoding = compressed(body)
-    headers = {"Content-Type": JSON, **_key(idempotency_key), **encoding}
-    return Call("POST", path, read, content, headers)
+    return Call("POST", path, read, body, {"Content-Type": JSON, **_key(idempotency_key)})
 
 
 def _key(given: str | None) -> dict[str, str]:
@@ -144,15 +160,15 @@ def _key(given: str | None) -> dict[str, str]:
 Received = TypeVar("Received", Report, Comparison, GateLintReport, GatePlanReport)
 
 
-def _received(kind: type[Received], response: httpx.Response) -> Received:
+def _received(kind: type[Received], response: Answered) -> Received:
     return kind(response.content, _request_id(response))
 
 
-def _validated(model: type[Model], response: httpx.Response) -> Model:
+def _validated(model: type[Model], response: Answered) -> Model:
     return model.model_validate_json(response.content)
 
 
-def _batch(response: httpx.Response) -> list[Report | ProblemError]:
+def _batch(response: Answered) -> list[Report | ProblemError]:
     # The service writes with orjson, too, so each report gets its original bytes.
     return [
         Report(orjson.dumps(result["report"]), _request_id(response))
@@ -162,6 +178,5 @@ def _batch(response: httpx.Response) -> list[Report | ProblemError]:
     ]
 
 
-def _request_id(response: httpx.Response) -> str | None:
-    found: str | None = response.headers.get("x-request-id")
-    return found
+def _request_id(response: Answered) -> str | None:
+    return response.headers.get("x-request-id")

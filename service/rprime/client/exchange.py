@@ -1,6 +1,5 @@
 """The rules of retries and errors that both clients share, without a connection."""
 
-import gzip
 import re
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,12 +13,9 @@ import orjson
 
 from rprime.client.errors import ProblemError, ServiceUnavailableError
 
-JSON = "application/json"
 PROBLEM = "application/problem+json"
 BUSY = frozenset({429, 502, 503, 504})
 """Statuses after which the same request may succeed."""
-_LARGE = 64 * 1024
-"""Larger bodies, in bytes, are compressed."""
 # Errors that are safe to retry: the service cannot have answered, or repeats its answer to the key.
 # Other retries, such as after a read timeout, would only add to the load.
 _PASSING = (
@@ -159,13 +155,6 @@ def retry_after(response: httpx.Response) -> float | None:
     if moment.tzinfo is None:
         moment = moment.replace(tzinfo=UTC)
     return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
-def compressed(body: bytes) -> tuple[bytes, dict[str, str]]:
-    """Compress a large body; return it with its headers."""
-    if len(body) < _LARGE:
-        return body, {}
-    return gzip.compress(body, 1), {"Content-Encoding": "gzip"}
 
 
 def _stand_in(response: httpx.Response) -> dict[str, Any]:

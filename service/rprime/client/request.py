@@ -70,15 +70,20 @@ class ItemFields(TypedDict, total=False):
     y_pred: Any
 
 
-class SideFields(ItemFields, EvidenceFields, total=False):
+class ModelFields(ItemFields, EvidenceFields, total=False):
+    """Evidence of any kind, about one model."""
+
+    y_score: Any
+    reject_below: float | None
+
+
+class SideFields(ModelFields, total=False):
     """One side of a comparison: evidence, or a stored evaluation by one of its names.
 
     A baseline may be only `y_pred` or `y_score`: other predictions for the candidate's items. Names
     belong to the project of the candidate; an id, `evaluation`, needs no project.
     """
 
-    y_score: Any
-    reject_below: float | None
     alias: str
     version: str
     branch: str

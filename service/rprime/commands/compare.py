@@ -44,7 +44,7 @@ def compare(
 
     Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
     """
-    service = server and ServiceOptions(server, key, timeout, retries, on_service_error)
+    service = ServiceOptions.of(server, key, timeout, retries, on_service_error)
     with defects():
         from rprime.commands.ci_request import assemble, reference_of
         from rprime.commands.evaluation import (
@@ -56,16 +56,12 @@ def compare(
 
         stored = reference_of(candidate)
         if stored is not None:
-            outcome = compare_stored(
-                stored, baseline, service or None, gates=gates, request=request
-            )
+            outcome = compare_stored(stored, baseline, service, gates=gates, request=request)
         else:
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, columns=columns
             )
-            outcome = run_operation(
-                compare_operation(), ci_request, service or None, table_only=table_only
-            )
+            outcome = run_operation(compare_operation(), ci_request, service, table_only=table_only)
         publish(
             outcome,
             as_json=as_json,

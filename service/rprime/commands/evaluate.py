@@ -103,7 +103,7 @@ def evaluate(
         "source": source,
         "keep_items": keep_items,
     }
-    service = server and ServiceOptions(server, key, timeout, retries, on_service_error)
+    service = ServiceOptions.of(server, key, timeout, retries, on_service_error)
     with defects():
         from rprime.commands.ci_request import assemble
         from rprime.commands.evaluation import (
@@ -122,7 +122,7 @@ def evaluate(
             columns=columns,
         )
         outcome = run_operation(
-            evaluate_operation(table=table), ci_request, service or None, table_only=table_only
+            evaluate_operation(table=table), ci_request, service, table_only=table_only
         )
         publish(
             outcome,

@@ -223,7 +223,7 @@ def limits() -> "Limits":
 
 def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
     """Ask a service, or end and say why there is no answer."""
-    from rprime.client.blocking import Client
+    from rprime.client.clients import Client
     from rprime.client.errors import (
         ProblemError,
         ServiceUnavailableError,

@@ -20,9 +20,7 @@ from rprime.commands.history_source import (
 )
 
 if TYPE_CHECKING:
-    import httpx
-
-    from rprime.client.blocking import Client
+    from rprime.client.clients import Client
     from rprime.store import Store
 
 Json = dict[str, Any]
@@ -85,13 +83,12 @@ def _stored(url: str, project: str, filters: dict[str, str], limit: int) -> list
 
 
 def _answered(client: "Client", project: str, query: dict[str, str]) -> list[Json]:
-    from rprime.client.calls import Call
+    from rprime.client import calls
     from rprime.client.errors import ProblemError
 
     path = f"/v1/projects/{quote(project, safe='')}/evaluations?{urlencode(query)}"
-    call: Call[Json] = Call("GET", path, lambda response: response.json())
     try:
-        items: list[Json] = client.ask(call)["items"]
+        items: list[Json] = client.ask(calls.document(path))["items"]
     except ProblemError as problem:
         if problem.status != _NOT_FOUND:
             raise
@@ -206,14 +203,13 @@ def _promote_here(store: "Store", promotion: _Promotion) -> str:
 
 
 def _promote_there(client: "Client", promotion: _Promotion) -> str:
-    from rprime.client.calls import Call
+    from rprime.client.calls import Call, document
     from rprime.client.errors import ProblemError
 
     project, alias, evaluation, if_absent, if_passed = promotion
     if if_passed:
         path = f"/v1/evaluations/{quote(evaluation, safe='')}?include=gate"
-        gate: Json = client.ask(Call("GET", path, lambda response: response.json().get("gate", {})))
-        verdict = gate.get("verdict", _NO_GATE)
+        verdict = client.ask(document(path)).get("gate", {}).get("verdict", _NO_GATE)
         if verdict != "pass":
             return promotion.not_passed(verdict)
     path = f"/v1/projects/{quote(project, safe='')}/aliases/{quote(alias, safe='')}"
@@ -231,10 +227,10 @@ def _promote_there(client: "Client", promotion: _Promotion) -> str:
 
 def _etag(client: "Client", path: str) -> dict[str, str]:
     """Return the header that expects an alias as it is now."""
-    from rprime.client.calls import Call
+    from rprime.client.calls import Answered, Call
     from rprime.client.errors import ProblemError
 
-    def found(response: "httpx.Response") -> dict[str, str]:
+    def found(response: Answered) -> dict[str, str]:
         return {"If-Match": response.headers["etag"]}
 
     try:

@@ -10,7 +10,7 @@ import typer
 from rprime.commands.exit_status import Status, refuse, refuse_problem, say
 
 if TYPE_CHECKING:
-    from rprime.client.blocking import Client
+    from rprime.client.clients import Client
     from rprime.store import Store
 
 StoreUrl = Annotated[
@@ -63,7 +63,7 @@ def asked(
     server: str, key: str | None, *, timeout: float = 60.0, retries: int = 3
 ) -> Iterator["Client"]:
     """Ask a service for a command; what it refuses ends the command."""
-    from rprime.client.blocking import Client
+    from rprime.client.clients import Client
     from rprime.client.errors import (
         ProblemError,
         ServiceUnavailableError,

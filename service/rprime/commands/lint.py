@@ -1,21 +1,27 @@
-"""The simulation of a gate, here or by a service."""
+"""The simulation of a gate, and the items that it needs, here or by a service."""
 
 import sys
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
 from rprime.commands import options
-from rprime.commands.exit_status import defects, put, refuse
+from rprime.commands.exit_status import defects, put, refuse, refuse_problem
 from rprime.commands.options import OnServiceError, ServiceOptions
 
 if TYPE_CHECKING:
-    from rprime.application import EvaluationRequest
-    from rprime.client.report import GateLintReport
+    from rich.console import RenderableType
 
-_MOST_RULES = 20
+    from rprime.application import EvaluationRequest
+    from rprime.client.calls import Call
+    from rprime.client.report import GateLintReport, GatePlanReport
+
+Result = TypeVar("Result")
+
+_MOST_ROWS = 20
 _WIDTH = 120
 """Of the table where it is not a terminal that shows it."""
 
@@ -27,23 +33,25 @@ class Pairing(StrEnum):
     UNPAIRED = "unpaired"
 
 
+File = Annotated[
+    str, typer.Argument(help="How the model behaves: a file as `rprime evaluate` takes it.")
+]
+Gates = Annotated[Path, typer.Option("--gates", metavar="FILE", help="The rules, YAML or JSON.")]
+Paired = Annotated[Pairing, typer.Option(help="Whether candidates will be compared item by item.")]
+Discordance = Annotated[
+    float | None, typer.Option(help="Share of items that just one of two models gets right.")
+]
+Seed = Annotated[int | None, typer.Option(help="Of the simulation.")]
+
+
 def lint(
-    file: Annotated[
-        str,
-        typer.Argument(help="How the model behaves: a file as `rprime evaluate` takes it."),
-    ],
+    file: File,
     *,
-    gates: Annotated[
-        Path, typer.Option("--gates", metavar="FILE", help="The rules, YAML or JSON.")
-    ],
-    pairing: Annotated[
-        Pairing, typer.Option(help="Whether candidates will be compared item by item.")
-    ] = Pairing.PAIRED,
-    discordance: Annotated[
-        float | None, typer.Option(help="Share of items that just one of two models gets right.")
-    ] = None,
+    gates: Gates,
+    pairing: Paired = Pairing.PAIRED,
+    discordance: Discordance = None,
     replicates: Annotated[int | None, typer.Option(help="Simulated comparisons.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of the simulation.")] = None,
+    seed: Seed = None,
     server: options.Server = None,
     key: options.Key = None,
     timeout: options.Timeout = 60.0,
@@ -52,57 +60,71 @@ def lint(
     as_json: options.AsJson = False,
 ) -> None:
     """Say how often a gate fails a model that has not changed, and which drop it can see."""
-    simulation = {
-        "pairing": pairing.value,
-        "discordance": discordance,
-        "replicates": replicates,
-        "seed": seed,
-    }
-    service = ServiceOptions(server, key, timeout, retries, on_service_error) if server else None
+    service = ServiceOptions.of(server, key, timeout, retries, on_service_error)
     with defects():
-        found = _lint(gate_body(file, gates, simulation), service)
-        if as_json:
-            put(found.content + b"\n")
-        else:
-            print_shown(_overview(found))
+        from rprime.client.calls import gate_lint
+
+        simulation = {"pairing": pairing, "discordance": discordance}
+        body = _body(file, gates, **simulation, replicates=replicates, seed=seed)
+        found = _answer(gate_lint(body), service)
+        _show(found.content if as_json else _lint_overview(found))
 
 
-def _lint(body: bytes, service: ServiceOptions | None) -> "GateLintReport":
-    from rprime.application import lint_request
-    from rprime.client import calls
-    from rprime.client.report import GateLintReport
-    from rprime.commands.evaluation import ask, limits, refuse_here
-    from rprime.problems.problem import Problem
+def plan(
+    file: File,
+    *,
+    gates: Gates,
+    pairing: Paired = Pairing.PAIRED,
+    discordance: Discordance = None,
+    drop: Annotated[
+        float | None,
+        typer.Option(help="The drop to find; default: twice the limit of each rule."),
+    ] = None,
+    seed: Seed = None,
+    server: options.Server = None,
+    key: options.Key = None,
+    timeout: options.Timeout = 60.0,
+    retries: options.Retries = 3,
+    on_service_error: options.OnError = OnServiceError.FAIL,
+    as_json: options.AsJson = False,
+) -> None:
+    """Say how many items a gate needs to pass an unchanged model and to find a drop."""
+    service = ServiceOptions.of(server, key, timeout, retries, on_service_error)
+    with defects():
+        from rprime.client.calls import gate_plan
 
-    if service is not None:
-        return ask(calls.gate_lint(body), service)
-    try:
-        return GateLintReport(lint_request(body, limits()))
-    except Problem as problem:
-        refuse_here(problem)
+        simulation = {"pairing": pairing, "discordance": discordance}
+        body = _body(file, gates, **simulation, drop=drop, seed=seed)
+        found = _answer(gate_plan(body), service)
+        _show(found.content if as_json else _plan_overview(found))
 
 
-def gate_body(file: str, gates: Path, simulation: dict[str, Any]) -> bytes:
-    """Return a request about a gate and the table of a file."""
+def _body(file: str, gates: Path, **simulation: object) -> bytes:
+    """Return a request about a gate and the evidence of a file."""
     from rprime.client.request import body
     from rprime.commands.ci_request import assemble
     from rprime.commands.evaluation import read
     from rprime.commands.mappings import read_mapping
 
-    table = _table(read(assemble(file).request))
+    model = _evidence(read(assemble(file).request))
     try:
-        return body(gates=read_mapping(gates, "gates"), **table, **simulation)
+        return body(gates=read_mapping(gates, "gates"), **model, **simulation)
     except TypeError as error:
         refuse(f"{gates}: a value has no JSON: {error}")
 
 
-def _table(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
+def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
+    """Return the items if they have scores, which rules may be about; else the table."""
+    from rprime.application.assessment import side_of
+    from rprime.commands.payload import spelled_side
     from rprime.core.cells import DenseCells
 
     evidence = evaluation_request.evidence
     cells = evidence.table.cells
     if not isinstance(cells, DenseCells):
         refuse(f"{len(evidence.labels):,} classes are too many for a simulation")
+    if evidence.scores is not None:
+        return spelled_side(side_of(evidence, None))
     vectors = {
         "unclassified": evidence.table.unclassified,
         "spurious": evidence.table.spurious,
@@ -113,41 +135,93 @@ def _table(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     return {"confusion_matrix": cells.counts, "labels": evidence.labels, **given}
 
 
-def print_shown(shown: Any) -> None:  # noqa: ANN401 (what rich prints)
-    """Print with the width of the terminal, or a fixed one."""
+def _answer(call: "Call[Result]", service: ServiceOptions | None) -> Result:
+    from rprime.client.errors import ProblemError
+    from rprime.client.in_process import InProcess
+    from rprime.commands.evaluation import ask, limits
+
+    if service is not None:
+        return ask(call, service)
+    try:
+        return InProcess(limits()).ask(call)
+    except ProblemError as problem:
+        refuse_problem(problem)
+
+
+def _show(found: "bytes | RenderableType") -> None:
+    """Print JSON, or a table with the width of the terminal or a fixed one."""
     from io import StringIO
 
     from rich.console import Console
 
-    if sys.stdout.isatty():
-        Console().print(shown)
-        return
-    stream = StringIO()
-    Console(file=stream, width=_WIDTH, color_system=None).print(shown)
-    put("\n".join(line.rstrip() for line in stream.getvalue().splitlines()).encode() + b"\n")
+    if isinstance(found, bytes):
+        put(found + b"\n")
+    elif sys.stdout.isatty():
+        Console().print(found)
+    else:
+        stream = StringIO()
+        Console(file=stream, width=_WIDTH, color_system=None).print(found)
+        put("\n".join(line.rstrip() for line in stream.getvalue().splitlines()).encode() + b"\n")
 
 
-def _overview(found: "GateLintReport") -> Any:  # noqa: ANN401 (what rich prints)
+def _lint_overview(found: "GateLintReport") -> "RenderableType":
+    from rprime.report.decimals import decimal, percent
+
+    said = (
+        f"An unchanged model fails this gate in {percent(found.false_fail_rate)} of all runs "
+        f"and leaves it inconclusive in {percent(found.inconclusive_rate)}."
+    )
+    rows = (
+        (
+            rule.id,
+            _name(rule.class_),
+            percent(rule.false_fail_rate),
+            percent(rule.inconclusive_rate),
+            decimal(rule.detectable_drop),
+        )
+        for rule in found.model.rules
+    )
+    columns = ("rule", "class", "fails", "inconclusive", "drop it can see")
+    return _overview([said], columns, list(rows), found.advice)
+
+
+def _plan_overview(found: "GatePlanReport") -> "RenderableType":
+    rows = (
+        (
+            _name(part.class_),
+            f"{part.items:,}",
+            "" if part.needed is None else f"{part.needed:,}",
+        )
+        for part in found.model.classes
+    )
+    return _overview([], ("class", "items", "needed"), list(rows), found.advice)
+
+
+def _name(label: str | None) -> str:
+    from rprime.report.names import clipped, isolated, shown
+
+    return "" if label is None else isolated(clipped(shown(label), 60))
+
+
+def _overview(
+    said: Sequence[str],
+    columns: Sequence[str],
+    rows: Sequence[tuple[str, ...]],
+    advice: Sequence[str],
+) -> "RenderableType":
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    from rprime.report.decimals import decimal, percent
-    from rprime.report.names import clipped, isolated, shown
+    from rprime.report.names import shown
 
-    rules = found.model.rules
-    table = Table("rule", "class", "fails", "inconclusive", "drop it can see", box=None)
-    for rule in rules[:_MOST_RULES]:
-        label = "" if rule.class_ is None else isolated(clipped(shown(rule.class_), 60))
-        rates = map(percent, (rule.false_fail_rate, rule.inconclusive_rate))
-        table.add_row(Text(rule.id), Text(label), *rates, decimal(rule.detectable_drop))
-    more = len(rules) - _MOST_RULES
-    return Group(
-        Text(
-            f"An unchanged model fails this gate in {percent(found.false_fail_rate)} of all runs "
-            f"and leaves it inconclusive in {percent(found.inconclusive_rate)}."
-        ),
-        table,
-        *([Text(f"... and {more:,} more")] if more > 0 else []),
-        *(Text(f"* {shown(line)}") for line in found.advice),
-    )
+    table = Table(*columns, box=None)
+    for row in rows[:_MOST_ROWS]:
+        table.add_row(*map(Text, row))
+
+    def lines() -> Iterator[str]:
+        if len(rows) > _MOST_ROWS:
+            yield f"... and {len(rows) - _MOST_ROWS:,} more"
+        yield from (f"* {shown(line)}" for line in advice)
+
+    return Group(*map(Text, said), table, *map(Text, lines()))

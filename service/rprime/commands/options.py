@@ -28,6 +28,11 @@ class ServiceOptions(NamedTuple):
     retries: int
     on_error: OnServiceError
 
+    @classmethod
+    def of(cls, url: str | None, *others: Any) -> "ServiceOptions | None":  # noqa: ANN401 (fields)
+        """Return the options; None without an address."""
+        return cls(url, *others) if url else None
+
 
 _SERVICE = "Service"
 _OUTPUT = "Output"

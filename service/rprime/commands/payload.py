@@ -203,11 +203,11 @@ def _spelled(
         same = baseline_side is not None and _same_items(evaluation_request, baseline_side.side)
         if evaluation_request.evidence.identities is not None and (with_ids or not same):
             refuse(_IDS)
-        content = _rest(asked.members) | _side(side_of(evaluation_request.evidence, None))
+        content = _rest(asked.members) | spelled_side(side_of(evaluation_request.evidence, None))
         if "test_set" in asked.members:
             content["test_set"] = asked.members["test_set"]
         if baseline_side is not None:
-            content["baseline"] = asked.members.get("baseline") or _side(baseline_side.side)
+            content["baseline"] = asked.members.get("baseline") or spelled_side(baseline_side.side)
         body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
     return Payload(ci_request.sent(body)) if len(body) <= MOST_JSON else None
 
@@ -218,7 +218,7 @@ _IDS = (
 )
 
 
-def _side(side: "Side") -> Json:
+def spelled_side(side: "Side") -> Json:
     """Return the items of a side by the names of their classes."""
     items = side.items
     assert items is not None  # noqa: S101 (columns have items)

@@ -56,8 +56,7 @@ def compare_stored(
 
     def subject() -> "ReportSubject":
         path = f"/v1/evaluations/{quote(candidate['evaluation'], safe='')}?include=table"
-        get: calls.Call[Json] = calls.Call("GET", path, lambda response: response.json())
-        found = of_report(ask(get, service)).subject(None)
+        found = of_report(ask(calls.document(path), service)).subject(None)
         given = tuple(Warning(**warning.model_dump()) for warning in answer.warnings)
         evaluation = replace(found.evaluation, warnings=found.evaluation.warnings + given)
         return replace(

@@ -1,5 +1,6 @@
 """A store as a file, and back: for backups, and to move house."""
 
+import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -13,9 +14,7 @@ from rprime.commands.exit_status import put, refuse, say
 from rprime.commands.history_source import DEFAULT_STORE, Key, Server, StoreUrl, asked, opened
 
 if TYPE_CHECKING:
-    import httpx
-
-    from rprime.client.blocking import Client
+    from rprime.client.clients import Client
 
 _STANDARD = Path("-")
 _LINES = "application/x-ndjson"
@@ -94,10 +93,10 @@ def _added_here(store: str, lines: IO[bytes], file: Path) -> dict[str, int]:
 
 
 def _added_there(client: "Client", lines: IO[bytes]) -> dict[str, int]:
-    from rprime.client.calls import Call
+    from rprime.client.calls import Answered, Call
 
-    def read(response: "httpx.Response") -> dict[str, int]:
-        found: dict[str, int] = response.json()
+    def read(response: Answered) -> dict[str, int]:
+        found: dict[str, int] = json.loads(response.content)
         return found
 
     headers = {"Content-Type": _LINES}

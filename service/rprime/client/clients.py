@@ -1,0 +1,174 @@
+"""Client and AsyncClient: call a service over HTTP."""
+
+import time
+from typing import Any, Self, TypeVar
+
+import anyio
+import httpx
+
+from rprime.client import calls
+from rprime.client.address import address, timeouts
+from rprime.client.calls import Call
+from rprime.client.errors import ProblemError, ServiceUnavailableError
+from rprime.client.exchange import Attempts, Patience
+from rprime.client.methods import Methods
+
+Result = TypeVar("Result")
+
+
+class Client(Methods):
+    """A client of a service.
+
+    Parameters
+    ----------
+    base_url
+        The address of the service; None means that of `http`.
+    key
+        A key from `rprime keys create`, if the service needs one.
+    timeout
+        Seconds to wait for an answer, or for the next part of it.
+    retries
+        How often to repeat a call if the service is busy, restarting or unreachable. Each call has
+        one Idempotency-Key, so none of them is counted twice.
+    backoff
+        Seconds before the first retry, doubled for each further one; Retry-After takes precedence.
+    transport
+        A transport of httpx, such as one with other certificates or proxies.
+    http
+        A client of httpx, instead of `timeout` and `transport`; it is not closed here.
+
+    Raises
+    ------
+    ProblemError
+        From every method: the service answers with a problem.
+    ServiceUnavailableError
+        From every method: the service does not answer.
+
+    Examples
+    --------
+    >>> with Client("http://127.0.0.1:8000") as client:  # doctest: +SKIP
+    ...     report = client.evaluate(["cat", "dog"], ["cat", "cat"])
+    ...     report.overall["accuracy"].value
+    0.5
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 3,
+        backoff: float = 0.5,
+        transport: httpx.BaseTransport | None = None,
+        http: httpx.Client | None = None,
+    ) -> None:
+        self._address = address(base_url or (http.base_url if http else ""), key)
+        self._patience = Patience(retries=retries, backoff=backoff)
+        self._owned = http is None
+        self._http = http or httpx.Client(transport=transport, timeout=timeouts(timeout))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._address.url}>"
+
+    def close(self) -> None:
+        """Close the connections, unless they belong to the client in `http`."""
+        if self._owned:
+            self._http.close()
+
+    def ready(self) -> bool:
+        """Return whether the service is ready, without retries."""
+        try:
+            return self.ask(calls.ready(), Patience(retries=0))
+        except (ProblemError, ServiceUnavailableError):
+            return False
+
+    def ask(self, call: Call[Result], patience: Patience | None = None) -> Result:
+        """Make a call of `rprime.client.calls`."""
+        arguments = self._address.arguments(call)
+        attempts = Attempts(patience or self._patience)
+        while True:
+            pause = attempts.pause(outcome := self._attempt(arguments))
+            if pause is None:
+                assert isinstance(outcome, httpx.Response)  # noqa: S101 (check refused all else)
+                return call.read(outcome)
+            time.sleep(pause)
+
+    def _attempt(self, arguments: dict[str, Any]) -> httpx.Response | httpx.RequestError:
+        try:
+            return self._http.request(**arguments)
+        except httpx.RequestError as error:
+            return error
+
+
+class AsyncClient(Methods):
+    """A client of a service for coroutines of asyncio or trio.
+
+    It has the parameters and the methods of `Client`; `transport` and `http` are the asynchronous
+    ones of httpx, and every method returns a coroutine.
+
+    Examples
+    --------
+    >>> async with AsyncClient("http://127.0.0.1:8000") as client:  # doctest: +SKIP
+    ...     report = await client.evaluate(["cat", "dog"], ["cat", "cat"])
+    """
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 3,
+        backoff: float = 0.5,
+        transport: httpx.AsyncBaseTransport | None = None,
+        http: httpx.AsyncClient | None = None,
+    ) -> None:
+        self._address = address(base_url or (http.base_url if http else ""), key)
+        self._patience = Patience(retries=retries, backoff=backoff)
+        self._owned = http is None
+        self._http = http or httpx.AsyncClient(transport=transport, timeout=timeouts(timeout))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._address.url}>"
+
+    async def aclose(self) -> None:
+        """Close the connections, unless they belong to the client in `http`."""
+        if self._owned:
+            await self._http.aclose()
+
+    async def ready(self) -> bool:
+        """Return whether the service is ready, without retries."""
+        try:
+            return await self.ask(calls.ready(), Patience(retries=0))
+        except (ProblemError, ServiceUnavailableError):
+            return False
+
+    async def ask(self, call: Call[Result], patience: Patience | None = None) -> Result:
+        """Make a call of `rprime.client.calls`."""
+        arguments = self._address.arguments(call)
+        attempts = Attempts(patience or self._patience)
+        while True:
+            pause = attempts.pause(outcome := await self._attempt(arguments))
+            if pause is None:
+                assert isinstance(outcome, httpx.Response)  # noqa: S101 (check refused all else)
+                return call.read(outcome)
+            await anyio.sleep(pause)
+
+    async def _attempt(self, arguments: dict[str, Any]) -> httpx.Response | httpx.RequestError:
+        try:
+            return await self._http.request(**arguments)
+        except httpx.RequestError as error:
+            return error

@@ -1,0 +1,233 @@
+"""The methods of both clients and the functions in this process, each declared once."""
+
+import inspect
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from functools import wraps
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    Concatenate,
+    Literal,
+    ParamSpec,
+    Protocol,
+    TypeVar,
+    Unpack,
+    get_args,
+    overload,
+)
+
+from pydantic import BaseModel
+
+from rprime.client import calls
+from rprime.client.calls import Call, Version
+from rprime.client.errors import ProblemError
+from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report
+from rprime.client.request import (
+    BatchRequest,
+    ModelFields,
+    OptionFields,
+    RequestFields,
+    SideFields,
+    body,
+    document,
+    encode,
+)
+from rprime.schemas.report import Catalog, IndexEntry
+
+if TYPE_CHECKING:
+    from rprime.client.clients import AsyncClient, Client
+    from rprime.client.in_process import InProcess
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
+
+
+class Method(Protocol[Given, Result_co]):
+    """A method that returns its result, or a coroutine in `AsyncClient`."""
+
+    @overload
+    def __get__(
+        self, instance: "Client | InProcess", owner: type
+    ) -> Callable[Given, Result_co]: ...
+    @overload
+    def __get__(
+        self, instance: "AsyncClient", owner: type
+    ) -> Callable[Given, Coroutine[Any, Any, Result_co]]: ...
+
+
+def method(make: Callable[Concatenate[Any, Given], Call[Result]]) -> Method[Given, Result]:
+    """Declare a method by the call that it makes."""
+
+    @wraps(make)
+    def asked(self: "Client", *given: Given.args, **named: Given.kwargs) -> Result:
+        return self.ask(make(self, *given, **named))
+
+    signature = inspect.signature(make)
+    (result,) = get_args(signature.return_annotation)
+    # What help() shows.
+    asked.__signature__ = signature.replace(return_annotation=result)  # type: ignore[attr-defined] # inspect reads it
+    return asked  # type: ignore[return-value] # a plain function, so that help() lists a method
+
+
+class Methods:
+    """What can be asked of a service, and in part in this process."""
+
+    @method
+    def evaluate(
+        self,
+        y_true: object = None,
+        y_pred: object = None,
+        *,
+        table: bool = False,
+        idempotency_key: str | None = None,
+        **request: Unpack[RequestFields],
+    ) -> Call[Report]:
+        """Evaluate a classifier.
+
+        Parameters
+        ----------
+        y_true, y_pred
+            The true and the predicted label of every item, one kind of evidence: lists, arrays of
+            numpy, series of pandas or polars, arrays of Arrow; missing in `y_pred` is unclassified.
+        table
+            Whether the report includes the table.
+        idempotency_key
+            Names this evaluation, so that a service does not store it again in another run.
+        **request
+            Other evidence, and options, as `rprime.client.request.RequestFields` lists them.
+
+        Raises
+        ------
+        ProblemError
+            If the request is wrong.
+
+        Examples
+        --------
+        >>> rprime.evaluate(["cat", "dog"], ["cat", "cat"]).overall["accuracy"].value
+        0.5
+        """
+        asked = body(y_true=y_true, y_pred=y_pred, **request)
+        return calls.evaluation(asked, table=table, idempotency_key=idempotency_key)
+
+    @method
+    def evaluate_batch(
+        self,
+        requests: Sequence[BatchRequest],
+        *,
+        table: bool = False,
+        idempotency_key: str | None = None,
+    ) -> Call[list[Report | ProblemError]]:
+        """Evaluate many classifiers in one call, up to the limit that the service has.
+
+        Parameters
+        ----------
+        requests
+            The arguments of `evaluate` for each, as mappings.
+
+        Returns
+        -------
+        A report or, not raised, a problem for each.
+        """
+        asked = encode({"requests": [document(request) for request in requests]})
+        return calls.batch(asked, table=table, idempotency_key=idempotency_key)
+
+    @method
+    def compare(
+        self,
+        candidate: SideFields,
+        baseline: SideFields,
+        *,
+        options: OptionFields | None = None,
+        gates: Mapping[str, Any] | BaseModel | None = None,
+    ) -> Call[Comparison]:
+        """Compare a candidate with a baseline.
+
+        Parameters
+        ----------
+        candidate, baseline
+            Evidence, or of a service a stored evaluation; the baseline may be other predictions for
+            the same items, `{"y_pred": ...}`.
+
+        Raises
+        ------
+        ProblemError
+            If the request is wrong.
+        """
+        asked = body(candidate=candidate, baseline=baseline, options=options, gates=gates)
+        return calls.comparison(asked)
+
+    @method
+    def lint(
+        self,
+        gates: Mapping[str, Any] | BaseModel,
+        *,
+        pairing: Literal["paired", "unpaired"] | None = None,
+        discordance: float | None = None,
+        replicates: int | None = None,
+        seed: int | None = None,
+        **model: Unpack[ModelFields],
+    ) -> Call[GateLintReport]:
+        """Compute how often gates would fail an unchanged model, and which drops they detect.
+
+        Parameters
+        ----------
+        gates
+            The gates of a request, as a mapping.
+        pairing, discordance
+            How candidates will be compared, and how often just one of two models is right.
+        replicates, seed
+            The number of simulated comparisons, and the seed.
+        **model
+            Evidence about the unchanged model, such as `confusion_matrix`.
+
+        Raises
+        ------
+        ProblemError
+            If the request is wrong.
+        """
+        simulation = {"discordance": discordance, "replicates": replicates, "seed": seed}
+        return calls.gate_lint(body(gates=gates, pairing=pairing, **simulation, **model))
+
+    @method
+    def plan(
+        self,
+        gates: Mapping[str, Any] | BaseModel,
+        *,
+        pairing: Literal["paired", "unpaired"] | None = None,
+        discordance: float | None = None,
+        drop: float | None = None,
+        seed: int | None = None,
+        **model: Unpack[ModelFields],
+    ) -> Call[GatePlanReport]:
+        """Compute how many items gates need to pass an unchanged model and to find a drop.
+
+        Parameters
+        ----------
+        gates, pairing, discordance, seed, **model
+            As in `lint`.
+        drop
+            The drop to find; default: twice the limit of each rule.
+
+        Raises
+        ------
+        ProblemError
+            If the request is wrong.
+        """
+        simulation = {"discordance": discordance, "drop": drop, "seed": seed}
+        return calls.gate_plan(body(gates=gates, pairing=pairing, **simulation, **model))
+
+    @method
+    def indices(self) -> Call[Catalog]:
+        """List every index that a report can have."""
+        return calls.indices()
+
+    @method
+    def index(self, scope: Literal["overall", "class"], key: str) -> Call[IndexEntry]:
+        """Describe one index."""
+        return calls.index(scope, key)
+
+    @method
+    def version(self) -> Call[Version]:
+        """Return the version and the limits of the service."""
+        return calls.version()
