@@ -653,6 +653,20 @@ class TestLint:
         assert here.stdout == there.stdout == expected.content.decode() + "\n", there.stderr
         assert "recall.max_drop" in rprime(*arguments).stdout
 
+    def test_rules_about_scores_are_linted_with_the_scores_of_a_file(
+        self, rprime: Run, write: Write, server: str
+    ) -> None:
+        likely = {
+            label: [0.9 if label == true else 0.1 for true in TRUE] for label in ("cat", "dog")
+        }
+        scores = {f"score:{label}": column for label, column in likely.items()}
+        file = write("scores.csv", csv_of(y_true=TRUE, **scores))
+        rules = write("auc.json", b'{"rules": [{"index": "macro_roc_auc", "max_drop": 0.1}]}')
+        arguments = ("lint", file, "--gates", rules, "--replicates", "100", "--json")
+        here, there = rprime(*arguments), rprime(*arguments, "--server", server)
+        assert here.stdout == there.stdout, there.stderr
+        assert json.loads(here.stdout)["rules"][0]["id"] == "macro_roc_auc.max_drop", here.stderr
+
     def test_a_plan_is_what_the_service_answers(
         self, rprime: Run, write: Write, gates: str, server: str
     ) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from jsonschema import Draft202012Validator
 
 Json = Any
 TABLES = json.loads((Path(__file__).parents[1] / "reference/beyond_ap_tables.json").read_text())
@@ -249,3 +250,38 @@ def test_lint_needs_a_table_of_whole_numbers(client: httpx.Client) -> None:
     answer = client.post("/v1/gates/lint", json=body)
     assert answer.status_code == 422
     assert answer.json()["errors"][0]["code"] == "not_for_lint"
+
+
+KINDS: dict[str, Any] = {
+    "matrix": {"confusion_matrix": [[90, 10], [5, 95]], "axis": "rows_are_true"},
+    "cells": {"cells": [[0, 0, 90], [0, 1, 10], [1, 1, 95]], "labels": ["cat", "dog"]},
+    "labels": {"y_true": ["cat", "dog"] * 60, "y_pred": ["cat", "dog"] * 58 + ["cat"] * 4},
+    "scores": {"y_true": [0, 1] * 60, "y_score": [[0.8, 0.2], [0.3, 0.7], [0.6, 0.4]] * 40},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("action", ["lint", "plan"])
+def test_lint_and_plan_take_every_kind_of_evidence_that_is_published(
+    client: httpx.Client, action: str, kind: str
+) -> None:
+    document = client.get("/openapi.json").json()
+    operation = document["paths"][f"/v1/gates/{action}"]["post"]
+    schema = operation["requestBody"]["content"]["application/json"]["schema"]
+    valid = Draft202012Validator({**schema, "components": document["components"]})
+    body = {"gates": {"rules": [{"index": "accuracy", "max_drop": 0.1}]}, **KINDS[kind]}
+    body |= {"replicates": 200} if action == "lint" else {"drop": 0.2}
+    assert not list(valid.iter_errors(body))
+    answer = client.post(f"/v1/gates/{action}", json=body)
+    assert answer.status_code == 200, answer.text
+    wrong = body | {"dropp": 0.1}
+    assert list(valid.iter_errors(wrong))
+    assert client.post(f"/v1/gates/{action}", json=wrong).status_code == 422
+
+
+def test_rules_about_scores_are_linted_with_scores(client: httpx.Client) -> None:
+    gates = {"rules": [{"index": "macro_roc_auc", "max_drop": 0.1}]}
+    body = {"gates": gates, "replicates": 200, **KINDS["scores"]}
+    answer = client.post("/v1/gates/lint", json=body)
+    assert answer.status_code == 200, answer.text
+    assert [rule["id"] for rule in answer.json()["rules"]] == ["macro_roc_auc.max_drop"]

@@ -17,13 +17,13 @@ from rprime.core.index import REASONS
 from rprime.evidence import names
 from rprime.evidence.document import ARRAYS
 from rprime.problems.problem import Problem
-from rprime.schemas import catalog, components, evaluate_schema, request_fields
+from rprime.schemas import catalog, components, one_of, request_fields
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import Provenance, Reference
 from rprime.schemas.request import EVALUATE_REQUESTS, EvaluateOptions, RequestOptions
 from rprime.settings import Limits
 
-SCHEMA = {**evaluate_schema(), "components": {"schemas": components()}}
+SCHEMA = {**one_of(EVALUATE_REQUESTS), "components": {"schemas": components()}}
 CONTRACT = Draft202012Validator(SCHEMA)
 LIMITS = Limits()
 

@@ -21,7 +21,7 @@ from rprime.core.gates.score_lint import lint_scores
 from rprime.core.options import Options
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation
-from rprime.schemas.request import LintRest, PlanRest
+from rprime.schemas.simulation import LintRest, PlanRest
 from rprime.settings import Limits
 
 

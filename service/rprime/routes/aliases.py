@@ -10,7 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
 from rprime.problems.problem import Problem, Violation, responses
-from rprime.routes.evaluate import json_content, schema_reference
+from rprime.routes.evaluate import json_answer, json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.preconditions import expected, read_model
@@ -45,7 +45,7 @@ _NONE_MATCH = _header("If-None-Match", "`*`: only if the alias does not exist.")
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {"description": "The list.", "content": json_content(schema_reference("AliasList"))},
+        200: json_answer("The list.", "AliasList"),
     },
 )
 @requires("read")
@@ -65,11 +65,7 @@ async def list_aliases(request: Request, project: str) -> Response:
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {
-            "description": "The alias.",
-            "headers": _ETAG,
-            "content": json_content(schema_reference("AliasEntry")),
-        },
+        200: json_answer("The alias.", "AliasEntry", headers=_ETAG),
     },
 )
 @requires("read")
@@ -98,16 +94,8 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
             "store_full",
             *PROBLEMS,
         ),
-        200: {
-            "description": "The alias points at the evaluation.",
-            "headers": _ETAG,
-            "content": json_content(schema_reference("AliasEntry")),
-        },
-        201: {
-            "description": "The alias is new.",
-            "headers": _ETAG,
-            "content": json_content(schema_reference("AliasEntry")),
-        },
+        200: json_answer("The alias points at the evaluation.", "AliasEntry", headers=_ETAG),
+        201: json_answer("The alias is new.", "AliasEntry", headers=_ETAG),
     },
     openapi_extra={
         "parameters": [_MATCH, _NONE_MATCH],

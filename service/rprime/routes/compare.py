@@ -1,17 +1,23 @@
 """Compare a candidate with a baseline, and simulate a gate on unchanged models."""
 
+from collections.abc import Callable, Sequence
+from typing import Any
+
 from fastapi import APIRouter, Request, Response
+from pydantic import BaseModel
 from starlette.concurrency import run_in_threadpool
 
 from rprime.application import compare_request, lint_request, plan_request
 from rprime.auth.access import access_of, requires
 from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import responses
-from rprime.routes.evaluate import VERDICT, json_content, schema_reference, verdict_header
+from rprime.routes.evaluate import VERDICT, json_answer, json_body, schema_reference, verdict_header
 from rprime.routes.examples import GATES, MNIST_AFTER, MNIST_BEFORE
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, readable_store
+from rprime.schemas import LINT_REQUESTS, PLAN_REQUESTS, one_of
 from rprime.server.body import media_type, read_body
+from rprime.settings import Limits
 
 router = APIRouter(tags=["Comparison"])
 
@@ -37,21 +43,12 @@ _PROBLEMS = responses(
     responses={
         **_PROBLEMS,
         **responses("no_store", "baseline_not_found"),
-        200: {
-            "description": "The comparison.",
-            "headers": VERDICT,
-            "content": json_content(schema_reference("CompareReport")),
-        },
+        200: json_answer("The comparison.", "CompareReport", headers=VERDICT),
     },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": json_content(
-                schema_reference("CompareRequest"),
-                example={"candidate": MNIST_BEFORE, "baseline": MNIST_AFTER, "gates": GATES},
-            ),
-        }
-    },
+    openapi_extra=json_body(
+        schema_reference("CompareRequest"),
+        example={"candidate": MNIST_BEFORE, "baseline": MNIST_AFTER, "gates": GATES},
+    ),
 )
 @requires("evaluate")
 async def compare(request: Request) -> Response:
@@ -64,66 +61,52 @@ async def compare(request: Request) -> Response:
     return Response(report, media_type=JSON, headers=verdict_header(verdict))
 
 
-@router.post(
-    "/v1/gates/lint",
-    summary="How often would a gate fail an unchanged model?",
-    description="Simulates the gate, with a seed, on pairs of models that both behave as the table "
-    "says: how often it fails by chance alone, and which drop it detects with 80 % power.",
-    response_class=Response,
-    responses={
-        **_PROBLEMS,
-        200: {
-            "description": "The simulated rates.",
-            "content": json_content(schema_reference("LintReport")),
-        },
-    },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": json_content(
-                schema_reference("LintRequest"),
-                example={"gates": GATES, **MNIST_AFTER},
-            ),
-        }
-    },
+def _gate_route(
+    name: str,
+    summary: str,
+    description: str,
+    *,
+    bodies: Sequence[type[BaseModel]],
+    answer: dict[str, Any],
+    work: Callable[[bytes, Limits], bytes],
+) -> None:
+    """Add a route that simulates a gate."""
+
+    @requires("evaluate")
+    async def simulate(request: Request) -> Response:
+        media_type(request, [JSON])
+        limits = get_services(request).limits
+        body = await read_body(request, limits.json_body_bytes)
+        return Response(await run_in_threadpool(work, body, limits), media_type=JSON)
+
+    router.post(
+        f"/v1/gates/{name}",
+        name=f"{name}_gate",
+        summary=summary,
+        description=description,
+        response_class=Response,
+        responses={**_PROBLEMS, 200: answer},
+        openapi_extra=json_body(one_of(bodies), example={"gates": GATES, **MNIST_AFTER}),
+    )(simulate)
+
+
+_gate_route(
+    "lint",
+    "How often would a gate fail an unchanged model?",
+    "Simulates the gate, with a seed, on pairs of models that both behave as the evidence says: "
+    "how often it fails by chance alone, and which drop it detects with 80 % power. Rules about "
+    "indices of scores need `y_true` and `y_score`.",
+    bodies=LINT_REQUESTS,
+    answer=json_answer("The simulated rates.", "LintReport"),
+    work=lint_request,
 )
-@requires("evaluate")
-async def lint_gate(request: Request) -> Response:
-    """Return how the gate would judge an unchanged model."""
-    media_type(request, [JSON])
-    limits = get_services(request).limits
-    body = await read_body(request, limits.json_body_bytes)
-    return Response(await run_in_threadpool(lint_request, body, limits), media_type=JSON)
-
-
-@router.post(
-    "/v1/gates/plan",
-    summary="How many items does a gate need?",
-    description="Simulates the gate on larger and smaller test sets with the classes and errors of "
-    "the table: how many items, in which classes, until an unchanged model passes in 90 % of runs "
+_gate_route(
+    "plan",
+    "How many items does a gate need?",
+    "Simulates the gate on larger and smaller test sets with the classes and errors of the "
+    "evidence: how many items, in which classes, until an unchanged model passes in 90 % of runs "
     "and a drop is found in 80 %.",
-    response_class=Response,
-    responses={
-        **_PROBLEMS,
-        200: {
-            "description": "The numbers of items.",
-            "content": json_content(schema_reference("PlanReport")),
-        },
-    },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": json_content(
-                schema_reference("PlanRequest"),
-                example={"gates": GATES, **MNIST_AFTER},
-            ),
-        }
-    },
+    bodies=PLAN_REQUESTS,
+    answer=json_answer("The numbers of items.", "PlanReport"),
+    work=plan_request,
 )
-@requires("evaluate")
-async def plan_gate(request: Request) -> Response:
-    """Return how many items the gate needs."""
-    media_type(request, [JSON])
-    limits = get_services(request).limits
-    body = await read_body(request, limits.json_body_bytes)
-    return Response(await run_in_threadpool(plan_request, body, limits), media_type=JSON)

@@ -35,7 +35,7 @@ from rprime.routes.store_evaluation import (
 )
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
-from rprime.schemas import evaluate_schema
+from rprime.schemas import EVALUATE_REQUESTS, one_of
 from rprime.server.body import media_type, read_body, read_chunks
 
 SMALL = 256 * 1024
@@ -79,6 +79,16 @@ and stripped of surrounding white space.
 def json_content(schema: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
     """Describe a JSON body in the OpenAPI document."""
     return {JSON: {"schema": schema, **more}}
+
+
+def json_answer(description: str, model: str, **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
+    """Describe a response with a JSON body in the OpenAPI document."""
+    return {"description": description, "content": json_content(schema_reference(model)), **more}
+
+
+def json_body(schema: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
+    """Describe the JSON body of a request in the OpenAPI document."""
+    return {"requestBody": {"required": True, "content": json_content(schema, **more)}}
 
 
 def schema_reference(model: str) -> dict[str, str]:
@@ -126,7 +136,7 @@ _EVALUATE: dict[str, Any] = {
     "openapi_extra": {
         "requestBody": {
             "required": True,
-            "content": {**json_content(evaluate_schema(), examples=EXAMPLES), **CONTENT},
+            "content": {**json_content(one_of(EVALUATE_REQUESTS), examples=EXAMPLES), **CONTENT},
         },
         "parameters": [_INCLUDE, PARAMETER, _KEY],
     },
@@ -214,7 +224,7 @@ def verdict_header(verdict: str | None) -> dict[str, str] | None:
                             "type": "array",
                             "minItems": 1,
                             "maxItems": 100,
-                            "items": evaluate_schema(),
+                            "items": one_of(EVALUATE_REQUESTS),
                         }
                     },
                 },

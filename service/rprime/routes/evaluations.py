@@ -15,7 +15,13 @@ from rprime.history.series import filters_of
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import Problem, Violation, responses
 from rprime.report.formats import BY_SUFFIX, Format
-from rprime.routes.evaluate import VERDICT, json_content, schema_reference, verdict_header
+from rprime.routes.evaluate import (
+    VERDICT,
+    json_answer,
+    json_content,
+    schema_reference,
+    verdict_header,
+)
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
 from rprime.routes.preconditions import etag_of, is_known
 from rprime.routes.services import get_services, get_store
@@ -37,10 +43,7 @@ _ALWAYS_LEFT_OUT = {*PARTS, "notes", "table"}
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {
-            "description": "A page.",
-            "content": json_content(schema_reference("EvaluationPage")),
-        },
+        200: json_answer("A page.", "EvaluationPage"),
     },
 )
 @requires("read")

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import responses
-from rprime.routes.evaluate import json_content, schema_reference
+from rprime.routes.evaluate import json_answer, json_body, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.preconditions import read_model
@@ -30,7 +30,7 @@ _BODY = ("unreadable_body", "body_too_large", "unsupported_media_type")
     response_class=Response,
     responses={
         **responses(*PROBLEMS),
-        200: {"description": "The list.", "content": json_content(schema_reference("ProjectList"))},
+        200: json_answer("The list.", "ProjectList"),
     },
 )
 @requires("read")
@@ -49,14 +49,7 @@ async def list_projects(request: Request) -> Response:
     description="A badge needs a key with `read`, like everything else of the project, unless it "
     "is made public here.",
     responses=responses(*_BODY, "unsupported_encoding", "overloaded", "store_full", *PROBLEMS),
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": json_content(
-                schema_reference("ProjectSettings"), example={"badge_public": True}
-            ),
-        }
-    },
+    openapi_extra=json_body(schema_reference("ProjectSettings"), example={"badge_public": True}),
 )
 @requires("write")
 async def set_project(request: Request, project: str) -> None:
@@ -90,19 +83,11 @@ async def delete_project(request: Request, project: str) -> None:
         **responses(
             *_BODY, "not_found", "unsupported_encoding", "overloaded", "store_full", *PROBLEMS
         ),
-        200: {
-            "description": "What was deleted.",
-            "content": json_content(schema_reference("PurgeReport")),
-        },
+        200: json_answer("What was deleted.", "PurgeReport"),
     },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": json_content(
-                schema_reference("PurgeRequest"), example={"keep_last": 500, "dry_run": True}
-            ),
-        }
-    },
+    openapi_extra=json_body(
+        schema_reference("PurgeRequest"), example={"keep_last": 500, "dry_run": True}
+    ),
 )
 @requires("write")
 async def purge(request: Request, project: str) -> Response:

@@ -14,7 +14,7 @@ from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem, Violation, responses
 from rprime.report.figures.discrimination import TooManyLinesError, draw_discrimination
 from rprime.report.figures.sheet import NoFiguresError
-from rprime.routes.evaluate import json_content, schema_reference
+from rprime.routes.evaluate import json_answer, json_body, json_content, schema_reference
 from rprime.routes.figures import draw_in_pool
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
 from rprime.routes.services import get_services, readable_store
@@ -80,19 +80,14 @@ _AGREEMENTS = {
             | {SVG: {"schema": {}}},
         },
     },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": json_content(
-                schema_reference("DiscriminationRequest"),
-                example={
-                    "indices": [*_MULTICLASS, {"index": "f1", "class": 1}],
-                    "k": [3],
-                    "p": [0, 1],
-                },
-            ),
-        }
-    },
+    openapi_extra=json_body(
+        schema_reference("DiscriminationRequest"),
+        example={
+            "indices": [*_MULTICLASS, {"index": "f1", "class": 1}],
+            "k": [3],
+            "p": [0, 1],
+        },
+    ),
 )
 @requires("evaluate")
 async def discrimination(request: Request) -> Response:
@@ -120,25 +115,17 @@ async def discrimination(request: Request) -> Response:
     response_class=Response,
     responses={
         **responses("not_found", "no_store", "store_unavailable", *_PROBLEMS),
-        200: {
-            "description": "The agreement.",
-            "content": json_content(schema_reference("AgreementReport")),
+        200: json_answer("The agreement.", "AgreementReport"),
+    },
+    openapi_extra=json_body(
+        {
+            "oneOf": [
+                schema_reference("AgreementRequest"),
+                schema_reference("StoredAgreementRequest"),
+            ]
         },
-    },
-    openapi_extra={
-        "requestBody": {
-            "required": True,
-            "content": json_content(
-                {
-                    "oneOf": [
-                        schema_reference("AgreementRequest"),
-                        schema_reference("StoredAgreementRequest"),
-                    ]
-                },
-                examples=_AGREEMENTS,
-            ),
-        }
-    },
+        examples=_AGREEMENTS,
+    ),
 )
 @requires("evaluate")
 async def agreement(request: Request) -> Response:

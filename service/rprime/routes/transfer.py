@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 
 from rprime.auth.access import requires
 from rprime.problems.problem import Problem, responses
-from rprime.routes.evaluate import json_content, schema_reference
+from rprime.routes.evaluate import json_answer
 from rprime.routes.evaluations import PROBLEMS
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, get_store
@@ -78,10 +78,7 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
             "store_full",
             *PROBLEMS,
         ),
-        200: {
-            "description": "What was added.",
-            "content": json_content(schema_reference("ImportReport")),
-        },
+        200: json_answer("What was added.", "ImportReport"),
     },
     openapi_extra={"requestBody": {"required": True, "content": _LINES}},
 )

@@ -11,7 +11,7 @@ from rprime.history.series import Measured, filters_of
 from rprime.history.trend import trend_document
 from rprime.problems.problem import responses
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
-from rprime.routes.evaluate import json_content, schema_reference
+from rprime.routes.evaluate import json_answer
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, get_store
@@ -35,7 +35,7 @@ BADGE_SECONDS = 60
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {"description": "The series.", "content": json_content(schema_reference("Trend"))},
+        200: json_answer("The series.", "Trend"),
     },
 )
 @requires("read")
@@ -59,10 +59,7 @@ async def trend(request: Request, project: str, query: Annotated[TrendQuery, Que
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {
-            "description": "The tiers.",
-            "content": json_content(schema_reference("Leaderboard")),
-        },
+        200: json_answer("The tiers.", "Leaderboard"),
     },
 )
 @requires("read")
@@ -135,10 +132,7 @@ async def badge_svg(
     response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
-        200: {
-            "description": "The data.",
-            "content": json_content(schema_reference("BadgeEndpoint")),
-        },
+        200: json_answer("The data.", "BadgeEndpoint"),
     },
 )
 @requires("read", unless=has_public_badge)

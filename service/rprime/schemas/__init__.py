@@ -1,5 +1,6 @@
 """Pydantic models of the API; texts and ranges of indices come from the catalog."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
@@ -12,13 +13,10 @@ from rprime.schemas.request import (
     EVALUATE_REQUESTS,
     CompareRequest,
     ComparisonRest,
-    LintRequest,
-    LintRest,
-    PlanRequest,
-    PlanRest,
     RequestOptions,
 )
 from rprime.schemas.review import CompareReport, LintReport, PlanReport
+from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintRest, PlanRest
 from rprime.schemas.studies import (
     AgreementReport,
     AgreementRequest,
@@ -29,6 +27,8 @@ from rprime.schemas.studies import (
 
 __all__ = [
     "EVALUATE_REQUESTS",
+    "LINT_REQUESTS",
+    "PLAN_REQUESTS",
     "BatchReport",
     "Catalog",
     "IndexEntry",
@@ -37,16 +37,16 @@ __all__ = [
     "catalog",
     "components",
     "entry_of",
-    "evaluate_schema",
     "fields_at",
+    "one_of",
     "request_fields",
 ]
 
 _REQUESTS: tuple[type[BaseModel], ...] = (
     *EVALUATE_REQUESTS,
     CompareRequest,
-    LintRequest,
-    PlanRequest,
+    *LINT_REQUESTS,
+    *PLAN_REQUESTS,
     DiscriminationRequest,
     AgreementRequest,
     StoredAgreementRequest,
@@ -54,8 +54,8 @@ _REQUESTS: tuple[type[BaseModel], ...] = (
 _PUBLISHED: dict[type[BaseModel], tuple[type[BaseModel], ...]] = {
     RequestOptions: EVALUATE_REQUESTS,
     ComparisonRest: (CompareRequest,),
-    LintRest: (LintRequest,),
-    PlanRest: (PlanRequest,),
+    LintRest: LINT_REQUESTS,
+    PlanRest: PLAN_REQUESTS,
 }
 """The published models of the requests whose arrays are read apart."""
 _ANSWERS: tuple[type[BaseModel], ...] = (
@@ -83,9 +83,9 @@ def components() -> dict[str, Any]:
     return found
 
 
-def evaluate_schema() -> dict[str, Any]:
-    """Return the JSON schema of the body of POST /evaluate: one of the kinds of evidence."""
-    return {"oneOf": [{"$ref": _REFERENCE.format(model=m.__name__)} for m in EVALUATE_REQUESTS]}
+def one_of(models: Sequence[type[BaseModel]]) -> dict[str, Any]:
+    """Return the JSON schema of a body with one of several kinds of evidence."""
+    return {"oneOf": [{"$ref": _REFERENCE.format(model=model.__name__)} for model in models]}
 
 
 def request_fields() -> frozenset[str]:

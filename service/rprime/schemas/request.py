@@ -39,19 +39,6 @@ from rprime.schemas.provenance import (
 )
 
 Axis = Literal["rows_are_true", "rows_are_predicted"]
-Discordance = Annotated[
-    float,
-    Field(
-        gt=0,
-        le=1,
-        description="Paired: share of the items that only one of the two models gets right.",
-    ),
-]
-Replicates = Annotated[int, Field(ge=100, le=20_000, description="Simulated comparisons.")]
-PlannedDrop = Annotated[
-    float, Field(gt=0, le=1, description="The drop to find; default: twice the limit of each rule.")
-]
-Seed = Annotated[int, Field(ge=0, le=2**32 - 1, description="Seed of the simulation.")]
 OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known at import
 Score = Annotated[float, Field(ge=-MOST, le=MOST)]
 RejectBelow = Annotated[
@@ -154,13 +141,17 @@ class ListOptions(Request):
     ] = None
 
 
-class BaselineRest(Reference):
-    """A baseline without its arrays: options, or a reference."""
+class EvidenceRest(Request):
+    """Evidence without its arrays."""
 
     axis: Axis | None = None
     weighted: bool = False
     test_set: TestSet | None = None
     reject_below: Annotated[RejectBelow, NotNull] = None
+
+
+class BaselineRest(EvidenceRest, Reference):
+    """A baseline without its arrays: options, or a reference."""
 
 
 class MatrixOptions(EvaluateOptions):
@@ -233,14 +224,10 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, Provenance):
         return replace(found, curves=self.curves, reject=self.reject, thresholds=thresholds)
 
 
-class SideRest(Request):
+class SideRest(EvidenceRest):
     """One side of a comparison without its arrays."""
 
-    axis: Axis | None = None
-    weighted: bool = False
-    test_set: TestSet | None = None
     evaluation: Annotated[str | None, NotNull, Field(max_length=64)] = None
-    reject_below: Annotated[RejectBelow, NotNull] = None
 
 
 class ComparisonRest(Request):
@@ -420,50 +407,6 @@ class CompareRequest(Request):
     baseline: AnyBaseline
     options: PublishedOptions | Absent = None
     gates: Gates | Absent = None
-
-
-class LintRequest(Request):
-    """A gate, and the table of a model to lint it with."""
-
-    gates: Gates
-    confusion_matrix: Matrix
-    labels: Labels | None = None
-    pairing: Literal["paired", "unpaired"] = "paired"
-    discordance: Discordance = 0.06
-    replicates: Replicates = 2000
-    seed: Seed = 0
-
-
-class LintRest(Request):
-    """A request to lint without its arrays."""
-
-    gates: Gates
-    pairing: Literal["paired", "unpaired"] = "paired"
-    discordance: Discordance = 0.06
-    replicates: Replicates = 2000
-    seed: Seed = 0
-
-
-class PlanRequest(Request):
-    """A gate, and the table of a model to plan its test set with."""
-
-    gates: Gates
-    confusion_matrix: Matrix
-    labels: Labels | None = None
-    pairing: Literal["paired", "unpaired"] = "paired"
-    discordance: Discordance = 0.06
-    drop: PlannedDrop | None = None
-    seed: Seed = 0
-
-
-class PlanRest(Request):
-    """A request to plan without its arrays."""
-
-    gates: Gates
-    pairing: Literal["paired", "unpaired"] = "paired"
-    discordance: Discordance = 0.06
-    drop: PlannedDrop | None = None
-    seed: Seed = 0
 
 
 EVALUATE_REQUESTS = (MatrixRequest, CellsRequest, LabelsRequest, ScoresRequest)

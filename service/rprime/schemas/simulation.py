@@ -1,0 +1,71 @@
+"""Models of requests that simulate a gate: lint and plan."""
+
+from typing import Literal
+
+from pydantic import BaseModel, Field, create_model
+
+from rprime.schemas.fields import Request
+from rprime.schemas.gate import Gates
+from rprime.schemas.request import (
+    CellsEvidence,
+    EvidenceRest,
+    LabelsEvidence,
+    MatrixEvidence,
+    ScoresEvidence,
+)
+
+
+class _Simulation(Request):
+    gates: Gates
+    pairing: Literal["paired", "unpaired"] = "paired"
+    discordance: float = Field(
+        default=0.06,
+        gt=0,
+        le=1,
+        description="Paired: share of the items that only one of the two models gets right.",
+    )
+    seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seed of the simulation.")
+
+
+class _Lint(_Simulation):
+    replicates: int = Field(default=2000, ge=100, le=20_000, description="Simulated comparisons.")
+
+
+class _Plan(_Simulation):
+    drop: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="The drop to find; default: twice the limit of each rule.",
+    )
+
+
+class LintRest(EvidenceRest, _Lint):
+    """A request to lint without its arrays."""
+
+
+class PlanRest(EvidenceRest, _Plan):
+    """A request to plan without its arrays."""
+
+
+def _of_each_evidence(name: str, options: type[Request], text: str) -> tuple[type[BaseModel], ...]:
+    """Return a model of a request for each kind of evidence."""
+    kinds = (MatrixEvidence, CellsEvidence, LabelsEvidence, ScoresEvidence)
+    return tuple(
+        create_model(
+            f"{kind.__name__.removesuffix('Evidence')}{name}",
+            __base__=(kind, options),
+            __doc__=text,
+        )
+        for kind in kinds
+    )
+
+
+LINT_REQUESTS = _of_each_evidence(
+    "LintRequest", _Lint, "A gate, and the evidence about a model to lint it with."
+)
+"""One of these is the body of POST /v1/gates/lint."""
+PLAN_REQUESTS = _of_each_evidence(
+    "PlanRequest", _Plan, "A gate, and the evidence about a model to plan its test set with."
+)
+"""One of these is the body of POST /v1/gates/plan."""
