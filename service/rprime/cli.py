@@ -21,6 +21,7 @@ from rprime.commands import (
     lint,
     openapi,
     plot,
+    promote,
     reproduce,
     serve,
     study,
@@ -38,11 +39,11 @@ app.command()(indices.indices)
 app.command()(plot.plot)
 app.command()(reproduce.reproduce)
 app.command()(openapi.openapi)
-app.command()(history.history)
-app.command()(history.promote)
+app.command()(promote.promote)
 app.command()(transfer.export)
 app.command("import")(transfer.import_)
 app.command()(transfer.backup)
+app.add_typer(history.app, name="history")
 app.add_typer(study.app, name="study")
 app.add_typer(keys.app, name="keys")
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Generic, Literal, Protocol, TypeVar
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
 from uuid import uuid4
 
 import orjson
@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report
+from rprime.schemas.history import PurgeReport
 from rprime.schemas.report import Catalog, IndexEntry
 
 Result = TypeVar("Result")
@@ -121,6 +122,27 @@ def gate_plan(body: bytes) -> Call[GatePlanReport]:
 def document(path: str) -> Call[dict[str, Any]]:
     """Get any JSON object."""
     return Call("GET", path, lambda response: orjson.loads(response.content))
+
+
+def of_project(
+    project: str, what: str, kind: type[Model], query: Mapping[str, object]
+) -> Call[Model]:
+    """Get a document about the history of a project; None in `query` means absent."""
+    given = {name: value for name, value in query.items() if value is not None}
+    path = f"/v1/projects/{quote(project, safe='')}/{what}?{urlencode(given)}"
+    return Call("GET", path, partial(_validated, kind))
+
+
+def evaluation_report(evaluation: str, *, table: bool = False) -> Call[Report]:
+    """Get the report on a stored evaluation."""
+    path = f"/v1/evaluations/{quote(evaluation, safe='')}{'?include=table' * table}"
+    return Call("GET", path, partial(_received, Report))
+
+
+def purge(project: str, body: bytes) -> Call[PurgeReport]:
+    """Delete old evaluations."""
+    path = f"/v1/projects/{quote(project, safe='')}/purge"
+    return _post(path, body, partial(_validated, PurgeReport))
 
 
 def indices() -> Call[Catalog]:

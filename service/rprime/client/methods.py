@@ -24,6 +24,7 @@ from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report
 from rprime.client.request import (
     BatchRequest,
+    HistoryFilters,
     ModelFields,
     OptionFields,
     RequestFields,
@@ -32,6 +33,7 @@ from rprime.client.request import (
     document,
     encode,
 )
+from rprime.schemas.history import EvaluationPage, Leaderboard, PurgeReport, Trend
 from rprime.schemas.report import Catalog, IndexEntry
 
 if TYPE_CHECKING:
@@ -216,6 +218,116 @@ class Methods:
         """
         simulation = {"discordance": discordance, "drop": drop, "seed": seed}
         return calls.gate_plan(body(gates=gates, pairing=pairing, **simulation, **model))
+
+    @method
+    def evaluations(
+        self,
+        project: str,
+        *,
+        limit: int = 50,
+        cursor: str | None = None,
+        **filters: Unpack[HistoryFilters],
+    ) -> Call[EvaluationPage]:
+        """List the stored evaluations of a project, newest first.
+
+        Parameters
+        ----------
+        project
+            Its name.
+        limit, cursor
+            The length of a page, and `next_cursor` of the previous one.
+        **filters
+            What an evaluation must match, such as `model`, `commit` or `branch`.
+        """
+        query = {**filters, "limit": limit, "cursor": cursor}
+        return calls.of_project(project, "evaluations", EvaluationPage, query)
+
+    @method
+    def evaluation(self, evaluation: str, *, table: bool = False) -> Call[Report]:
+        """Return the report on a stored evaluation, by its id."""
+        return calls.evaluation_report(evaluation, table=table)
+
+    @method
+    def trend(
+        self,
+        project: str,
+        index: str = "r_prime",
+        *,
+        class_: str | None = None,
+        limit: int = 1000,
+        **filters: Unpack[HistoryFilters],
+    ) -> Call[Trend]:
+        """Return one index over the evaluations of a project, oldest first.
+
+        Parameters
+        ----------
+        project
+            Its name.
+        index, class_
+            The key of an overall index, or of a per-class one and the class.
+        limit
+            Most evaluations, from the newest.
+        **filters
+            As in `evaluations`.
+        """
+        query = {**filters, "index": index, "class": class_, "limit": limit}
+        return calls.of_project(project, "trend", Trend, query)
+
+    @method
+    def leaderboard(
+        self,
+        project: str,
+        index: str = "r_prime",
+        *,
+        class_: str | None = None,
+        test_set: str | None = None,
+        model: str | None = None,
+        branch: str | None = None,
+        limit: int = 20,
+    ) -> Call[Leaderboard]:
+        """Rank the versions of a project in tiers that a test tells apart.
+
+        Parameters
+        ----------
+        project
+            Its name.
+        index, class_
+            As in `trend`.
+        test_set
+            Its id or fingerprint; default: that of the newest evaluation.
+        model, branch
+            Only versions of them.
+        limit
+            Most versions, from the best.
+        """
+        narrowed = {"test_set": test_set, "model": model, "branch": branch}
+        query = {**narrowed, "index": index, "class": class_, "limit": limit}
+        return calls.of_project(project, "leaderboard", Leaderboard, query)
+
+    @method
+    def purge(
+        self,
+        project: str,
+        *,
+        keep_last: int | None = None,
+        newer_than_days: float | None = None,
+        dry_run: bool = False,
+    ) -> Call[PurgeReport]:
+        """Delete the evaluations of a project that nothing protects; an alias always does.
+
+        Parameters
+        ----------
+        project
+            Its name.
+        keep_last
+            How many of each model to keep, from the newest.
+        newer_than_days
+            Keep those that are younger.
+        dry_run
+            Only count.
+        """
+        kept = body(keep_last=keep_last, newer_than_days=newer_than_days, dry_run=dry_run)
+        return calls.purge(project, kept)
 
     @method
     def indices(self) -> Call[Catalog]:

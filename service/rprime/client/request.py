@@ -115,6 +115,19 @@ class BatchRequest(RequestFields, ItemFields, total=False):
     """One request of a batch: exactly one kind of evidence, and any options."""
 
 
+class HistoryFilters(TypedDict, total=False):
+    """What stored evaluations must match; None matches all."""
+
+    model: str | None
+    version: str | None
+    branch: str | None
+    commit: str | None
+    test_set: str | None
+    verdict: Literal["pass", "fail", "inconclusive", "no_rules"] | None
+    since: str | None
+    tag: str | None
+
+
 def document(given: Mapping[str, Any]) -> Json:
     """Return a request as its JSON object.
 

@@ -1,17 +1,22 @@
 """A comparison of two classifiers, here or by a service."""
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rprime.commands import options
-from rprime.commands.exit_status import defects
-from rprime.commands.options import OnServiceError, ServiceOptions
+from rprime.commands.exit_status import defects, refuse
+from rprime.commands.options import ServiceOptions
+
+if TYPE_CHECKING:
+    from rprime.commands.evaluation import EvaluationOutcome
 
 
 @options.with_report_files
+@options.with_service
 def compare(
     candidate: Annotated[
         str,
@@ -29,11 +34,7 @@ def compare(
     gates: options.Gates = None,
     request: options.Request = None,
     strict: options.Strict = False,
-    server: options.Server = None,
-    key: options.Key = None,
-    timeout: options.Timeout = 60.0,
-    retries: options.Retries = 3,
-    on_service_error: options.OnError = OnServiceError.FAIL,
+    service: ServiceOptions | None,
     table_only: options.TableOnly = False,
     as_json: options.AsJson = False,
     json_file: options.JsonFile = None,
@@ -44,7 +45,6 @@ def compare(
 
     Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
     """
-    service = ServiceOptions.of(server, key, timeout, retries, on_service_error)
     with defects():
         from rprime.commands.ci_request import assemble, reference_of
         from rprime.commands.evaluation import (
@@ -52,11 +52,10 @@ def compare(
             run_operation,
         )
         from rprime.commands.renderings import conclude, publish
-        from rprime.commands.stored_comparison import compare_stored
 
         stored = reference_of(candidate)
         if stored is not None:
-            outcome = compare_stored(stored, baseline, service, gates=gates, request=request)
+            outcome = _stored(stored, baseline, service, gates, request)
         else:
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, columns=columns
@@ -70,3 +69,26 @@ def compare(
             json_file=json_file,
         )
         conclude(outcome.verdict, judged=outcome.judged, strict=strict)
+
+
+def _stored(
+    candidate: dict[str, Any],
+    baseline: str,
+    service: ServiceOptions | None,
+    gates: Path | None,
+    request: Path | None,
+) -> "EvaluationOutcome":
+    """Ask a service to compare two stored evaluations, with rules and options from files."""
+    from rprime.commands.ci_request import reference_of
+    from rprime.commands.evaluation import ask
+    from rprime.commands.mappings import read_mapping
+    from rprime.commands.stored_comparison import compare_stored
+
+    if service is None:
+        refuse("a stored evaluation needs --server; give files to compare here")
+    reference = reference_of(baseline)
+    if "evaluation" not in candidate or reference is None:
+        refuse("two stored evaluations are compared as evaluation=ID evaluation=ID")
+    members: dict[str, Any] = {"gates": read_mapping(gates, "gates")} if gates else {}
+    members |= {"options": read_mapping(request, "members of a request")} if request else {}
+    return compare_stored(partial(ask, service=service), candidate, reference, baseline, members)

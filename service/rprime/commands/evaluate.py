@@ -8,7 +8,7 @@ import typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects
-from rprime.commands.options import OnServiceError, ServiceOptions
+from rprime.commands.options import ServiceOptions
 
 _ORIGIN = "Where it belongs"
 
@@ -19,6 +19,7 @@ def _origin(what: str) -> typer.models.OptionInfo:
 
 
 @options.with_report_files
+@options.with_service
 def evaluate(
     file: Annotated[
         list[str],
@@ -46,11 +47,7 @@ def evaluate(
     gates: options.Gates = None,
     request: options.Request = None,
     strict: options.Strict = False,
-    server: options.Server = None,
-    key: options.Key = None,
-    timeout: options.Timeout = 60.0,
-    retries: options.Retries = 3,
-    on_service_error: options.OnError = OnServiceError.FAIL,
+    service: ServiceOptions | None,
     table_only: options.TableOnly = False,
     project: Annotated[str | None, _origin("Keep the evaluation in this project.")] = None,
     model: Annotated[str | None, _origin("Name of the model.")] = None,
@@ -103,7 +100,6 @@ def evaluate(
         "source": source,
         "keep_items": keep_items,
     }
-    service = ServiceOptions.of(server, key, timeout, retries, on_service_error)
     with defects():
         from rprime.commands.ci_request import assemble
         from rprime.commands.evaluation import (

@@ -241,9 +241,9 @@ def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
     except ProblemError as problem:
         if problem.status < _SERVER_ERROR:
             refuse_problem(problem)
-        _give_up(f"{problem} (request {problem.request_id})", service.on_error)
+        _give_up(f"{problem} (request {problem.request_id})", service.on_service_error)
     except ServiceUnavailableError as error:
-        _give_up(str(error), service.on_error)
+        _give_up(str(error), service.on_service_error)
 
 
 _SERVER_ERROR = 500

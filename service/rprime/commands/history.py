@@ -1,241 +1,317 @@
-"""The history from a terminal or a job: what there is, and which of it an alias points at."""
+"""The history from a terminal or a job: what there is, how it went, and which version is best."""
 
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-from urllib.parse import quote, urlencode
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import TYPE_CHECKING, Annotated, Any
 
+import orjson
 import typer
 
-from rprime.commands import options
-from rprime.commands.exit_status import refuse, say
-from rprime.commands.history_source import (
-    DEFAULT_STORE,
-    Key,
-    Project,
-    Server,
-    StoreUrl,
-    asked,
-    opened,
-)
+from rprime.commands.exit_status import put, refuse, say
+from rprime.commands.history_source import HistorySource, Project, with_history
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from rprime.client.clients import Client
-    from rprime.store import Store
+    from rprime.schemas.history import Trend, TrendItem
 
-Json = dict[str, Any]
+app = typer.Typer(help="List stored evaluations, show one, follow an index, rank versions.")
 
-_COLUMNS = ("CREATED", "MODEL", "VERSION", "BRANCH", "COMMIT", "VERDICT", "ID")
 _SHORT = 12
 """Characters of a commit in the table."""
+_MOST_ROWS = 5
+"""Changed predictions that explain a fall."""
 _NOT_FOUND = 404
-_NO_GATE = "no_gate"
-"""The verdict of an evaluation without a gate."""
+
+AnyProject = Annotated[str | None, typer.Option("--project", help="Whose evaluations.")]
+Model = Annotated[str | None, typer.Option(help="Of this model.")]
+Version = Annotated[str | None, typer.Option(help="Of this version.")]
+Branch = Annotated[str | None, typer.Option(help="Of this branch.")]
+Commit = Annotated[str | None, typer.Option(help="Of this commit, in full.")]
+Index = Annotated[str, typer.Option(help="Key of the index.")]
+ClassName = Annotated[str | None, typer.Option("--class", help="Of this class.")]
+Limit = Annotated[int, typer.Option(min=1, max=200, help="At most so many.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print what the service answers.")]
 
 
-def history(
+@app.callback(invoke_without_command=True)
+@with_history
+def list_(
+    ctx: typer.Context,
     *,
-    project: Project,
-    model: Annotated[str | None, typer.Option(help="Of this model.")] = None,
-    version: Annotated[str | None, typer.Option(help="Of this version.")] = None,
-    branch: Annotated[str | None, typer.Option(help="Of this branch.")] = None,
-    commit: Annotated[str | None, typer.Option(help="Of this commit, in full.")] = None,
+    project: AnyProject = None,
+    model: Model = None,
+    version: Version = None,
+    branch: Branch = None,
+    commit: Commit = None,
     verdict: Annotated[str | None, typer.Option(help="With this verdict.")] = None,
     tag: Annotated[str | None, typer.Option(help="With this tag.")] = None,
-    limit: Annotated[int, typer.Option(min=1, max=200, help="The newest so many.")] = 20,
+    index: Index = "r_prime",
+    limit: Limit = 20,
     as_json: Annotated[bool, typer.Option("--json", help="One line of JSON for each.")] = False,
-    server: Server = None,
-    key: Key = None,
-    timeout: options.Timeout = 60.0,
-    retries: options.Retries = 3,
-    store: StoreUrl = DEFAULT_STORE,
+    history: HistorySource,
 ) -> None:
-    """List the evaluations of a project, newest first."""
-    given = {"model": model, "version": version, "branch": branch, "commit": commit}
-    given |= {"verdict": verdict, "tag": tag}
-    filters = {name: value for name, value in given.items() if value is not None}
-    if server is None:
-        found = _stored(store, project, filters, limit)
-    else:
-        query = {**filters, "limit": str(limit)}
-        with asked(server, key, timeout=timeout, retries=retries) as client:
-            found = _answered(client, project, query)
+    """List the evaluations of a project, newest first, each with the value of an index."""
+    if ctx.invoked_subcommand is not None:
+        return
+    if project is None:
+        refuse("name the --project, or a command: `rprime history --help` lists them")
+    filters: Any = {"model": model, "version": version, "branch": branch, "commit": commit}
+    filters |= {"verdict": verdict, "tag": tag}
+    with history.client() as client:
+        found = _page(client, project, limit, filters)
+        items = client.trend(project, index, limit=limit, **filters).items if found else []
+    values = {item.evaluation: item for item in items}
     if as_json:
-        for item in found:
-            typer.echo(json.dumps(item, ensure_ascii=False))
+        for one in found:
+            own = {index: values[one.id].value if one.id in values else None}
+            put(orjson.dumps({**one.model_dump(mode="json"), "values": own}) + b"\n")
     elif found:
-        _print([_COLUMNS, *map(_row, found)])
+        head = ("CREATED", "MODEL", "VERSION", "BRANCH", "COMMIT", index.upper(), "VERDICT", "ID")
+        rows = (
+            (
+                *(_moment(one), one.model, one.version, one.branch, (one.commit or "")[:_SHORT]),
+                _value(values.get(one.id)),
+                f"{one.verdict or '-'}{' (waived)' if one.waived else ''}",
+                one.id,
+            )
+            for one in found
+        )
+        _print(head, rows)
     else:
         say(f"{project} has no such evaluation")
 
 
-def _stored(url: str, project: str, filters: dict[str, str], limit: int) -> list[Json]:
-    from dataclasses import asdict
+@app.command()
+@with_history
+def show(
+    evaluation: Annotated[str | None, typer.Argument(help="Its id; else the newest match.")] = None,
+    *,
+    project: AnyProject = None,
+    model: Model = None,
+    version: Version = None,
+    branch: Branch = None,
+    commit: Commit = None,
+    as_json: AsJson = False,
+    history: HistorySource,
+) -> None:
+    """Print the report on an evaluation: by its id, or the newest of a version or a commit."""
+    from rprime.commands.drawn_files import of_report
+    from rprime.report.terminal import render_terminal
 
-    from rprime.store import Filters
+    with history.client() as client:
+        if evaluation is None:
+            names = {"model": model, "version": version, "branch": branch, "commit": commit}
+            evaluation = _newest(client, project, names)
+        found = client.evaluation(evaluation, table=True)
+    text = found.content if as_json else render_terminal(of_report(found.to_dict()).subject(None))
+    put(text if isinstance(text, bytes) else text.encode())
 
-    with opened(url, read_only=True) as store:
-        page = store.page(project, Filters(**filters), limit=limit)  # type: ignore[arg-type] # no time
-    return [
-        {**asdict(item), "created_at": item.created_at.isoformat(), "tags": list(item.tags)}
-        for item in page.items
-    ]
+
+@app.command()
+@with_history
+def trend(
+    *,
+    project: Project,
+    index: Index = "r_prime",
+    class_: ClassName = None,
+    model: Model = None,
+    branch: Branch = None,
+    limit: Limit = 50,
+    as_json: AsJson = False,
+    history: HistorySource,
+) -> None:
+    """Print an index over the evaluations, oldest first, and where and why it fell most."""
+    with history.client() as client:
+        found = client.trend(project, index, class_=class_, model=model, branch=branch, limit=limit)
+        if as_json:
+            _put(found)
+            return
+        head = ("CREATED", "MODEL", "VERSION", "VALUE", "INTERVAL", "SINCE ANCHOR", "VERDICT", "ID")
+        _print(head, map(_step, found.items))
+        _explain(client, found)
 
 
-def _answered(client: "Client", project: str, query: dict[str, str]) -> list[Json]:
-    from rprime.client import calls
+@app.command()
+@with_history
+def leaderboard(
+    *,
+    project: Project,
+    index: Index = "r_prime",
+    class_: ClassName = None,
+    test_set: Annotated[str | None, typer.Option(help="Default: that of the newest.")] = None,
+    model: Model = None,
+    branch: Branch = None,
+    limit: Annotated[int, typer.Option(min=1, max=50, help="The best so many.")] = 20,
+    as_json: AsJson = False,
+    history: HistorySource,
+) -> None:
+    """Rank the versions in tiers: those of one tier cannot be told apart."""
+    from rprime.report.names import shown
+
+    given: Any = {"class_": class_, "test_set": test_set, "model": model, "branch": branch}
+    with history.client() as client:
+        found = client.leaderboard(project, index, limit=limit, **given)
+    if as_json:
+        _put(found)
+        return
+    rows = (
+        (str(tier.tier), one.model, one.version, _value(one), _span(one), one.evaluation)
+        for tier in found.tiers
+        for one in tier.versions
+    )
+    _print(("TIER", "MODEL", "VERSION", "VALUE", "INTERVAL", "ID"), rows)
+    for tier in found.tiers:
+        _say(f"Tier {tier.tier}: {shown(tier.why)}")
+    for left in found.unranked:
+        _say(f"Not ranked: {shown(left.version or left.evaluation)}, {left.reason}")
+
+
+@app.command()
+@with_history
+def compare(
+    candidate: Annotated[str, typer.Argument(help="An id, or with --project a version.")],
+    baseline: Annotated[str, typer.Argument(help="What it is compared with, named so, too.")],
+    *,
+    project: AnyProject = None,
+    model: Model = None,
+    as_json: AsJson = False,
+    history: HistorySource,
+) -> None:
+    """Compare two stored evaluations; every difference is candidate minus baseline."""
+    from rprime.commands.stored_comparison import compare_stored
+    from rprime.report.terminal import render_terminal
+
+    with history.client() as client:
+        first, second = (
+            {"evaluation": _newest(client, project, {"version": name, "model": model})}
+            if project
+            else {"evaluation": name}
+            for name in (candidate, baseline)
+        )
+        outcome = compare_stored(client.ask, first, second, baseline)
+        put(outcome.content if as_json else render_terminal(outcome.subject).encode())
+
+
+@app.command()
+@with_history
+def purge(
+    *,
+    project: Project,
+    keep_last: Annotated[int | None, typer.Option(help="Keep so many of each model.")] = None,
+    newer_than_days: Annotated[float | None, typer.Option(help="Keep younger ones.")] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only count.")] = False,
+    history: HistorySource,
+) -> None:
+    """Delete what no criterion keeps; an alias always protects its evaluation."""
+    kept: Any = {"keep_last": keep_last, "newer_than_days": newer_than_days}
+    with history.client(read_only=dry_run) as client:
+        found = client.purge(project, dry_run=dry_run, **kept)
+    what = "would be deleted" if dry_run else "deleted"
+    say(f"{found.deleted} {what}, {found.kept} kept, {found.aliased} of them for an alias alone")
+
+
+def _page(client: "Client", project: str, limit: int, filters: Any) -> list[Any]:  # noqa: ANN401 (names)
     from rprime.client.errors import ProblemError
 
-    path = f"/v1/projects/{quote(project, safe='')}/evaluations?{urlencode(query)}"
     try:
-        items: list[Json] = client.ask(calls.document(path))["items"]
+        return client.evaluations(project, limit=limit, **filters).items
     except ProblemError as problem:
         if problem.status != _NOT_FOUND:
             raise
         refuse(f"there is no project {project}, or the key may not see it")
-    return items
 
 
-def _row(item: Json) -> tuple[str, ...]:
-    verdict = f"{item['verdict'] or '-'}{' (waived)' if item['waived'] else ''}"
-    names = (item["model"], item["version"], item["branch"], (item["commit"] or "")[:_SHORT])
-    created = item["created_at"][:16].replace("T", " ")
-    return (f"{created}Z", *(name or "-" for name in names), verdict, item["id"])
+def _newest(client: "Client", project: str | None, names: dict[str, str | None]) -> str:
+    """Return the id of the newest evaluation with these names."""
+    if project is None:
+        refuse("name an id, or the --project and what is known, such as --commit")
+    found = _page(client, project, 1, names)
+    if not found:
+        said = ", ".join(f"{name} {value}" for name, value in names.items() if value)
+        refuse(f"{project} has no evaluation of {said or 'any kind'}")
+    identifier: str = found[0].id
+    return identifier
 
 
-def _print(rows: list[tuple[str, ...]]) -> None:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells).rstrip())
+def _step(item: "TrendItem") -> tuple[str | None, ...]:
+    from rprime.report.decimals import signed
+
+    since = signed(item.since_anchor)
+    names = (_moment(item), item.model, item.version)
+    return (*names, _value(item), _span(item), since, item.verdict, item.evaluation)
 
 
-def promote(
-    evaluation: Annotated[
-        str, typer.Argument(help="Its id, or the report that --json-file of `evaluate` wrote.")
-    ],
-    alias: Annotated[str, typer.Argument(help="Such as champion.")],
-    *,
-    project: Project,
-    if_absent: Annotated[
-        bool, typer.Option("--if-absent", help="Set the alias, but never move it.")
-    ] = False,
-    if_passed: Annotated[
-        bool, typer.Option("--if-passed", help="Only if the gate of the evaluation passed.")
-    ] = False,
-    server: Server = None,
-    key: Key = None,
-    timeout: options.Timeout = 60.0,
-    retries: options.Retries = 3,
-    store: StoreUrl = DEFAULT_STORE,
-) -> None:
-    """Point an alias at an evaluation, unless somebody else does so at the same time.
+def _explain(client: "Client", found: "Trend") -> None:
+    """Say after which evaluation the index fell most, and by which predictions."""
+    from rprime.core.catalog import find
+    from rprime.report.changed_predictions import changed_predictions
+    from rprime.report.decimals import signed
+    from rprime.report.names import shown
 
-    It ends with 0, too, where --if-absent or --if-passed leaves the alias as it is.
-    """
-    promotion = _Promotion(project, alias, _id_of(evaluation), if_absent, if_passed)
-    if server is None:
-        with opened(store, read_only=False) as there:
-            said = _promote_here(there, promotion)
-    else:
-        with asked(server, key, timeout=timeout, retries=retries) as client:
-            said = _promote_there(client, promotion)
-    say(said)
+    label = found.class_
+    entry = find("overall" if label is None else "class", found.index)
+    upward = None if entry is None else entry.higher_is_better
+    falls = [
+        (abs(change), change, before, after)
+        for change, before, after in _steps(found.items)
+        if upward is not None and change and (change < 0) == upward
+    ]
+    if not falls:
+        return
+    _, change, before, after = max(falls, key=itemgetter(0))
+    names = [one.version or one.evaluation for one in (before, after)]
+    _say(shown(f"It got worse most from {names[0]} to {names[1]}: {signed(change)}"))
+    sides: Any = ({"evaluation": after.evaluation}, {"evaluation": before.evaluation})
+    for changed in changed_predictions(client.compare(*sides).comparison):
+        rows = [
+            (*(name or "unclassified" for name in names), *numbers)
+            for names, numbers in changed.rows
+            if label is None or shown(label) in names
+        ]
+        _print(tuple(map(str.upper, (*changed.names, *changed.numbers))), rows[:_MOST_ROWS])
 
 
-class _Promotion(NamedTuple):
-    """An alias, the evaluation that it shall point at, and on which conditions."""
-
-    project: str
-    alias: str
-    evaluation: str
-    if_absent: bool
-    if_passed: bool
-
-    @property
-    def done(self) -> str:
-        return f"{self.alias} of {self.project} points at {self.evaluation}"
-
-    @property
-    def present(self) -> str:
-        return f"{self.alias} of {self.project} is set already and stays as it is"
-
-    def not_passed(self, verdict: str) -> str:
-        return f"{self.alias} of {self.project} stays as it is: the verdict is {verdict}"
+def _steps(items: "list[TrendItem]") -> "Iterator[tuple[float, TrendItem, TrendItem]]":
+    """Yield each change of the value from one evaluation of a model to its next."""
+    last: dict[str | None, tuple[float, TrendItem]] = {}
+    for item in items:
+        if item.value is not None:
+            if item.model in last:
+                value, before = last[item.model]
+                yield item.value - value, before, item
+            last[item.model] = item.value, item
 
 
-def _id_of(evaluation: str) -> str:
-    """Return the id; a path is one of a report."""
-    if not evaluation.endswith(".json"):
-        return evaluation
-    try:
-        found: object = json.loads(Path(evaluation).read_bytes()).get("id")
-    except OSError as error:
-        refuse(f"cannot read {evaluation}: {error.strerror}")
-    except (ValueError, AttributeError):
-        refuse(f"{evaluation} is no report")
-    if not isinstance(found, str):
-        refuse(f"{evaluation} has no id: its evaluation was not stored")
-    return found
+def _moment(item: Any) -> str:  # noqa: ANN401 (a summary or a step)
+    return f"{item.created_at:%Y-%m-%d %H:%M}Z"
 
 
-def _promote_here(store: "Store", promotion: _Promotion) -> str:
-    from rprime.store import (
-        AliasChangedError,
-        EvaluationMissingError,
-        Expected,
-        InvalidRecordError,
-    )
+def _value(item: Any) -> str:  # noqa: ANN401 (any item with a value)
+    from rprime.report.decimals import decimal
 
-    project, alias, evaluation, if_absent, if_passed = promotion
-    try:
-        verdict = store.get(evaluation).verdict if if_passed else "pass"
-        if verdict != "pass":
-            return promotion.not_passed(verdict or _NO_GATE)
-        store.put_alias(project, alias, evaluation=evaluation, expected=Expected(absent=if_absent))
-    except EvaluationMissingError:
-        refuse("the project has no such evaluation")
-    except InvalidRecordError as exc:
-        refuse(str(exc))
-    except AliasChangedError:
-        return promotion.present
-    return promotion.done
+    return decimal(None if item is None else item.value)
 
 
-def _promote_there(client: "Client", promotion: _Promotion) -> str:
-    from rprime.client.calls import Call, document
-    from rprime.client.errors import ProblemError
+def _span(item: Any) -> str:  # noqa: ANN401 (any item with an interval)
+    from rprime.report.decimals import span
 
-    project, alias, evaluation, if_absent, if_passed = promotion
-    if if_passed:
-        path = f"/v1/evaluations/{quote(evaluation, safe='')}?include=gate"
-        verdict = client.ask(document(path)).get("gate", {}).get("verdict", _NO_GATE)
-        if verdict != "pass":
-            return promotion.not_passed(verdict)
-    path = f"/v1/projects/{quote(project, safe='')}/aliases/{quote(alias, safe='')}"
-    absent = {"If-None-Match": "*"}
-    headers = {"Content-Type": "application/json", **(absent if if_absent else _etag(client, path))}
-    body = json.dumps({"evaluation": evaluation}).encode()
-    try:
-        client.ask(Call("PUT", path, lambda _: None, body, headers))
-    except ProblemError as problem:
-        if not if_absent or problem.code != "precondition_failed":
-            raise
-        return promotion.present
-    return promotion.done
+    return span(*(item.interval or (None, None)))
 
 
-def _etag(client: "Client", path: str) -> dict[str, str]:
-    """Return the header that expects an alias as it is now."""
-    from rprime.client.calls import Answered, Call
-    from rprime.client.errors import ProblemError
+def _print(head: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
+    from rprime.report.names import isolated, shown
 
-    def found(response: Answered) -> dict[str, str]:
-        return {"If-Match": response.headers["etag"]}
+    table = [tuple(head), *(tuple(isolated(shown(c or "-")) for c in row) for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    for row in table:
+        _say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)))
 
-    try:
-        return client.ask(Call("GET", path, found))
-    except ProblemError as problem:
-        if problem.status != _NOT_FOUND:
-            raise
-        return {"If-None-Match": "*"}
+
+def _say(text: str) -> None:
+    put(f"{text.rstrip()}\n".encode())
+
+
+def _put(found: "BaseModel") -> None:
+    put(found.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")

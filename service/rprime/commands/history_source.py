@@ -3,10 +3,11 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from rprime.commands import options
 from rprime.commands.exit_status import Status, refuse, refuse_problem, say
 
 if TYPE_CHECKING:
@@ -27,19 +28,53 @@ Server = Annotated[
         help="Ask this service; default: open the store.",
     ),
 ]
-Key = Annotated[
-    str | None,
-    typer.Option(
-        "--key", envvar="RPRIME_KEY", show_envvar=True, help="A key of `rprime keys create`."
-    ),
-]
 Project = Annotated[str, typer.Option("--project", help="Whose evaluations.")]
 DEFAULT_STORE = "sqlite:///rprime.db"
 
 
+class HistorySource(NamedTuple):
+    """A service, or without one a store."""
+
+    server: str | None
+    key: str | None
+    timeout: float
+    retries: int
+    store: str
+
+    @contextmanager
+    def client(self, *, read_only: bool = True) -> Iterator["Client"]:
+        """Return a client of the service, or of one that runs here, on the store.
+
+        What it refuses ends the command.
+        """
+        from rprime.client.clients import Client
+        from rprime.client.errors import ProblemError, ServiceUnavailableError
+
+        try:
+            if self.server is None:
+                with opened(self.store, read_only=read_only) as store:
+                    from rprime.commands.local_service import client_of
+
+                    yield client_of(store)
+                    return
+            try:
+                client = Client(
+                    self.server, key=self.key, timeout=self.timeout, retries=self.retries
+                )
+            except ValueError as exc:
+                refuse(str(exc))
+            with client:
+                yield client
+        except ProblemError as exc:
+            refuse_problem(exc)
+        except ServiceUnavailableError as exc:
+            say(str(exc))
+            raise typer.Exit(Status.UNREACHABLE) from None
+
+
 @contextmanager
 def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
-    """Open a store for a command; what is wrong with it ends the command."""
+    """Open the store; what is wrong with it ends the command."""
     from rprime.server import logs
     from rprime.store import StoreError, open_store
 
@@ -58,24 +93,15 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
         refuse(str(exc))
 
 
-@contextmanager
-def asked(
-    server: str, key: str | None, *, timeout: float = 60.0, retries: int = 3
-) -> Iterator["Client"]:
-    """Ask a service for a command; what it refuses ends the command."""
-    from rprime.client.clients import Client
-    from rprime.client.errors import (
-        ProblemError,
-        ServiceUnavailableError,
-    )
-
-    try:
-        with Client(server, key=key, timeout=timeout, retries=retries) as client:
-            yield client
-    except ProblemError as exc:
-        refuse_problem(exc)
-    except ServiceUnavailableError as exc:
-        say(str(exc))
-        raise typer.Exit(Status.UNREACHABLE) from None
-    except ValueError as exc:
-        refuse(str(exc))
+with_history = options.expanded(
+    "history",
+    {
+        "server": (Server, None),
+        "key": (options.Key, None),
+        "timeout": (options.Timeout, 60.0),
+        "retries": (options.Retries, 3),
+        "store": (StoreUrl, DEFAULT_STORE),
+    },
+    HistorySource,
+)
+"""Add the options of a history; the command takes them as `history`."""

@@ -10,7 +10,7 @@ import typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects, put, refuse, refuse_problem
-from rprime.commands.options import OnServiceError, ServiceOptions
+from rprime.commands.options import ServiceOptions
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -44,6 +44,7 @@ Discordance = Annotated[
 Seed = Annotated[int | None, typer.Option(help="Of the simulation.")]
 
 
+@options.with_service
 def lint(
     file: File,
     *,
@@ -52,15 +53,10 @@ def lint(
     discordance: Discordance = None,
     replicates: Annotated[int | None, typer.Option(help="Simulated comparisons.")] = None,
     seed: Seed = None,
-    server: options.Server = None,
-    key: options.Key = None,
-    timeout: options.Timeout = 60.0,
-    retries: options.Retries = 3,
-    on_service_error: options.OnError = OnServiceError.FAIL,
+    service: ServiceOptions | None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how often a gate fails a model that has not changed, and which drop it can see."""
-    service = ServiceOptions.of(server, key, timeout, retries, on_service_error)
     with defects():
         from rprime.client.calls import gate_lint
 
@@ -70,6 +66,7 @@ def lint(
         _show(found.content if as_json else _lint_overview(found))
 
 
+@options.with_service
 def plan(
     file: File,
     *,
@@ -81,15 +78,10 @@ def plan(
         typer.Option(help="The drop to find; default: twice the limit of each rule."),
     ] = None,
     seed: Seed = None,
-    server: options.Server = None,
-    key: options.Key = None,
-    timeout: options.Timeout = 60.0,
-    retries: options.Retries = 3,
-    on_service_error: options.OnError = OnServiceError.FAIL,
+    service: ServiceOptions | None,
     as_json: options.AsJson = False,
 ) -> None:
     """Say how many items a gate needs to pass an unchanged model and to find a drop."""
-    service = ServiceOptions.of(server, key, timeout, retries, on_service_error)
     with defects():
         from rprime.client.calls import gate_plan
 

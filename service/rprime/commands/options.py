@@ -1,7 +1,7 @@
 """Options that several commands share."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
@@ -26,12 +26,12 @@ class ServiceOptions(NamedTuple):
     key: str | None
     timeout: float
     retries: int
-    on_error: OnServiceError
+    on_service_error: OnServiceError
 
     @classmethod
-    def of(cls, url: str | None, *others: Any) -> "ServiceOptions | None":  # noqa: ANN401 (fields)
+    def of(cls, server: str | None, **others: Any) -> "ServiceOptions | None":  # noqa: ANN401
         """Return the options; None without an address."""
-        return cls(url, *others) if url else None
+        return cls(server, **others) if server else None
 
 
 _SERVICE = "Service"
@@ -151,35 +151,62 @@ Annotations = Annotated[
 ]
 
 
-def with_report_files(command: Callable[..., None]) -> Callable[..., None]:
-    """Add an option for each rendering; the command takes their paths by name as `files`."""
-    signature = inspect.signature(command)
-    options = [
-        inspect.Parameter(
-            entry.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=None,
-            annotation=Annotated[
-                Path | None,
-                typer.Option(
-                    f"--{entry.name}",
-                    metavar="FILE",
-                    help=f"Write {entry.words} to this file.",
-                    rich_help_panel=_OUTPUT,
-                ),
-            ],
-        )
-        for entry in FORMATS
+def expanded(
+    name: str, options: Mapping[str, tuple[Any, Any]], gather: Callable[..., object]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Replace a parameter of a command by options.
+
+    Parameters
+    ----------
+    name
+        The parameter.
+    options
+        The type and the default of each option.
+    gather
+        Makes the argument of the command from the options.
+    """
+    added = [
+        inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for option, (kind, default) in options.items()
     ]
 
-    @wraps(command)
-    def wrapped(**given: Any) -> None:  # noqa: ANN401 (the options of any command)
-        files = {option.name: given.pop(option.name) for option in options}
-        command(**given, files=files)
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        @wraps(command)
+        def wrapped(**given: Any) -> None:  # noqa: ANN401 (the options of any command)
+            values = {option: given.pop(option) for option in options}
+            command(**given, **{name: gather(**values)})
 
-    others = [each for each in signature.parameters.values() if each.name != "files"]
-    # Typer reads the options from the signature.
-    wrapped.__signature__ = signature.replace(  # type: ignore[attr-defined] # inspect reads it
-        parameters=[*others, *options]
+        signature = inspect.signature(command)
+        others = [each for each in signature.parameters.values() if each.name != name]
+        # Typer reads the options from the signature.
+        wrapped.__signature__ = signature.replace(  # type: ignore[attr-defined] # inspect reads it
+            parameters=[*others, *added]
+        )
+        return wrapped
+
+    return decorate
+
+
+def _file(words: str, name: str) -> Any:  # noqa: ANN401 (an annotation)
+    option = typer.Option(
+        f"--{name}", metavar="FILE", help=f"Write {words} to this file.", rich_help_panel=_OUTPUT
     )
-    return wrapped
+    return Annotated[Path | None, option]
+
+
+with_report_files = expanded(
+    "files", {entry.name: (_file(entry.words, entry.name), None) for entry in FORMATS}, dict
+)
+"""Add an option for each rendering; the command takes their paths by name as `files`."""
+with_service = expanded(
+    "service",
+    {
+        "server": (Server, None),
+        "key": (Key, None),
+        "timeout": (Timeout, 60.0),
+        "retries": (Retries, 3),
+        "on_service_error": (OnError, OnServiceError.FAIL),
+    },
+    ServiceOptions.of,
+)
+"""Add the options of a service; the command takes them as `service`, None without an address."""

@@ -1,7 +1,6 @@
 """A figure as a file: of evidence, of a report, or of what is stored."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -11,11 +10,10 @@ import typer
 
 from rprime.commands.drawn_files import read_drawn
 from rprime.commands.exit_status import defects, refuse
-from rprime.commands.history_source import DEFAULT_STORE, Key, Server, StoreUrl, asked, opened
+from rprime.commands.history_source import HistorySource, with_history
 from rprime.commands.images import form_of, write_image
 
 if TYPE_CHECKING:
-    from rprime.history.project_figures import HistoryFigure
     from rprime.report.figures.sheet import Canvas
 
 _HISTORY = "Of a history"
@@ -48,15 +46,7 @@ class Wanted(NamedTuple):
     sheet: "Canvas"
 
 
-@dataclass(frozen=True, kw_only=True)
-class Kept:
-    """Something stored: an evaluation, or what of a project is not narrowed away."""
-
-    evaluation: str | None = None
-    project: str = ""
-    narrowed: Mapping[str, Any] = field(default_factory=dict)
-
-
+@with_history
 def plot(
     source: Annotated[
         str | None,
@@ -96,14 +86,12 @@ def plot(
         int,
         typer.Option(min=1, max=1000, help="The newest so many.", rich_help_panel=_HISTORY),
     ] = 100,
-    server: Server = None,
-    key: Key = None,
-    store: StoreUrl = DEFAULT_STORE,
+    history: HistorySource,
 ) -> None:
     """Draw a figure: of evidence or a report here, of what is stored here or by a service."""
     output = output or Path(f"{figure}.svg")
     form = form_of(output)
-    given = {"model": model, "branch": branch, "class": label, "limit": limit}
+    given: dict[str, Any] = {"model": model, "branch": branch, "class": label, "limit": limit}
     with defects():
         from rprime.report.figures.sheet import Canvas
 
@@ -111,20 +99,15 @@ def plot(
         if figure in _OF_HISTORY:
             if project is None or source is not None:
                 refuse(f"{figure} is of a history: name its --project, and no file")
-            kept = Kept(project=project, narrowed={n: v for n, v in given.items() if v is not None})
+            place = f"projects/{quote(project, safe='')}"
         elif source is None:
             refuse(f"{figure} is of an evaluation: name a file, or its id")
         elif Path(source).exists():
             write_image(output, lambda: _of_file(wanted, source, baseline))
             return
         else:
-            kept = Kept(evaluation=source)
-        draw = (
-            (lambda: _of_store(wanted, kept, store))
-            if server is None
-            else (lambda: _of_service(wanted, kept, server, key))
-        )
-        write_image(output, draw)
+            place, given = f"evaluations/{quote(source, safe='')}", {}
+        write_image(output, lambda: _of_history(wanted, place, given, history))
 
 
 def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
@@ -143,51 +126,16 @@ def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
     return FIGURES[name](found.subject(indices), wanted.sheet)
 
 
-def _of_store(wanted: Wanted, kept: Kept, url: str) -> bytes:
-    """Draw what a store has."""
-    from rprime.commands.evaluation import refuse_here
-    from rprime.history.evaluation_figures import figure_of
-    from rprime.problems.problem import Problem
-    from rprime.store import EvaluationMissingError
-
-    name = wanted.figure.value
-    with opened(url, read_only=True) as store:
-        try:
-            if kept.evaluation is None:
-                return _history(wanted, kept).draw(store, wanted.sheet)
-            found = store.get(kept.evaluation)
-            return figure_of(name, found, store, wanted.indices, wanted.sheet)
-        except EvaluationMissingError:
-            refuse("there is no such file, and the store has no such evaluation")
-        except Problem as problem:
-            refuse_here(problem)
-
-
-def _history(wanted: Wanted, kept: Kept) -> "HistoryFigure":
-    from rprime.history.project_figures import HistoryFigure
-    from rprime.store import Filters
-
-    narrowed = kept.narrowed
-    return HistoryFigure(
-        name=wanted.figure.value,
-        project=kept.project,
-        indices=wanted.indices or ("r_prime",),
-        label=narrowed.get("class"),
-        filters=Filters(model=narrowed.get("model"), branch=narrowed.get("branch")),
-        newest=narrowed["limit"],
-    )
-
-
-def _of_service(wanted: Wanted, kept: Kept, server: str, key: str | None) -> bytes:
+def _of_history(
+    wanted: Wanted, place: str, narrowed: Mapping[str, Any], history: HistorySource
+) -> bytes:
     from rprime.client.calls import Call
     from rprime.report.figures.sheet import MEDIA_TYPES
 
-    sheet, whose = wanted.sheet, kept.evaluation
-    place = f"projects/{quote(kept.project, safe='')}"
-    if whose is not None:
-        place = f"evaluations/{quote(whose, safe='')}"
-    query = {"index": wanted.indices, "width": sheet.width, "scale": sheet.scale, **kept.narrowed}
+    sheet = wanted.sheet
+    query = {"index": wanted.indices, "width": sheet.width, "scale": sheet.scale}
+    query |= {name: value for name, value in narrowed.items() if value is not None}
     path = f"/v1/{place}/figures/{wanted.figure}.{sheet.form}?{urlencode(query, doseq=True)}"
-    with asked(server, key) as client:
+    with history.client() as client:
         headers = {"Accept": MEDIA_TYPES[sheet.form]}
         return client.ask(Call("GET", path, lambda answer: answer.content, headers=headers))

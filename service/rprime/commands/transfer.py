@@ -9,37 +9,40 @@ from urllib.parse import urlencode
 
 import typer
 
-from rprime.commands import options
 from rprime.commands.exit_status import put, refuse, say
-from rprime.commands.history_source import DEFAULT_STORE, Key, Server, StoreUrl, asked, opened
+from rprime.commands.history_source import (
+    DEFAULT_STORE,
+    HistorySource,
+    StoreUrl,
+    opened,
+    with_history,
+)
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client
+    from rprime.store import Store
 
 _STANDARD = Path("-")
 _LINES = "application/x-ndjson"
 
 
+@with_history
 def export(
     *,
     project: Annotated[str | None, typer.Option(help="This one alone; default all.")] = None,
     output: Annotated[Path, typer.Option(help="A file; - is standard output.")] = _STANDARD,
-    server: Server = None,
-    key: Key = None,
-    timeout: options.Timeout = 60.0,
-    retries: options.Retries = 3,
-    store: StoreUrl = DEFAULT_STORE,
+    history: HistorySource,
 ) -> None:
     """Write the history as lines of JSON, while a service may use it."""
-    if server is None:
-        with opened(store, read_only=True) as found:
+    if history.server is None:
+        with opened(history.store, read_only=True) as found:
             _write(found.export(project), output)
     else:
         from rprime.client.calls import Call
 
         path = "/v1/export" if project is None else f"/v1/export?{urlencode({'project': project})}"
         lines = Call("GET", path, lambda response: response.content, headers={"Accept": _LINES})
-        with asked(server, key, timeout=timeout, retries=retries) as client:
+        with history.client() as client:
             _write([client.ask(lines)], output)
 
 
@@ -55,22 +58,20 @@ def _write(lines: Iterable[bytes], output: Path) -> None:
         refuse(f"cannot write {output}: {exc.strerror}")
 
 
+@with_history
 def import_(
     file: Annotated[Path, typer.Argument(help="What `rprime export` wrote; - is standard input.")],
     *,
-    server: Server = None,
-    key: Key = None,
-    timeout: options.Timeout = 60.0,
-    retries: options.Retries = 3,
-    store: StoreUrl = DEFAULT_STORE,
+    history: HistorySource,
 ) -> None:
     """Add an export to the history of a service, or to a store that no service uses."""
     try:
         with sys.stdin.buffer if file == _STANDARD else file.open("rb") as lines:
-            if server is None:
-                added = _added_here(store, lines, file)
+            if history.server is None:
+                with opened(history.store, read_only=False) as store:
+                    added = _added_here(store, lines, file)
             else:
-                with asked(server, key, timeout=timeout, retries=retries) as client:
+                with history.client() as client:
                     added = _added_there(client, lines)
     except OSError as exc:
         refuse(f"cannot read {file}: {exc.strerror}")
@@ -80,16 +81,15 @@ def import_(
     )
 
 
-def _added_here(store: str, lines: IO[bytes], file: Path) -> dict[str, int]:
+def _added_here(store: "Store", lines: IO[bytes], file: Path) -> dict[str, int]:
     from dataclasses import asdict
 
     from rprime.store import InvalidExportError
 
-    with opened(store, read_only=False) as found:
-        try:
-            return asdict(found.import_lines(lines))
-        except InvalidExportError as exc:
-            refuse(f"{file}: {exc}")
+    try:
+        return asdict(store.import_lines(lines))
+    except InvalidExportError as exc:
+        refuse(f"{file}: {exc}")
 
 
 def _added_there(client: "Client", lines: IO[bytes]) -> dict[str, int]:

@@ -116,6 +116,10 @@ class StoreHandle:
             raise Problem("no_store")
         raise _unavailable(RETRY_SECONDS)
 
+    def use(self, store: Store) -> None:
+        """Answer from a store that somebody else opens and closes."""
+        self._store = store
+
     async def open(self) -> None:
         """Open the store; retry in the background if it is only unavailable for now.
 

@@ -1,0 +1,104 @@
+"""Which evaluation an alias points at."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
+
+import typer
+
+from rprime.commands.exit_status import refuse, say
+from rprime.commands.history_source import HistorySource, Project, with_history
+
+if TYPE_CHECKING:
+    from rprime.client.clients import Client
+
+_NOT_FOUND = 404
+_NO_GATE = "no_gate"
+"""The verdict of an evaluation without a gate."""
+
+
+@with_history
+def promote(
+    evaluation: Annotated[
+        str, typer.Argument(help="Its id, or the report that --json-file of `evaluate` wrote.")
+    ],
+    alias: Annotated[str, typer.Argument(help="Such as champion.")],
+    *,
+    project: Project,
+    if_absent: Annotated[
+        bool, typer.Option("--if-absent", help="Set the alias, but never move it.")
+    ] = False,
+    if_passed: Annotated[
+        bool, typer.Option("--if-passed", help="Only if the gate of the evaluation passed.")
+    ] = False,
+    history: HistorySource,
+) -> None:
+    """Point an alias at an evaluation, unless somebody else does so at the same time.
+
+    It ends with 0, too, where --if-absent or --if-passed leaves the alias as it is.
+    """
+    identifier = _id_of(evaluation)
+    with history.client(read_only=False) as client:
+        verdict = _verdict(client, identifier) if if_passed else "pass"
+        if verdict != "pass":
+            say(f"{alias} of {project} stays as it is: the verdict is {verdict}")
+        elif _pointed(client, project, alias, identifier, if_absent=if_absent):
+            say(f"{alias} of {project} points at {identifier}")
+        else:
+            say(f"{alias} of {project} is set already and stays as it is")
+
+
+def _id_of(evaluation: str) -> str:
+    """Return the id; a path is one of a report."""
+    if not evaluation.endswith(".json"):
+        return evaluation
+    try:
+        found: object = json.loads(Path(evaluation).read_bytes()).get("id")
+    except OSError as error:
+        refuse(f"cannot read {evaluation}: {error.strerror}")
+    except (ValueError, AttributeError):
+        refuse(f"{evaluation} is no report")
+    if not isinstance(found, str):
+        refuse(f"{evaluation} has no id: its evaluation was not stored")
+    return found
+
+
+def _verdict(client: "Client", evaluation: str) -> str:
+    from rprime.client.calls import document
+
+    path = f"/v1/evaluations/{quote(evaluation, safe='')}?include=gate"
+    found: str = client.ask(document(path)).get("gate", {}).get("verdict", _NO_GATE)
+    return found
+
+
+def _pointed(
+    client: "Client", project: str, alias: str, evaluation: str, *, if_absent: bool
+) -> bool:
+    """Set an alias; return False where it is set already and must not be moved."""
+    from rprime.client.calls import JSON, Call
+    from rprime.client.errors import ProblemError
+
+    path = f"/v1/projects/{quote(project, safe='')}/aliases/{quote(alias, safe='')}"
+    expected = {"If-None-Match": "*"} if if_absent else _etag(client, path)
+    body = json.dumps({"evaluation": evaluation}).encode()
+    try:
+        client.ask(Call("PUT", path, lambda _: None, body, {"Content-Type": JSON, **expected}))
+    except ProblemError as problem:
+        if not if_absent or problem.code != "precondition_failed":
+            raise
+        return False
+    return True
+
+
+def _etag(client: "Client", path: str) -> dict[str, Any]:
+    """Return the header that expects an alias as it is now."""
+    from rprime.client.calls import Call
+    from rprime.client.errors import ProblemError
+
+    try:
+        return client.ask(Call("GET", path, lambda answer: {"If-Match": answer.headers["etag"]}))
+    except ProblemError as problem:
+        if problem.status != _NOT_FOUND:
+            raise
+        return {"If-None-Match": "*"}

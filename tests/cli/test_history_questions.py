@@ -1,0 +1,136 @@
+"""The questions that a history answers, each by one command: of a service, and of a store."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rprime import Client
+from tests.command import Run
+from tests.history_service import ServeApp, keep, keeping
+
+DIGITS = [str(digit) for digit in range(10)]
+COMMITS = {version: f"{version:040x}" for version in range(9, 13)}
+
+
+def digits(version: int, *, model: str = "logreg", sevens_as_nines: int = 0) -> dict[str, Any]:
+    """Return 1000 items, a hundred of each digit; later versions have fewer errors."""
+    errors = 14 - version if version > 8 else 6
+    table = np.diag([100 - 9 * errors] * 10) + errors * (1 - np.eye(10, dtype=int))
+    table[7, 7] -= sevens_as_nines
+    table[7, 9] += sevens_as_nines
+    names = {"project": "digits", "model": model, "version": f"v{version}", "branch": "main"}
+    evidence = {"confusion_matrix": table.tolist(), "labels": DIGITS}
+    commit = f"{version + (0 if model == 'logreg' else 100):040x}"
+    return {**evidence, **names, "commit": commit, "test_set": {"id": "digits"}}
+
+
+@pytest.fixture(params=["service", "store"])
+def where(
+    request: pytest.FixtureRequest, serve_app: ServeApp, tmp_path: Path
+) -> Iterator[tuple[dict[str, str], dict[str, dict[str, Any]]]]:
+    """Four versions of a model and one of another; v12 takes most 7s for 9s."""
+    with keeping(serve_app, tmp_path) as client:
+        reports = {f"v{v}": keep(client, digits(v)) for v in (9, 10, 11)}
+        reports["knn"] = keep(client, digits(5, model="knn"))
+        reports["v12"] = keep(client, digits(12, sevens_as_nines=60))
+        if request.param == "service":
+            yield {"RPRIME_SERVER": str(client.base_url)}, reports
+    if request.param == "store":
+        yield {"RPRIME_STORE": f"sqlite:///{tmp_path}/rprime.db"}, reports
+
+
+def test_the_four_questions(rprime: Run, where: tuple[dict[str, str], dict[str, Any]]) -> None:
+    environment, reports = where
+
+    def ask(command: str) -> str:
+        done = rprime("history", *command.split(), "--project", "digits", **environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    best = ask("leaderboard --index r_prime --model logreg").splitlines()
+    assert best[0].split() == ["TIER", "MODEL", "VERSION", "VALUE", "INTERVAL", "ID"]
+    assert best[1].split()[:3] == ["1", "logreg", "v12"]
+    assert best[1].split()[-1] == reports["v12"]["id"]
+
+    worse = ask("trend --index recall --class 7 --model logreg")
+    values = [line.split()[4] for line in worse.splitlines()[1:5]]
+    assert values == ["0.5500", "0.6400", "0.7300", "0.2200"]
+    assert "It got worse most from v11 to v12: \N{MINUS SIGN}0.5100" in worse
+    explained = worse[worse.index("It got worse") :].splitlines()[1:]
+    assert explained[0].split() == ["TRUE", "CLASS", "PREDICTED", "AS", "WAS", "IS"]
+    assert ["7", "9", "3", "62"] in [line.split() for line in explained]
+
+    difference = ask("compare v12 v11 --model logreg")
+    assert "Change" in difference
+    found = json.loads(ask("compare v12 v11 --model logreg --json"))["comparison"]
+    by_id = {"evaluation": reports["v11"]["id"]}
+    assert found["baseline"]["requested"] == by_id
+    assert found["per_class"]["7"]["recall"]["value"] == pytest.approx(-0.51)
+    assert f"{found['overall']['accuracy']['value']:+.4f}"[1:] in difference
+
+    then = json.loads(ask(f"show --commit {COMMITS[10]} --json"))
+    assert (then["id"], then["version"]) == (reports["v10"]["id"], "v10")
+    assert then["overall"] == reports["v10"]["overall"]
+    shown = ask(f"show --commit {COMMITS[10]}")
+    assert f"{then['overall']['accuracy']['value']:.4f}" in shown
+
+
+def test_a_list_has_values_and_commits(
+    rprime: Run, where: tuple[dict[str, str], dict[str, Any]]
+) -> None:
+    environment, reports = where
+    given = ("history", "--project", "digits", "--index", "accuracy")
+    lines = rprime(*given, **environment).stdout.splitlines()
+    assert "ACCURACY" in lines[0]
+    for line, version in zip(lines[1:], ("v12", "knn", "v11", "v10", "v9"), strict=True):
+        report = reports[version]
+        assert f" {report['overall']['accuracy']['value']:.4f} " in line
+        assert f" {report['commit'][:12]} " in line
+    listed = rprime(*given, "--commit", COMMITS[11], "--json", **environment)
+    (only,) = map(json.loads, listed.stdout.splitlines())
+    assert only["id"] == reports["v11"]["id"]
+    assert only["values"]["accuracy"] == reports["v11"]["overall"]["accuracy"]["value"]
+
+
+def test_a_purge_keeps_the_last_of_each_model(
+    rprime: Run, where: tuple[dict[str, str], dict[str, Any]]
+) -> None:
+    environment, _ = where
+    given = ("history", "purge", "--project", "digits", "--keep-last", "1")
+    assert "3 would be deleted, 2 kept" in rprime(*given, "--dry-run", **environment).stderr
+    assert "3 deleted, 2 kept" in rprime(*given, **environment).stderr
+    assert rprime("history", "purge", "--project", "digits", **environment).returncode == 2
+
+
+def test_what_is_not_there_is_said(
+    rprime: Run, where: tuple[dict[str, str], dict[str, Any]]
+) -> None:
+    environment, _ = where
+    for command, said in (
+        ("show --project digits --version v77", "digits has no evaluation of version v77"),
+        ("show", "name an id"),
+        ("compare v1 v2 --project nowhere", "no project nowhere"),
+        ("trend --project digits --index recal", "recall"),
+        ("", "name the --project"),
+    ):
+        done = rprime("history", *command.split(), **environment)
+        assert done.returncode == 2, command
+        assert said in done.stderr
+
+
+def test_both_clients_ask_the_same(serve_app: ServeApp, tmp_path: Path) -> None:
+    with keeping(serve_app, tmp_path) as service:
+        reports = [keep(service, digits(v)) for v in (10, 11)]
+        with Client(str(service.base_url)) as client:
+            page = client.evaluations("digits", commit=COMMITS[10])
+            assert [item.id for item in page.items] == [reports[0]["id"]]
+            assert client.evaluation(reports[1]["id"]).to_dict() == reports[1]
+            trend = client.trend("digits", "recall", class_="7", model="logreg")
+            assert [item.value for item in trend.items] == [0.64, 0.73]
+            (tier,) = client.leaderboard("digits", test_set="digits", limit=1).tiers
+            assert tier.versions[0].version == "v11"
+            assert client.purge("digits", keep_last=1, dry_run=True).deleted == 1
