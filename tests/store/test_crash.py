@@ -80,5 +80,6 @@ def test_nothing_acknowledged_is_lost(url: str) -> None:
         if address.get_backend_name() == "sqlite":
             check_file(Path(address.database or ""))
     assert acknowledged - stored_whole(url) == set()
-    print(f"{url.split(':', maxsplit=1)[0]}: {CYCLES} kill -9, {len(acknowledged)} acknowledged, 0 lost")  # noqa: T201 (the figure)
+    kind = make_url(url).get_backend_name()
+    print(f"{kind}: {CYCLES} kill -9, {len(acknowledged)} acknowledged, 0 lost")  # noqa: T201 (the figure)
     assert len(acknowledged) >= CYCLES

@@ -90,14 +90,6 @@ def test_a_newer_store_is_refused(url: str) -> None:
         open_store(url)
 
 
-def test_a_newer_file_is_refused_by_its_header(path: Path) -> None:
-    made(path)
-    with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 77")
-    with pytest.raises(StoreNewerError, match="77"):
-        open_store(f"sqlite:///{path}")
-
-
 def test_tables_of_another_program_are_left_alone(url: str) -> None:
     engine = create_engine(url)
     with engine.begin() as connection:

@@ -43,6 +43,7 @@ from rprime.store.insertion import (
     Replay,
     Stored,
 )
+from rprime.store.opening import open_store
 from rprime.store.projects import ProjectMissingError, Purged, Retention
 from rprime.store.records import (
     EvaluationPage,
@@ -56,5 +57,5 @@ from rprime.store.records import (
     StoredEvaluation,
 )
 from rprime.store.running_keys import KeyRunningError
-from rprime.store.store import Store, open_store
+from rprime.store.store import Store
 from rprime.store.transfer import Imported, InvalidExportError

@@ -100,13 +100,7 @@ def read_all(connection: Connection, project: str | None = None) -> tuple[Alias,
 
 
 def get(connection: Connection, project: str, name: str) -> Alias:
-    """Read an alias.
-
-    Raises
-    ------
-    AliasMissingError
-        If there is no such alias.
-    """
+    """Read an alias, as `Store.alias`."""
     found = _find(connection, project, name)
     if found is None:
         raise AliasMissingError
@@ -116,22 +110,7 @@ def get(connection: Connection, project: str, name: str) -> Alias:
 def put(
     connection: Connection, name: tuple[str, str], *, evaluation: str, expected: Expected
 ) -> AliasPut:
-    """Point an alias at an evaluation of its project.
-
-    Parameters
-    ----------
-    name
-        The project and the name of the alias.
-    expected
-        The expected current state.
-
-    Raises
-    ------
-    AliasChangedError
-        If the alias differs from it.
-    EvaluationMissingError
-        If the project has no such evaluation.
-    """
+    """Point an alias at an evaluation of its project, as `Store.put_alias`."""
     check_names(*name)
     current = _locked(connection, name)
     expected.check(current)
@@ -145,15 +124,7 @@ def put(
 
 
 def delete(connection: Connection, name: tuple[str, str], *, expected: Expected) -> None:
-    """Delete an alias.
-
-    Raises
-    ------
-    AliasMissingError
-        If there is no such alias.
-    AliasChangedError
-        If the alias is not as expected.
-    """
+    """Delete an alias, as `Store.delete_alias`."""
     current = _locked(connection, name)
     if current is None and expected.etags is None:
         raise AliasMissingError

@@ -33,7 +33,7 @@ class Deletion:
         self._write = write
 
     def purge(self, project: str, keep: Retention, *, dry_run: bool = False) -> Purged:
-        """Delete the evaluations that no criterion keeps; parameters as of `Store.purge`."""
+        """Delete the evaluations that no criterion keeps, as `Store.purge`."""
         doomed, counts = self._database.read(lambda c: projects.unwanted(c, project, keep))
         if dry_run or not doomed:
             return counts
@@ -48,13 +48,7 @@ class Deletion:
         )
 
     def delete_project(self, name: str) -> int:
-        """Delete a project; return how many evaluations it had.
-
-        Raises
-        ------
-        ProjectMissingError
-            If there is no such project.
-        """
+        """Delete a project, as `Store.delete_project`."""
         try:
             return int(self._write(lambda c: projects.delete(c, name)))
         except StoreFullError:

@@ -3,7 +3,7 @@
 import re
 import sqlite3
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import ClassVar
 
@@ -35,7 +35,12 @@ class StoreError(Exception):
     """
 
     cause: ClassVar[str] = "other"
-    code: str | None = None
+    text: ClassVar[str] = ""
+    """The message, unless there is a better one."""
+
+    def __init__(self, text: str | None = None, *, code: str | None = None) -> None:
+        super().__init__(text or self.text)
+        self.code = code
 
 
 class StoreUrlError(StoreError):
@@ -68,6 +73,10 @@ class StoreDamagedError(StoreError):
     """The file, or something in it, is damaged."""
 
     cause = "damaged"
+    text = (
+        "The file of the store is damaged. Keep a copy of it, then restore a backup, or save what "
+        "can be read with `sqlite3 FILE .recover`."
+    )
 
 
 class StoreEmptyError(StoreError):
@@ -82,6 +91,7 @@ class StoreFullError(StoreError):
     """No space left: nothing of the request was stored; reading and deleting still work."""
 
     cause = "full"
+    text = "The disk is full; make room, then send the request again."
 
 
 class StoreClosedError(StoreError):
@@ -98,6 +108,7 @@ class StoreUnavailableError(StoreError):
     """
 
     cause = "unavailable"
+    text = "The database cannot be reached."
     retry_after = 5
 
 
@@ -105,6 +116,7 @@ class StoreReadOnlyError(StoreUnavailableError):
     """The database takes no writes: a file system that is read-only, or a standby server."""
 
     cause = "read_only"
+    text = "The file of the store cannot be written: it is read-only."
 
 
 class StoreTimeoutError(StoreUnavailableError):
@@ -115,6 +127,7 @@ class StoreLockedError(StoreTimeoutError):
     """Another process holds a lock for too long."""
 
     cause = "locked"
+    text = "Another program holds a lock on the file of the store."
     retry_after = 2
 
 
@@ -124,6 +137,8 @@ class StoreMovedError(StoreUnavailableError):
 
 class StoreConflictError(StoreLockedError):
     """The transaction conflicted with another one and was rolled back."""
+
+    text = "The transaction conflicted with another one."
 
 
 @contextmanager
@@ -139,7 +154,7 @@ def translated() -> Iterator[None]:
         if known is not None:
             raise known from exc
         if isinstance(exc, DataError):
-            raise InvalidRecordError("A name has a character that no database can hold.") from exc
+            raise InvalidRecordError(_UNSTORABLE) from exc
         raise
     except sqlite3.Error as exc:
         known = store_error_of(exc)
@@ -147,7 +162,7 @@ def translated() -> Iterator[None]:
             raise
         raise known from exc
     except UnicodeEncodeError as exc:
-        raise InvalidRecordError("A name has a character that no database can hold.") from exc
+        raise InvalidRecordError(_UNSTORABLE) from exc
     except PoolTimeoutError as exc:
         raise StoreUnavailableError("All connections to the database are busy.") from exc
 
@@ -163,39 +178,38 @@ def store_error_of(cause: BaseException | None, *, failed: bool = False) -> Stor
         Whether it is known to be an error of the database as a whole.
     """
     if isinstance(cause, sqlite3.Error):
-        known = _of_sqlite(cause)
-        if known is not None:
-            known.code = getattr(cause, "sqlite_errorname", None)
-        return known
-    known = _of_postgresql(cause, failed=failed)
+        known, name = _of_sqlite(cause), "sqlite_errorname"
+    else:
+        known, name = _of_postgresql(cause, failed=failed), "sqlstate"
     if known is not None:
-        known.code = getattr(cause, "sqlstate", None)
+        known.code = getattr(cause, name, None)
     return known
 
 
 def _of_postgresql(cause: BaseException | None, *, failed: bool) -> StoreError | None:
     state = getattr(cause, "sqlstate", None)
-    for states, failure in _OF_POSTGRESQL:
+    for states, kind, text in _OF_POSTGRESQL:
         if state is not None and state.startswith(states):
-            return failure()
+            return kind(text)
     if isinstance(cause, TimeoutError):
         return StoreTimeoutError("The database does not answer.")
     refusal = refusal_of(cause)
     if state is not None and state.startswith(_ACCESS):
         return StoreAccessError(f"{refusal} (SQLSTATE {state}) Correct RPRIME_STORE.")
-    return StoreUnavailableError(refusal or "The database cannot be reached.") if failed else None
+    return StoreUnavailableError(refusal) if failed else None
 
 
-def full(code: str | None = None) -> StoreFullError:
-    """Return the error of a full disk, or of a used-up quota."""
-    error = StoreFullError("The disk is full; make room, then send the request again.")
-    error.code = code
-    return error
-
-
-def _unreachable() -> StoreError:
-    return StoreUnavailableError("The database cannot be reached.")
-
+_UNSTORABLE = "A name has a character that no database can hold."
+_OF_POSTGRESQL: tuple[tuple[tuple[str, ...], type[StoreError], str | None], ...] = (
+    (("40001", "40P01"), StoreConflictError, None),
+    (("55P03",), StoreLockedError, "A lock was not released in time."),
+    (("57014",), StoreTimeoutError, "A statement took too long."),
+    (("53100",), StoreFullError, None),
+    (("25006",), StoreReadOnlyError, "The server takes no writes: it is read-only."),
+    (("XX001", "XX002"), StoreDamagedError, "The database is damaged; see its log."),
+    (("08", "53", "57"), StoreUnavailableError, None),
+)
+"""The error for each prefix of SQLSTATE, and its message if it has one of its own."""
 
 _ACCESS = ("28", "3D000", "42501")
 _REFUSALS = (
@@ -226,40 +240,6 @@ def refusal_state(text: str) -> str | None:
     return next((state for pattern, state in _REFUSALS if re.search(pattern, text)), None)
 
 
-_OF_POSTGRESQL: tuple[tuple[tuple[str, ...], Callable[[], StoreError]], ...] = (
-    (
-        ("40001", "40P01"),
-        lambda: StoreConflictError("The transaction conflicted with another one."),
-    ),
-    (("55P03",), lambda: StoreLockedError("A lock was not released in time.")),
-    (("57014",), lambda: StoreTimeoutError("A statement took too long.")),
-    (("53100",), full),
-    (("25006",), lambda: StoreReadOnlyError("The server takes no writes: it is read-only.")),
-    (("XX001", "XX002"), lambda: StoreDamagedError("The database is damaged; see its log.")),
-    (("08", "53", "57"), _unreachable),
-)
-"""The error for each prefix of SQLSTATE."""
-
-_DAMAGED = (
-    "The file of the store is damaged. Keep a copy of it, then restore a backup, or save what can "
-    "be read with `sqlite3 FILE .recover`."
-)
-
-
-def read_only(code: str | None = None) -> StoreReadOnlyError:
-    """Return the error of a file that cannot be written."""
-    error = StoreReadOnlyError("The file of the store cannot be written: it is read-only.")
-    error.code = code
-    return error
-
-
-def damaged(code: str | None = None) -> StoreDamagedError:
-    """Return the error of a store whose content cannot be what was written."""
-    error = StoreDamagedError(_DAMAGED)
-    error.code = code
-    return error
-
-
 _UNDECODABLE = (
     ValueError,
     TypeError,
@@ -277,40 +257,34 @@ def decoding() -> Iterator[None]:
     try:
         yield
     except _UNDECODABLE as exc:
-        raise damaged(type(exc).__name__) from exc
+        raise StoreDamagedError(code=type(exc).__name__) from exc
 
 
 def _of_sqlite(cause: sqlite3.Error) -> StoreError | None:
     code = getattr(cause, "sqlite_errorcode", 0)
     # The driver itself reports text that is no UTF-8, without a code.
     if not code and "UTF-8" in str(cause):
-        return damaged()
-    turn = _OF_SQLITE.get(code) or _OF_SQLITE.get(code & 0xFF)
-    if turn is None and isinstance(cause, sqlite3.OperationalError):
+        return StoreDamagedError()
+    kind = _OF_SQLITE.get(code) or _OF_SQLITE.get(code & 0xFF)
+    if kind is StoreUnavailableError:
+        return kind("The file of the store cannot be read or written.")
+    if kind is None and isinstance(cause, sqlite3.OperationalError):
         return StoreUnavailableError("SQLite failed for another reason.")
-    return None if turn is None else turn()
+    return None if kind is None else kind()
 
 
-def _locked() -> StoreError:
-    return StoreLockedError("Another program holds a lock on the file of the store.")
-
-
-def _failing() -> StoreError:
-    return StoreUnavailableError("The file of the store cannot be read or written.")
-
-
-_OF_SQLITE: dict[int, Callable[[], StoreError]] = {
-    sqlite3.SQLITE_FULL: full,
+_OF_SQLITE: dict[int, type[StoreError]] = {
+    sqlite3.SQLITE_FULL: StoreFullError,
     # The shared-memory file (-shm) could not grow.
-    sqlite3.SQLITE_IOERR_SHMSIZE: full,
+    sqlite3.SQLITE_IOERR_SHMSIZE: StoreFullError,
     # A page that the file should have, and has not.
-    sqlite3.SQLITE_IOERR_SHORT_READ: damaged,
-    sqlite3.SQLITE_CORRUPT: damaged,
-    sqlite3.SQLITE_NOTADB: damaged,
-    sqlite3.SQLITE_BUSY: _locked,
-    sqlite3.SQLITE_LOCKED: _locked,
-    sqlite3.SQLITE_READONLY: read_only,
-    sqlite3.SQLITE_IOERR: _failing,
-    sqlite3.SQLITE_CANTOPEN: _failing,
+    sqlite3.SQLITE_IOERR_SHORT_READ: StoreDamagedError,
+    sqlite3.SQLITE_CORRUPT: StoreDamagedError,
+    sqlite3.SQLITE_NOTADB: StoreDamagedError,
+    sqlite3.SQLITE_BUSY: StoreLockedError,
+    sqlite3.SQLITE_LOCKED: StoreLockedError,
+    sqlite3.SQLITE_READONLY: StoreReadOnlyError,
+    sqlite3.SQLITE_IOERR: StoreUnavailableError,
+    sqlite3.SQLITE_CANTOPEN: StoreUnavailableError,
 }
 """The error for each extended, else primary, result code."""

@@ -12,7 +12,7 @@ from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, tex
 from rprime.core.items import Items
 from rprime.store import ids, packed_items, packed_table
 from rprime.store.compression import digest_bytes, digest_text, expand
-from rprime.store.errors import damaged, decoding
+from rprime.store.errors import StoreDamagedError, decoding
 from rprime.store.records import (
     NAMES,
     EvaluationPage,
@@ -66,19 +66,11 @@ def whole() -> Select[Any]:
 
 
 def get(connection: Connection, identifier: str) -> StoredEvaluation:
-    """Read an evaluation.
-
-    Raises
-    ------
-    EvaluationMissingError
-        If no evaluation has this id.
-    StoreDamagedError
-        If it cannot be read.
-    """
+    """Read an evaluation, as `Store.get`."""
     row = connection.execute(whole().where(_of.id == identifier)).first()
     if row is None:
         if _is_hidden(connection, identifier):
-            raise damaged()
+            raise StoreDamagedError
         raise EvaluationMissingError
     return evaluation_of(row)
 
@@ -127,19 +119,13 @@ def _json(row: Row[Any]) -> dict[str, Any]:
 def _present(content: bytes | None) -> bytes:
     found = expand(content)
     if found is None:
-        raise damaged()
+        raise StoreDamagedError
     return found
 
 
 @decoding()
 def labels_of(content: bytes | None) -> tuple[str, ...]:
-    """Read stored class names.
-
-    Raises
-    ------
-    StoreDamagedError
-        If there are none.
-    """
+    """Read stored class names; without any the store is damaged."""
     return tuple(orjson.loads(expand(content) or b""))
 
 
@@ -158,13 +144,7 @@ def page(
     limit: int,
     cursor: str | None,
 ) -> EvaluationPage:
-    """Read the summaries that follow a cursor, newest first.
-
-    Raises
-    ------
-    InvalidCursorError
-        If the cursor is not from a page.
-    """
+    """Read the summaries that follow a cursor, newest first, as `Store.page`."""
     query = select(*SUMMARY).where(*conditions(project, filters))
     if cursor is not None:
         query = query.where(_of.id < _read_cursor(cursor))
@@ -200,17 +180,7 @@ def count(connection: Connection, project: str, filters: Filters) -> int:
 
 
 def delete(connection: Connection, identifier: str) -> None:
-    """Delete an evaluation and its items; the looks at its test set stay counted.
-
-    Raises
-    ------
-    EvaluationMissingError
-        If no evaluation has this id.
-    EvaluationAliasedError
-        If an alias points at it.
-    StoreDamagedError
-        If the row found belongs to another evaluation.
-    """
+    """Delete an evaluation and its items, as `Store.delete`."""
     # Lock the row first: a transaction that points an alias at it waits, then finds it gone.
     found = connection.execute(select(*SUMMARY).where(_of.id == identifier).with_for_update())
     row = found.first()
@@ -242,7 +212,7 @@ def check(row: Row[Any]) -> None:
         If its checksum differs.
     """
     if _checksum([getattr(row, name) for name in _CHECKED]) != row.checksum:
-        raise damaged("checksum")
+        raise StoreDamagedError(code="checksum")
 
 
 def _checksum(values: list[Any]) -> int:

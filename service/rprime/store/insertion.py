@@ -1,13 +1,14 @@
 """Store evaluations in one transaction, each with its look, key and content."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from typing import Any
 
 import orjson
-from sqlalchemy import Connection, bindparam, select, tuple_
+from sqlalchemy import BindParameter, Connection, Select, bindparam, select, tuple_
 
 from rprime.store import packed_items, packed_table
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
@@ -156,22 +157,7 @@ def replay_key(owner: str, key: str) -> bytes:
 
 
 def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packed:
-    """Turn an evaluation into rows, without the database.
-
-    Parameters
-    ----------
-    new
-        The evaluation.
-    idempotency
-        Its key.
-    now
-        Milliseconds since 1970.
-
-    Raises
-    ------
-    InvalidRecordError
-        If the store cannot hold a name.
-    """
+    """Turn an evaluation into rows, as `Store.pack`; `now` is in milliseconds since 1970."""
     new.check()
     contents = (_labels(new.labels), _content(new.options))
     fingerprint = None if new.fingerprint is None else digest_bytes(new.fingerprint)
@@ -198,13 +184,7 @@ def _content(content: bytes) -> Row:
     return {"key": content_key(content), "content": squeeze(content)}
 
 
-def _row(
-    new: NewEvaluation,
-    fingerprint: bytes | None,
-    *,
-    labels: bytes,
-    options: bytes,
-) -> Row:
+def _row(new: NewEvaluation, fingerprint: bytes | None, *, labels: bytes, options: bytes) -> Row:
     return checked_row(
         {
             **{name: getattr(new, name) for name in _AS_GIVEN},
@@ -242,13 +222,7 @@ def _replay_row(new: NewEvaluation, given: Idempotency, now: int) -> Row:
 
 
 def find_replay(connection: Connection, key: bytes, payload: bytes, now: int) -> Replay | None:
-    """Return the answer to an idempotency key, if it was used before.
-
-    Raises
-    ------
-    KeyReusedError
-        If it was used with another payload.
-    """
+    """Return the answer to an idempotency key, as `Store.replay`."""
     alive = (replays.c.key == key) & (replays.c.expires > now)
     row = connection.execute(select(replays).where(alive)).mappings().first()
     if row is None:
@@ -341,70 +315,41 @@ class _Known:
 def _read_known(
     connection: Connection, batch: Sequence[Packed], *, now: int, repeated: bool
 ) -> _Known:
-    keys = [packed.replay["key"] for packed in batch if packed.replay is not None]
-    digests = [p.evaluation["submission"] for p in batch if p.replay is None]
+    def rows(statement: Select[Any], wanted: Iterable[Any], **more: int) -> Iterable[Row]:
+        keys = [key for key in wanted if key is not None]
+        if not keys:
+            return ()
+        return connection.execute(statement, {"wanted": keys, **more}).mappings()
+
+    replayed = (packed.replay["key"] for packed in batch if packed.replay is not None)
+    digests = (p.evaluation["submission"] for p in batch if p.replay is None)
     pairs = {packed.look_key for packed in batch if packed.look_key is not None}
+    identifiers = (packed.id for packed in batch if repeated)
     return _Known(
-        _known_replays(connection, keys, now),
-        _known_submissions(connection, [digest for digest in digests if digest is not None]),
-        _known_looks(connection, sorted(pairs)),
-        _known_ids(connection, batch) if repeated else set(),
+        {row["key"]: row for row in rows(_REPLAYS, replayed, now=now)},
+        {row["submission"]: row["id"] for row in rows(_SUBMISSIONS, digests)},
+        {(row["project"], row["fingerprint"]): row["looks"] for row in rows(_LOOKS, sorted(pairs))},
+        {row["id"] for row in rows(_IDS, identifiers)},
     )
 
 
-def _known_replays(connection: Connection, keys: list[bytes], now: int) -> dict[bytes, Row]:
-    if not keys:
-        return {}
-    found = connection.execute(_REPLAYS, {"keys": keys, "now": now})
-    return {row["key"]: row for row in found.mappings()}
-
-
-def _known_submissions(connection: Connection, digests: list[bytes]) -> dict[bytes, str]:
-    if not digests:
-        return {}
-    found = connection.execute(_SUBMISSIONS, {"digests": digests})
-    return {row.submission: row.id for row in found}
-
-
-def _known_looks(connection: Connection, pairs: list[LookKey]) -> dict[LookKey, int]:
-    if not pairs:
-        return {}
-    found = connection.execute(_LOOKS, {"pairs": pairs})
-    return {(row.project, row.fingerprint): row.looks for row in found}
-
-
-def _known_ids(connection: Connection, batch: Sequence[Packed]) -> set[str]:
-    return set(connection.scalars(_IDS, {"ids": [packed.id for packed in batch]}))
-
-
 # Built once: SQLAlchemy takes longer to build a statement than the database to run it.
-_REPLAYS = select(replays).where(
-    replays.c.key.in_(bindparam("keys", expanding=True)), replays.c.expires > bindparam("now")
-)
+_WANTED: BindParameter[Any] = bindparam("wanted", expanding=True)
+_REPLAYS = select(replays).where(replays.c.key.in_(_WANTED), replays.c.expires > bindparam("now"))
 _SUBMISSIONS = select(evaluations.c.submission, evaluations.c.id).where(
-    evaluations.c.submission.in_(bindparam("digests", expanding=True))
+    evaluations.c.submission.in_(_WANTED)
 )
-_LOOKS = select(looks).where(
-    tuple_(looks.c.project, looks.c.fingerprint).in_(bindparam("pairs", expanding=True))
-)
-_IDS = select(evaluations.c.id).where(evaluations.c.id.in_(bindparam("ids", expanding=True)))
-
-
-@dataclass(frozen=True)
-class _Upserts:
-    """The statements that differ between the databases."""
-
-    contents: Insert
-    replays: Insert
-    looks: Insert
+_LOOKS = select(looks).where(tuple_(looks.c.project, looks.c.fingerprint).in_(_WANTED))
+_IDS = select(evaluations.c.id).where(evaluations.c.id.in_(_WANTED))
 
 
 @cache
-def _upserts(dialect: str) -> _Upserts:
+def _upserts(dialect: str) -> tuple[Insert, Insert, Insert]:
+    """Return the statements for contents, replays and looks."""
     insert = INSERTS[dialect]
     replay, look = insert(replays), insert(looks)
     fresh = {c.name: replay.excluded[c.name] for c in replays.c if not c.primary_key}
-    return _Upserts(
+    return (
         insert(shared).on_conflict_do_nothing(),
         # A row with this key exists only if it has expired.
         replay.on_conflict_do_update(index_elements=["key"], set_=fresh),
@@ -417,20 +362,20 @@ def _upserts(dialect: str) -> _Upserts:
 def _write(connection: Connection, known: _Known) -> None:
     if not known.fresh:
         return
-    upserts = _upserts(connection.dialect.name)
+    put_contents, put_replays, put_looks = _upserts(connection.dialect.name)
     contents = {row["key"]: row for packed in known.fresh for row in packed.contents}
     # Sorted, so that two transactions never wait for each other.
-    connection.execute(upserts.contents, [contents[key] for key in sorted(contents)])
+    connection.execute(put_contents, [contents[key] for key in sorted(contents)])
     add(connection, evaluations, [packed.evaluation for packed in known.fresh])
     kept = [packed.items for packed in known.fresh if packed.items is not None]
     if kept:
         add(connection, items, kept)
     answers = [packed.replay for packed in known.fresh if packed.replay is not None]
     if answers:
-        connection.execute(upserts.replays, answers)
+        connection.execute(put_replays, answers)
     counted = [
         {"project": project, "fingerprint": fingerprint, "looks": known.looks[project, fingerprint]}
         for project, fingerprint in sorted(known.looked)
     ]
     if counted:
-        connection.execute(upserts.looks, counted)
+        connection.execute(put_looks, counted)

@@ -20,7 +20,7 @@ from rprime.store.errors import (
     StoreOutdatedError,
     translated,
 )
-from rprime.store.schema_version import SCHEMA_VERSION, upgrade, version_of
+from rprime.store.schema_version import is_current, upgrade
 
 OLDEST_SERVER = (15,)
 _NETWORK_SECONDS = 2
@@ -147,10 +147,7 @@ def _is_current(engine: Engine, *, read_only: bool) -> bool:
         found = connection.dialect.server_version_info or (0,)
         if found < OLDEST_SERVER:
             raise StoreOutdatedError(f"PostgreSQL {found[0]} is too old, 15 is needed.")
-        current = version_of(connection) == SCHEMA_VERSION
-    if read_only and not current:
-        raise StoreOutdatedError("The store has older tables; `rprime serve` migrates them.")
-    return current
+        return is_current(connection, read_only=read_only)
 
 
 def _upgrade(url: URL) -> None:

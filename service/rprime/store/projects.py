@@ -106,13 +106,7 @@ def set_badge_public(connection: Connection, name: str, *, public: bool) -> None
 
 
 def delete(connection: Connection, name: str) -> int:
-    """Delete everything of a project; return how many evaluations it had.
-
-    Raises
-    ------
-    ProjectMissingError
-        If there is no such project.
-    """
+    """Delete everything of a project, as `Store.delete_project`."""
     quiesce(connection)
     if not exists(connection, name):
         raise ProjectMissingError

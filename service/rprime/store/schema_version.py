@@ -4,7 +4,7 @@ from pathlib import Path
 
 from sqlalchemy import Connection, column, inspect, select, table
 
-from rprime.store.errors import StoreForeignError, StoreNewerError
+from rprime.store.errors import StoreForeignError, StoreNewerError, StoreOutdatedError
 from rprime.store.schema import metadata
 
 SCHEMA_VERSION = 1
@@ -15,16 +15,8 @@ VERSION_TABLE = "rprime_version"
 
 
 def upgrade(connection: Connection) -> None:
-    """Migrate the tables to `SCHEMA_VERSION`, in the transaction of the connection.
-
-    Raises
-    ------
-    StoreNewerError
-        If the tables are newer than this code.
-    StoreForeignError
-        If tables of these names belong to another program.
-    """
-    if version_of(connection) == SCHEMA_VERSION:
+    """Migrate the tables to `SCHEMA_VERSION`, in the transaction of the connection."""
+    if is_current(connection):
         return
     # Importing Alembic takes longer than the rest of opening a store.
     from alembic import command  # noqa: PLC0415 (see above)
@@ -37,16 +29,26 @@ def upgrade(connection: Connection) -> None:
     command.upgrade(config, "head")
 
 
-def version_of(connection: Connection) -> int:
-    """Return the version of the tables, 0 without tables.
+def is_current(connection: Connection, *, read_only: bool = False) -> bool:
+    """Whether the tables are those of this code.
 
     Raises
     ------
     StoreNewerError
         If the tables are newer than this code.
+    StoreOutdatedError
+        If they are older, and may only be read.
     StoreForeignError
         If tables of these names belong to another program.
     """
+    current = _version_of(connection) == SCHEMA_VERSION
+    if read_only and not current:
+        raise StoreOutdatedError("The store has older tables; `rprime serve` migrates them.")
+    return current
+
+
+def _version_of(connection: Connection) -> int:
+    """Return the version of the tables, 0 without tables."""
     names = set(inspect(connection).get_table_names())
     if VERSION_TABLE not in names:
         if names & metadata.tables.keys():
@@ -58,13 +60,8 @@ def version_of(connection: Connection) -> int:
     found = connection.scalar(select(column("version_num")).select_from(table(VERSION_TABLE)))
     version = int(found or 0)
     if version > SCHEMA_VERSION:
-        raise newer(version)
+        raise StoreNewerError(
+            f"The store has version {version} of the tables, this rprime knows {SCHEMA_VERSION}; "
+            "install the newer rprime again."
+        )
     return version
-
-
-def newer(version: int) -> StoreNewerError:
-    """Return the error of a store that is newer than this code."""
-    return StoreNewerError(
-        f"The store has version {version} of the tables, this rprime knows {SCHEMA_VERSION}; "
-        "install the newer rprime again."
-    )

@@ -25,7 +25,7 @@ from rprime.store.errors import (
     StoreUrlError,
     translated,
 )
-from rprime.store.schema_version import SCHEMA_VERSION, newer, upgrade
+from rprime.store.schema_version import is_current, upgrade
 from rprime.store.sqlite_file import REMEDY, HeldFile
 
 T = TypeVar("T")
@@ -222,6 +222,9 @@ def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteData
             file.release()
         raise
     readers = _readers(path, lock_seconds)
+    if read_only:
+        with translated(), readers.connect() as connection:
+            is_current(connection, read_only=True)
     return SqliteDatabase(path, writer, readers, file=file, lock_seconds=lock_seconds)
 
 
@@ -266,7 +269,6 @@ def _check_file(path: Path, *, read_only: bool, lock_seconds: float) -> None:
             )
     with closing(_connect(path, lock_seconds, read_only=read_only)) as connection:
         _check_owner(connection, path)
-        _check_version(connection, read_only=read_only)
         _check_pages(connection, path)
 
 
@@ -279,23 +281,12 @@ def _check_owner(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def _check_version(connection: sqlite3.Connection, *, read_only: bool) -> None:
-    version = _pragma(connection, "user_version")
-    if version > SCHEMA_VERSION:
-        raise newer(version)
-    if read_only and version < SCHEMA_VERSION:
-        raise StoreOutdatedError("The store has older tables; `rprime serve` migrates them.")
-
-
 def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
     if path.stat().st_size > MOST_CHECKED_BYTES:
         return
     found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
     if found != "ok":
-        raise StoreDamagedError(
-            f"{path} is damaged. Keep a copy of it, then restore a backup, or save what can be "
-            "read with `sqlite3 FILE .recover`."
-        )
+        raise StoreDamagedError(f"{path}: {StoreDamagedError.text}")
 
 
 def _raw(connection: Connection) -> sqlite3.Connection:
@@ -344,13 +335,11 @@ def _writer(path: Path, lock_seconds: float) -> Engine:
 
 
 def _prepare(engine: Engine) -> None:
-    wanted = {"application_id": APPLICATION_ID, "user_version": SCHEMA_VERSION}
     with engine.begin() as connection:
         upgrade(connection)
-        for name, value in wanted.items():
-            # Written once: a start on a full disk must not need to write.
-            if connection.exec_driver_sql(f"PRAGMA {name}").scalar() != value:
-                connection.exec_driver_sql(f"PRAGMA {name} = {value}")
+        # Written once: a start on a full disk must not need to write.
+        if _pragma(_raw(connection), "application_id") != APPLICATION_ID:
+            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
 def _readers(path: Path, lock_seconds: float) -> Engine:

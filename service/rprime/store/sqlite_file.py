@@ -12,12 +12,12 @@ import structlog
 from rprime.store.errors import (
     StoreEmptyError,
     StoreError,
+    StoreFullError,
     StoreInUseError,
     StoreMissingError,
     StoreMovedError,
+    StoreReadOnlyError,
     StoreUnavailableError,
-    full,
-    read_only,
 )
 
 log = structlog.get_logger(__name__)
@@ -115,7 +115,7 @@ class HeldFile:
                     return
             else:
                 return
-        raise full()
+        raise StoreFullError
 
     def cause_of(self, exc: StoreUnavailableError) -> StoreError | None:
         """Return what failed if SQLite names only an error of the disk; None if it stays unknown.
@@ -126,8 +126,8 @@ class HeldFile:
             return None
         number = self._write_error()
         if number in _READ_ONLY:
-            return read_only(exc.code)
-        return full(exc.code) if number in _FULL else None
+            return StoreReadOnlyError(code=exc.code)
+        return StoreFullError(code=exc.code) if number in _FULL else None
 
     def _write_error(self) -> int | None:
         """Return the number of the error that a write beside the file has now; None without one."""
@@ -253,7 +253,7 @@ def _open(path: Path, target: Path) -> int:
         return os.open(target, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as exc:
         if exc.errno in _FULL:
-            raise full() from exc
+            raise StoreFullError from exc
         raise StoreMissingError(f"{path} cannot be read and written; {REMEDY}") from exc
 
 

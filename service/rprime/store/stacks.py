@@ -83,17 +83,7 @@ class _Gathered:
 def stacks(
     database: Database, project: str, filters: Filters, *, newest: int | None
 ) -> Iterator[Stack]:
-    """Read the tables of matching evaluations, grouped by their classes.
-
-    Parameters
-    ----------
-    database
-        Where to read; the iterator holds a connection until it is exhausted or closed.
-    project, filters
-        The matching evaluations.
-    newest
-        Most evaluations, from the newest.
-    """
+    """Read the tables of matching evaluations, grouped by their classes, as `Store.tables`."""
     gathered: dict[_Key, _Gathered] = {}
     with database.streaming() as connection:
         fits = conditions(project, filters)

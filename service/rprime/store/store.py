@@ -1,6 +1,5 @@
 """The store of evaluations, over SQLite or PostgreSQL."""
 
-import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future  # noqa: TC003 - FastAPI reads annotations
 from contextlib import AbstractContextManager, suppress
@@ -8,8 +7,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TypeVar
 
-from sqlalchemy import URL, Connection, delete, make_url, select
-from sqlalchemy.exc import ArgumentError
+from sqlalchemy import Connection, delete, select
 
 from rprime.core.items import Items
 from rprime.store import aliases, baselines, evaluations, projects, transfer
@@ -17,18 +15,15 @@ from rprime.store import insertion as submission
 from rprime.store.aliases import Alias, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
 from rprime.store.compression import digest_bytes
-from rprime.store.database import ConnectionOptions, Database
+from rprime.store.database import Database
 from rprime.store.deletion import Deletion
 from rprime.store.errors import (
     StoreDamagedError,
     StoreError,
-    StoreUrlError,
-    damaged,
 )
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.health import OK, trial
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay, Stored
-from rprime.store.postgresql import open_postgresql
 from rprime.store.projects import Purged, Retention
 from rprime.store.records import (
     ALL,
@@ -42,7 +37,6 @@ from rprime.store.records import (
 )
 from rprime.store.running_keys import RunningKeys
 from rprime.store.schema import looks, replays
-from rprime.store.sqlite import open_sqlite
 from rprime.store.stacks import stacks
 from rprime.store.transfer import Imported
 from rprime.store.writer import Writer
@@ -50,51 +44,10 @@ from rprime.store.writer import Writer
 T = TypeVar("T")
 
 LARGEST_PAGE_VALUES = 200
-DEFAULTS = ConnectionOptions()
 _MOST_BEGUN = 10_000
 """Most projects that are remembered to have evaluations."""
 _TRIAL_SECONDS = 1.0
 _SWEEP_MILLISECONDS = 10 * 60 * 1000
-_DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
-
-
-def milliseconds() -> int:
-    """Return the time in milliseconds since 1970."""
-    return time.time_ns() // 1_000_000
-
-
-def open_store(
-    url: str,
-    *,
-    read_only: bool = False,
-    options: ConnectionOptions = DEFAULTS,
-    clock: Callable[[], int] = milliseconds,
-) -> "Store":
-    """Open a store; create or migrate its tables.
-
-    Parameters
-    ----------
-    url
-        `sqlite:///rprime.db`, `sqlite:////var/lib/rprime.db`, `postgresql+psycopg://...`.
-    read_only
-        Open a SQLite file beside the serving process, for an export or a backup.
-    options
-        Connections and timeouts.
-    clock
-        The time in milliseconds, for the expiry of idempotency keys.
-
-    Raises
-    ------
-    StoreError
-        One of its subclasses; the message says how to fix it.
-    """
-    parsed = _parse(url)
-    database: Database
-    if parsed.get_backend_name() == "sqlite":
-        database = open_sqlite(parsed, read_only=read_only, lock_seconds=options.lock_seconds)
-    else:
-        database = open_postgresql(parsed, read_only=read_only, options=options)
-    return Store(database, None if read_only else Writer(database, clock), clock)
 
 
 class Store:
@@ -212,7 +165,7 @@ class Store:
         except EvaluationMissingError:
             if self.database.health.state == StoreDamagedError.cause:
                 # It may have been lost.
-                raise damaged() from None
+                raise StoreDamagedError from None
             raise
 
     def items(self, identifier: str) -> Items | None:
@@ -422,7 +375,7 @@ class Store:
         self._read(lambda c: c.scalar(select(replays.c.key).limit(1)))
         health = self.database.health
         if health.state == StoreDamagedError.cause:
-            raise damaged()
+            raise StoreDamagedError
         if health.state != OK:
             with suppress(StoreError, TimeoutError):
                 for work in trial():
@@ -464,16 +417,3 @@ class Store:
         if due:
             # Nothing waits for the deletion: expired answers are never returned.
             self._writing().do(lambda c: c.execute(delete(replays).where(replays.c.expires <= now)))
-
-
-def _parse(url: str) -> URL:
-    try:
-        parsed = make_url(url)
-    except ArgumentError as exc:
-        raise StoreUrlError(f"RPRIME_STORE is no SQLAlchemy URL. {_FORMS}") from exc
-    if parsed.drivername not in _DRIVERS:
-        raise StoreUrlError(f"A store cannot be {parsed.drivername}. {_FORMS}")
-    return parsed
-
-
-_FORMS = "It may be sqlite:///rprime.db, postgresql+psycopg://USER@HOST/DATABASE, or none."

@@ -4,20 +4,19 @@ import base64
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import orjson
 import zstandard
-from sqlalchemy import Connection, Row, select
+from sqlalchemy import Connection, Row, Table, select
 
 from rprime.core.cells import SparseCells
 from rprime.core.table import ConfusionTable
 from rprime.store import aliases, ids, packed_items, packed_table
 from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
 from rprime.store.database import Database
-from rprime.store.dialects import insert_into
+from rprime.store.dialects import Insert, insert_into
 from rprime.store.errors import decoding
 from rprime.store.evaluations import (
     JSON_COLUMNS,
@@ -110,20 +109,13 @@ def _beside(
         counted = counted.where(looks.c.project == project)
         set_for = set_for.where(projects.c.name == project)
     lines = [
-        _line(
-            {
-                "looks": {
-                    "project": row.project,
-                    "fingerprint": digest_text(row.fingerprint),
-                    "looks": row.looks,
-                }
-            }
-        )
+        _line({"looks": {"project": row.project, "fingerprint": key, "looks": row.looks}})
         for row in connection.execute(counted)
+        for key in [digest_text(row.fingerprint)]
     ]
-    settings = connection.execute(set_for)
     lines += [
-        _line({"settings": {"project": s.name, "badge_public": s.badge_public}}) for s in settings
+        _line({"settings": {"project": row.name, "badge_public": row.badge_public}})
+        for row in connection.execute(set_for)
     ]
     return lines, aliases.read_all(connection, project)
 
@@ -233,7 +225,7 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
             else:
                 _check_header(document)
                 started = True
-        except _Unreadable as exc:
+        except InvalidRecordError as exc:
             raise InvalidExportError(number, str(exc)) from exc
         except _DEFECTS as exc:
             raise InvalidExportError(number, "This is not a line of an export.") from exc
@@ -244,10 +236,6 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
     if not started:
         raise InvalidExportError(1, "The export is empty.")
     yield step
-
-
-class _Unreadable(Exception):  # noqa: N818 - not meant to leave this module
-    pass
 
 
 _DEFECTS = (
@@ -263,9 +251,9 @@ _DEFECTS = (
 def _check_header(document: dict[str, Any]) -> None:
     version = document.get("rprime_export")
     if not isinstance(version, int):
-        raise _Unreadable("The first line does not say that this is an export of rprime.")
+        raise InvalidRecordError("The first line does not say that this is an export of rprime.")
     if version > FORMAT:
-        raise _Unreadable(f"The export has format {version}, this rprime knows {FORMAT}.")
+        raise InvalidRecordError(f"The export has format {version}, this rprime knows {FORMAT}.")
 
 
 def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
@@ -292,14 +280,11 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
 
 def _check_evaluation(given: dict[str, Any], labels: object) -> None:
     if not ids.is_id(given["id"]):
-        raise _Unreadable("The id is not one that a store makes.")
+        raise InvalidRecordError("The id is not one that a store makes.")
     if not isinstance(labels, list) or len(set(labels)) != len(labels) or not labels:
-        raise _Unreadable("`labels` is not a list of distinct class names.")
+        raise InvalidRecordError("`labels` is not a list of distinct class names.")
     names = [given[name] for name in NAMES if given[name] is not None]
-    try:
-        check_names(given["project"], *names, *given["tags"], *labels)
-    except InvalidRecordError as exc:
-        raise _Unreadable(str(exc)) from exc
+    check_names(given["project"], *names, *given["tags"], *labels)
 
 
 def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
@@ -316,26 +301,26 @@ def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
         triples = np.array(given["cells"], dtype=np.float64).reshape(-1, 3)
         rows, columns = triples[:, 0].astype(np.int64), triples[:, 1].astype(np.int64)
         if ((rows < 0) | (rows >= k) | (columns < 0) | (columns >= k)).any():
-            raise _Unreadable("A cell names an unknown class.")
+            raise InvalidRecordError("A cell names an unknown class.")
         table = ConfusionTable.sparse(rows, columns, triples[:, 2], k, **vectors, weighted=weighted)
     for counts in (table.cells.counts, *vectors.values()):
         if not (np.isfinite(counts) & (counts >= 0)).all():
-            raise _Unreadable("A count is negative or not finite.")
+            raise InvalidRecordError("A count is negative or not finite.")
     return table
 
 
 def _check_items(content: bytes, k: int) -> None:
     items_ = packed_items.unpack(content)
     if items_.true.shape != items_.predicted.shape:
-        raise _Unreadable("The numbers of predictions and items differ.")
+        raise InvalidRecordError("The numbers of predictions and items differ.")
     if (items_.true >= k).any() or (items_.predicted > k).any():
-        raise _Unreadable("An item names an unknown class.")
+        raise InvalidRecordError("An item names an unknown class.")
 
 
 def _read_alias(step: ImportStep, given: dict[str, Any]) -> None:
     check_names(given["project"], given["name"])
     if not ids.is_id(given["evaluation"]):
-        raise _Unreadable("The id is not one that a store makes.")
+        raise InvalidRecordError("The id is not one that a store makes.")
     step.aliases.append(given)
 
 
@@ -360,56 +345,43 @@ _READERS = {
 
 def write(connection: Connection, step: ImportStep) -> Imported:
     """Add missing records; existing ones stay unchanged, except for a larger look count."""
-    insert = partial(insert_into, connection)
     given = [row["id"] for row in step.evaluations]
     present = set(connection.scalars(select(_of.id).where(_of.id.in_(given))))
     fresh = {row["id"]: row for row in step.evaluations if row["id"] not in present}
-    if step.contents:
-        contents = [step.contents[key] for key in sorted(step.contents)]
-        connection.execute(insert(shared).on_conflict_do_nothing(), contents)
-    if fresh:
-        rows = [fresh[identifier] for identifier in sorted(fresh)]
-        connection.execute(insert(evaluations).on_conflict_do_nothing(), rows)
-    kept = [{"evaluation": i, "content": c} for i, c in step.items.items() if i in fresh]
-    if kept:
-        connection.execute(insert(items).on_conflict_do_nothing(), kept)
-    if step.settings:
-        connection.execute(insert(projects).on_conflict_do_nothing(), step.settings)
-    for row in step.looks:
-        _raise_looks(connection, row)
-    pointed = Counter(_point(connection, alias) for alias in step.aliases)
+    missing: dict[Table, list[dict[str, Any]]] = {
+        shared: [step.contents[key] for key in sorted(step.contents)],
+        evaluations: [fresh[identifier] for identifier in sorted(fresh)],
+        items: [{"evaluation": i, "content": c} for i, c in step.items.items() if i in fresh],
+        projects: step.settings,
+    }
+    for table, rows in missing.items():
+        if rows:
+            connection.execute(insert_into(connection, table).on_conflict_do_nothing(), rows)
+    if step.looks:
+        connection.execute(_raise_looks(connection), step.looks)
     return Imported(
         evaluations=len(fresh),
         evaluations_present=len(given) - len(fresh),
-        aliases=pointed["made"],
-        aliases_present=pointed["present"],
-        aliases_dangling=pointed["dangling"],
+        **Counter(_point(connection, alias) for alias in step.aliases),
     )
 
 
-def _raise_looks(connection: Connection, row: dict[str, Any]) -> None:
-    put = insert_into(connection, looks).values(**row)
-    connection.execute(
-        put.on_conflict_do_update(
-            index_elements=["project", "fingerprint"],
-            set_={"looks": put.excluded.looks},
-            where=looks.c.looks < put.excluded.looks,
-        )
+def _raise_looks(connection: Connection) -> Insert:
+    put = insert_into(connection, looks)
+    return put.on_conflict_do_update(
+        index_elements=["project", "fingerprint"],
+        set_={"looks": put.excluded.looks},
+        where=looks.c.looks < put.excluded.looks,
     )
 
 
-def _point(connection: Connection, given: dict[str, Any]) -> Literal["made", "present", "dangling"]:
-    """Point a new alias."""
-    name = (given["project"], given["name"])
+def _point(connection: Connection, given: dict[str, Any]) -> str:
+    """Point a new alias; return which member of `Imported` counts it."""
+    name, absent = (given["project"], given["name"]), aliases.Expected(absent=True)
     try:
-        aliases.put(
-            connection,
-            name,
-            evaluation=given["evaluation"],
-            expected=aliases.Expected(absent=True),
-        )
+        aliases.put(connection, name, evaluation=given["evaluation"], expected=absent)
     except aliases.AliasChangedError:
-        return "present"
+        return "aliases_present"
     except EvaluationMissingError:
-        return "dangling"
-    return "made"
+        return "aliases_dangling"
+    return "aliases"
