@@ -243,6 +243,7 @@ def refusal_state(text: str) -> str | None:
 _UNDECODABLE = (
     ValueError,
     TypeError,
+    AttributeError,  # a number where a text or bytes were
     LookupError,
     ArithmeticError,
     MemoryError,

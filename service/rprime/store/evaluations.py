@@ -76,25 +76,13 @@ def get(connection: Connection, identifier: str) -> StoredEvaluation:
 
 
 def _is_hidden(connection: Connection, identifier: str) -> bool:
-    """Whether another index of a SQLite file has an id that the primary key does not find."""
+    """Whether a SQLite file has a row that its index does not find; reads it as a trend does."""
     return connection.dialect.name == "sqlite" and bool(
-        connection.scalar(_ELSEWHERE, {"identifier": identifier})
+        connection.scalar(_WITHOUT_INDEX, {"identifier": identifier})
     )
 
 
-# Projects are skipped through: the index begins with them.
-_ELSEWHERE = text("""
-    WITH RECURSIVE found(project) AS (
-        SELECT min(project) FROM evaluations
-        UNION ALL
-        SELECT (SELECT min(project) FROM evaluations WHERE project > found.project)
-        FROM found WHERE found.project IS NOT NULL
-    )
-    SELECT EXISTS (
-        SELECT 1 FROM found, evaluations AS e INDEXED BY evaluations_filters
-        WHERE e.project = found.project AND e.id = :identifier
-    )
-""")
+_WITHOUT_INDEX = text("SELECT 1 FROM evaluations NOT INDEXED WHERE id = :identifier")
 
 
 @decoding()

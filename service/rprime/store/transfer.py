@@ -100,6 +100,7 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
     yield from after
 
 
+@decoding()
 def _beside(
     connection: Connection, project: str | None
 ) -> tuple[list[bytes], tuple[aliases.Alias, ...]]:
