@@ -1,0 +1,93 @@
+"""The manifest for Kubernetes: confined, and a service runs with what it says."""
+
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import yaml
+
+import rprime as library
+from rprime.settings import Settings
+from tests.examples.recipes import EXAMPLES
+from tests.services import Serve
+
+DOCUMENTS: list[dict[str, Any]] = list(
+    yaml.safe_load_all((EXAMPLES / "kubernetes" / "rprime.yaml").read_text())
+)
+OBJECTS = {document["kind"]: document for document in DOCUMENTS}
+POD = OBJECTS["Deployment"]["spec"]["template"]["spec"]
+[CONTAINER] = POD["containers"]
+VARIABLES = {one["name"]: one for one in CONTAINER["env"]}
+MIB = 1024 * 1024
+
+
+def test_it_has_a_deployment_a_service_and_a_budget() -> None:
+    assert sorted(OBJECTS) == ["Deployment", "PodDisruptionBudget", "Service"]
+    assert len(DOCUMENTS) == 3
+
+
+def test_all_select_the_same_pods() -> None:
+    labels = OBJECTS["Deployment"]["spec"]["template"]["metadata"]["labels"]
+    assert OBJECTS["Deployment"]["spec"]["selector"]["matchLabels"] == labels
+    assert OBJECTS["Service"]["spec"]["selector"] == labels
+    assert OBJECTS["PodDisruptionBudget"]["spec"]["selector"]["matchLabels"] == labels
+    replicas = OBJECTS["Deployment"]["spec"]["replicas"]
+    assert OBJECTS["PodDisruptionBudget"]["spec"]["minAvailable"] < replicas
+
+
+def test_it_is_confined() -> None:
+    pod, container = POD["securityContext"], CONTAINER["securityContext"]
+    assert pod["runAsNonRoot"]
+    user = f"USER {pod['runAsUser']}:{pod['runAsGroup']}\n"
+    assert user in (EXAMPLES.parent / "Dockerfile").read_text()
+    assert pod["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container == {
+        "allowPrivilegeEscalation": False,
+        "readOnlyRootFilesystem": True,
+        "capabilities": {"drop": ["ALL"]},
+    }
+    assert POD["automountServiceAccountToken"] is False
+    # Else the service gets RPRIME_PORT=tcp://... for the Service of this name.
+    assert POD["enableServiceLinks"] is False
+
+
+def test_every_variable_is_a_setting_and_no_secret_has_a_value() -> None:
+    assert set(VARIABLES) <= {f"RPRIME_{name.upper()}" for name in Settings.model_fields}
+    for name in ("RPRIME_STORE", "RPRIME_SESSION_SECRET"):
+        assert VARIABLES[name]["valueFrom"]["secretKeyRef"]["name"] == "rprime"
+    assert CONTAINER["image"].endswith(f":{library.__version__}")
+
+
+def test_the_memory_holds_all_limits() -> None:
+    limit = CONTAINER["resources"]["limits"]["memory"]
+    assert limit.endswith("Mi")
+    assert int(limit.removesuffix("Mi")) >= 1.3 * 1024
+    defaults = Settings(store="none").limits
+    assert defaults.fitted(int(limit.removesuffix("Mi")) * MIB) == defaults
+
+
+def test_there_is_time_to_stop() -> None:
+    drain = float(VARIABLES["RPRIME_DRAIN_SECONDS"]["value"])
+    probe = CONTAINER["readinessProbe"]
+    assert drain > probe["periodSeconds"] + probe["timeoutSeconds"] - 1
+    stop: float = Settings.model_fields["stop_seconds"].default
+    assert drain + stop + 1 < POD["terminationGracePeriodSeconds"]
+
+
+@pytest.mark.slow
+def test_a_service_with_these_variables_answers_the_probes(serve: Serve, tmp_path: Path) -> None:
+    [mount] = [one for one in CONTAINER["volumeMounts"] if one["name"] == "keys"]
+    keys = VARIABLES["RPRIME_KEYS_FILE"]["value"]
+    assert keys == f"{mount['mountPath']}/keys.json"
+    given = {name: one["value"] for name, one in VARIABLES.items() if "value" in one}
+    given |= {"RPRIME_KEYS_FILE": str(tmp_path / "keys.json"), "RPRIME_STORE": "none"}
+    given |= {"RPRIME_SESSION_SECRET": 32 * "x", "RPRIME_DRAIN_SECONDS": "0"}
+    with serve(**given) as client:
+        address = f"http://127.0.0.1:{client.base_url.port}"
+        for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
+            path = CONTAINER[probe]["httpGet"]["path"]
+            # The kubelet asks by the address of the pod.
+            answer = httpx.get(address + path, headers={"Host": "10.1.2.3:8000"})
+            assert answer.status_code == 200, path
+        assert client.post("/evaluate", json={"confusion_matrix": [[1]]}).status_code == 401
