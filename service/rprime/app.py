@@ -42,6 +42,7 @@ from rprime.routes.services import Services
 from rprime.routes.store_lifespan import StoreHandle, connection_options
 from rprime.routes.workers import worker_pool
 from rprime.server.admission import AdmissionControl
+from rprime.server.client_address import TrustedProxies
 from rprime.server.draining import Draining
 from rprime.server.hosts import TrustedHosts
 from rprime.server.memory import return_freed_memory
@@ -187,6 +188,7 @@ def _middleware(settings: Settings, services: Services) -> list[Middleware]:
             RequestMiddleware,
             admission=services.admission,
             hosts=TrustedHosts(settings.known_hosts),
+            proxies=TrustedProxies(settings.trusted_proxies),
             metrics=services.metrics,
             draining=services.draining,
             log_requests=services.log_requests,

@@ -12,6 +12,7 @@ from pydantic import (
     ByteSize,
     ConfigDict,
     Field,
+    IPvAnyNetwork,
     NonNegativeFloat,
     PositiveFloat,
     PositiveInt,
@@ -152,6 +153,11 @@ class Settings(BaseSettings):
         description="Host names that the service answers to, separated by commas, or `*`; "
         "default: its own names on loopback, else any.",
     )
+    trusted_proxies: Annotated[tuple[IPvAnyNetwork, ...], NoDecode] = Field(
+        (),
+        description="Networks such as `10.0.0.0/8`, separated by commas: the proxies whose "
+        "X-Forwarded-For or Forwarded names the client in the log.",
+    )
     insecure: bool = Field(default=False, description="Listen on any address, even without keys.")
     keys_file: Path | None = Field(
         None, description="The key file of `rprime keys`; if set, every request needs a key."
@@ -214,7 +220,7 @@ class Settings(BaseSettings):
             object.__setattr__(self, "limits", fitted)
         return self
 
-    @field_validator("cors_origins", "hosts", mode="before")
+    @field_validator("cors_origins", "hosts", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(value.replace(",", " ").split()) if isinstance(value, str) else value

@@ -1,5 +1,6 @@
 """Errors are problems of RFC 9457, say where and why, and never repeat the input."""
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager
 
@@ -14,7 +15,9 @@ from starlette.responses import StreamingResponse
 from rprime.app import create_app
 from rprime.problems.kinds import KINDS
 from rprime.problems.problem import Problem, Violation, pointer, responses
+from rprime.server.logs import add_request
 from rprime.settings import Settings
+from rprime.store import ids
 
 ServeApp = Callable[[FastAPI], AbstractContextManager[httpx.Client]]
 
@@ -31,6 +34,10 @@ def add_failing_routes(app: FastAPI) -> None:
     @app.get("/crash")
     async def crash() -> None:
         raise RuntimeError(SECRET)
+
+    @app.get("/crash-inside")
+    async def crash_inside() -> None:
+        ids.created_at(SECRET)
 
     @app.get("/crash-late")
     async def crash_late() -> StreamingResponse:
@@ -110,11 +117,26 @@ def test_broken_json_is_unreadable(failing: httpx.Client) -> None:
 
 
 def test_a_crash_tells_nothing_but_where_the_log_has_it(failing: httpx.Client) -> None:
-    with structlog.testing.capture_logs() as log:
+    with structlog.testing.capture_logs([add_request]) as log:
         document = expect_problem(failing.get("/crash"), 500, "internal_error")
     assert [(entry["event"], entry["request_id"]) for entry in log] == [
         ("internal_error", document["request_id"])
     ]
+
+
+def test_a_crash_names_its_kind_and_its_place_without_values(failing: httpx.Client) -> None:
+    with structlog.testing.capture_logs() as log:
+        failing.get("/crash-inside")
+    (entry,) = log
+    lines, first = inspect.getsourcelines(ids)
+    first = next(n for n, line in enumerate(lines, 1) if line.startswith("def created_at"))
+    module, _, line = entry["place"].partition(":")
+    assert module == "rprime.store.ids"
+    assert first < int(line) < first + 20
+    assert entry["exception_type"] == "builtins.KeyError"
+    assert entry["route"] == "/crash-inside"
+    del entry["exc_info"]
+    assert SECRET not in str(entry)
 
 
 def test_a_crash_in_the_middle_of_an_answer_ends_the_connection(failing: httpx.Client) -> None:

@@ -76,6 +76,7 @@ class Failure:
     """An unexpected error in a worker: types and places of the exceptions, for the log."""
 
     trace: str
+    where: dict[str, str]
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,9 +28,9 @@ def _answer(request: bytes, body: Channel) -> bytes:
     except GoneError:
         raise
     except Exception as error:  # noqa: BLE001 (the service logs every error)
-        from rprime.server.logs import traced  # noqa: PLC0415 (rarely needed)
+        from rprime.server.failures import traced, where  # noqa: PLC0415 (rarely needed)
 
-        found = Failure("".join(traced(error)))
+        found = Failure("".join(traced(error)), where(error))
     return pickle.dumps(found, protocol=5)
 
 

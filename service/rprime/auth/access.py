@@ -15,8 +15,8 @@ from rprime.auth.browser_sessions import CSRF_HEADER, SAFE_METHODS, prove, sessi
 from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError
 from rprime.auth.services import auth_services
 from rprime.auth.sessions import Session
-from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem, responses
+from rprime.server.request_record import KEY, PROJECTS
 
 SCHEME = {
     "key": {
@@ -34,6 +34,8 @@ _NEEDS = "rprime_needs"
 _UNLESS = "rprime_unless"
 _REALM = 'Bearer realm="rprime"'
 _BEARER = b"bearer "
+_LONGEST_NAME = 128
+_OTHER_PROJECT = "The key is for another project."
 
 NOTHING = Access(key=None, scopes=frozenset(), project=None)
 """The access of a request without a key to a route that needs none."""
@@ -83,8 +85,9 @@ def check_project(request: Request, project: str) -> None:
     Problem
         404, the same as if there were no such project.
     """
-    if not access_of(request).may_use(project):
-        raise Problem("not_found")
+    request.scope["state"].setdefault(PROJECTS, set()).add(project)
+    if not (access := access_of(request)).may_use(project):
+        raise _refused(request, Problem("not_found"), access.key, _OTHER_PROJECT, project)
 
 
 def check_scopes(request: Request, *scopes: keys.Scope) -> None:
@@ -95,8 +98,8 @@ def check_scopes(request: Request, *scopes: keys.Scope) -> None:
     Problem
         403.
     """
-    if not access_of(request).may(*scopes):
-        raise _forbidden(scopes)
+    if not (access := access_of(request)).may(*scopes):
+        raise _forbidden(request, access, scopes)
 
 
 def with_authentication(routes: Iterable[BaseRoute], keyring: Keyring | None) -> list[BaseRoute]:
@@ -169,11 +172,12 @@ class _Guard:
 
     def _admitted(self, request: Request) -> Access:
         access = self._authenticate(request)
+        request.scope["state"][KEY] = access.key
         if not access.may(*self.needed):
-            raise _forbidden(self.needed)
+            raise _forbidden(request, access, self.needed)
         project = request.path_params.get("project")
         if project is not None and not access.may_use(project):
-            raise Problem("not_found")
+            raise _refused(request, Problem("not_found"), access.key, _OTHER_PROJECT)
         return access
 
     def _authenticate(self, request: Request) -> Access:
@@ -184,8 +188,8 @@ class _Guard:
                 raise _unauthorized("The request carries no key.", _REALM)
             return self.keyring.verify(token)
         except RefusedKeyError as exc:
-            log.info("key_refused", reason=str(exc), request_id=request_id_of(request))
-            raise _unauthorized(str(exc), f'{_REALM}, error="invalid_token"') from None
+            problem = _unauthorized(str(exc), f'{_REALM}, error="invalid_token"')
+            raise _refused(request, problem, exc.key, str(exc)) from None
 
     def _of_session(self, request: Request) -> Access:
         session = session_of(request)
@@ -235,7 +239,24 @@ def _unauthorized(detail: str, challenge: str) -> Problem:
     return Problem("unauthorized", detail, headers={"WWW-Authenticate": challenge})
 
 
-def _forbidden(needed: Sequence[keys.Scope]) -> Problem:
+def _forbidden(request: Request, access: Access, needed: Sequence[keys.Scope]) -> Problem:
     challenge = f'{_REALM}, error="insufficient_scope", scope="{" ".join(needed)}"'
     detail = f"The key needs the scope {' or '.join(needed)}."
-    return Problem("forbidden", detail, headers={"WWW-Authenticate": challenge})
+    problem = Problem("forbidden", detail, headers={"WWW-Authenticate": challenge})
+    return _refused(request, problem, access.key, detail)
+
+
+def _refused(
+    request: Request, problem: Problem, key: str | None, reason: str, project: str | None = None
+) -> Problem:
+    """Log why a key is refused; return the problem to raise."""
+    log.info(
+        "key_refused",
+        key=key,
+        project=project or request.path_params.get("project", "")[:_LONGEST_NAME] or None,
+        method=request.method,
+        route=request.scope["route"].path,
+        status=problem.status,
+        reason=reason,
+    )
+    return problem

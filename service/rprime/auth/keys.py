@@ -48,7 +48,17 @@ class UnknownKeyError(Exception):
 
 
 class RefusedKeyError(Exception):
-    """A token is refused; the message may be shown to the client."""
+    """A token is refused; the message may be shown to the client.
+
+    Attributes
+    ----------
+    key
+        The id that the token names; None if it has not the form of a token.
+    """
+
+    def __init__(self, message: str, key: str | None) -> None:
+        super().__init__(message)
+        self.key = key
 
 
 @dataclass(frozen=True, slots=True)
@@ -255,11 +265,11 @@ class Keyring:
         self.refresh()
         form = _TOKEN.fullmatch(token)
         if form is None:
-            raise RefusedKeyError("The key is not valid.")
-        key = self._keys.get(form[1].decode())
+            raise RefusedKeyError("The key is not valid.", None)
+        key = self._keys.get(key_id := form[1].decode())
         same = compare_digest(_digest(token), _NO_DIGEST if key is None else key.sha256)
         if key is None or not same:
-            raise RefusedKeyError("The key is not valid.")
+            raise RefusedKeyError("The key is not valid.", key_id)
         # Only a client with the secret learns the state of the key.
         return _active(key).access
 
@@ -274,7 +284,7 @@ class Keyring:
         self.refresh()
         key = self._keys.get(key_id)
         if key is None:
-            raise RefusedKeyError("The key no longer exists.")
+            raise RefusedKeyError("The key no longer exists.", key_id)
         return _active(key)
 
     def refresh(self) -> None:
@@ -310,7 +320,7 @@ class Keyring:
 
 def _active(key: ApiKey) -> ApiKey:
     if (state := key.state) != "active":
-        raise RefusedKeyError(f"The key is {state}.")
+        raise RefusedKeyError(f"The key is {state}.", key.id)
     return key
 
 

@@ -165,6 +165,8 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
         log_config=None,
         access_log=False,
         server_header=False,
+        # It would believe every proxy on this machine: `TrustedProxies` does this.
+        proxy_headers=False,
         backlog=_BACKLOG,
         timeout_keep_alive=settings.limits.keep_alive_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,

@@ -17,7 +17,6 @@ from rprime.auth.browser_sessions import (
 from rprime.auth.keys import RefusedKeyError
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.templates_environment import render
-from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem
 from rprime.routes.services import get_services
 
@@ -47,13 +46,13 @@ async def sign_in(request: Request) -> Response:
         fields = await read_form(request)
         access = keyring.verify(fields.get("key", "").strip().encode())
     except RefusedKeyError as exc:
-        log.info("key_refused", reason=str(exc), request_id=request_id_of(request))
+        log.info("key_refused", key=exc.key, reason=str(exc), status=HTTPStatus.FORBIDDEN)
         return _ask(request, str(exc))
     except Problem as problem:
         if problem.kind.code != "unproven_origin":
             raise
         return _ask(request, TOO_OLD)
-    log.info("signed_in", key=access.key, request_id=request_id_of(request))
+    log.info("signed_in", key=access.key)
     sessions = get_services(request).sessions
     response = _onward(request)
     remember(request, response, sessions.begin(access.key))

@@ -42,6 +42,7 @@ from rprime.store import (
     ids,
     new_id,
 )
+from rprime.store.use import changed, waiting
 
 LONGEST_KEY = 255
 MOST_LOOKS = 50
@@ -153,6 +154,7 @@ async def store_evaluation(
             pending = _at_look(pending, moved.look)
             continue
         if stored.created:
+            changed()
             return answer
         return await run_in_threadpool(_earlier, stored, options)
     raise Problem("overloaded", headers={"Retry-After": "1"})
@@ -164,11 +166,14 @@ async def _put(
     if options.key is not None:
         answer = _answer(pending, options)
         packed = options.store.pack(pending.record, idempotency=_idempotency(answer, options.key))
-        return answer, await group_commit.put(options.store, packed)
+        with waiting():
+            return answer, await group_commit.put(options.store, packed)
     put = group_commit.put(options.store, options.store.pack(pending.record))
     # Rendered while the store writes: rendering uses the processor, writing waits for the disk.
     await asyncio.sleep(0)
-    return _answer(pending, options), await put
+    answer = _answer(pending, options)
+    with waiting():
+        return answer, await put
 
 
 def store_in_thread(
@@ -181,11 +186,15 @@ def store_in_thread(
         answer = _answer(pending, options)
         idempotency = _idempotency(answer, options.key)
         try:
-            stored = options.store.put(pending.record, idempotency=idempotency).result()
+            with waiting():
+                stored = options.store.put(pending.record, idempotency=idempotency).result()
         except LookMovedError as moved:
             pending = _at_look(pending, moved.look)
             continue
-        return answer if stored.created else _earlier(stored, options)
+        if stored.created:
+            changed()
+            return answer
+        return _earlier(stored, options)
     raise Problem("overloaded", headers={"Retry-After": "1"})
 
 

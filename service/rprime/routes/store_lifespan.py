@@ -246,7 +246,7 @@ def _handler(
         problem, request_id = turn(exc), request_id_of(request)
         # The store itself has already logged that its file was moved.
         if isinstance(exc, StoreError) and not isinstance(exc, StoreMovedError):
-            log.warning("store_failed", detail=str(exc), error=exc.code, request_id=request_id)
+            log.warning("store_failed", detail=str(exc), error=exc.code)
         return respond(problem, request_id)
 
     return handle

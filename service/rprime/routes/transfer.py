@@ -19,7 +19,7 @@ from rprime.routes.evaluations import PROBLEMS
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ExportQuery
-from rprime.server.body import media_type
+from rprime.server.body import media_type, received_chunks
 
 if TYPE_CHECKING:
     from rprime.store import Imported
@@ -117,7 +117,7 @@ class Incoming(Iterator[bytes]):
 
     async def fill(self, request: Request, importing: "asyncio.Task[Imported]") -> None:
         """Receive the body no faster than it is imported; stop if the import fails."""
-        async for piece in request.stream():
+        async for piece in received_chunks(request):
             if importing.done():
                 return
             await self._put(piece, importing)

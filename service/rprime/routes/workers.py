@@ -115,7 +115,7 @@ async def _answer(
         raise _problem_of(ended.status) from None
     answer = pickle.loads(content)  # noqa: S301 (from our own process)
     if isinstance(answer, Failure):
-        log.error("worker_failed", exception=answer.trace)
+        log.error("worker_failed", **answer.where, exception=answer.trace)
         raise Problem("internal_error")
     if isinstance(answer, Problem):
         raise answer

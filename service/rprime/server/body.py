@@ -2,12 +2,14 @@
 
 from collections.abc import AsyncIterator, Collection, Iterator
 from io import BytesIO
+from time import monotonic
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 
 from rprime.problems.problem import Problem
 from rprime.server.inflating import BROKEN, INFLATERS, broken, inflated_bound, too_large
+from rprime.server.request_record import current_request
 from rprime.server.services import server_services
 
 
@@ -99,13 +101,17 @@ async def received_chunks(request: Request) -> AsyncIterator[bytes]:
     ClientDisconnect
         If the client goes away.
     """
-    more = True
+    more, record = True, current_request.get()
     while more:
+        since = monotonic()
         message = await request.receive()
         if message["type"] == "http.disconnect":
             raise ClientDisconnect
-        more = message.get("more_body", False)
-        yield message.get("body", b"")
+        more, part = message.get("more_body", False), message.get("body", b"")
+        if record is not None:
+            record.client_seconds += monotonic() - since
+            record.received += len(part)
+        yield part
 
 
 async def _inflated(pieces: Iterator[bytes], limiter: CapacityLimiter) -> AsyncIterator[bytes]:

@@ -4,8 +4,9 @@ import socket
 from collections.abc import Iterable
 from typing import NamedTuple
 
+import structlog
+
 from rprime.server.admission import overloaded_problem
-from rprime.server.logs import log_request
 from rprime.server.metrics import OTHER
 from rprime.server.rejections import PeekedRequest, RawResponse, request_id_of
 from rprime.server.shared_state import SharedState
@@ -14,6 +15,7 @@ _MAX_PEEK = 64 * 1024
 """Bytes of a request that is rejected without a connection of its own."""
 _OVERLOADED = RawResponse(overloaded_problem())
 
+log = structlog.get_logger(__name__)
 Headers = Iterable[tuple[bytes, bytes]]
 
 
@@ -49,7 +51,15 @@ def reject_early(
     request_id = request_id_of(peeked.headers)
     shared.metrics.observe_request("POST", OTHER, _OVERLOADED.status, 0.0)
     if shared.log_requests:
-        log_request("POST", OTHER, _OVERLOADED.status, 0.0, request_id.decode())
+        log.info(
+            "request",
+            method="POST",
+            route=OTHER,
+            status=_OVERLOADED.status,
+            milliseconds=0.0,
+            bytes_in=len(data),
+            request_id=request_id.decode(),
+        )
     content = _OVERLOADED.encode(request_id, headers, closing=not keep_alive)
     return EarlyRejection(content, keep_alive)
 

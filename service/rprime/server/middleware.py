@@ -1,28 +1,25 @@
 """Middleware: request ids, default headers, metrics, and responses to failures."""
 
 import asyncio
-import secrets
-from time import perf_counter
+from time import monotonic
 
 import structlog
 from starlette.requests import ClientDisconnect
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rprime.problems.handlers import respond, stopping
 from rprime.problems.problem import Problem
 from rprime.server.admission import AdmissionControl
+from rprime.server.client_address import TrustedProxies
 from rprime.server.draining import Draining
-from rprime.server.headers import CSP_NONE, REQUEST_ID, SAFE_ID, SECURITY
+from rprime.server.failures import where
 from rprime.server.hosts import TrustedHosts
-from rprime.server.logs import log_request
-from rprime.server.metrics import METHODS, OTHER, Metrics
+from rprime.server.metrics import Metrics
+from rprime.server.request_record import RequestRecord, current_request
+from rprime.store.use import current_use
 
 _MONITORING = frozenset({"/livez", "/readyz", "/metrics", "/version"})
 """Answered even under overload: monitoring needs them most then."""
-_CLOSE = (b"connection", b"close")
-
-DEFAULT_HEADERS = (CSP_NONE, *SECURITY)
-"""Headers of a response that does not set them."""
 
 log = structlog.get_logger(__name__)
 
@@ -38,6 +35,8 @@ class RequestMiddleware:
         Admits complete requests; the bytes of a request are released at its end.
     hosts
         The names that requests may use.
+    proxies
+        Who may name the client of a request.
     metrics
         Count each request.
     draining
@@ -52,12 +51,14 @@ class RequestMiddleware:
         *,
         admission: AdmissionControl,
         hosts: TrustedHosts,
+        proxies: TrustedProxies,
         metrics: Metrics,
         draining: Draining,
         log_requests: bool = False,
     ) -> None:
         self.app = app
         self.hosts = hosts
+        self.proxies = proxies
         self.admission = admission
         self.metrics = metrics
         self.draining = draining
@@ -68,84 +69,46 @@ class RequestMiddleware:
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
-        started = perf_counter()
-        request_id, hosts = _id_and_hosts(scope)
-        scope.setdefault("state", {})["request_id"] = request_id
         if scope["method"] == "HEAD":
             # RFC 9110, 9.3.2: as GET; the server omits the content, by the scope that it has.
             scope = {**scope, "method": "GET"}
-        sender = _Sender(send, self.draining, request_id)
+        record = RequestRecord(scope, send, proxies=self.proxies, draining=self.draining)
+        current_request.set(record)
+        current_use.set(record.store)
         try:
-            self.hosts.check(scope, hosts)
+            self.hosts.check(scope, record.hosts)
             if scope["path"] not in _MONITORING:
                 # Here a rejection costs least; an incomplete body is checked again when complete.
                 self.admission.admit(scope)
-            await self.app(scope, receive, sender)
+            await self.app(scope, receive, record)
         except (Exception, asyncio.CancelledError) as failure:  # noqa: BLE001 - the last handler
-            problem = _problem_of(failure, scope, sender)
+            problem = _problem_of(failure, record)
             if problem is not None:
-                await respond(problem, request_id)(scope, receive, sender)
+                await respond(problem, record.request_id)(scope, receive, record)
         finally:
             self.admission.release(scope)
-            self._count(scope, sender.status, request_id, perf_counter() - started)
+            self._end(record)
 
-    def _count(self, scope: Scope, status: int, request_id: str, seconds: float) -> None:
-        method = scope["method"] if scope["method"] in METHODS else OTHER
-        route = getattr(scope.get("route"), "path", OTHER)
-        self.metrics.observe_request(method, route, status, seconds)
+    def _end(self, record: RequestRecord) -> None:
+        seconds = monotonic() - record.since
+        self.metrics.observe_request(record.method, record.route, record.status, seconds)
+        if record.store.has_changed:
+            log.info("change", projects=record.projects, **record.summary(seconds))
         if self.log_requests:
-            log_request(method, route, status, seconds, request_id)
+            log.info("request", **record.summary(seconds))
 
 
-class _Sender:
-    """Adds the default headers to a response."""
-
-    def __init__(self, send: Send, draining: Draining, request_id: str) -> None:
-        self.send = send
-        self.draining = draining
-        self.request_id = request_id
-        self.status = 0
-
-    @property
-    def started(self) -> bool:
-        return self.status > 0
-
-    async def __call__(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = message["headers"]
-            present = {name for name, _ in headers}
-            headers.extend(header for header in DEFAULT_HEADERS if header[0] not in present)
-            headers.append((REQUEST_ID, self.request_id.encode()))
-            if self.draining.has_started:
-                headers.append(_CLOSE)
-        await self.send(message)
-
-
-def _id_and_hosts(scope: Scope) -> tuple[str, list[bytes]]:
-    """Return the id of a request and its headers Host."""
-    request_id, hosts = None, []
-    for name, value in scope["headers"]:
-        if name == b"host":
-            hosts.append(value)
-        elif name == REQUEST_ID and SAFE_ID.fullmatch(value):
-            request_id = str(value, "ascii")
-    return request_id or secrets.token_hex(16), hosts
-
-
-def _problem_of(failure: BaseException, scope: Scope, sender: _Sender) -> Problem | None:
+def _problem_of(failure: BaseException, record: RequestRecord) -> Problem | None:
     """Return what to answer to a failure of the application; None if nothing can be answered."""
     if isinstance(failure, ClientDisconnect):
-        log.info("client_disconnected", request_id=sender.request_id)
+        log.info("client_disconnected")
         return None
     if isinstance(failure, Problem):
         return failure
     if isinstance(failure, asyncio.CancelledError):
         # The service stops, and the request took longer than `stop_seconds`.
-        return None if sender.started else stopping()
-    # The template of the route; a path would reveal names.
-    route = getattr(scope.get("route"), "path", OTHER)
-    log.error("internal_error", request_id=sender.request_id, route=route, exc_info=failure)
-    if sender.started:
+        return None if record.status else stopping()
+    log.error("internal_error", route=record.route, **where(failure), exc_info=failure)
+    if record.status:
         raise failure
     return Problem("internal_error")

@@ -4,9 +4,11 @@ import asyncio
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
+from time import monotonic
 from typing import TypeVar
 
 from rprime.problems.problem import Problem
+from rprime.server.request_record import current_request
 
 RETRY_SECONDS = 2
 Result = TypeVar("Result")
@@ -47,7 +49,10 @@ class Slots:
             raise overloaded("Other large requests take all the places, and more are waiting.")
         self._taken += 1
         try:
+            since = monotonic()
             async with self._queue:
+                if (record := current_request.get()) is not None:
+                    record.queue_seconds += monotonic() - since
                 yield
         finally:
             self._taken -= 1

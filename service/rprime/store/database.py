@@ -16,6 +16,7 @@ from rprime.store.errors import (
     translated,
 )
 from rprime.store.health import StoreHealth
+from rprime.store.use import waiting
 
 T = TypeVar("T")
 
@@ -59,7 +60,7 @@ class Database(ABC):
 
     def read(self, work: Callable[[Connection], T]) -> T:
         """Read in one transaction; retry once if the server had closed the connection."""
-        with self.health.observed():
+        with waiting(), self.health.observed():
             try:
                 return self._read(work)
             except StoreUnavailableError as exc:

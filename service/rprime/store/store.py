@@ -39,6 +39,7 @@ from rprime.store.running_keys import RunningKeys
 from rprime.store.schema import looks, replays
 from rprime.store.stacks import stacks
 from rprime.store.transfer import Imported
+from rprime.store.use import changed, waiting
 from rprime.store.writer import Writer
 
 T = TypeVar("T")
@@ -402,7 +403,10 @@ class Store:
         return self.database.read(work)
 
     def _write(self, work: Callable[[Connection], T]) -> T:
-        return self._writing().do(work).result()
+        with waiting():
+            result = self._writing().do(work).result()
+        changed()
+        return result
 
     def _writing(self) -> Writer:
         if self._writer is None:

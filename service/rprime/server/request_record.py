@@ -1,0 +1,155 @@
+"""The record of a request: what the log and the metrics say about it."""
+
+import re
+import secrets
+from contextvars import ContextVar
+from math import inf
+from time import monotonic
+from typing import Any
+
+from starlette.types import Message, Scope, Send
+
+from rprime.server.admission import COMPLETED_AT
+from rprime.server.client_address import TrustedProxies
+from rprime.server.draining import Draining
+from rprime.server.headers import CSP_NONE, REQUEST_ID, SAFE_ID, SECURITY
+from rprime.server.metrics import METHODS, OTHER
+from rprime.store.use import StoreUse
+
+DEFAULT_HEADERS = (CSP_NONE, *SECURITY)
+"""Headers of a response that does not set them."""
+KEY = "key"
+"""In the state of a request: the id of its key."""
+PROJECTS = "projects"
+"""In the state of a request: the projects that its body names."""
+_CLOSE = (b"connection", b"close")
+_IDS = rb"-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
+_TRACEPARENT = re.compile(rb"00%b|(?!00|ff)[0-9a-f]{2}%b(?:-.*)?" % (_IDS, _IDS))
+
+
+class RequestRecord:
+    """Measures a request, and sends its response with the default headers.
+
+    Parameters
+    ----------
+    scope, send
+        Of the request.
+    proxies
+        Who may name the client.
+    draining
+        Whether connections are to close.
+
+    Attributes
+    ----------
+    method
+        The method, if it is known: clients cannot create series.
+    request_id
+        The id that the client sent, or a new one.
+    trace_id
+        By W3C Trace Context; without a valid header `traceparent` a trace begins here.
+    hosts
+        The headers Host.
+    since
+        When the request was complete, or began to be answered, by the monotonic clock.
+    queue_seconds, client_seconds
+        How long it waited for its turn, and for the client to send or to read.
+    received, sent
+        Bytes of the body, as they were sent, and of the content of the response.
+    store
+        What it does with the store.
+    status
+        Of the response; 0 before it has begun.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        send: Send,
+        *,
+        proxies: TrustedProxies,
+        draining: Draining,
+    ) -> None:
+        self.scope = scope
+        self._send = send
+        self._proxies = proxies
+        self._draining = draining
+        self.method = scope["method"] if scope["method"] in METHODS else OTHER
+        self.request_id = self.trace_id = secrets.token_hex(16)
+        self.hosts: list[bytes] = []
+        traceparents: list[bytes] = []
+        for name, value in scope["headers"]:
+            if name == b"host":
+                self.hosts.append(value)
+            elif name == REQUEST_ID and SAFE_ID.fullmatch(value):
+                self.request_id = str(value, "ascii")
+            elif name == b"traceparent":
+                traceparents.append(value)
+        # A client sends one; of two it is not known which is right.
+        if len(traceparents) == 1 and (found := _TRACEPARENT.fullmatch(traceparents[0])):
+            self.trace_id = str(found[1] or found[2], "ascii")
+        state = scope.setdefault("state", {})
+        state["request_id"] = self.request_id
+        now = monotonic()
+        complete: float = state.get(COMPLETED_AT, now)
+        self.since = complete if complete > -inf else now
+        self.queue_seconds = now - self.since
+        self.client_seconds = 0.0
+        self.received = self.sent = self.status = 0
+        self.store = StoreUse()
+
+    async def __call__(self, message: Message) -> None:
+        """Send a part of the response; the function `send` of ASGI."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            headers = message["headers"]
+            present = {name for name, _ in headers}
+            headers.extend(header for header in DEFAULT_HEADERS if header[0] not in present)
+            headers.append((REQUEST_ID, self.request_id.encode()))
+            if self._draining.has_started:
+                headers.append(_CLOSE)
+        else:
+            self.sent += len(message.get("body", b""))
+        since = monotonic()
+        await self._send(message)
+        self.client_seconds += monotonic() - since
+
+    @property
+    def route(self) -> str:
+        """The template of the route; a path would reveal names."""
+        return getattr(self.scope.get("route"), "path", OTHER)
+
+    @property
+    def projects(self) -> list[str]:
+        """The projects that the path or the body names."""
+        named: set[str] = self.scope["state"].get(PROJECTS, set())
+        in_path = self.scope.get("path_params", {}).get("project")
+        return sorted(named if in_path is None else {*named, in_path})
+
+    def identity(self) -> dict[str, str | None]:
+        """Return what each event of the request has."""
+        client = self._proxies.client_of(self.scope)
+        return {"request_id": self.request_id, "trace_id": self.trace_id, "client": client}
+
+    def summary(self, seconds: float) -> dict[str, Any]:
+        """Return what the log says of an answered request that took so many seconds."""
+        waited = self.queue_seconds + self.client_seconds + self.store.seconds
+        durations = {
+            "milliseconds": seconds,
+            "queue_milliseconds": self.queue_seconds,
+            "client_milliseconds": self.client_seconds,
+            "store_milliseconds": self.store.seconds,
+            "compute_milliseconds": max(0.0, seconds - waited),
+        }
+        return {
+            "method": self.method,
+            "route": self.route,
+            "status": self.status,
+            "key": self.scope["state"].get(KEY),
+            **{name: round(value * 1000, 3) for name, value in durations.items()},
+            "bytes_in": self.received,
+            "bytes_out": self.sent,
+        }
+
+
+current_request: ContextVar[RequestRecord | None] = ContextVar("request", default=None)
+"""The request that is answered in this context, in its threads, too."""

@@ -1,0 +1,44 @@
+"""What the request of a context does with the store."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from time import monotonic
+
+
+@dataclass(slots=True)
+class StoreUse:
+    """What a request does with the store.
+
+    Attributes
+    ----------
+    seconds
+        How long it has waited for the store.
+    has_changed
+        Whether it has changed what is stored.
+    """
+
+    seconds: float = 0.0
+    has_changed: bool = False
+
+
+current_use: ContextVar[StoreUse | None] = ContextVar("store_use", default=None)
+"""Of the request that is answered in this context, in its threads, too."""
+
+
+@contextmanager
+def waiting() -> Iterator[None]:
+    """Count the time within as waiting for the store."""
+    use, since = current_use.get(), monotonic()
+    try:
+        yield
+    finally:
+        if use is not None:
+            use.seconds += monotonic() - since
+
+
+def changed() -> None:
+    """Note that the request has changed what is stored."""
+    if (use := current_use.get()) is not None:
+        use.has_changed = True
