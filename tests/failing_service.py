@@ -37,7 +37,7 @@ class Seen:
 
 
 class Flaky(ThreadingHTTPServer):
-    """Gives the steps one after the other, and the last one from then on."""
+    """Answers with the steps one after the other, and from then on with the last one."""
 
     daemon_threads = False
 

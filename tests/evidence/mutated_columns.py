@@ -4,21 +4,21 @@ import io
 import random
 
 from rprime import evidence
-from rprime.evidence import MEDIA_TYPES, InvalidEvidenceError, TooLargeError, UnreadableBodyError
+from rprime.evidence import MEDIA_TYPES
+from rprime.settings import Limits
 from tests.evidence import mutated_parquet
 from tests.evidence.mutated_requests import MUTATIONS, WRITERS
 
-BOUNDS = evidence.Bounds(classes=1000, inflated=1 << 20, depth=8)
-REFUSALS = (InvalidEvidenceError, TooLargeError, UnreadableBodyError)
+LIMITS = Limits(sparse_classes=1000, other_body_bytes=1 << 20)
 VALID = {MEDIA_TYPES[media_type]: write() for media_type, write in WRITERS.items()}
 STRUCTURED = 0.7
 """The share of Parquet files that are mutated page by page: other damage seldom gets that far."""
 
 
 def read(kind: evidence.Kind, body: bytes) -> None:
-    question = evidence.ask(b"", BOUNDS)
-    document = evidence.read_columns(kind, io.BytesIO(body), question, BOUNDS, lambda _: None)
-    evidence.read(document, evidence.ClassLimits())
+    question = evidence.ask(b"", LIMITS)
+    document = evidence.read_columns(kind, io.BytesIO(body), question, LIMITS)
+    evidence.read(document, Limits())
 
 
 def mutant(kind: evidence.Kind, seed: int) -> bytes:

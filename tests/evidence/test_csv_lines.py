@@ -6,14 +6,15 @@ import random
 import pytest
 
 from rprime import evidence
-from rprime.evidence import UnreadableBodyError
 from rprime.evidence.columns import LONGEST_LINE
+from rprime.problems.problem import Problem
+from rprime.settings import Limits
 
-BOUNDS = evidence.Bounds(classes=10, inflated=1 << 30, depth=8)
+LIMITS = Limits(sparse_classes=10)
 
 
 class Trickle(io.BytesIO):
-    """Gives less than it is asked for, as a connection does."""
+    """Returns fewer bytes than a read asks for, as a connection does."""
 
     def read(self, size: int | None = -1, /) -> bytes:
         return super().read(random.Random(self.tell()).randint(1, size or 1))  # noqa: S311 (no secret)
@@ -23,9 +24,9 @@ class Trickle(io.BytesIO):
 
 
 def counts(body: bytes) -> dict[tuple[str, str], int]:
-    question = evidence.ask(b"", BOUNDS)
-    document = evidence.read_columns("csv", Trickle(body), question, BOUNDS, lambda _: None)
-    found = evidence.read(document, evidence.ClassLimits())
+    question = evidence.ask(b"", LIMITS)
+    document = evidence.read_columns("csv", Trickle(body), question, LIMITS)
+    found = evidence.read(document, LIMITS)
     rows, columns, items = found.table.cells.coordinates()
     named = [(found.labels[i], found.labels[j]) for i, j in zip(rows, columns, strict=True)]
     return dict(zip(named, items.astype(int).tolist(), strict=True))
@@ -49,5 +50,5 @@ def test_empty_lines_are_no_items() -> None:
 
 
 def test_a_line_without_end_is_refused() -> None:
-    with pytest.raises(UnreadableBodyError, match="longer than 1048576 bytes"):
+    with pytest.raises(Problem, match="longer than 1048576 bytes"):
         counts(b"y_true,y_pred\n" + b"a" * (3 * LONGEST_LINE))

@@ -15,29 +15,23 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from rprime.core.cells import DenseCells, SparseCells
-from rprime.evidence import (
-    ClassLimits,
-    Document,
-    Evidence,
-    InvalidEvidenceError,
-    UnreadableBodyError,
-    parse,
-    parse_batch,
-    read,
-)
+from rprime.evidence import Evidence, read
+from rprime.problems.problem import Problem
+from rprime.schemas.document import Document, parse, parse_batch
+from rprime.settings import Limits
 
 CANARY = "canary-7f3a"
 
 
-def evidence(limits: ClassLimits | None = None, **content: object) -> Evidence:
-    return read(parse(orjson.dumps(content)), limits or ClassLimits())
+def evidence(limits: Limits | None = None, **content: object) -> Evidence:
+    return read(parse(orjson.dumps(content)), limits or Limits())
 
 
 def faults(body: bytes | None = None, **content: object) -> list[tuple[str, str]]:
-    with pytest.raises(InvalidEvidenceError) as caught:
-        read(parse(body or json.dumps(content).encode()), ClassLimits())
-    assert CANARY not in str(caught.value)
-    return [(fault.pointer, fault.code) for fault in caught.value.faults]
+    with pytest.raises(Problem, match="invalid_request") as caught:
+        read(parse(body or json.dumps(content).encode()), Limits())
+    assert CANARY not in str(caught.value.document())
+    return [(fault.pointer, fault.code) for fault in caught.value.errors]
 
 
 def cells(found: Evidence) -> list[list[float]]:
@@ -138,9 +132,9 @@ class TestMatrix:
         assert len(found) == 20
 
     def test_more_classes_than_the_limit_are_refused(self) -> None:
-        with pytest.raises(InvalidEvidenceError) as caught:
-            evidence(ClassLimits(dense=2), confusion_matrix=[[1] * 3] * 3)
-        assert caught.value.faults[0].code == "too_many_classes"
+        with pytest.raises(Problem, match="invalid_request") as caught:
+            evidence(Limits(dense_classes=2), confusion_matrix=[[1] * 3] * 3)
+        assert caught.value.errors[0].code == "too_many_classes"
 
     def test_vectors_have_one_number_for_each_class(self) -> None:
         matrix = [[1, 2], [3, 4]]
@@ -325,7 +319,7 @@ class TestLabels:
         true, predicted, weights = rng.integers(0, 40, (3, 500)).tolist()
         content = {"y_true": true, "y_pred": [*predicted[1:], None], "sample_weight": weights}
         dense = evidence(**content).table
-        sparse = evidence(ClassLimits(dense=3), **content).table
+        sparse = evidence(Limits(dense_classes=3), **content).table
         assert isinstance(sparse.cells, SparseCells)
         for name in ("support", "predicted", "correct", "unclassified"):
             assert getattr(sparse, name).tolist() == getattr(dense, name).tolist()
@@ -366,9 +360,9 @@ class TestLabels:
         assert faults(**content) == [expected]
 
     def test_too_many_classes_are_refused(self) -> None:
-        with pytest.raises(InvalidEvidenceError) as caught:
-            evidence(ClassLimits(dense=1, sparse=2), y_true=[1, 2, 3], y_pred=[1, 2, 3])
-        assert caught.value.faults[0].code == "too_many_classes"
+        with pytest.raises(Problem, match="invalid_request") as caught:
+            evidence(Limits(dense_classes=1, sparse_classes=2), y_true=[1, 2, 3], y_pred=[1, 2, 3])
+        assert caught.value.errors[0].code == "too_many_classes"
 
     def test_weights_are_summed(self) -> None:
         found = evidence(y_true=[0, 0, 1], y_pred=[0, 1, 1], sample_weight=[0.5, 2, 1])
@@ -383,7 +377,7 @@ class TestLabels:
     def test_groups_are_coded(self) -> None:
         for groups in (["p", "q", "p"], [9, 4, 9.0]):
             arrays = {"y_true": [0, 1, 1], "y_pred": [0, 1, 1], "groups": groups}
-            found = read(Document({}, arrays), ClassLimits())
+            found = read(Document({}, arrays), Limits())
             assert found.items is not None
             assert found.items.groups is not None
             assert found.items.groups.tolist() == [0, 1, 0]
@@ -404,9 +398,9 @@ class TestLabels:
     )
     def test_groups_are_checked(self, groups: object) -> None:
         document = Document({}, {"y_true": [0, 1], "y_pred": [0, 1], "groups": groups})
-        with pytest.raises(InvalidEvidenceError) as caught:
-            read(document, ClassLimits())
-        assert caught.value.faults[0].pointer.startswith("/groups")
+        with pytest.raises(Problem, match="invalid_request") as caught:
+            read(document, Limits())
+        assert caught.value.errors[0].pointer.startswith("/groups")
 
 
 class TestClassNames:
@@ -424,9 +418,10 @@ class TestClassNames:
         assert evidence(confusion_matrix=[[1]], labels=[name]).labels == (name,)
 
     def test_twins_name_both_places(self) -> None:
-        with pytest.raises(InvalidEvidenceError, match="/labels/0") as caught:
+        with pytest.raises(Problem) as caught:
             evidence(confusion_matrix=[[1] * 3] * 3, labels=["é", "b", "e\u0301"])
-        assert caught.value.faults[0].pointer == "/labels/2"
+        assert caught.value.errors[0].pointer == "/labels/2"
+        assert "/labels/0" in caught.value.errors[0].detail
 
     @pytest.mark.parametrize("labels", [[], "ab", ["a", 1], [1, "a"], [True, False], [1.5, 2]])
     def test_labels_are_all_strings_or_all_integers(self, labels: object) -> None:
@@ -481,14 +476,14 @@ class TestDocument:
         ],
     )
     def test_what_is_no_json_is_refused(self, body: bytes) -> None:
-        with pytest.raises(UnreadableBodyError) as caught:
+        with pytest.raises(Problem, match="unreadable_body") as caught:
             parse(body)
-        assert CANARY not in str(caught.value)
+        assert CANARY not in str(caught.value.document())
 
     def test_depth_is_counted_and_wide_is_not_deep(self) -> None:
         assert parse(b'{"x": [[[[[[[]]]]]]]}').rest
         assert parse(orjson.dumps({"x": [[[]]] * 100})).rest
-        with pytest.raises(UnreadableBodyError):
+        with pytest.raises(Problem, match="unreadable_body"):
             parse(b'{"x": [[[[[[[[]]]]]]]]}')
 
     @pytest.mark.parametrize("body", [b"[]", b"7", b'"x"', b"null"])
@@ -540,7 +535,7 @@ class TestDocument:
         body = json.dumps(content, ensure_ascii=ascii_only).encode(errors="replace")
         try:
             document = parse(body)
-        except UnreadableBodyError:
+        except Problem:
             return
         if boolean:
             assert not document.without_booleans
@@ -549,11 +544,8 @@ class TestDocument:
         assert parse(b'{"confusion_matrix": [[1]], "intervals": true}').without_booleans
 
     def test_a_batch_is_taken_apart(self) -> None:
-        outer, requests = parse_batch(
-            b'{"requests": [{"confusion_matrix": [[1]]}, {"labels": []}], "x": 1}', most=2
-        )
-        assert outer.rest == {"x": 1}
-        assert outer.names == ("requests", "x")
+        body = b'{"requests": [{"confusion_matrix": [[1]]}, {"labels": []}]}'
+        requests = parse_batch(body, most=2)
         assert [list(request.arrays) for request in requests] == [["confusion_matrix"], ["labels"]]
 
     @pytest.mark.parametrize(
@@ -563,12 +555,13 @@ class TestDocument:
             (b'{"requests": []}', "/requests"),
             (b'{"requests": [{}, {}, {}]}', "/requests"),
             (b'{"requests": [{}, 1]}', "/requests/1"),
+            (b'{"requests": [{}], "x": 1}', ""),
         ],
     )
     def test_a_batch_has_some_requests(self, body: bytes, place: str) -> None:
-        with pytest.raises(InvalidEvidenceError) as caught:
+        with pytest.raises(Problem, match="invalid_request") as caught:
             parse_batch(body, most=2)
-        assert caught.value.faults[0].pointer == place
+        assert caught.value.errors[0].pointer == place
 
     def test_the_arrays_of_a_baseline_are_taken_out_too(self) -> None:
         body = (
@@ -576,9 +569,9 @@ class TestDocument:
         )
         document = parse(body)
         assert document.rest == {"baseline": {"alias": "a"}}
-        with pytest.raises(InvalidEvidenceError) as caught:
-            read(document.inner["baseline"], ClassLimits())
-        assert caught.value.faults[0].pointer == "/baseline/confusion_matrix/0/0"
+        with pytest.raises(Problem, match="invalid_request") as caught:
+            read(document.inner["baseline"], Limits())
+        assert caught.value.errors[0].pointer == "/baseline/confusion_matrix/0/0"
 
     def test_a_name_given_twice_in_a_baseline_is_refused(self) -> None:
         body = b'{"confusion_matrix": [[1]], "baseline": {"labels": ["a:"], "labels": ["b"]}}'
@@ -586,9 +579,9 @@ class TestDocument:
 
     def test_pointers_start_where_the_object_stands(self) -> None:
         document = Document({}, {"confusion_matrix": [[1, "x"], [1, 1]]}, pointer="/baseline")
-        with pytest.raises(InvalidEvidenceError) as caught:
-            read(document, ClassLimits())
-        assert caught.value.faults[0].pointer == "/baseline/confusion_matrix/0/1"
+        with pytest.raises(Problem, match="invalid_request") as caught:
+            read(document, Limits())
+        assert caught.value.errors[0].pointer == "/baseline/confusion_matrix/0/1"
 
 
 class TestFingerprints:

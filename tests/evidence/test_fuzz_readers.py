@@ -73,7 +73,7 @@ def test_metadata_that_end_pyarrow_are_refused(limited: httpx.Client) -> None:
 @pytest.mark.parametrize("kind", mutated_columns.VALID)
 @given(body=st.binary(max_size=400))
 def test_any_bytes_are_read_or_refused(kind: evidence.Kind, body: bytes) -> None:
-    with suppress(*mutated_columns.REFUSALS):
+    with suppress(Problem):
         mutated_columns.read(kind, body)
 
 

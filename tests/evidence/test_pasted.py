@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 from sklearn.metrics import confusion_matrix
 
-from rprime.evidence import InvalidEvidenceError, UnreadableBodyError
 from rprime.evidence.pasted import read_pasted
+from rprime.problems.problem import Problem
 
 COUNTS = [[1125, 2], [3, 4]]
 NAMES = ["cat", "dog"]
@@ -70,12 +70,12 @@ def test_a_whole_request_stays_as_it_is() -> None:
     ],
 )
 def test_what_is_no_matrix_is_refused_with_its_place(text: str, code: str, pointer: str) -> None:
-    with pytest.raises(InvalidEvidenceError) as caught:
+    with pytest.raises(Problem) as caught:
         read_pasted(text)
-    assert [(fault.code, fault.pointer) for fault in caught.value.faults] == [(code, pointer)]
+    assert [(fault.code, fault.pointer) for fault in caught.value.errors] == [(code, pointer)]
 
 
 def test_broken_json_is_unreadable_and_not_repeated() -> None:
-    with pytest.raises(UnreadableBodyError, match="line 1, column 2") as caught:
+    with pytest.raises(Problem, match=r"unreadable_body.*line 1, column 2") as caught:
         read_pasted('{secret": 1}')
     assert "secret" not in str(caught.value)

@@ -15,6 +15,7 @@ import pytest
 import zstandard
 
 from rprime import evidence
+from rprime.settings import Limits
 from tests.http.column_bodies import (
     MEDIA_TYPES,
     WRITERS,
@@ -146,14 +147,13 @@ def test_integers_as_ids_are_their_decimal_text(client: httpx.Client) -> None:
 
 
 def test_the_fingerprint_with_ids_is_the_published_one() -> None:
-    bounds = evidence.Bounds(classes=10, inflated=1000, depth=8)
+    limits = Limits(other_body_bytes=1000)
     body = as_csv({"y_true": ["b", "a"], "y_pred": ["b", "b"], "item_id": ["x", "Ab"]})
-    document = evidence.read_columns(
-        "csv", io.BytesIO(body), evidence.ask(b"", bounds), bounds, lambda _: None
-    )
+    asked = evidence.ask(b"", limits)
+    document = evidence.read_columns("csv", io.BytesIO(body), asked, limits)
     expected = hashlib.sha256(b'rprime-fp1\n["a","b"]\n' + np.array([0, 1], "<u4").tobytes())
     expected.update(b"\2\0\0\0Ab\1\0\0\0x")
-    assert evidence.read(document, evidence.ClassLimits()).fingerprint == expected.hexdigest()
+    assert evidence.read(document, limits).fingerprint == expected.hexdigest()
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])

@@ -292,19 +292,22 @@ def test_a_full_temporary_folder_is_told_and_passes(tmp_path: Path) -> None:
 
 FULL = """
 import io, resource, sys
-from rprime.application.columns_request import parse_columns_request, read_columns_request
+from rprime.application.evaluate import ResponseOptions, evaluate_stream
 from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
 class Received(io.RawIOBase):
     body = io.BytesIO(sys.stdin.buffer.read())
+    received = 0
     def read(self, size=-1):
         return self.body.read(size)
+    def keep(self, size):
+        pass
 
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 try:
-    asked = parse_columns_request(b"", Limits())
-    read_columns_request("npz", Received(), asked, Limits(), lambda size: None)
+    options = ResponseOptions(limits=Limits(), form=None, with_table=False, kind="npz")
+    evaluate_stream(Received(), options)
 except Problem as problem:
     print(str(problem).partition(":")[0], problem.headers["Retry-After"])
 """

@@ -12,6 +12,7 @@ import pytest
 
 from rprime import evidence
 from rprime.evidence.vocabulary import MAPPED
+from rprime.settings import Limits
 from tests.http.column_bodies import (
     MEDIA_TYPES,
     WRITERS,
@@ -187,13 +188,11 @@ def test_no_second_copy_of_the_scores_is_made() -> None:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table, 1000)
     request = b'{"codes": true, "labels": ["cat", "dog \xc3\xa9", "a/b~c"]}'
-    bounds = evidence.Bounds(classes=10, inflated=1 << 30, depth=8)
+    limits = Limits(other_body_bytes=1 << 30)
     sink.seek(0)
     tracemalloc.start()
-    document = evidence.read_columns(
-        "arrow", sink, evidence.ask(request, bounds), bounds, lambda _: None
-    )
-    found = evidence.read(document, evidence.ClassLimits())
+    document = evidence.read_columns("arrow", sink, evidence.ask(request, limits), limits)
+    found = evidence.read(document, limits)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert found.scores is not None

@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from rprime import evidence
-from rprime.evidence import InvalidEvidenceError
+from rprime.problems.problem import Problem
+from rprime.schemas.document import parse
+from rprime.settings import Limits
 
 TRUE = ["a", "b", "c", "a", "b", "c"]
 ROWS = [
@@ -23,13 +25,13 @@ Json = dict[str, Any]
 
 
 def read(**content: Any) -> evidence.Evidence:
-    return evidence.read(evidence.parse(json.dumps(content).encode()), evidence.ClassLimits())
+    return evidence.read(parse(json.dumps(content).encode()), Limits())
 
 
 def refused(**content: Any) -> tuple[str, str]:
-    with pytest.raises(InvalidEvidenceError) as caught:
+    with pytest.raises(Problem) as caught:
         read(**content)
-    return caught.value.faults[0].pointer, caught.value.faults[0].code
+    return caught.value.errors[0].pointer, caught.value.errors[0].code
 
 
 def predicted(found: evidence.Evidence) -> list[int]:

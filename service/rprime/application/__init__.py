@@ -2,20 +2,12 @@
 
 from rprime.application.compare import compare_request
 from rprime.application.lint import lint_request, plan_request
-from rprime.application.request import (
-    EvaluationRequest,
-    parse_batch,
-    parse_request,
-    read_request,
-    validate_request,
-)
+from rprime.application.request import EvaluationRequest, read_request, validate_request
 
 __all__ = [
     "EvaluationRequest",
     "compare_request",
     "lint_request",
-    "parse_batch",
-    "parse_request",
     "plan_request",
     "read_request",
     "validate_request",

@@ -1,27 +1,26 @@
 """From the bytes of a request to compare to its answer."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import orjson
 
 from rprime import __version__, evidence
 from rprime.application.assessment import Assessment, side_of
 from rprime.application.request import (
-    EvidenceErrorsAsProblems,
-    ViolationCollector,
     anchor_of,
     baseline_from_evidence,
-    class_limits,
     gate_of,
     is_reference,
     reference_of,
 )
 from rprime.application.stored_options import CandidateOrigin
 from rprime.core.comparison.alignment import Side
-from rprime.evidence import Document, Evidence
-from rprime.problems.problem import Problem, Violation
+from rprime.evidence import Evidence
+from rprime.problems.problem import Problem, Violation, refuse
+from rprime.schemas.document import Document, parse
 from rprime.schemas.request import ComparisonRest
+from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
 if TYPE_CHECKING:
@@ -101,20 +100,22 @@ class CandidateSide:
 
 
 def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None") -> Assessment:
-    with EvidenceErrorsAsProblems():
-        document = evidence.parse(body, limits.json_depth, PARTS)
-    faults = ViolationCollector(document)
-    wanted = faults.validated(ComparisonRest)
+    document = parse(body, limits.json_depth, PARTS)
+    errors: list[Violation] = []
+    wanted = validated(ComparisonRest, document, errors)
     if wanted is None or not {"candidate", "baseline"} <= document.inner.keys():
-        faults.refuse()
-        raise Problem("invalid_request")
-    candidate = _candidate(wanted, document.inner["candidate"], faults, limits, stored_sides)
-    matrices: Any = {}
-    if "options" in document.inner:
-        size = len(candidate.side.labels)
-        matrices = faults.read(lambda: evidence.read_matrices(document.inner["options"], size))
-    other_side = _other_side(wanted, document, candidate, faults, limits)
-    faults.refuse()
+        raise Problem("invalid_request", errors=errors)
+    candidate = _candidate(wanted, document.inner["candidate"], limits, stored_sides)
+    matrices, other_side = {}, None
+    try:
+        if "options" in document.inner:
+            size = len(candidate.side.labels)
+            matrices = evidence.read_matrices(document.inner["options"], size)
+        other_side = _other_side(wanted, document, candidate, errors, limits)
+    except Problem as problem:
+        errors.extend(problem.errors)
+    if errors:
+        raise Problem("invalid_request", errors=errors)
     options = wanted.options.options(matrices, limits.top_confusions)
     assessment = Assessment(
         candidate=candidate.side,
@@ -138,22 +139,19 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
 def _candidate(
     wanted: ComparisonRest,
     source: Document,
-    faults: ViolationCollector,
     limits: Limits,
     stored_sides: "StoredSides | None",
 ) -> CandidateSide:
     identifier = wanted.candidate.evaluation
     if identifier is None:
-        read = faults.read(lambda: evidence.read(source, class_limits(limits)))
-        faults.refuse()
-        assert read is not None  # noqa: S101 (nothing was refused)
+        read = evidence.read(source, limits)
         return CandidateSide(side_of(read, wanted.candidate.test_set), evidence=read)
     if len(source.names) > 1:
-        raise _refusal("/candidate", "several_kinds", "A stored evaluation stands alone.")
+        raise refuse("/candidate", "several_kinds", "A stored evaluation stands alone.")
     stored_sides = _opened(stored_sides)
     stored = stored_sides.find(identifier)
     if stored is None:
-        raise _refusal("/candidate/evaluation", "unknown_evaluation", "There is no such one.")
+        raise refuse("/candidate/evaluation", "unknown_evaluation", "There is no such one.")
     return CandidateSide(stored_sides.side(stored), stored=stored)
 
 
@@ -161,17 +159,16 @@ def _other_side(
     wanted: ComparisonRest,
     document: Document,
     candidate: CandidateSide,
-    faults: ViolationCollector,
+    errors: list[Violation],
     limits: Limits,
 ) -> Evidence | None:
-    """Read the baseline; None where it is in the history, or wrong."""
+    """Read the baseline; None where it is in the history."""
     source, other = document.inner["candidate"], document.inner["baseline"]
-    if is_reference(other, faults) or wanted.baseline.ways:
+    if is_reference(other, errors) or wanted.baseline.ways:
         return None
     if candidate.evidence is None:
-        return faults.read(lambda: evidence.read(other, class_limits(limits)))
-    read = candidate.evidence
-    return faults.read(lambda: evidence.read_baseline(other, source, read, class_limits(limits)))
+        return evidence.read(other, limits)
+    return evidence.read_baseline(other, source, candidate.evidence, limits)
 
 
 @dataclass(frozen=True)
@@ -200,7 +197,7 @@ class _NamedSides:
         stored = self.candidate.stored
         if stored is None:
             detail = "A name is looked up in the project of a stored candidate; else give an id."
-            raise _refusal(place, "needs_project", detail)
+            raise refuse(place, "needs_project", detail)
         return sides, CandidateOrigin(stored.project, stored.model, stored.id)
 
 
@@ -211,7 +208,3 @@ def _opened(stored_sides: "StoredSides | None") -> "StoredSides":
     if stored_sides is None:
         raise Problem("no_store")
     return stored_sides
-
-
-def _refusal(pointer: str, code: str, detail: str) -> Problem:
-    return Problem("invalid_request", errors=[Violation(pointer, code, detail)])

@@ -6,14 +6,13 @@ from typing import TypeVar
 import orjson
 from pydantic import BaseModel
 
-from rprime import evidence
-from rprime.application.request import EvidenceErrorsAsProblems, ViolationCollector
 from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.studies.discrimination import Line, TracedIndex, discriminate
-from rprime.evidence import Document
-from rprime.problems.problem import Problem, Violation, pointer
+from rprime.problems.problem import Problem, Violation, pointer, raise_violations
+from rprime.schemas.document import Document, parse
 from rprime.schemas.studies import DiscriminationRequest, IndexOfClass
+from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
 MOST_LINES = 5_000
@@ -31,9 +30,9 @@ def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
     Problem
         400 or 422.
     """
-    asked = validated(DiscriminationRequest, opened(body, limits))
-    refuse(_misplaced(asked))
-    refuse(_too_much(asked))
+    asked = validated_study(DiscriminationRequest, parse(body, limits.json_depth, ()))
+    raise_violations(_misplaced(asked))
+    raise_violations(_too_much(asked))
     subjects = [
         TracedIndex(_index(entry), entry.class_ if isinstance(entry, IndexOfClass) else None)
         for entry in asked.indices
@@ -46,46 +45,22 @@ def discrimination_document(lines: Iterable[Line]) -> bytes:
     return orjson.dumps({"lines": [_line(line) for line in lines]})
 
 
-def opened(body: bytes, limits: Limits) -> Document:
-    """Parse a request for a study.
-
-    Raises
-    ------
-    Problem
-        400 if it cannot be read.
-    """
-    with EvidenceErrorsAsProblems():
-        return evidence.parse(body, limits.json_depth, ())
-
-
-def validated(model: type[Model], document: Document) -> Model:
-    """Validate a request for a study.
+def validated_study(model: type[Model], document: Document) -> Model:
+    """Validate a request for a study, which takes no evidence.
 
     Raises
     ------
     Problem
         422.
     """
-    faults = ViolationCollector(document)
-    for name in document.arrays:
-        detail = f"A study takes no evidence: remove `{name}`."
-        faults.violations.append(Violation("", "unknown_field", detail))
-    asked = faults.validated(model)
-    faults.refuse()
-    assert asked is not None  # noqa: S101 (refused otherwise)
+    errors = [
+        Violation("", "unknown_field", f"A study takes no evidence: remove `{name}`.")
+        for name in document.arrays
+    ]
+    asked = validated(model, document, errors)
+    if errors or asked is None:
+        raise Problem("invalid_request", errors=errors)
     return asked
-
-
-def refuse(errors: Iterable[Violation]) -> None:
-    """Refuse a request if it has violations.
-
-    Raises
-    ------
-    Problem
-        422 with all violations, if there are any.
-    """
-    if found := list(errors):
-        raise Problem("invalid_request", errors=found)
 
 
 def _index(entry: str | IndexOfClass) -> Index:

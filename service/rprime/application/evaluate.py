@@ -1,12 +1,12 @@
 """Evaluate a request from its bytes to its report, here or in a worker."""
 
+import errno
 import hashlib
 from dataclasses import dataclass
 from typing import IO, Protocol, cast
 
-from rprime.application.columns_request import parse_columns_request, read_columns_request
 from rprime.application.report_subject import report_subject
-from rprime.application.request import EvaluationRequest, read_request
+from rprime.application.request import EvaluationRequest, read_columns_request, read_request
 from rprime.core.evaluate import Evaluation
 from rprime.evidence import Kind
 from rprime.evidence.reader import Kind as EvidenceKind
@@ -181,10 +181,20 @@ def _columns(body: Received, options: ResponseOptions) -> tuple[EvaluationReques
     if options.encoding != "identity":
         bound = lambda: inflated_bound(most, body.received)  # noqa: E731 (read in one place)
         stream = cast("IO[bytes]", Inflated(stream, options.encoding, bound))
-    asked = parse_columns_request(options.request, options.limits)
-    evaluation_request = read_columns_request(options.kind, stream, asked, options.limits, hold)
+    try:
+        evaluation_request = read_columns_request(
+            options.kind, stream, options.request, options.limits, hold
+        )
+    except OSError as error:
+        if error.errno not in _NO_ROOM:
+            raise
+        raise Problem("overloaded", _FULL, headers={"Retry-After": "2"}) from None
     limits.lift()
     return evaluation_request, b""
+
+
+_NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_FULL = "The temporary folder of the service has no room for the body; send CSV or Arrow, or wait."
 
 
 def _digests(evaluation_request: EvaluationRequest) -> bytes:

@@ -8,20 +8,17 @@ import orjson
 
 from rprime import evidence
 from rprime.application.assessment import side_of
-from rprime.application.request import (
-    EvidenceErrorsAsProblems,
-    ViolationCollector,
-    class_limits,
-    gate_of,
-)
+from rprime.application.request import gate_of
 from rprime.core.gates.lint import GateLint, LintError, lint
 from rprime.core.gates.plan import plan_items
 from rprime.core.gates.rules import Gate
 from rprime.core.gates.score_lint import lint_scores
 from rprime.core.options import Options
 from rprime.evidence import Evidence
-from rprime.problems.problem import Problem, Violation
+from rprime.problems.problem import Problem, Violation, refuse
+from rprime.schemas.document import parse
 from rprime.schemas.simulation import LintRest, PlanRest
+from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
 
@@ -48,14 +45,15 @@ Rest = TypeVar("Rest", LintRest, PlanRest)
 
 def _read(body: bytes, limits: Limits, kind: type[Rest]) -> tuple[Evidence, Rest, Gate]:
     """Read the evidence, the options and the gate of a request."""
-    with EvidenceErrorsAsProblems():
-        document = evidence.parse(body, limits.json_depth)
-    faults = ViolationCollector(document)
-    wanted = faults.validated(kind)
-    read = faults.read(lambda: evidence.read(document, class_limits(limits)))
-    faults.refuse()
-    assert wanted is not None  # noqa: S101 (refused otherwise)
-    assert read is not None  # noqa: S101 (refused otherwise)
+    document = parse(body, limits.json_depth)
+    errors: list[Violation] = []
+    wanted, read = validated(kind, document, errors), None
+    try:
+        read = evidence.read(document, limits)
+    except Problem as problem:
+        errors.extend(problem.errors)
+    if errors or wanted is None or read is None:
+        raise Problem("invalid_request", errors=errors)
     gate = gate_of(wanted.gates, Options())
     assert gate is not None  # noqa: S101 (the request has gates)
     return read, wanted, gate
@@ -67,8 +65,7 @@ def _lint_errors(read: Evidence) -> Iterator[None]:
     try:
         yield
     except LintError as error:
-        violation = Violation(f"/{read.kind}", "not_for_lint", str(error))
-        raise Problem("invalid_request", errors=[violation]) from None
+        raise refuse(f"/{read.kind}", "not_for_lint", str(error)) from None
 
 
 def plan_request(body: bytes, limits: Limits) -> bytes:

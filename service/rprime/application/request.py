@@ -1,11 +1,9 @@
 """Read requests into the options and evidence of the core; violations become problems."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, TypeVar
-
-from pydantic import BaseModel, ValidationError
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import IO, TYPE_CHECKING, Any
 
 from rprime import __version__, evidence
 from rprime.application.assessment import Assessment, BaselineSide, side_of
@@ -15,20 +13,14 @@ from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import Options
 from rprime.core.page import LARGEST_PAGE_VALUES, Paging
 from rprime.core.selection import select
-from rprime.evidence import (
-    Document,
-    Evidence,
-    EvidenceFault,
-    InvalidEvidenceError,
-    UnreadableBodyError,
-)
-from rprime.problems.problem import MOST_VIOLATIONS, Problem, UnknownMember, Violation, pointer
+from rprime.evidence import Evidence, Hold, Kind
+from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
 from rprime.report.document import render
-from rprime.schemas import fields_at, request_fields
+from rprime.schemas.document import Document, parse
 from rprime.schemas.gate import Gates
-from rprime.schemas.members import hint
 from rprime.schemas.provenance import WAYS, Provenance, Reference
 from rprime.schemas.request import BaselineRest, RequestOptions
+from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
 if TYPE_CHECKING:
@@ -115,64 +107,75 @@ def read_request(body: bytes, limits: Limits, *, keeping: bool = False) -> Evalu
         400 if it cannot be read, 422 if it cannot be evaluated, 409 if it names a project and the
         caller cannot store it.
     """
-    evaluation_request = validate_request(parse_request(body, limits), limits)
+    evaluation_request = validate_request(parse(body, limits.json_depth), limits)
     if evaluation_request.store_request is not None and not keeping:
         raise Problem("no_store")
     return evaluation_request
 
 
-def parse_request(body: bytes, limits: Limits) -> Document:
-    """Parse a JSON request.
+def read_columns_request(
+    kind: Kind,
+    body: IO[bytes],
+    request: bytes,
+    limits: Limits,
+    hold: Hold | None = None,
+    *,
+    baseline: tuple[Kind, IO[bytes]] | None = None,
+    chosen: Mapping[str, str] = MappingProxyType({}),
+) -> EvaluationRequest:
+    """Read a request whose items are columns.
+
+    Parameters
+    ----------
+    kind, body
+        The kind of the body, such as "csv", and the body, which is read to its end.
+    request
+        The other members of the request as a JSON object; b"" means none.
+    limits
+        The limits of a request.
+    hold
+        Called with the number of bytes that stay in memory.
+    baseline
+        A second body: evidence of its own, or other predictions.
+    chosen
+        The columns to read and what they are called in the bodies; empty: all.
 
     Raises
     ------
     Problem
-        400 or 422.
+        400 if a body cannot be read, 413 if it is too large, 422 if it cannot be evaluated.
     """
-    with EvidenceErrorsAsProblems():
-        return evidence.parse(body, limits.json_depth)
-
-
-def parse_batch(body: bytes, limits: Limits) -> list[Document]:
-    """Parse the requests of a batch.
-
-    Raises
-    ------
-    Problem
-        If the batch as a whole is invalid.
-    """
-    with EvidenceErrorsAsProblems():
-        outer, requests = evidence.parse_batch(body, limits.batch_requests, limits.json_depth)
-    if len(outer.names) > 1:
-        detail = "A batch has only `requests`; put options into each of them."
-        raise Problem("invalid_request", errors=[Violation("", "unknown_field", detail)])
-    return requests
+    asked = evidence.ask(request, limits)
+    document = evidence.read_columns(
+        kind, body, asked, limits, hold, baseline=baseline, chosen=chosen
+    )
+    return validate_request(document, limits)
 
 
 def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
-    """Validate a parsed request.
+    """Validate a parsed request: its members, its evidence, its baseline, and then its rules.
 
     Raises
     ------
     Problem
-        422 with the violations of options and evidence together.
+        422 with the violations of members and evidence together.
     """
     if len(document.rest) > MOST_MEMBERS:
         # Each unknown member costs some microseconds, and only the first ones are reported.
         detail = f"The object has more than {MOST_MEMBERS} members; few of them are known."
-        raise Problem("invalid_request", errors=[Violation("", "unknown_field", detail)])
-    bounds = class_limits(limits)
-    faults = ViolationCollector(document)
-    wanted = faults.validated(RequestOptions)
-    read = faults.read(lambda: evidence.read(document, bounds))
-    baseline = None
-    if read is not None and "baseline" in document.inner:
-        inner = document.inner["baseline"]
-        if not is_reference(inner, faults):
-            baseline = faults.read(lambda: evidence.read_baseline(inner, document, read, bounds))
-    faults.refuse()
-    assert wanted is not None  # noqa: S101 (refused otherwise)
-    assert read is not None  # noqa: S101 (refused otherwise)
+        raise refuse("", "unknown_field", detail)
+    errors: list[Violation] = []
+    wanted = validated(RequestOptions, document, errors)
+    read = baseline = None
+    try:
+        read = evidence.read(document, limits)
+        inner = document.inner.get("baseline")
+        if inner is not None and not is_reference(inner, errors):
+            baseline = evidence.read_baseline(inner, document, read, limits)
+    except Problem as problem:
+        errors.extend(problem.errors)
+    if errors or wanted is None or read is None:
+        raise Problem("invalid_request", errors=errors)
     if wanted.indices:
         _refuse_missing_options(wanted, read.matrices)
     if wanted.thresholds:
@@ -186,12 +189,12 @@ def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
     return EvaluationRequest(read, options, assessment, wanted, _store_request(wanted, options))
 
 
-def is_reference(inner: Document, faults: "ViolationCollector") -> bool:
+def is_reference(inner: Document, errors: list[Violation]) -> bool:
     """Whether a baseline names a stored evaluation; a violation if it also has evidence."""
     named = any(way in inner.names for way in WAYS)
     if named and inner.arrays:
         detail = "A baseline is evidence or names a stored evaluation, not both."
-        faults.violations.append(Violation(inner.pointer, "several_kinds", detail))
+        errors.append(Violation(inner.pointer, "several_kinds", detail))
     return named
 
 
@@ -200,11 +203,9 @@ def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | N
     if wanted.project is None:
         places = {"/baseline": named, "/gates/anchor": anchor}
         detail = "A stored baseline belongs to a project: name the project in `project`."
-        errors = [
+        raise_violations(
             Violation(place, "needs_project", detail) for place, query in places.items() if query
-        ]
-        if errors:
-            raise Problem("invalid_request", errors=errors)
+        )
         return None
     return StoreRequest(
         project=wanted.project,
@@ -268,90 +269,20 @@ def gate_of(
     if gates is None:
         return None
     gate = gates.core()
-    errors = [
+    raise_violations(
         Violation(pointer(*place, *mistake.place), mistake.code, str(mistake))
         for mistake in mistakes(gate, options)
-    ]
-    if errors:
-        raise Problem("invalid_request", errors=errors)
+    )
     return gate
 
 
-def class_limits(limits: Limits) -> evidence.ClassLimits:
-    """Return how many classes evidence may have."""
-    return evidence.ClassLimits(dense=limits.dense_classes, sparse=limits.sparse_classes)
-
-
-ModelT = TypeVar("ModelT", bound=BaseModel)
-ReadT = TypeVar("ReadT")
-
-
-@dataclass(eq=False)
-class ViolationCollector:
-    """Collects all violations of a document, to report them together.
-
-    Parameters
-    ----------
-    document
-        The parsed request.
-    """
-
-    document: Document
-    violations: list[Violation] = field(default_factory=list)
-
-    def validated(self, model: type[ModelT]) -> ModelT | None:
-        """Validate everything but the arrays; None if it is invalid."""
-        try:
-            return model.model_validate(self.document.rest)
-        except ValidationError as error:
-            self.violations.extend(_violations(error, model, self.document))
-            return None
-
-    def read(self, reading: Callable[[], ReadT]) -> ReadT | None:
-        """Read the arrays; None if they are invalid."""
-        try:
-            return reading()
-        except InvalidEvidenceError as error:
-            self.violations.extend(map(_violation, error.faults))
-            return None
-
-    def refuse(self) -> None:
-        """Refuse the document if it has violations.
-
-        Raises
-        ------
-        Problem
-            422.
-        """
-        if self.violations:
-            raise Problem("invalid_request", errors=self.violations)
-
-
-class EvidenceErrorsAsProblems(AbstractContextManager[object]):
-    """Turns the exceptions of `rprime.evidence` into problems."""
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if isinstance(error, UnreadableBodyError):
-            raise Problem("unreadable_body", str(error)) from None
-        if isinstance(error, InvalidEvidenceError):
-            errors = [_violation(fault) for fault in error.faults]
-            raise Problem("invalid_request", errors=errors) from None
-
-
-def _violation(fault: EvidenceFault) -> Violation:
-    found = (fault.pointer, fault.code, fault.detail)
-    return Violation(*found) if fault.name is None else UnknownMember(*found, fault.name)
-
-
 def _refuse_missing_options(wanted: RequestOptions, matrices: Mapping[str, Any]) -> None:
-    errors = [
+    raise_violations(
         Violation(
             pointer("indices", i), "option_missing", f"The index needs the option `{option}`."
         )
         for i, option in wanted.lacking(matrices)
-    ]
-    if errors:
-        raise Problem("invalid_request", errors=errors)
+    )
 
 
 def _refuse_large_page(page: Paging, options: Options, read: Evidence) -> None:
@@ -361,84 +292,11 @@ def _refuse_large_page(page: Paging, options: Options, read: Evidence) -> None:
             f"A report has at most {LARGEST_PAGE_VALUES:,} values of classes, and each class has "
             f"{indices}: ask for fewer classes at a time, or for fewer `indices`."
         )
-        errors = [Violation("/classes/limit", "too_many_values", detail)]
-        raise Problem("invalid_request", errors=errors)
+        raise refuse("/classes/limit", "too_many_values", detail)
 
 
 def _refuse_unknown_classes(thresholds: Mapping[str, float], read: Evidence) -> None:
     unknown = sum(name not in read.labels for name in thresholds)
     if unknown:
         detail = f"{unknown} of the names are not classes; use the names in `labels`."
-        raise Problem(
-            "invalid_request", errors=[Violation("/thresholds", "undeclared_label", detail)]
-        )
-
-
-def _violations(
-    error: ValidationError, model: type[BaseModel], document: Document
-) -> Iterator[Violation]:
-    errors = error.errors(include_url=False, include_context=False, include_input=False)
-    for found in errors[:MOST_VIOLATIONS]:
-        place = _without_union_tags(found["loc"], document)
-        if found["type"] == "extra_forbidden":
-            yield _unknown(place, model, document)
-        else:
-            yield Violation(_place(place), found["type"], _sentence(found["msg"]))
-
-
-def _sentence(text: str) -> str:
-    return text if text.endswith(("?", ".")) else f"{text}."
-
-
-def _place(location: tuple[int | str, ...]) -> str:
-    """Return the pointer of a place, up to the first name that is not a field of a request."""
-    known = request_fields()
-    parts: list[int | str] = []
-    for part in location:
-        if isinstance(part, str) and part not in known:
-            break
-        parts.append(part)
-    return pointer(*parts)
-
-
-def _unknown(
-    location: tuple[int | str, ...], model: type[BaseModel], document: Document
-) -> Violation:
-    """Say which member of an object is unknown, and what it may be."""
-    *outer, name = location
-    names = list(document.names) if not outer else list(_within(document.rest, outer))
-    number = names.index(str(name)) + 1
-    detail = f"Member {number} of the object has a name that is not known here."
-    known = fields_at(model, tuple(outer))
-    place = _place(tuple(outer))
-    return UnknownMember(place, "unknown_field", f"{detail} {hint(str(name), known)}", str(name))
-
-
-def _without_union_tags(
-    location: tuple[int | str, ...], document: Document
-) -> tuple[int | str, ...]:
-    """Drop the names of union members from a location, since they are not in the document."""
-    content: Any = document.rest
-    parts = []
-    for i, part in enumerate(location):
-        if not isinstance(content, dict):
-            is_place = isinstance(part, int)
-        else:
-            # Only the last part can name a missing member.
-            is_place = part in content or i == len(location) - 1
-        if is_place:
-            parts.append(part)
-            content = _member(content, part)
-    return tuple(parts)
-
-
-def _within(content: Any, location: list[int | str]) -> Any:  # noqa: ANN401 (any JSON value)
-    for part in location:
-        content = _member(content, part)
-    return content
-
-
-def _member(content: Any, part: int | str) -> Any:  # noqa: ANN401 (any JSON value)
-    if isinstance(content, dict):
-        return content.get(part)
-    return content[part] if isinstance(content, list) and isinstance(part, int) else None
+        raise refuse("/thresholds", "undeclared_label", detail)

@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 
 from rprime.core.options import SCORE_OPTIONS, Options
+from rprime.evidence.matrices import MATRICES
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import Provenance
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     # Imports the database driver, which a service without a store does not need.
     from rprime.store import BaselineQuery
 
-MATRICES = ("cost", "cell_weights", "kappa_weights")
 _DEFAULTS = Options()
 _NOT_KEPT = ("top_confusions", "classes", *SCORE_OPTIONS)
 """Not stored: listing options belong to each report, and scores are not stored."""

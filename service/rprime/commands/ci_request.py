@@ -31,9 +31,9 @@ class JsonRequest:
 
     def read(self, limits: "Limits") -> "EvaluationRequest":
         """Read it; a `Problem` says what is wrong with it."""
-        from rprime.application import parse_request, validate_request
+        from rprime.application import read_request
 
-        return validate_request(parse_request(self.body, limits), limits)
+        return read_request(self.body, limits, keeping=True)
 
     @property
     def members(self) -> Json:
@@ -68,12 +68,15 @@ class ColumnFileRequest:
 
     def read(self, limits: "Limits") -> "EvaluationRequest":
         """Read it; a `Problem` says what is wrong with it."""
-        from rprime.application.files_request import read_files_request
+        from rprime.application.request import read_columns_request
 
         request = written(self.members)
         with ExitStack() as files:
             candidate, *others = (files.enter_context(file.opened()) for file in self.files)
-            return read_files_request(candidate, request, limits, *others, chosen=self.chosen)
+            baseline = next(iter(others), None)
+            return read_columns_request(
+                *candidate, request, _local(limits), baseline=baseline, chosen=self.chosen
+            )
 
     @property
     def files(self) -> list[ColumnFile]:
@@ -203,6 +206,11 @@ def _is_evidence(body: bytes) -> bool:
     )
 
 
+def _local(limits: "Limits") -> "Limits":
+    """Return limits for files, which may use all memory."""
+    return limits.model_copy(update={"other_body_bytes": 2**62})
+
+
 def _chosen(columns: str) -> dict[str, str]:
     """Read which columns of the files are meant: `NAME=COLUMN`, or a name alone."""
     pairs = [part.strip().partition("=") for part in columns.split(",") if part.strip()]
@@ -216,13 +224,13 @@ def _members(file: ColumnFile, chosen: Mapping[str, str]) -> bytes:
     """Return the columns of a file as JSON, to stand within JSON."""
     import orjson
 
-    from rprime.application.files_request import read_file_columns
     from rprime.commands.evaluation import limits, refuse_here
+    from rprime.evidence import read_members
     from rprime.problems.problem import Problem
 
     try:
         with file.opened() as source:
-            found = read_file_columns(source, limits(), chosen=chosen)
+            found = read_members(*source, _local(limits()), chosen)
     except Problem as problem:
         refuse_here(problem, file.name)
     return orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -16,7 +16,6 @@ from zipfile import BadZipFile, ZipFile
 from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
-    from rprime.application.files_request import Source
     from rprime.evidence import Kind
 
 STDIN = "-"
@@ -50,17 +49,15 @@ class ColumnFile:
     content: bytes | None = None
 
     @contextmanager
-    def opened(self) -> "Iterator[Source]":
+    def opened(self) -> "Iterator[tuple[Kind, IO[bytes]]]":
         """Open it; whoever watches sees how far a large one has been read."""
-        from rprime.application.files_request import Source
-
         with ExitStack() as files:
             body = files.enter_context(_opened(self.name, self.content))
             if self.kind == "arrow" and _beginning(body).startswith(_FILE_OF_ARROW):
                 body = files.enter_context(_streamed(self.name, body))
             elif self.content is None:
                 body = files.enter_context(_shown(body, Path(self.name)))
-            yield Source(self.kind, body)
+            yield self.kind, body
 
 
 def read_evidence(file: str) -> ColumnFile | bytes:

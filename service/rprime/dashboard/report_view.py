@@ -5,14 +5,15 @@ from functools import cache
 import orjson
 from markupsafe import Markup
 
-from rprime import __version__, evidence
+from rprime import __version__
 from rprime.application.report_subject import report_subject
 from rprime.application.reproduction import printed_table
-from rprime.application.request import EvidenceErrorsAsProblems, read_request
+from rprime.application.request import read_request
 from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
 from rprime.dashboard.templates_environment import fragment
-from rprime.problems.problem import Problem, Violation
+from rprime.evidence import read_pasted
+from rprime.problems.problem import refuse
 from rprime.report.charts import charts_of
 from rprime.report.formats import UTF8, Format
 from rprime.report.subject import ReportSubject
@@ -58,8 +59,7 @@ def render_pasted(text: bytes, options: bytes, limits: Limits) -> Markup:
     Problem
         400 or 422.
     """
-    with EvidenceErrorsAsProblems():
-        given = evidence.read_pasted(text.decode("utf-8", "replace"))
+    given = read_pasted(text.decode("utf-8", "replace"))
     more = orjson.loads(options) if options else {}
     evaluation_request = read_request(orjson.dumps({**more, **given}), limits, keeping=True)
     if evaluation_request.store_request is not None:
@@ -67,15 +67,10 @@ def render_pasted(text: bytes, options: bytes, limits: Limits) -> Markup:
     return render_report_view(report_subject(evaluation_request, evaluation_request.evaluate()))
 
 
-NOT_KEPT = Problem(
-    "invalid_request",
-    errors=[
-        Violation(
-            "/project",
-            "not_kept",
-            "The evaluator keeps nothing: leave `project` out, or send this to POST /evaluate.",
-        )
-    ],
+NOT_KEPT = refuse(
+    "/project",
+    "not_kept",
+    "The evaluator keeps nothing: leave `project` out, or send this to POST /evaluate.",
 )
 
 

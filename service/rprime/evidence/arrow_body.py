@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 
 from rprime.core.arrays import Array
 from rprime.core.naming import LONGEST_NAME
-from rprime.evidence.columns import DUPLICATE_ID, LABELS, Hold, Receiver
-from rprime.evidence.errors import TooLargeError, UnreadableBodyError, refuse
+from rprime.evidence.columns import DUPLICATE_ID, LABELS, Hold, Receiver, too_large
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.names import RULE
 from rprime.evidence.score_columns import is_score
 from rprime.evidence.vocabulary import Names
+from rprime.problems.problem import Problem, refuse
 
 ROWS = 1 << 16
 """Items that are coded in one piece."""
@@ -71,14 +71,14 @@ def _check_metadata(metadata: Any, most: int) -> list[str]:
     parts = [metadata.schema.column(i) for i in range(metadata.num_columns)]
     if any(part.max_repetition_level or part.path != part.name for part in parts):
         detail = "A Parquet file must have plain columns, without lists or structs."
-        raise UnreadableBodyError(detail)
+        raise Problem("unreadable_body", detail)
     # Repeated values take no bytes in the file, but a code of each is stored here.
     if metadata.num_rows * len(parts) > most:
-        raise TooLargeError(most)
+        raise too_large(most)
     labels = [i for i, part in enumerate(parts) if part.name in LABELS]
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         if group.num_columns != len(parts):
-            raise UnreadableBodyError("The metadata of the Parquet file are damaged.")
+            raise Problem("unreadable_body", "The metadata of the Parquet file are damaged.")
         for chunk in map(group.column, labels):
             if chunk.total_uncompressed_size > _SLACK + chunk.num_values * _LONGEST_LABEL:
                 raise refuse(f"/{chunk.path_in_schema}", "class_name", RULE)
@@ -103,7 +103,7 @@ def _within(batches: Iterable[Any], most: int) -> Iterator[Any]:
         for number, column in enumerate(batch.columns):
             left -= _size(column, dictionaries, number)
         if left < 0:
-            raise TooLargeError(most)
+            raise too_large(most)
         yield batch
         del batch, column
 

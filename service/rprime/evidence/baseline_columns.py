@@ -6,9 +6,9 @@ from typing import Any
 from rprime.core.arrays import Array
 from rprime.evidence.column_members import members_of, predictions_of
 from rprime.evidence.columns import Columns, Identities, Predictions, selected
-from rprime.evidence.document import Document
-from rprime.evidence.errors import refuse
 from rprime.evidence.label_columns import Piece
+from rprime.problems.problem import refuse
+from rprime.schemas.document import Document
 
 
 class BaselineColumns:

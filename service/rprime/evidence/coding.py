@@ -9,8 +9,9 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence import names
-from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, kind_of, refuse
 from rprime.evidence.numbers import MOST, raise_places
+from rprime.problems.problem import Violation, invalid, refuse
+from rprime.schemas.document import kind_of
 
 DENSE_RANGE = 1 << 20
 """Largest range of integers that are looked up in a table; others are searched."""
@@ -147,7 +148,7 @@ def group_codes(groups: object, size: int, pointer: str) -> Array:
         detail = f"There are {len(found)} groups for {size} items; each item needs one."
         raise refuse(pointer, "wrong_length", detail)
     if set(map(type, found)) != {str} and not all(map(names.is_integer, found)):
-        raise InvalidEvidenceError(_mixed(found, pointer, null=False, like=found[0]))
+        raise invalid(_mixed(found, pointer, null=False, like=found[0]))
     codes = _Codes()
     coded = np.fromiter(map(codes.__getitem__, found), np.uint32, size)
     if type(found[0]) is not str and max(map(abs, codes)) > MOST:
@@ -196,7 +197,8 @@ class Raw:
     def sorted(self, most: int) -> Coded:
         """Return the codes of the classes that occur."""
         present, found = self._present()
-        names.check_number(len(present), self.places.true, most)
+        if len(present) > most:
+            raise names.too_many(len(present), self.places.true, most)
         labels = names.distinct(found, self._place(present))
         order = np.arange(len(labels))
         rank = self.rank
@@ -272,10 +274,10 @@ def _code_strings(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw
     codes = _Codes()
     true = _looked_up(y_true, codes)
     if true is None or set(map(type, codes)) != {str}:
-        raise InvalidEvidenceError(_mixed(y_true, places.true, null=False, like=""))
+        raise invalid(_mixed(y_true, places.true, null=False, like=""))
     predicted = _looked_up(y_pred, codes)
     if predicted is None or not set(map(type, codes)) <= {str, type(None)}:
-        raise InvalidEvidenceError(_mixed(y_pred, places.predicted, null=True, like=""))
+        raise invalid(_mixed(y_pred, places.predicted, null=True, like=""))
     return Raw(list(codes), true, predicted, places)
 
 
@@ -316,10 +318,10 @@ def _integers(values: list[Any], pointer: str, *, null: bool, without_booleans: 
             pass
     allowed = {int, float, type(None)} if null else {int, float}
     if not set(map(type, values)) <= allowed:
-        raise InvalidEvidenceError(_mixed(values, pointer, null=null, like=0))
+        raise invalid(_mixed(values, pointer, null=null, like=0))
     numbers = np.array(values, dtype=np.float64)
     if (np.rint(numbers) != numbers)[~np.isnan(numbers)].any():
-        raise InvalidEvidenceError(_mixed(values, pointer, null=null, like=0))
+        raise invalid(_mixed(values, pointer, null=null, like=0))
     return _bounded(numbers, pointer)
 
 
@@ -384,7 +386,7 @@ def _offsets(values: Array, low: int) -> Array:
     return values if low == 0 else values.astype(np.int64) - low
 
 
-def _mixed(values: list[Any], pointer: str, *, null: bool, like: object) -> Iterator[EvidenceFault]:
+def _mixed(values: list[Any], pointer: str, *, null: bool, like: object) -> Iterator[Violation]:
     """Yield a fault for each label that is not of the wanted kind."""
     fits, wanted = (
         (names.is_string, "a string") if names.is_string(like) else (names.is_integer, "an integer")
@@ -392,7 +394,7 @@ def _mixed(values: list[Any], pointer: str, *, null: bool, like: object) -> Iter
     for i, value in enumerate(values):
         if not fits(value) and not (null and value is None):
             detail = f"Every label is {wanted} here; this is {_kind_of(value)}."
-            yield EvidenceFault(f"{pointer}/{i}", "mixed_labels", detail)
+            yield Violation(f"{pointer}/{i}", "mixed_labels", detail)
 
 
 def _kind_of(value: object) -> str:

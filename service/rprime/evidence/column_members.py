@@ -3,10 +3,10 @@
 from typing import Any
 
 from rprime.evidence.columns import Predictions
-from rprime.evidence.document import Document
-from rprime.evidence.errors import refuse
 from rprime.evidence.label_columns import CodedColumn
 from rprime.evidence.vocabulary import Vocabulary
+from rprime.problems.problem import refuse
+from rprime.schemas.document import Document
 
 _IDS = "Ids of items have no place in JSON. Leave `item_id` out, or compare two files of columns."
 
@@ -16,7 +16,7 @@ def members_of(document: Document) -> dict[str, Any]:
 
     Raises
     ------
-    InvalidEvidenceError
+    Problem
         If the items have ids.
     """
     if "item_id" in document.arrays:

@@ -9,12 +9,12 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.evidence import names
 from rprime.evidence.coding import PIECE
-from rprime.evidence.document import Document
-from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, refuse
 from rprime.evidence.label_columns import CodedColumn, Piece
 from rprime.evidence.numbers import MOST, WEIGHT
 from rprime.evidence.score_columns import PREFIX, ScoreColumns, is_score, ordered
 from rprime.evidence.vocabulary import Growing, Positions, Vocabulary, Where
+from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
+from rprime.schemas.document import Document
 
 LABELS = ("y_true", "y_pred", "y_pred_baseline")
 NAMES = (*LABELS, "sample_weight", "item_id", "group")
@@ -31,6 +31,16 @@ Hold = Callable[[int], None]
 """Reserves bytes until the request ends; raises if none are left."""
 
 
+def _hold_any(_size: int) -> None:
+    """Accept any size."""
+
+
+def too_large(most: int) -> Problem:
+    """Return the problem of columns over a limit of bytes after decompression."""
+    detail = f"The columns of the body have more than {most} bytes after decompression."
+    return Problem("body_too_large", detail)
+
+
 DUPLICATE_ID = "Two items have this id; each item needs its own id."
 
 
@@ -42,7 +52,7 @@ class Identities(Protocol):
 
         Raises
         ------
-        InvalidEvidenceError
+        Problem
             If two ids are equal.
         """
 
@@ -146,7 +156,7 @@ class Columns:
     most
         Largest number of classes.
     hold
-        Reserves the bytes of the columns.
+        Reserves the bytes of the columns; None: there is memory for all of them.
     untyped
         Whether the format writes integers as texts.
     matrix
@@ -159,7 +169,7 @@ class Columns:
         self,
         columns_request: "ColumnsRequest",
         most: int,
-        hold: Hold,
+        hold: Hold | None,
         *,
         untyped: bool = False,
         matrix: bool = False,
@@ -170,7 +180,7 @@ class Columns:
         self._most = most
         self._codes = columns_request.codes(most, untyped=untyped)
         self._known = (*NAMES, MATRIX) if matrix else NAMES
-        self.hold = hold
+        self.hold = hold or _hold_any
         self._held = 0
         self._rows = 0
         self._labels: dict[str, CodedColumn] = {}
@@ -217,7 +227,7 @@ class Columns:
             if name not in self._known and not is_score(name):
                 what = "an unknown name" if name else "no name, as the index of a data frame"
                 detail = f"Column {place + 1} has {what}; columns are: {known}."
-                raise InvalidEvidenceError([EvidenceFault("", "unknown_column", detail, name)])
+                raise invalid([UnknownMember("", "unknown_column", detail, name)])
         found = [name for name, _ in places]
         if len(set(found)) < len(found):
             detail = "Two columns have the same name; keep one of them."
@@ -360,7 +370,7 @@ def selected(
 
     Raises
     ------
-    InvalidEvidenceError
+    Problem
         If the body has no column or two columns of a chosen name.
     """
     found = list(columns)
@@ -372,7 +382,7 @@ def selected(
         if number > 1 or not (number or optional):
             what = "two columns have" if number else "no column has"
             detail = f"Of the body {what} the name that was chosen for `{name}`."
-            raise InvalidEvidenceError([EvidenceFault("", "missing_column", detail, source)])
+            raise invalid([UnknownMember("", "missing_column", detail, source)])
         if number:
             places.append((name, found.index(source)))
     return places
@@ -402,7 +412,7 @@ class ColumnsRequest:
 
         Raises
         ------
-        InvalidEvidenceError
+        Problem
             If it has evidence of its own.
         """
         for name in _OWN:

@@ -12,8 +12,8 @@ import pyarrow.csv
 
 from rprime.evidence.arrow_body import gather
 from rprime.evidence.columns import LABELS, LONGEST_LINE, Receiver
-from rprime.evidence.errors import UnreadableBodyError
 from rprime.evidence.score_columns import is_score
+from rprime.problems.problem import Problem
 
 _DELIMITERS = ",\t;|"
 """The first of them that stands in the header separates the columns."""
@@ -33,7 +33,7 @@ def read_csv(stream: IO[bytes], columns: Receiver) -> None:
     blocks = _whole_lines(stream)
     first = next(blocks, b"").removeprefix(_BOM)
     if first.startswith(_WIDE):
-        raise UnreadableBodyError("The CSV is UTF-16. Save it as UTF-8.")
+        raise Problem("unreadable_body", "The CSV is UTF-16. Save it as UTF-8.")
     lines = first.lstrip(b"\r\n")
     line = 1 + _line_ends(first[: len(first) - len(lines)])
     end = min(lines.find(mark) % (len(lines) + 1) for mark in (b"\n", b"\r"))
@@ -103,7 +103,9 @@ class _Layout:
             )
         except (pa.ArrowInvalid, pa.ArrowKeyError):
             fault = self._fault(block, line)
-            raise UnreadableBodyError(fault or "The body is not a valid CSV in UTF-8.") from None
+            raise Problem(
+                "unreadable_body", fault or "The body is not a valid CSV in UTF-8."
+            ) from None
 
     def _fault(self, block: bytes, line: int) -> str | None:
         """Say on which line pyarrow stopped, and why; never repeat the line."""
@@ -138,9 +140,9 @@ def _header(head: bytes, line: int) -> tuple[str, list[str]]:
         delimiter = next((sign for sign in _DELIMITERS if sign in text), ",")
         names = next(csv.reader([text], delimiter=delimiter), [])
     except UnicodeDecodeError:
-        raise UnreadableBodyError(_not_utf8(line)) from None
+        raise Problem("unreadable_body", _not_utf8(line)) from None
     except csv.Error:
-        raise UnreadableBodyError("The header of the CSV is not valid.") from None
+        raise Problem("unreadable_body", "The header of the CSV is not valid.") from None
     return delimiter, [name.strip() for name in names]
 
 
@@ -172,7 +174,9 @@ def _whole_lines(stream: IO[bytes]) -> Iterator[bytes]:
         if end:
             yield lines[:end]
         elif len(lines) >= LONGEST_LINE:
-            raise UnreadableBodyError(f"A line of the CSV is longer than {LONGEST_LINE} bytes.")
+            raise Problem(
+                "unreadable_body", f"A line of the CSV is longer than {LONGEST_LINE} bytes."
+            )
     if rest:
         yield rest
 

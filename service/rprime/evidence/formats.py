@@ -9,9 +9,10 @@ from typing import IO, Any, Literal
 
 from rprime.evidence.baseline_columns import BaselineColumns
 from rprime.evidence.columns import Columns, ColumnsRequest, Hold, Receiver
-from rprime.evidence.document import Document, parse
-from rprime.evidence.errors import UnreadableBodyError
 from rprime.evidence.npz_body import read_npz
+from rprime.problems.problem import Problem
+from rprime.schemas.document import Document, parse
+from rprime.settings import Limits
 
 Kind = Literal["csv", "arrow", "parquet", "npz"]
 _PIECE = 1 << 20
@@ -111,49 +112,30 @@ SUFFIXES: Mapping[str, Kind] = {
 }
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """Limits of a body.
-
-    Parameters
-    ----------
-    classes
-        Largest number of classes.
-    inflated
-        Most bytes of the columns after decompression.
-    depth
-        Deepest nesting of the JSON request that accompanies the body.
-    """
-
-    classes: int
-    inflated: int
-    depth: int
-
-
-def ask(request: bytes, bounds: Bounds) -> ColumnsRequest:
+def ask(request: bytes, limits: Limits) -> ColumnsRequest:
     """Read the JSON request that accompanies columns.
 
     Parameters
     ----------
     request
         The other members of the request, a JSON object; b"" for none.
-    bounds
+    limits
         Limits of the request.
 
     Raises
     ------
-    UnreadableBodyError, InvalidEvidenceError
-        If it is not a JSON object, or has evidence of its own.
+    Problem
+        400 or 422 if it is not a JSON object, or has evidence of its own.
     """
-    return ColumnsRequest.of(parse(request or b"{}", bounds.depth))
+    return ColumnsRequest.of(parse(request or b"{}", limits.json_depth))
 
 
 def read_columns(
     kind: Kind,
     body: IO[bytes],
     columns_request: ColumnsRequest,
-    bounds: Bounds,
-    hold: Hold,
+    limits: Limits,
+    hold: Hold | None = None,
     *,
     baseline: tuple[Kind, IO[bytes]] | None = None,
     chosen: Mapping[str, str] = MappingProxyType({}),
@@ -168,10 +150,10 @@ def read_columns(
         It need not be seekable: formats that seek are copied into a temporary file first.
     columns_request
         The JSON request that accompanies the columns.
-    bounds
+    limits
         Limits of the body.
     hold
-        Reserves the bytes of the columns.
+        Reserves the bytes of the columns; None: there is memory for all of them.
     baseline
         A second body: other predictions for the same items, or evidence of its own.
     chosen
@@ -179,50 +161,49 @@ def read_columns(
 
     Raises
     ------
-    UnreadableBodyError
-        If the body does not have that format.
-    InvalidEvidenceError
-        If the columns cannot be evaluated.
+    Problem
+        400 if the body does not have that format, 413 if it is too large, 422 if the columns cannot
+        be evaluated.
     """
     # Predictions alone share the labels of the first body.
     kinds = {kind} if baseline is None else {kind, baseline[0]}
     columns = Columns(
         columns_request,
-        bounds.classes,
+        limits.sparse_classes,
         hold,
         untyped=not all(FORMATS[one].has_types for one in kinds),
         matrix=FORMATS[kind].has_matrix,
         chosen=chosen,
     )
-    _read(kind, body, columns, bounds)
+    _read(kind, body, columns, limits)
     if baseline is None:
         return columns.document()
-    other = BaselineColumns(columns, _own(baseline[0], bounds, hold, chosen))
-    _read(*baseline, other, bounds)
+    other = BaselineColumns(columns, _own(baseline[0], limits, hold, chosen))
+    _read(*baseline, other, limits)
     return other.document()
 
 
 def read_members(
-    kind: Kind, body: IO[bytes], bounds: Bounds, hold: Hold, chosen: Mapping[str, str]
+    kind: Kind, body: IO[bytes], limits: Limits, chosen: Mapping[str, str]
 ) -> dict[str, Any]:
     """Read evidence, or predictions alone, as the members of a JSON request.
 
     Raises
     ------
-    UnreadableBodyError, InvalidEvidenceError
+    Problem
         As `read_columns`; also if the items have ids, which JSON cannot hold.
     """
-    own = _own(kind, bounds, hold, chosen)
+    own = _own(kind, limits, None, chosen)
     columns = BaselineColumns(own, own)
-    _read(kind, body, columns, bounds)
+    _read(kind, body, columns, limits)
     return columns.members()
 
 
-def _own(kind: Kind, bounds: Bounds, hold: Hold, chosen: Mapping[str, str]) -> Columns:
+def _own(kind: Kind, limits: Limits, hold: Hold | None, chosen: Mapping[str, str]) -> Columns:
     form = FORMATS[kind]
     return Columns(
-        ask(b"", bounds),
-        bounds.classes,
+        ask(b"", limits),
+        limits.sparse_classes,
         hold,
         untyped=not form.has_types,
         matrix=form.has_matrix,
@@ -230,16 +211,16 @@ def _own(kind: Kind, bounds: Bounds, hold: Hold, chosen: Mapping[str, str]) -> C
     )
 
 
-def _read(kind: Kind, body: IO[bytes], columns: Receiver, bounds: Bounds) -> None:
+def _read(kind: Kind, body: IO[bytes], columns: Receiver, limits: Limits) -> None:
     form = FORMATS[kind]
     if not form.is_spooled or body.seekable():
-        form.read(body, columns, bounds.inflated)
+        form.read(body, columns, limits.other_body_bytes)
         return
     with TemporaryFile() as file:
         while piece := body.read(_PIECE):
             file.write(piece)
         file.seek(0)
-        form.read(file, columns, bounds.inflated)
+        form.read(file, columns, limits.other_body_bytes)
 
 
 @contextmanager
@@ -252,9 +233,9 @@ def _arrow_errors(what: str) -> Iterator[None]:
     except MemoryError:  # pyarrow's own error is one, too, but is no fault of the format
         raise
     except (pa.ArrowException, UnicodeDecodeError):  # the latter in the names of columns
-        raise UnreadableBodyError(f"The body is not a valid {what}.") from None
+        raise Problem("unreadable_body", f"The body is not a valid {what}.") from None
     except OSError as error:
         # Errors of Arrow have no errno.
         if error.errno is not None:
             raise
-        raise UnreadableBodyError(f"The body is no valid {what}.") from None
+        raise Problem("unreadable_body", f"The body is no valid {what}.") from None

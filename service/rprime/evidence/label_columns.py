@@ -6,10 +6,10 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence.coding import Coded, Pointers, Raw, occurring
-from rprime.evidence.errors import refuse
 from rprime.evidence.numbers import MOST
 from rprime.evidence.untyped_labels import merged
 from rprime.evidence.vocabulary import NO_LABEL, Growing, Names, Positions, Vocabulary, Where
+from rprime.problems.problem import refuse
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,17 +4,20 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence import numbers
-from rprime.evidence.document import Document
+from rprime.schemas.document import Document
+
+MATRICES = {
+    "cost": numbers.COST,
+    "cell_weights": numbers.WEIGHT,
+    "kappa_weights": numbers.WEIGHT,
+}
+"""The options that may be matrices, and what their numbers mean."""
 
 
 def read_matrices(document: Document, k: int) -> dict[str, Array]:
     """Read the options that are matrices for k classes."""
     found = {}
-    for name, quantity in (
-        ("cost", numbers.COST),
-        ("cell_weights", numbers.WEIGHT),
-        ("kappa_weights", numbers.WEIGHT),
-    ):
+    for name, quantity in MATRICES.items():
         rows = document.arrays.get(name)
         if rows is not None:
             pointer = f"{document.pointer}/{name}"

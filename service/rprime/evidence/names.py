@@ -7,8 +7,9 @@ from functools import lru_cache
 from typing import Any
 
 from rprime.core.naming import HIDDEN, LONGEST_NAME
-from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, kind_of, refuse
 from rprime.evidence.numbers import MOST
+from rprime.problems.problem import Problem, Violation, invalid, refuse
+from rprime.schemas.document import kind_of
 
 _HIDDEN = re.compile(rf"[{HIDDEN}\ud800-\udfff]")
 
@@ -49,18 +50,17 @@ def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
     if not isinstance(labels, list) or not labels:
         found = "an empty one" if labels == [] else kind_of(labels)
         raise refuse(pointer, "not_an_array", f"An array of class names is needed, not {found}.")
-    check_number(len(labels), pointer, most)
+    if len(labels) > most:
+        raise too_many(len(labels), pointer, most)
     if set(map(type, labels)) != {str}:
         labels = _decimal_texts(labels, pointer)
     return distinct(labels, lambda i: f"{pointer}/{i}")
 
 
-def check_number(k: int, pointer: str, most: int) -> None:
-    """Refuse more classes than the limit."""
-    if k > most:
-        raise refuse(
-            pointer, "too_many_classes", f"There are {k} classes; at most {most} are allowed."
-        )
+def too_many(k: int, pointer: str, most: int) -> Problem:
+    """Return the problem of more classes than the limit."""
+    detail = f"There are {k} classes; at most {most} are allowed."
+    return refuse(pointer, "too_many_classes", detail)
 
 
 def distinct(labels: Sequence[str], place: Place) -> tuple[str, ...]:
@@ -75,7 +75,7 @@ def distinct(labels: Sequence[str], place: Place) -> tuple[str, ...]:
     """
     names = normalised(labels, place)
     if len(set(names)) < len(names):
-        raise InvalidEvidenceError(_duplicates(names, place))
+        raise invalid(_duplicates(names, place))
     return tuple(names)
 
 
@@ -84,7 +84,7 @@ def normalised(labels: Sequence[str], place: Place) -> list[str]:
     whole = "".join(labels)
     names = list(map(str.strip, labels))
     if not all(names) or max(map(len, labels)) > LONGEST_NAME or _HIDDEN.search(whole):
-        raise InvalidEvidenceError(_forbidden(labels, place))
+        raise invalid(_forbidden(labels, place))
     if whole.isascii():
         return names
     return [unicodedata.normalize("NFC", name) for name in names]
@@ -97,26 +97,26 @@ def is_integer(label: object) -> bool:
 
 def _decimal_texts(labels: list[Any], pointer: str) -> list[str]:
     if not all(map(is_integer, labels)):
-        raise InvalidEvidenceError(_mixed(labels, pointer))
+        raise invalid(_mixed(labels, pointer))
     for i, label in enumerate(labels):
         if abs(label) > MOST:
             raise refuse(f"{pointer}/{i}", "out_of_range", INTEGER_RULE)
     return [str(int(label)) for label in labels]
 
 
-def _forbidden(labels: Sequence[str], place: Place) -> Iterator[EvidenceFault]:
+def _forbidden(labels: Sequence[str], place: Place) -> Iterator[Violation]:
     for i, label in enumerate(labels):
         if not label.strip() or len(label) > LONGEST_NAME or _HIDDEN.search(label):
-            yield EvidenceFault(place(i), "class_name", RULE)
+            yield Violation(place(i), "class_name", RULE)
 
 
-def _mixed(labels: list[object], pointer: str) -> Iterator[EvidenceFault]:
+def _mixed(labels: list[object], pointer: str) -> Iterator[Violation]:
     # The type of the first label decides.
     fits = is_integer if is_integer(labels[0]) else is_string
     for i, label in enumerate(labels):
         if not fits(label):
             detail = f"The labels are all strings or all integers; this is {kind_of(label)}."
-            yield EvidenceFault(f"{pointer}/{i}", "mixed_labels", detail)
+            yield Violation(f"{pointer}/{i}", "mixed_labels", detail)
 
 
 def is_string(label: object) -> bool:
@@ -124,7 +124,7 @@ def is_string(label: object) -> bool:
     return isinstance(label, str)
 
 
-def _duplicates(names: list[str], place: Place) -> Iterator[EvidenceFault]:
+def _duplicates(names: list[str], place: Place) -> Iterator[Violation]:
     first: dict[str, int] = {}
     for i, name in enumerate(names):
         if name in first:
@@ -132,5 +132,5 @@ def _duplicates(names: list[str], place: Place) -> Iterator[EvidenceFault]:
                 f"The same class as at {place(first[name])}, once both are in Unicode form NFC "
                 "and without surrounding spaces. Use a single spelling."
             )
-            yield EvidenceFault(place(i), "twin_labels", detail)
+            yield Violation(place(i), "twin_labels", detail)
         first.setdefault(name, i)

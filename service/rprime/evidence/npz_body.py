@@ -14,11 +14,11 @@ import numpy as np
 from numpy.lib import format as npy
 
 from rprime.core.arrays import Array
-from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Receiver
-from rprime.evidence.errors import TooLargeError, UnreadableBodyError, refuse
+from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Receiver, too_large
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.numbers import raise_places
 from rprime.evidence.score_columns import is_score
+from rprime.problems.problem import Problem, refuse
 
 ROWS = 1 << 16
 """Items that are coded in one piece."""
@@ -53,7 +53,7 @@ def read_npz(file: IO[bytes], columns: Receiver, most: int) -> None:
         with zipfile.ZipFile(file) as archive:
             _read(archive, columns, most)
     except _BROKEN:
-        raise UnreadableBodyError("The body is not an archive of plain arrays.") from None
+        raise Problem("unreadable_body", "The body is not an archive of plain arrays.") from None
 
 
 # Encrypted members raise a RuntimeError, unknown flags a NotImplementedError.
@@ -74,7 +74,7 @@ def _check_directory(file: IO[bytes]) -> None:
         return  # not an archive
     large = tail.startswith(_LARGE_MARK, max(end - _LARGE_SIZE, 0))
     if large or _END.unpack_from(tail, end)[5] > MOST_DIRECTORY:
-        raise UnreadableBodyError("The archive has more members than there are columns.")
+        raise Problem("unreadable_body", "The archive has more members than there are columns.")
 
 
 def _read(archive: zipfile.ZipFile, columns: Receiver, most: int) -> None:
@@ -83,13 +83,13 @@ def _read(archive: zipfile.ZipFile, columns: Receiver, most: int) -> None:
     members = {name: found[place] for name, place in wanted.items()}
     # No more is read than the directory says, so zip bombs have no effect.
     if sum(member.file_size for member in members.values()) > most:
-        raise TooLargeError(most)
+        raise too_large(most)
     # A directory can also point before the beginning of the file.
     if any(
         member.compress_type not in _METHODS or member.header_offset < 0
         for member in members.values()
     ):
-        raise UnreadableBodyError("The body is not an archive as numpy writes it.")
+        raise Problem("unreadable_body", "The body is not an archive as numpy writes it.")
     with ExitStack() as opened:
         arrays = {
             name: _Member.of(opened.enter_context(archive.open(members[name])), name)
@@ -142,7 +142,9 @@ class _Member:
             if min(shape, default=0) < 0:
                 raise ValueError
         except _NO_HEADER:
-            raise UnreadableBodyError("The body is not an archive of plain arrays.") from None
+            raise Problem(
+                "unreadable_body", "The body is not an archive of plain arrays."
+            ) from None
         pointer = f"/{MATRIX if is_score(name) else name}"
         numeric = name in {"sample_weight", MATRIX} or is_score(name)
         if kind.kind not in "iuf" and (numeric or kind.kind != "U" or kind.itemsize > _LONGEST):

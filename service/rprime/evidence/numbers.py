@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.evidence.errors import MOST_FAULTS, EvidenceFault, InvalidEvidenceError, kind_of, refuse
+from rprime.problems.problem import MOST_VIOLATIONS, Violation, invalid, refuse
+from rprime.schemas.document import kind_of
 
 MOST = 2**53 - 1
 """Largest integer that every JSON parser reads exactly."""
@@ -65,13 +66,15 @@ def matrix(
         detail = f"There are {len(rows)} rows; {height} are needed."
         raise refuse(pointer, "wrong_length", detail)
     if set(map(len, rows)) != {width}:
-        raise InvalidEvidenceError(_ragged(rows, pointer, width))
-    values = _flat(rows, without_booleans=without_booleans)
+        raise invalid(_ragged(rows, pointer, width))
+    values = _flat(rows, quantity, without_booleans=without_booleans)
     if values is None:
-        raise InvalidEvidenceError(_faults(rows, pointer, quantity))
-    values = values.reshape(shape)
-    check_range(values, pointer, quantity)
-    return values
+        raise invalid(
+            fault
+            for i, row in enumerate(rows)
+            for fault in _faults(row, f"{pointer}/{i}", quantity)
+        )
+    return values.reshape(shape)
 
 
 def vector(
@@ -88,10 +91,9 @@ def vector(
     if len(numbers) != size:
         detail = f"There are {len(numbers)} numbers; {size} are needed."
         raise refuse(pointer, "wrong_length", detail)
-    values = _flat([numbers], without_booleans=without_booleans)
+    values = _flat([numbers], quantity, without_booleans=without_booleans)
     if values is None:
-        raise InvalidEvidenceError(_faults_in(numbers, pointer, quantity))
-    check_range(values, pointer, quantity)
+        raise invalid(_faults(numbers, pointer, quantity))
     return values
 
 
@@ -102,36 +104,27 @@ def lists(rows: object, pointer: str) -> list[list[Any]]:
     if not rows:
         raise refuse(pointer, "empty", "The array is empty; there is nothing to evaluate.")
     if set(map(type, rows)) != {list}:
-        raise InvalidEvidenceError(
-            EvidenceFault(
-                f"{pointer}/{i}", "not_an_array", f"An array is needed, not {kind_of(row)}."
-            )
+        raise invalid(
+            Violation(f"{pointer}/{i}", "not_an_array", f"An array is needed, not {kind_of(row)}.")
             for i, row in enumerate(rows)
             if not isinstance(row, list)
         )
     return rows
 
 
-def check_range(values: Array, pointer: str, quantity: Quantity) -> None:
-    """Refuse numbers outside the range of a quantity, each with its place."""
-    if values.size and quantity.low <= values.min() and values.max() <= MOST:
-        return
-    # Negated, so that NaN, for which no comparison holds, is bad as well.
-    bad = np.argwhere(~((values >= quantity.low) & (values <= MOST)))
-    raise_places(bad, pointer, "out_of_range", quantity.rule)
-
-
 def raise_places(places: Array, pointer: str, code: str, detail: str) -> None:
     """Raise for the first of the places, shape (places, axes), if there are any."""
     if len(places):
-        raise InvalidEvidenceError(
-            EvidenceFault("/".join((pointer, *map(str, place))), code, detail)
-            for place in places[:MOST_FAULTS].tolist()
+        raise invalid(
+            Violation("/".join((pointer, *map(str, place))), code, detail)
+            for place in places[:MOST_VIOLATIONS].tolist()
         )
 
 
-def _flat(parts: Sequence[list[Any]], *, without_booleans: bool) -> Array | None:
-    """Join lists of numbers into one array; return None if an element is not a number.
+def _flat(
+    parts: Sequence[list[Any]], quantity: Quantity, *, without_booleans: bool
+) -> Array | None:
+    """Join lists of numbers into one array; None if an element is no number or out of range.
 
     `array` accepts only numbers (and booleans), and is faster than numpy, which would guess a
     type and read "7" as a number.
@@ -145,26 +138,24 @@ def _flat(parts: Sequence[list[Any]], *, without_booleans: bool) -> Array | None
                 values.fromlist(part)
         except (TypeError, OverflowError):
             continue
-        return np.array(values, dtype=np.float64)
+        found = np.array(values, dtype=np.float64)
+        if found.size and not (quantity.low <= found.min() and found.max() <= MOST):
+            return None
+        return found
     return None
 
 
-def _ragged(rows: list[list[Any]], pointer: str, width: int) -> Iterator[EvidenceFault]:
+def _ragged(rows: list[list[Any]], pointer: str, width: int) -> Iterator[Violation]:
     for i, row in enumerate(rows):
         if len(row) != width:
             detail = f"The row has {len(row)} numbers; {width} are needed."
-            yield EvidenceFault(f"{pointer}/{i}", "wrong_length", detail)
+            yield Violation(f"{pointer}/{i}", "wrong_length", detail)
 
 
-def _faults(rows: list[list[Any]], pointer: str, quantity: Quantity) -> Iterator[EvidenceFault]:
-    for i, row in enumerate(rows):
-        yield from _faults_in(row, f"{pointer}/{i}", quantity)
-
-
-def _faults_in(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[EvidenceFault]:
+def _faults(numbers: list[Any], pointer: str, quantity: Quantity) -> Iterator[Violation]:
     for i, number in enumerate(numbers):
         if type(number) not in (int, float):
             detail = f"{quantity.name} is a number, not {kind_of(number)}."
-            yield EvidenceFault(f"{pointer}/{i}", "not_a_number", detail)
-        elif abs(number) > MOST:
-            yield EvidenceFault(f"{pointer}/{i}", "out_of_range", quantity.rule)
+            yield Violation(f"{pointer}/{i}", "not_a_number", detail)
+        elif not quantity.low <= number <= MOST:
+            yield Violation(f"{pointer}/{i}", "out_of_range", quantity.rule)

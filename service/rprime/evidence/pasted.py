@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, UnreadableBodyError, refuse
+from rprime.problems.problem import Problem, Violation, invalid, refuse
 
 Cells = list[list[str]]
 
@@ -35,10 +35,8 @@ def read_pasted(text: str) -> dict[str, Any]:
 
     Raises
     ------
-    UnreadableBodyError
-        If it begins like JSON, but is not valid.
-    InvalidEvidenceError
-        If it is not a matrix.
+    Problem
+        400 if it begins like JSON, but is not valid; 422 if it is not a matrix.
     """
     text = text.strip("\ufeff \r\n")
     if text.startswith("{"):
@@ -55,8 +53,8 @@ def _parsed(text: str) -> dict[str, Any]:
         found: dict[str, Any] = orjson.loads(text)
     except orjson.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise UnreadableBodyError(
-            f"The text starts like JSON, but is not valid at {place}."
+        raise Problem(
+            "unreadable_body", f"The text starts like JSON, but is not valid at {place}."
         ) from None
     return found
 
@@ -133,7 +131,7 @@ def _is_number(cell: str) -> bool:
 def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[float]]:
     """Read counts; the faults name their places in the text."""
     faults = [
-        EvidenceFault(
+        Violation(
             f"{MATRIX}/{i}/{j}", "not_a_number", _not_a_number(i + row_offset, j + column_offset)
         )
         for i, row in enumerate(rows)
@@ -141,7 +139,7 @@ def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[f
         if not _is_number(cell)
     ]
     if faults:
-        raise InvalidEvidenceError(faults)
+        raise invalid(faults)
     return [list(_counts(row)) for row in rows]
 
 

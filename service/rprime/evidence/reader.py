@@ -15,30 +15,15 @@ from rprime.core.table import ConfusionTable
 from rprime.evidence import digest, names, numbers
 from rprime.evidence.coding import PIECE, Coded, Pointers, coded, group_codes
 from rprime.evidence.columns import Identities
-from rprime.evidence.document import Document
-from rprime.evidence.errors import EvidenceFault, InvalidEvidenceError, refuse
 from rprime.evidence.item_ids import numbers_of
 from rprime.evidence.label_columns import CodedColumn, combined
-from rprime.evidence.matrices import read_matrices
+from rprime.evidence.matrices import MATRICES, read_matrices
 from rprime.evidence.scores import read_scores, top_class, without_low
+from rprime.problems.problem import Violation, invalid, refuse
+from rprime.schemas.document import Document
+from rprime.settings import Limits
 
 Kind = Literal["confusion_matrix", "cells", "labels", "scores"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ClassLimits:
-    """Largest numbers of classes.
-
-    Parameters
-    ----------
-    dense
-        For a full k x k matrix.
-    sparse
-        For cells or label arrays.
-    """
-
-    dense: int = 1_000
-    sparse: int = 100_000
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -99,7 +84,7 @@ class Evidence:
         return Scores(self.items.true, self.scores, self.items.groups, weights)
 
 
-def read(document: Document, limits: ClassLimits) -> Evidence:
+def read(document: Document, limits: Limits) -> Evidence:
     """Read the evidence of a request, or of the baseline in it.
 
     Parameters
@@ -111,16 +96,17 @@ def read(document: Document, limits: ClassLimits) -> Evidence:
 
     Raises
     ------
-    InvalidEvidenceError
+    Problem
         With up to 20 places of one array.
     """
-    evidence = _READERS[_kind(document)](_Source(document, limits))
-    matrices = read_matrices(document, len(evidence.labels))
-    return replace(evidence, matrices=matrices) if matrices else evidence
+    evidence = _READERS[_kind(document)](document, limits)
+    if document.arrays.keys().isdisjoint(MATRICES):
+        return evidence
+    return replace(evidence, matrices=read_matrices(document, len(evidence.labels)))
 
 
 def read_baseline(
-    document: Document, source: Document, candidate: Evidence, limits: ClassLimits
+    document: Document, source: Document, candidate: Evidence, limits: Limits
 ) -> Evidence:
     """Read the evidence of a baseline.
 
@@ -136,7 +122,7 @@ def read_baseline(
 
     Raises
     ------
-    InvalidEvidenceError
+    Problem
         As `read` does.
     """
     alone = next((name for name in ("y_score", "y_pred") if name in document.arrays), None)
@@ -205,186 +191,158 @@ def _kind(document: Document) -> Kind:
         if name not in given:
             raise refuse(document.pointer, "no_evidence", f"`{name}` is missing. {_CHOICE}")
     if not _NOT_ALLOWED[kind].isdisjoint(document.names):
-        raise InvalidEvidenceError(_misplaced(kind, document))
+        raise invalid(_misplaced(kind, document))
     return kind
 
 
-def _misplaced(kind: Kind, document: Document) -> Iterator[EvidenceFault]:
+def _misplaced(kind: Kind, document: Document) -> Iterator[Violation]:
     beside = " and ".join(f"`{name}`" for name in EVIDENCE_ARRAYS[kind])
     for name in document.names:
         if name in _NOT_ALLOWED[kind]:
             pointer = f"{document.pointer}/{name}"
-            yield EvidenceFault(
+            yield Violation(
                 pointer, "not_with_this_evidence", f"It cannot be combined with {beside}."
             )
 
 
-@dataclass(frozen=True)
-class _Source:
-    """A document whose arrays are read one by one."""
-
-    document: Document
-    limits: ClassLimits
-
-    def pointer(self, name: str) -> str:
-        return f"{self.document.pointer}/{name}"
-
-    def labels(self, most: int) -> tuple[str, ...] | None:
-        given = self.document.arrays.get("labels")
-        return None if given is None else names.declared(given, self.pointer("labels"), most)
-
-    def vector(self, name: str, quantity: numbers.Quantity, size: int) -> Array | None:
-        given = self.document.arrays.get(name)
-        if given is None or isinstance(given, np.ndarray):
-            return given
-        proven = self.document.without_booleans
-        return numbers.vector(given, self.pointer(name), quantity, size, without_booleans=proven)
+_OMISSIONS = ("unclassified", "spurious")
 
 
-def _read_matrix(source: _Source) -> Evidence:
-    name: Literal["confusion_matrix"] = "confusion_matrix"
-    document, pointer = source.document, source.pointer(name)
-    rows = numbers.lists(document.arrays[name], pointer)
-    k = len(rows)
-    names.check_number(k, pointer, source.limits.dense)
-    if len(set(map(len, rows))) == 1 and len(rows[0]) != k:
+def _labels(document: Document, most: int) -> tuple[str, ...]:
+    return names.declared(document.arrays["labels"], f"{document.pointer}/labels", most)
+
+
+def _vector(document: Document, name: str, quantity: numbers.Quantity, size: int) -> Array | None:
+    given = document.arrays.get(name)
+    if given is None or isinstance(given, np.ndarray):
+        return given
+    pointer, proven = f"{document.pointer}/{name}", document.without_booleans
+    return numbers.vector(given, pointer, quantity, size, without_booleans=proven)
+
+
+def _read_matrix(document: Document, limits: Limits) -> Evidence:
+    arrays, pointer = document.arrays, f"{document.pointer}/confusion_matrix"
+    rows = numbers.lists(arrays["confusion_matrix"], pointer)
+    k, most = len(rows), limits.dense_classes
+    if k > most:
+        raise names.too_many(k, pointer, most)
+    if len(rows[0]) != k and len(set(map(len, rows))) == 1:
         detail = f"The matrix has {k} rows of {len(rows[0])} numbers; it must be square."
         raise refuse(pointer, "not_square", detail)
     proven = document.without_booleans
     counts = numbers.matrix(rows, pointer, numbers.COUNT, (k, k), without_booleans=proven)
-    labels = source.labels(source.limits.dense)
-    if labels is None:
-        labels = names.numbered(k)
-    elif len(labels) != k:
+    labels = names.numbered(k) if arrays.get("labels") is None else _labels(document, most)
+    if len(labels) != k:
         detail = f"There are {len(labels)} labels for {k} classes."
-        raise refuse(source.pointer("labels"), "wrong_length", detail)
+        raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
     table = ConfusionTable.dense(
         counts.T if document.rest.get("axis") == "rows_are_predicted" else counts,
-        source.vector("unclassified", numbers.COUNT, k),
-        source.vector("spurious", numbers.COUNT, k),
+        **{
+            name: _vector(document, name, numbers.COUNT, k) for name in _OMISSIONS if name in arrays
+        },
         weighted=document.rest.get("weighted") is True,
     )
-    return Evidence(kind=name, labels=labels, table=table)
+    return Evidence(kind="confusion_matrix", labels=labels, table=table)
 
 
-def _read_cells(source: _Source) -> Evidence:
-    labels = source.labels(source.limits.sparse)
-    if labels is None:
+def _read_cells(document: Document, limits: Limits) -> Evidence:
+    if document.arrays.get("labels") is None:
         detail = "`cells` need `labels`, which define the number of classes."
-        raise refuse(source.pointer("labels"), "required", detail)
+        raise refuse(f"{document.pointer}/labels", "required", detail)
+    labels = _labels(document, limits.sparse_classes)
     k = len(labels)
-    rows, columns, counts = _cells(source, k)
-    if source.document.rest.get("axis") == "rows_are_predicted":
+    rows, columns, counts = _cells(document, k)
+    if document.rest.get("axis") == "rows_are_predicted":
         rows, columns = columns, rows
     table = _table(
         rows * (k + 1) + columns,
         counts,
         k,
-        source.limits,
-        unclassified=source.vector("unclassified", numbers.COUNT, k),
-        spurious=source.vector("spurious", numbers.COUNT, k),
-        weighted=source.document.rest.get("weighted") is True,
+        limits,
+        **{name: _vector(document, name, numbers.COUNT, k) for name in _OMISSIONS},
+        weighted=document.rest.get("weighted") is True,
     )
     return Evidence(kind="cells", labels=labels, table=table)
 
 
-def _cells(source: _Source, k: int) -> tuple[Array, Array, Array]:
-    pointer = source.pointer("cells")
-    triples = numbers.lists(source.document.arrays["cells"], pointer)
-    cells = numbers.matrix(
-        triples,
-        pointer,
-        numbers.COUNT,
-        (len(triples), 3),
-        without_booleans=source.document.without_booleans,
-    )
+def _cells(document: Document, k: int) -> tuple[Array, Array, Array]:
+    pointer, proven = f"{document.pointer}/cells", document.without_booleans
+    triples = numbers.lists(document.arrays["cells"], pointer)
+    shape = (len(triples), 3)
+    cells = numbers.matrix(triples, pointer, numbers.COUNT, shape, without_booleans=proven)
     bad = np.argwhere((cells[:, :2] >= k) | (cells[:, :2] != np.rint(cells[:, :2])))
     detail = f"A cell is [true, predicted, count] with class numbers from 0 to {k - 1}."
     numbers.raise_places(bad, pointer, "class_number", detail)
     return cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64), cells[:, 2]
 
 
-def _read_labels(source: _Source) -> Evidence:
-    found = _codes(source, source.limits.sparse)
-    size = found.true.size
-    weights = source.vector("sample_weight", numbers.WEIGHT, size)
-    identities: Identities | None = source.document.arrays.get("item_id")
+def _read_items(document: Document, limits: Limits) -> Evidence:
+    arrays = document.arrays
+    scored = "y_score" in arrays
+    found = _codes(document, limits.dense_classes if scored else limits.sparse_classes)
+    scores = None
+    if scored:
+        scores = read_scores(
+            arrays["y_score"],
+            f"{document.pointer}/y_score",
+            (found.true.size, len(found.labels)),
+            without_booleans=document.without_booleans,
+        )
+        found = _classified(document, found, scores)
+    weights = _vector(document, "sample_weight", numbers.WEIGHT, found.true.size)
+    identities: Identities | None = arrays.get("item_id")
     items = Items(
         true=found.true,
         predicted=found.predicted,
-        groups=_groups(source, size),
-        weights=weights,
-        ids=numbers_of(identities),
-    )
-    table = _table_of_items(found, weights, source.limits)
-    return Evidence(
-        kind="labels", labels=found.labels, table=table, items=items, identities=identities
-    )
-
-
-def _codes(source: _Source, most: int) -> Coded:
-    true = source.document.arrays["y_true"]
-    predicted = source.document.arrays.get("y_pred", true)  # it may be missing if there are scores
-    declared = source.labels(most)
-    places = Pointers(source.pointer("y_true"), source.pointer("y_pred"), source.pointer("labels"))
-    if isinstance(true, CodedColumn) and isinstance(predicted, CodedColumn):
-        true.shared |= true is predicted
-        return combined(true, predicted, declared, places, most)
-    return coded(
-        true,
-        predicted,
-        declared,
-        places,
-        most=most,
-        without_booleans=source.document.without_booleans,
-    )
-
-
-def _groups(source: _Source, size: int) -> Array | None:
-    groups = source.document.arrays.get("groups")
-    if groups is None or isinstance(groups, np.ndarray):
-        return groups
-    return group_codes(groups, size, source.pointer("groups"))
-
-
-def _read_scores(source: _Source) -> Evidence:
-    found = _codes(source, source.limits.dense)
-    size = found.true.size
-    scores = read_scores(
-        source.document.arrays.get("y_score"),
-        source.pointer("y_score"),
-        (size, len(found.labels)),
-        without_booleans=source.document.without_booleans,
-    )
-    if source.document.arrays.get("y_pred") is None:
-        found = replace(found, predicted=top_class(scores, found.true.dtype))
-    least = source.document.rest.get("reject_below")
-    if isinstance(least, int | float):  # other types are refused with the options
-        found = replace(found, predicted=without_low(found.predicted, scores, least))
-    identities: Identities | None = source.document.arrays.get("item_id")
-    weights = source.vector("sample_weight", numbers.WEIGHT, size)
-    items = Items(
-        true=found.true,
-        predicted=found.predicted,
-        groups=_groups(source, size),
+        groups=_groups(document, found.true.size),
         weights=weights,
         ids=numbers_of(identities),
     )
     return Evidence(
-        kind="scores",
+        kind="scores" if scored else "labels",
         labels=found.labels,
-        table=_table_of_items(found, weights, source.limits),
+        table=_table_of_items(found, weights, limits),
         items=items,
         identities=identities,
         scores=scores,
     )
 
 
-def _table_of_items(found: Coded, weights: Array | None, limits: ClassLimits) -> ConfusionTable:
+def _codes(document: Document, most: int) -> Coded:
+    true = document.arrays["y_true"]
+    predicted = document.arrays.get("y_pred", true)  # it may be missing if there are scores
+    declared = None if document.arrays.get("labels") is None else _labels(document, most)
+    places = Pointers(*(f"{document.pointer}/{name}" for name in ("y_true", "y_pred", "labels")))
+    if isinstance(true, CodedColumn) and isinstance(predicted, CodedColumn):
+        true.shared |= true is predicted
+        return combined(true, predicted, declared, places, most)
+    proven = document.without_booleans
+    return coded(true, predicted, declared, places, most=most, without_booleans=proven)
+
+
+def _classified(document: Document, found: Coded, scores: Array) -> Coded:
+    """Predict the class of the highest score, unless the request says what was predicted."""
+    predicted = found.predicted
+    if document.arrays.get("y_pred") is None:
+        predicted = top_class(scores, found.true.dtype)
+    least = document.rest.get("reject_below")
+    if isinstance(least, int | float):  # other types are refused with the options
+        predicted = without_low(predicted, scores, least)
+    return replace(found, predicted=predicted)
+
+
+def _groups(document: Document, size: int) -> Array | None:
+    groups = document.arrays.get("groups")
+    if groups is None or isinstance(groups, np.ndarray):
+        return groups
+    return group_codes(groups, size, f"{document.pointer}/groups")
+
+
+def _table_of_items(found: Coded, weights: Array | None, limits: Limits) -> ConfusionTable:
     """Count items in pieces, to avoid an array of wide codes of all items."""
     k = len(found.labels)
     weighted = weights is not None and bool((weights != 1).any())
-    if k > limits.dense:
+    if k > limits.dense_classes:
         joint = _joint(found, 0, found.true.size).astype(np.int64)
         return _table(joint, weights, k, limits, weighted=weighted)
     table: Array = np.zeros(k * (k + 1))
@@ -414,14 +372,14 @@ def _table(
     joint: Array,
     counts: Array | None,
     k: int,
-    limits: ClassLimits,
+    limits: Limits,
     *,
     unclassified: Array | None = None,
     spurious: Array | None = None,
     weighted: bool = False,
 ) -> ConfusionTable:
     """Count cells given as row * (k + 1) + column, where column k is "unclassified"."""
-    if k <= limits.dense:
+    if k <= limits.dense_classes:
         table = np.bincount(joint, counts, k * (k + 1)).reshape(k, k + 1)
         omitted = table[:, k] if unclassified is None else unclassified
         return ConfusionTable.dense(table[:, :k], omitted, spurious, weighted=weighted)
@@ -442,9 +400,9 @@ def _table(
     )
 
 
-_READERS: Mapping[Kind, Callable[[_Source], Evidence]] = {
+_READERS: Mapping[Kind, Callable[[Document, Limits], Evidence]] = {
     "confusion_matrix": _read_matrix,
     "cells": _read_cells,
-    "labels": _read_labels,
-    "scores": _read_scores,
+    "labels": _read_items,
+    "scores": _read_items,
 }

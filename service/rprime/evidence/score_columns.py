@@ -7,11 +7,11 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence import names
-from rprime.evidence.errors import refuse
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.evidence.scores import SCORE, TWO
 from rprime.evidence.vocabulary import Growing
+from rprime.problems.problem import refuse
 
 PREFIX = "score:"
 """Prefix of a column of scores, before the name of the class."""
@@ -51,7 +51,7 @@ class ScoreColumns:
 
         Raises
         ------
-        InvalidEvidenceError
+        Problem
             If a class has no column, or a column has no class.
         """
         numbers = {name: number for number, name in enumerate(found, 1) if is_score(name)}

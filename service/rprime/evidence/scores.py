@@ -6,7 +6,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence import numbers
-from rprime.evidence.errors import refuse
+from rprime.problems.problem import refuse
 
 TWO = 2
 """Number of classes for which one column of scores is enough."""
@@ -36,7 +36,7 @@ def read_scores(
 
     Raises
     ------
-    InvalidEvidenceError
+    Problem
         With up to 20 places.
     """
     n, k = shape
@@ -66,7 +66,10 @@ def _checked(given: Array, pointer: str, shape: tuple[int, int]) -> Array:
     if given.shape != shape:
         detail = f"{n} rows of {k} scores are needed; name the class of every column in `labels`."
         raise refuse(pointer, "wrong_length", detail)
-    numbers.check_range(given, pointer, SCORE)
+    if not (SCORE.low <= given.min() and given.max() <= numbers.MOST):
+        # Negated, so that NaN, for which no comparison holds, is bad as well.
+        bad = ~((given >= SCORE.low) & (given <= numbers.MOST))
+        numbers.raise_places(np.argwhere(bad), pointer, "out_of_range", SCORE.rule)
     return given
 
 

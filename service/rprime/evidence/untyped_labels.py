@@ -6,7 +6,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.label_texts import integer_text, likely_mistake
-from rprime.evidence.errors import refuse
+from rprime.problems.problem import refuse
 
 
 def settled(
@@ -29,7 +29,7 @@ def settled(
 
     Raises
     ------
-    InvalidEvidenceError
+    Problem
         If, without declared classes, the labels are most likely a mistake.
     """
     integers = [None if label is None else integer_text(label) for label in labels]

@@ -8,10 +8,10 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.evidence.coding import DENSE_RANGE, recoded
-from rprime.evidence.errors import refuse
 from rprime.evidence.names import INTEGER_RULE
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.evidence.untyped_labels import settled
+from rprime.problems.problem import refuse
 
 _BYTES_A_LABEL = 150
 """Bytes of a Python object with its places in a list and in a dictionary."""

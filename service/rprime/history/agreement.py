@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from rprime.application.discrimination import opened, refuse, validated
+from rprime.application.discrimination import validated_study
 from rprime.core.arrays import Array
 from rprime.core.catalog import find
 from rprime.core.studies.correlation import (
@@ -19,8 +19,8 @@ from rprime.core.studies.correlation import (
     direction,
     disagreements,
 )
-from rprime.evidence import Document
-from rprime.problems.problem import Problem, Violation
+from rprime.problems.problem import Problem, Violation, raise_violations, refuse
+from rprime.schemas.document import Document, parse
 from rprime.schemas.studies import AgreementRequest
 from rprime.settings import Limits
 
@@ -75,7 +75,7 @@ def agreement_document(
     Problem
         400 or 422; 409 without a store.
     """
-    document = opened(body, limits)
+    document = parse(body, limits.json_depth, ())
     models = _stored(document, stored) if "project" in document.rest else _posted(document)
     names, values = models.names, models.values
     directions = [direction(find("overall", name) or find("class", name)) for name in names]
@@ -94,8 +94,8 @@ def agreement_document(
 
 
 def _posted(document: Document) -> Models:
-    asked = validated(AgreementRequest, document)
-    refuse(_uneven(asked))
+    asked = validated_study(AgreementRequest, document)
+    raise_violations(_uneven(asked))
     per_class = {
         label: {name: np.array(numbers, dtype=np.float64) for name, numbers in by_index.items()}
         for label, by_index in asked.per_class.items()
@@ -124,7 +124,7 @@ def _uneven(asked: AgreementRequest) -> Iterator[Violation]:
 def _stored(document: Document, stored: Callable[[Document], Models] | None) -> Models:
     if not document.rest.keys().isdisjoint({"values", "per_class"}):
         detail = "Send either `values` or a `project`, not both."
-        refuse([Violation("", "several_kinds", detail)])
+        raise refuse("", "several_kinds", detail)
     if stored is None:
         raise Problem("no_store")
     return stored(document)

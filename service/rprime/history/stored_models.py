@@ -3,16 +3,16 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rprime.application.discrimination import refuse, validated
+from rprime.application.discrimination import validated_study
 from rprime.core.catalog import find
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
-from rprime.evidence import Document
 from rprime.history.agreement import MOST_VALUES, WHOLE, Models
 from rprime.history.series import filters_of
 from rprime.history.stored_values import StoredValues
 from rprime.history.visible_history import VisibleHistory
-from rprime.problems.problem import Problem, Violation, pointer
+from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
+from rprime.schemas.document import Document
 from rprime.schemas.studies import StoredAgreementRequest
 from rprime.store import Stack, ids
 
@@ -30,8 +30,8 @@ def stored_models(document: Document, visible_history: VisibleHistory) -> Models
     Problem
         422; 404 if the caller may not see the project; 409 without a store.
     """
-    asked = validated(StoredAgreementRequest, document)
-    refuse(_unstored(asked))
+    asked = validated_study(StoredAgreementRequest, document)
+    raise_violations(_unstored(asked))
     store = visible_history.open()
     if not visible_history.may_use(asked.project):
         raise Problem("not_found")
@@ -40,9 +40,9 @@ def stored_models(document: Document, visible_history: VisibleHistory) -> Models
         if not store.page(asked.project, limit=1).items:
             raise Problem("not_found")
         detail = "Fewer than two evaluations match, and agreement needs two: widen the filters."
-        refuse([Violation("", "too_few", detail)])
+        raise refuse("", "too_few", detail)
     selection = select(Options(indices=tuple(asked.indices)))
-    refuse(_unfit(selection, stacks))
+    raise_violations(_unfit(selection, stacks))
     return _models(StoredValues(stacks, selection))
 
 

@@ -1,6 +1,6 @@
 """Problems of RFC 9457: the exception, and its document."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from http import HTTPStatus
 from itertools import groupby, islice
@@ -120,6 +120,28 @@ def _again(
 def pointer(*parts: str | int) -> str:
     """Return the JSON pointer (RFC 6901) of a place, safe to send and of bounded length."""
     return "".join(f"/{_segment(part)}" for part in parts)
+
+
+def invalid(errors: Iterable[Violation]) -> Problem:
+    """Return the problem of a request with violations, of which only the first 20 are computed."""
+    return Problem("invalid_request", errors=list(islice(errors, MOST_VIOLATIONS)))
+
+
+def refuse(place: str, code: str, detail: str) -> Problem:
+    """Return the problem of a request with a single violation."""
+    return invalid([Violation(place, code, detail)])
+
+
+def raise_violations(errors: Iterable[Violation]) -> None:
+    """Refuse a request if it has violations.
+
+    Raises
+    ------
+    Problem
+        422 with all violations, if there are any.
+    """
+    if found := list(errors):
+        raise Problem("invalid_request", errors=found)
 
 
 def from_errors(found: Sequence[Mapping[str, Any]]) -> Problem:

@@ -7,7 +7,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.application import EvaluationRequest, parse_batch, read_request, validate_request
+from rprime.application import EvaluationRequest, read_request, validate_request
 from rprime.application.evaluate import (
     RenderedReport,
     ResponseOptions,
@@ -17,7 +17,7 @@ from rprime.application.evaluate import (
 )
 from rprime.auth.access import requires
 from rprime.core.evaluate import Evaluation
-from rprime.evidence import MEDIA_TYPES, Document
+from rprime.evidence import MEDIA_TYPES
 from rprime.problems.handlers import request_id_of
 from rprime.problems.problem import Problem, Violation, responses
 from rprime.routes.batching import RequestBatcher, evaluate_together, stack_key
@@ -36,6 +36,7 @@ from rprime.routes.store_evaluation import (
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
 from rprime.schemas import EVALUATE_REQUESTS, one_of
+from rprime.schemas.document import Document, parse_batch
 from rprime.server.body import media_type, read_body, read_chunks
 
 SMALL = 256 * 1024
@@ -246,7 +247,8 @@ async def evaluate_batch(request: Request) -> Response:
 
 def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[HTTPStatus, bytes]:
     """Answer a batch: 200, or 207 if some requests have a problem; and the results as JSON."""
-    documents = parse_batch(body, get_services(request).limits)
+    limits = get_services(request).limits
+    documents = parse_batch(body, limits.batch_requests, limits.json_depth)
     understood = dict(enumerate(_understood(request, document) for document in documents))
     evaluation_requests = {
         i: found for i, found in understood.items() if isinstance(found, EvaluationRequest)

@@ -6,7 +6,7 @@ from typing import Any
 
 import orjson
 
-from rprime.evidence.errors import UnreadableBodyError, kind_of, refuse
+from rprime.problems.problem import Problem, refuse
 
 ARRAYS = (
     "confusion_matrix",
@@ -54,14 +54,6 @@ class Document:
     inner: "dict[str, Document]" = field(default_factory=dict)
     without_booleans: bool = False
 
-    def settle(self, *, without_booleans: bool) -> None:
-        """Remove the placeholders of the arrays, here and in the inner objects."""
-        self.without_booleans = without_booleans
-        for name in self.arrays:
-            del self.rest[name]
-        for part in self.inner.values():
-            part.settle(without_booleans=without_booleans)
-
 
 def parse(body: bytes, depth: int = 8, inner: tuple[str, ...] = ("baseline",)) -> Document:
     """Parse a JSON object.
@@ -77,10 +69,9 @@ def parse(body: bytes, depth: int = 8, inner: tuple[str, ...] = ("baseline",)) -
 
     Raises
     ------
-    UnreadableBodyError
-        If it is not JSON, or nested too deeply.
-    InvalidEvidenceError
-        If it is not an object, or an object in it has a name twice.
+    Problem
+        400 if it is not JSON, or nested too deeply; 422 if it is not an object, or an object in it
+        has a name twice.
     """
     content = _loads(body)
     document = _lift(content, inner)
@@ -88,7 +79,7 @@ def parse(body: bytes, depth: int = 8, inner: tuple[str, ...] = ("baseline",)) -
     return document
 
 
-def parse_batch(body: bytes, most: int, depth: int = 8) -> tuple[Document, list[Document]]:
+def parse_batch(body: bytes, most: int, depth: int = 8) -> list[Document]:
     """Parse a JSON object with an array ``requests`` of objects.
 
     Parameters
@@ -102,15 +93,21 @@ def parse_batch(body: bytes, most: int, depth: int = 8) -> tuple[Document, list[
 
     Returns
     -------
-    The outer object without ``requests``, and the objects. Their pointers are empty, because
-    each gets its own answer.
+    The objects. Their pointers are empty, because each gets its own answer.
+
+    Raises
+    ------
+    Problem
+        400 or 422, if the batch as a whole is invalid.
     """
     content = _loads(body)
     members = _requests(content, most)
     outer, *requests = (_lift(member, ("baseline",)) for member in (content, *members))
     _check(body, content, depth, [outer, *requests])
-    del content["requests"]
-    return outer, requests
+    if len(outer.names) > 1:
+        detail = "A batch has only `requests`; put options into each of them."
+        raise refuse("", "unknown_field", detail)
+    return requests
 
 
 def _loads(body: bytes) -> dict[str, Any]:
@@ -118,16 +115,23 @@ def _loads(body: bytes) -> dict[str, Any]:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
         place = f"line {error.lineno}, column {error.colno}"
-        raise UnreadableBodyError(f"The body is not valid JSON: see {place}.") from None
+        raise Problem("unreadable_body", f"The body is not valid JSON: see {place}.") from None
     if not isinstance(content, dict):
         raise refuse("", "not_an_object", f"The body is an object, not {kind_of(content)}.")
     return content
 
 
 def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Document]) -> None:
-    """Check what is left of a body without its arrays, and what that proves about them."""
-    _check_depth(content, depth)
-    skeleton = orjson.dumps(content)
+    """Check what is left of a body without its arrays, and what that proves about them.
+
+    The placeholders of the arrays are removed.
+    """
+    try:
+        skeleton = orjson.dumps(content)
+    except orjson.JSONEncodeError:  # it allows less nesting than `orjson.loads`
+        raise _too_deep(depth) from None
+    if skeleton.count(b"{") + skeleton.count(b"[") > depth:
+        _check_depth(content, depth)
     # Every name is followed by a colon, so a body with no more colons than the parsed content has
     # no name twice. The body is parsed again only if an escaped colon could hide one.
     escaped = b"\\" in body
@@ -138,8 +142,10 @@ def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Doc
     without_booleans = not (
         escaped or _has_more(body, skeleton, b"r") or _has_more(body, skeleton, b"s")
     )
-    for document in documents:
-        document.settle(without_booleans=without_booleans)
+    for document in (part for one in documents for part in (one, *one.inner.values())):
+        document.without_booleans = without_booleans
+        for name in document.arrays:  # their placeholders
+            del document.rest[name]
 
 
 def _requests(content: dict[str, Any], most: int) -> list[dict[str, Any]]:
@@ -182,7 +188,11 @@ def _check_depth(content: dict[str, Any], depth: int) -> None:
         ]
         if not level:
             return
-    raise UnreadableBodyError(f"The body is nested more than {depth} levels deep.")
+    raise _too_deep(depth)
+
+
+def _too_deep(depth: int) -> Problem:
+    return Problem("unreadable_body", f"The body is nested more than {depth} levels deep.")
 
 
 def _check_names(body: bytes, skeleton: bytes, documents: list[Document]) -> None:
@@ -195,7 +205,7 @@ def _check_names(body: bytes, skeleton: bytes, documents: list[Document]) -> Non
             json.loads(body, object_pairs_hook=_distinct)
     except (RecursionError, orjson.JSONEncodeError):
         # Python's `json` and `orjson.dumps` allow less nesting than `orjson.loads`.
-        raise UnreadableBodyError("The body is nested too deeply.") from None
+        raise Problem("unreadable_body", "The body is nested too deeply.") from None
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> None:
@@ -212,3 +222,17 @@ def _has_more(body: bytes, skeleton: bytes, mark: bytes) -> bool:
         if place < 0:
             return False
     return True
+
+
+def kind_of(value: object) -> str:
+    """Return the name of a value's JSON type, for messages that must not repeat the value."""
+    return _KINDS.get(type(value), "a number")
+
+
+_KINDS = {
+    bool: "a boolean",
+    dict: "an object",
+    list: "an array",
+    str: "a string",
+    type(None): "null",
+}
