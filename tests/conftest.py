@@ -3,7 +3,6 @@
 import os
 import re
 import socket
-import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +16,7 @@ from fastapi import FastAPI
 
 from tests.command import Run, run_here, run_process
 from tests.dashboard.browser import browser, visit
+from tests.forked_command import Start, start
 from tests.services import RPRIME, Serve, ServeApp, environment, stop
 
 __all__ = ["browser", "visit"]
@@ -48,7 +48,15 @@ def processes() -> dict[int, int]:
 
 
 @pytest.fixture(scope="session")
-def serve(tmp_path_factory: pytest.TempPathFactory, processes: dict[int, int]) -> Serve:
+def starting() -> Start:
+    """Return what starts a service: by a fork, where tests/system starts it anew."""
+    return start
+
+
+@pytest.fixture(scope="session")
+def serve(
+    tmp_path_factory: pytest.TempPathFactory, processes: dict[int, int], starting: Start
+) -> Serve:
     """Start a service on a free port; leaving it asks it to stop, which has to succeed."""
 
     @contextmanager
@@ -58,14 +66,8 @@ def serve(tmp_path_factory: pytest.TempPathFactory, processes: dict[int, int]) -
         folder = tmp_path_factory.mktemp("serve")
         path = log or folder / "log"
         with path.open("w") as stderr:
-            process = subprocess.Popen(
-                [RPRIME, "serve", "--port", "0", *arguments],
-                cwd=folder,
-                env=environment(**variables),
-                stdout=subprocess.PIPE,
-                stderr=stderr,
-                text=True,
-            )
+            command = [RPRIME, "serve", "--port", "0", *arguments]
+            process = starting(*command, cwd=folder, env=environment(**variables), stderr=stderr)
             assert process.stdout is not None
             with process.stdout:
                 line = process.stdout.readline()

@@ -6,8 +6,12 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import httpx
+
+if TYPE_CHECKING:
+    from tests.forked_command import Process
 
 RPRIME = Path(sys.executable).with_name("rprime")
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
@@ -26,7 +30,7 @@ def environment(**variables: str) -> dict[str, str]:
     return kept | {"RPRIME_DRAIN_SECONDS": "0"} | variables
 
 
-def stop(process: subprocess.Popen[str]) -> int:
+def stop(process: "Process") -> int:
     """Ask a service to stop; one that does not is ended, so that it disturbs no other test."""
     process.terminate()
     try:

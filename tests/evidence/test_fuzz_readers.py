@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import os
 import random
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -26,6 +27,7 @@ PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
     "zstd": zstandard.compress,
 }
+INFLATED = int(os.environ.get("RPRIME_TEST_INFLATED", "100"))
 SEEDS = st.lists(st.integers(0, 2**32), min_size=1, max_size=6)
 
 
@@ -86,7 +88,7 @@ def mutated(body: bytes, seeds: list[int]) -> bytes:
 
 
 @pytest.mark.parametrize("encoding", ["gzip", "zstd"])
-@settings(max_examples=400)
+@settings(max_examples=INFLATED)
 @given(seeds=SEEDS)
 def test_compressed_bodies_are_inflated_or_refused(encoding: str, seeds: list[int]) -> None:
     body = mutated_columns.VALID["csv"] * 30

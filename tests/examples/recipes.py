@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 import pytest
 import yaml
 
+from tests.forked_command import forkserver
 from tests.services import environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -43,7 +44,9 @@ def run(
     *command: str | Path, cwd: Path, variables: Mapping[str, str] = NONE, timeout: float = 120
 ) -> Done:
     """Run a recipe with the programs of this environment in PATH."""
-    path = os.pathsep.join([str(PROGRAMS), os.environ["PATH"]])
+    address = forkserver()
+    forked = [] if address is None else [str(address.with_name("bin"))]
+    path = os.pathsep.join([*forked, str(PROGRAMS), os.environ["PATH"]])
     return subprocess.run(
         command,
         cwd=cwd,

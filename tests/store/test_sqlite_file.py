@@ -10,6 +10,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.forked_command import Process, start
 from tests.history_service import matrix
 from tests.services import RPRIME, environment
 
@@ -19,7 +20,7 @@ Run = Callable[..., subprocess.CompletedProcess[str]]
 class Service:
     """A service on a store, which a test may end as it likes."""
 
-    def __init__(self, process: "subprocess.Popen[str]", log: Path) -> None:
+    def __init__(self, process: Process, log: Path) -> None:
         self.process = process
         self.log = log
         assert process.stdout is not None
@@ -51,12 +52,10 @@ class Service:
 def serving(path: Path, log: Path) -> Iterator[Service]:
     with (
         log.open("a") as stderr,
-        subprocess.Popen(
-            [RPRIME, "serve", "--port", "0"],
+        start(
+            *(RPRIME, "serve", "--port", "0"),
             env=environment(RPRIME_STORE=f"sqlite:///{path}"),
-            stdout=subprocess.PIPE,
             stderr=stderr,
-            text=True,
         ) as process,
     ):
         try:

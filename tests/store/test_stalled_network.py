@@ -22,12 +22,13 @@ from sqlalchemy import make_url
 
 from rprime.server.draining import ENDED_STATUS
 from rprime.store import open_store
+from tests.forked_command import Process, start
 from tests.history_service import labels, matrix
 from tests.services import RPRIME, Serve, environment
 from tests.store.compiled import compiled
 from tests.store.stalling_proxy import Mode, StallingProxy, proxied
 
-STALL_SECONDS = float(os.environ.get("RPRIME_TEST_STALL_SECONDS", "12"))
+STALL_SECONDS = float(os.environ.get("RPRIME_TEST_STALL_SECONDS", "9"))
 LOWERED = {} if STALL_SECONDS > 30 else {"RPRIME_STORE_SECONDS": "3"}
 WRITERS = 6
 LONGEST_ANSWER = 20
@@ -170,17 +171,15 @@ def test_a_stalled_network_is_told_in_time_and_loses_nothing(
 
 
 @contextmanager
-def started(log: Path, **variables: str) -> Iterator[tuple["subprocess.Popen[str]", httpx.Client]]:
+def started(log: Path, **variables: str) -> Iterator[tuple[Process, httpx.Client]]:
     """Start a service that the test ends."""
     with (
         log.open("w") as stderr,
-        subprocess.Popen(
-            [RPRIME, "serve", "--port", "0"],
+        start(
+            *(RPRIME, "serve", "--port", "0"),
             cwd=log.parent,
             env=environment(**variables),
-            stdout=subprocess.PIPE,
             stderr=stderr,
-            text=True,
         ) as process,
     ):
         try:
@@ -193,9 +192,7 @@ def started(log: Path, **variables: str) -> Iterator[tuple["subprocess.Popen[str
             process.kill()
 
 
-def stopped_while_writing(
-    process: "subprocess.Popen[str]", client: httpx.Client
-) -> tuple[int, float]:
+def stopped_while_writing(process: Process, client: httpx.Client) -> tuple[int, float]:
     """Stop a service while a write hangs; its status and the seconds that it took."""
     answers: list[int] = []
 

@@ -14,7 +14,7 @@ from tests.services import Serve
 SCHEMATHESIS = Path(sys.executable).with_name("schemathesis")
 CONFIG = Path(__file__).with_name("schemathesis.toml")
 PHASES = os.environ.get("RPRIME_TEST_PHASES", "examples,fuzzing")
-EXAMPLES = os.environ.get("RPRIME_TEST_EXAMPLES", "5")
+EXAMPLES = os.environ.get("RPRIME_TEST_EXAMPLES", "3")
 
 
 def test_schemathesis_finds_nothing(serve: Serve, tmp_path: Path) -> None:

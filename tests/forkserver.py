@@ -1,0 +1,88 @@
+"""Program that imports the command once, and forks for each run of it; see `forked_command.py`."""
+
+import gc
+import importlib
+import json
+import os
+import pkgutil
+import random
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from struct import Struct
+
+import rprime
+
+NUMBER = Struct("<i")
+_UNIMPORTED = ("rprime.tally", "rprime.store.migrations", "rprime.application.worker")
+"""Modules that are extras or programs."""
+_FIRST = ("alembic.command", "uvicorn.loops.uvloop", "uvicorn.protocols.http.httptools_impl")
+
+
+def import_all() -> None:
+    """Import what commands need."""
+    modules = (found.name for found in pkgutil.walk_packages(rprime.__path__, "rprime."))
+    for name in (*_FIRST, *modules):
+        if not name.startswith(_UNIMPORTED):
+            importlib.import_module(name)
+    # So that collecting garbage after a fork copies no page of what is imported.
+    gc.freeze()
+
+
+def wait_to_be_forked(address: str) -> socket.socket:
+    """Fork for each connection, and return it in the new process; end when the tests have ended."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    os.set_blocking(0, False)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(f"{address}.new")
+        listener.listen(64)
+        listener.settimeout(1)
+        os.rename(f"{address}.new", address)  # noqa: PTH104 (nobody may connect before)
+        while True:
+            with suppress(BlockingIOError):
+                if not os.read(0, 1):
+                    os._exit(0)
+            with suppress(TimeoutError):
+                connection, _ = listener.accept()
+                if os.fork() == 0:
+                    break
+                connection.close()
+    connection.settimeout(None)
+    return connection
+
+
+def become_command(connection: socket.socket) -> None:
+    """Fork again; return as the command, and elsewhere tell its number and at last its status."""
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    size, files, _, _ = socket.recv_fds(connection, NUMBER.size, 3)
+    (length,) = NUMBER.unpack(size)
+    arguments, folder, variables = json.loads(connection.recv(length, socket.MSG_WAITALL))
+    number = os.fork()
+    if number:
+        for file in (0, 1, 2, *files):
+            os.close(file)
+        with suppress(OSError):
+            connection.sendall(NUMBER.pack(number))
+            _, status = os.waitpid(number, 0)
+            connection.sendall(NUMBER.pack(os.waitstatus_to_exitcode(status)))
+        os._exit(0)
+    connection.close()
+    for place, file in enumerate(files):
+        os.dup2(file, place)
+        os.close(file)
+    os.chdir(folder)
+    os.environ.clear()
+    os.environ.update(variables)
+    time.tzset()
+    random.seed()
+    sys.argv = arguments
+
+
+if __name__ == "__main__":
+    import_all()
+    become_command(wait_to_be_forked(sys.argv[1]))
+    from rprime.cli import app
+
+    sys.exit(app())
