@@ -6,50 +6,19 @@ from typing import Any
 import orjson
 
 from rprime.application import read_request
+from rprime.application.reproduction import printed_table
 from rprime.settings import Limits
 
-MNIST: dict[str, Any] = {
-    "confusion_matrix": [
-        [966, 1, 0, 2, 0, 1, 4, 3, 3, 0],
-        [0, 1125, 3, 1, 0, 0, 2, 1, 3, 0],
-        [1, 0, 1016, 4, 0, 0, 1, 3, 7, 0],
-        [1, 0, 5, 987, 0, 4, 0, 6, 4, 3],
-        [1, 0, 3, 0, 945, 0, 2, 3, 2, 26],
-        [2, 0, 0, 7, 1, 871, 4, 2, 3, 2],
-        [4, 3, 2, 1, 1, 3, 940, 0, 4, 0],
-        [2, 1, 4, 0, 0, 0, 0, 1011, 3, 7],
-        [0, 1, 3, 5, 0, 4, 1, 2, 954, 4],
-        [0, 3, 2, 2, 5, 0, 2, 2, 2, 991],
-    ],
-}
-MNIST_BEFORE: dict[str, Any] = {
-    "confusion_matrix": [
-        [839, 7, 40, 14, 4, 40, 6, 10, 3, 17],
-        [0, 1128, 1, 3, 0, 1, 0, 1, 1, 0],
-        [1, 3, 1007, 9, 0, 2, 0, 6, 2, 2],
-        [0, 0, 3, 989, 0, 10, 1, 3, 0, 4],
-        [1, 8, 17, 4, 714, 4, 11, 30, 12, 181],
-        [0, 0, 0, 10, 0, 876, 0, 1, 1, 4],
-        [9, 6, 59, 4, 12, 80, 763, 2, 17, 6],
-        [0, 4, 7, 4, 0, 0, 0, 1005, 1, 7],
-        [6, 24, 48, 89, 3, 68, 3, 9, 659, 65],
-        [0, 6, 1, 4, 1, 2, 0, 4, 0, 991],
-    ],
-}
-MNIST_AFTER: dict[str, Any] = {
-    "confusion_matrix": [
-        [968, 1, 2, 2, 1, 1, 3, 1, 1, 0],
-        [0, 1126, 1, 1, 0, 0, 4, 1, 2, 0],
-        [2, 3, 1011, 2, 2, 0, 1, 4, 7, 0],
-        [1, 0, 8, 982, 0, 4, 0, 3, 8, 4],
-        [4, 1, 6, 0, 956, 0, 2, 2, 3, 8],
-        [2, 1, 0, 8, 1, 868, 6, 1, 4, 1],
-        [3, 2, 1, 1, 3, 1, 945, 0, 2, 0],
-        [0, 6, 13, 1, 0, 0, 0, 998, 4, 6],
-        [3, 2, 3, 2, 1, 0, 1, 1, 955, 6],
-        [1, 3, 1, 3, 8, 5, 2, 2, 4, 980],
-    ],
-}
+
+def _matrix(name: str) -> dict[str, Any]:
+    """Return a table of the R' paper as evidence."""
+    _, table = printed_table(name)
+    return {"confusion_matrix": table.cells.counts.astype(int).tolist()}
+
+
+MNIST = _matrix("table4_mnist_lenet5")
+MNIST_BEFORE = _matrix("table7_mnist_before")
+MNIST_AFTER = _matrix("table7_mnist_after")
 GATES: dict[str, Any] = {"rules": [{"index": "r_prime", "classes": "all", "max_drop": 0.05}]}
 SHORT = {
     "indices": ["accuracy", "r_prime", "weighted_kappa", "macro_f1", "precision"],
