@@ -7,6 +7,7 @@ from typing import Any
 
 from anyio import CapacityLimiter
 from fastapi import FastAPI
+from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.staticfiles import StaticFiles
@@ -94,7 +95,11 @@ class RprimeApp(FastAPI):
     """FastAPI, with the schemas of evidence, reports and problems in its OpenAPI document."""
 
     def openapi(self) -> dict[str, Any]:
-        """Return the OpenAPI document."""
+        """Return the OpenAPI document; clients are generated from its operation ids."""
+        for route in self.routes:
+            if isinstance(route, APIRoute):
+                first, *others = route.name.split("_")
+                route.operation_id = first + "".join(map(str.capitalize, others))
         document = super().openapi()
         document["components"]["schemas"].update(schemas.components() | components())
         samples.add_examples(document)

@@ -1,6 +1,7 @@
 """The contract as a document."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,14 @@ def test_the_service_publishes_the_same_document(client: httpx.Client) -> None:
 def test_settings_do_not_change_the_document(rprime: Run) -> None:
     changed = rprime("openapi", RPRIME_LIMITS_JSON_BODY_BYTES="1000", RPRIME_STORE="none")
     assert changed.stdout == DOCUMENT.read_text(encoding="utf-8")
+
+
+def test_operations_have_short_ids() -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    ids = [o["operationId"] for path in document["paths"].values() for o in path.values()]
+    assert len(set(ids)) == len(ids)
+    assert {"evaluate", "listEvaluations", "getTrend", "lintGate"} <= set(ids)
+    assert all(re.fullmatch("[a-z]+([A-Z][a-z0-9]+)*", name) for name in ids)
 
 
 def test_every_operation_says_what_it_does() -> None:

@@ -256,10 +256,6 @@ def _origin(subject: ReportSubject) -> str:
     return f"<sub>{' · '.join(parts)}</sub>"
 
 
-def _titled(title: str, body: str) -> str:
-    return f"{title}\n\n{body}"
-
-
 def _folded(title: str, body: str) -> str:
     return f"<details>\n<summary>{title}</summary>\n\n{body}\n\n</details>"
 

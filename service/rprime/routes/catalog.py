@@ -32,7 +32,7 @@ def _parameter(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     responses=responses("internal_error"),
 )
 @requires("evaluate", "read")
-async def indices() -> Response:
+async def list_indices() -> Response:
     """List every index that a report can have: key, formula, range, best value, source."""
     # The first call computes the properties of all indices, which takes half a second.
     return Response(await run_in_threadpool(_catalog), media_type=JSON, headers=_HEADERS)
@@ -52,7 +52,7 @@ async def indices() -> Response:
     responses=responses("not_found", "internal_error"),
 )
 @requires("evaluate", "read")
-async def index(request: Request) -> Response:
+async def get_index(request: Request) -> Response:
     """Describe one index. The scope is `class` or `overall`; many keys exist in both."""
     entry = await run_in_threadpool(_entry, **request.path_params)
     return Response(entry, media_type=JSON, headers=_HEADERS)

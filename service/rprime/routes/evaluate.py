@@ -145,7 +145,7 @@ _EVALUATE: dict[str, Any] = {
 
 
 @router.post("/evaluate", **_EVALUATE)
-@router.post("/v1/evaluate", **_EVALUATE)
+@router.post("/v1/evaluate", name="evaluate_v1", **_EVALUATE)
 @requires("evaluate")
 async def evaluate(request: Request) -> Response:
     """Return the report."""

@@ -58,7 +58,7 @@ def drawing_of(limits: Limits) -> ThreadPool:
     responses=_RESPONSES,
 )
 @requires("read")
-async def evaluation_figure(
+async def get_evaluation_figure(
     request: Request,
     evaluation: str,
     name: str,
@@ -91,7 +91,7 @@ async def evaluation_figure(
     responses=_RESPONSES,
 )
 @requires("read")
-async def history_figure(
+async def get_project_figure(
     request: Request,
     project: str,
     name: str,

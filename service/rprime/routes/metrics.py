@@ -30,7 +30,7 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
     },
 )
 @requires("read")
-async def metrics(request: Request) -> Response:
+async def get_metrics(request: Request) -> Response:
     """Return the metrics of this process."""
     if access_of(request).project is not None:
         raise Problem("forbidden", "The metrics cover all projects, but the key opens only one.")

@@ -65,6 +65,6 @@ async def readyz(request: Request) -> Readiness:
 
 
 @router.get("/version", summary="Which version, with which limits?")
-async def version(request: Request) -> VersionInfo:
+async def get_version(request: Request) -> VersionInfo:
     """Return the version of the service and of its formulas, and every limit in force."""
     return VersionInfo(limits=get_services(request).limits)

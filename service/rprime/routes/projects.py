@@ -90,7 +90,7 @@ async def delete_project(request: Request, project: str) -> None:
     ),
 )
 @requires("write")
-async def purge(request: Request, project: str) -> Response:
+async def purge_project(request: Request, project: str) -> Response:
     """Delete the evaluations that no criterion protects."""
     store = get_store(request)
     wanted = await read_model(request, PurgeRequest)

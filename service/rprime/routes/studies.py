@@ -90,7 +90,7 @@ _AGREEMENTS = {
     ),
 )
 @requires("evaluate")
-async def discrimination(request: Request) -> Response:
+async def study_discrimination(request: Request) -> Response:
     """Return discrimination lines, or a figure of them."""
     form = preferred(request, (JSON, SVG))
     media_type(request, [JSON])
@@ -128,7 +128,7 @@ async def discrimination(request: Request) -> Response:
     ),
 )
 @requires("evaluate")
-async def agreement(request: Request) -> Response:
+async def study_agreement(request: Request) -> Response:
     """Return the agreement of indices."""
     media_type(request, [JSON])
     limits = get_services(request).limits

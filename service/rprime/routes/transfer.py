@@ -45,7 +45,7 @@ _LINES = {NDJSON: {"schema": {"type": "string"}}}
     },
 )
 @requires("admin")
-async def export(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
+async def export_evaluations(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:
     """Stream the lines as they are read."""
     lines = get_store(request).export(query.project)
     headers = {"Content-Disposition": 'attachment; filename="rprime.ndjson"'}
@@ -83,7 +83,7 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
     openapi_extra={"requestBody": {"required": True, "content": _LINES}},
 )
 @requires("admin")
-async def import_(request: Request) -> Response:
+async def import_evaluations(request: Request) -> Response:
     """Add the lines as they arrive."""
     media_type(request, [NDJSON])
     if request.headers.get("content-encoding", "identity") != "identity":

@@ -39,7 +39,9 @@ BADGE_SECONDS = 60
     },
 )
 @requires("read")
-async def trend(request: Request, project: str, query: Annotated[TrendQuery, Query()]) -> Response:
+async def get_trend(
+    request: Request, project: str, query: Annotated[TrendQuery, Query()]
+) -> Response:
     """Return the series."""
     store = get_store(request)
     measured = Measured.of(query.index, query.class_)
@@ -63,7 +65,7 @@ async def trend(request: Request, project: str, query: Annotated[TrendQuery, Que
     },
 )
 @requires("read")
-async def leaderboard(
+async def get_leaderboard(
     request: Request, project: str, query: Annotated[LeaderboardQuery, Query()]
 ) -> Response:
     """Return the tiers."""
@@ -117,7 +119,7 @@ async def has_public_badge(request: Request) -> bool:
     },
 )
 @requires("read", unless=has_public_badge)
-async def badge_svg(
+async def get_badge_svg(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
     """Return the image."""
@@ -136,7 +138,7 @@ async def badge_svg(
     },
 )
 @requires("read", unless=has_public_badge)
-async def badge_json(
+async def get_badge_json(
     request: Request, project: str, query: Annotated[BadgeQuery, Query()]
 ) -> Response:
     """Return the badge as JSON."""
