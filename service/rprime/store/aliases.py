@@ -144,22 +144,11 @@ def _find(connection: Connection, project: str, name: str) -> Alias | None:
 
 
 def _point(connection: Connection, name: tuple[str, str], evaluation: str) -> Alias:
-    fresh = {
-        "evaluation": evaluation,
-        "etag": secrets.token_hex(8),
-        "updated": time.time_ns() // 1_000_000,
-    }
-    statement = insert_into(connection, aliases).values(project=name[0], name=name[1], **fresh)
-    connection.execute(
-        statement.on_conflict_do_update(index_elements=["project", "name"], set_=fresh)
-    )
-    return Alias(
-        project=name[0],
-        name=name[1],
-        evaluation=evaluation,
-        etag=fresh["etag"],  # type: ignore[arg-type] # a str
-        updated_at=_moment(fresh["updated"]),  # type: ignore[arg-type] # an int
-    )
+    fresh = {"etag": secrets.token_hex(8), "updated": time.time_ns() // 1_000_000}
+    fresh |= {"evaluation": evaluation}
+    put = insert_into(connection, aliases).values(project=name[0], name=name[1], **fresh)
+    connection.execute(put.on_conflict_do_update(index_elements=["project", "name"], set_=fresh))
+    return get(connection, *name)
 
 
 def _alias(row: Row[Any]) -> Alias:
@@ -168,9 +157,5 @@ def _alias(row: Row[Any]) -> Alias:
         name=row.name,
         evaluation=row.evaluation,
         etag=row.etag,
-        updated_at=_moment(row.updated),
+        updated_at=datetime.fromtimestamp(row.updated / 1000, UTC),
     )
-
-
-def _moment(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, UTC)

@@ -240,7 +240,7 @@ def refusal_state(text: str) -> str | None:
     return next((state for pattern, state in _REFUSALS if re.search(pattern, text)), None)
 
 
-_UNDECODABLE = (
+UNDECODABLE = (
     ValueError,
     TypeError,
     AttributeError,  # a number where a text or bytes were
@@ -250,6 +250,7 @@ _UNDECODABLE = (
     struct.error,
     zstandard.ZstdError,
 )
+"""What reading bytes raises that are not as they were written."""
 
 
 @contextmanager
@@ -257,7 +258,7 @@ def decoding() -> Iterator[None]:
     """Turn the errors of reading stored bytes into the error of a damaged store."""
     try:
         yield
-    except _UNDECODABLE as exc:
+    except UNDECODABLE as exc:
         raise StoreDamagedError(code=type(exc).__name__) from exc
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future  # noqa: TC003 - FastAPI reads annotations
 from contextlib import AbstractContextManager, suppress
+from dataclasses import replace
 from pathlib import Path
 from threading import Lock
 from typing import TypeVar
@@ -16,10 +17,10 @@ from rprime.store.aliases import Alias, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
 from rprime.store.compression import digest_bytes
 from rprime.store.database import Database
-from rprime.store.deletion import Deletion
 from rprime.store.errors import (
     StoreDamagedError,
     StoreError,
+    StoreFullError,
 )
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.health import OK, trial
@@ -73,7 +74,6 @@ class Store:
         self._writer = writer
         self._begun: set[str] = set()
         self._running = RunningKeys()
-        self._deletion = Deletion(database, self._write)
         self._sweeping = Lock()
         self._swept = 0
 
@@ -269,7 +269,12 @@ class Store:
             If there is no such project.
         """
         self._begun.discard(name)
-        return self._deletion.delete_project(name)
+        try:
+            return self._write(lambda c: projects.delete(c, name))
+        except StoreFullError:
+            self._write(lambda c: projects.delete_aliases(c, name))
+            purged = self.purge(name, Retention())
+            return purged.deleted + self._write(lambda c: projects.clear(c, name))
 
     def badge_public(self, project: str) -> bool:
         """Whether the badge of a project is public."""
@@ -292,7 +297,26 @@ class Store:
             Whether only to count.
         """
         self._begun.discard(project)
-        return self._deletion.purge(project, keep, dry_run=dry_run)
+        doomed, counts = self._read(lambda c: projects.unwanted(c, project, keep))
+        if dry_run or not doomed:
+            return counts
+        size = projects.MOST_IN_A_STEP
+        steps = (doomed[start : start + size] for start in range(0, len(doomed), size))
+        deleted = sum(map(self._delete_unaliased, steps))
+        # On a full disk they may stay until the next purge.
+        with suppress(StoreFullError):
+            self._write(projects.drop_unused)
+        return replace(counts, deleted=deleted, kept=counts.kept + counts.deleted - deleted)
+
+    def _delete_unaliased(self, step: Sequence[str]) -> int:
+        """Delete in one transaction, or in two halves if a full disk has no room for one."""
+        try:
+            return self._write(lambda c: projects.delete_unaliased(c, step))
+        except StoreFullError:
+            middle = len(step) // 2
+            if not middle:
+                raise
+            return sum(map(self._delete_unaliased, (step[:middle], step[middle:])))
 
     def aliases(self, project: str) -> tuple[Alias, ...]:
         """List the aliases of a project by name."""

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import orjson
-import zstandard
 from sqlalchemy import Connection, Row, Table, select
 
 from rprime.core.cells import SparseCells
@@ -17,7 +16,7 @@ from rprime.store import aliases, ids, packed_items, packed_table
 from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
 from rprime.store.database import Database
 from rprime.store.dialects import Insert, insert_into
-from rprime.store.errors import decoding
+from rprime.store.errors import UNDECODABLE, decoding
 from rprime.store.evaluations import (
     JSON_COLUMNS,
     EvaluationMissingError,
@@ -228,7 +227,7 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
                 started = True
         except InvalidRecordError as exc:
             raise InvalidExportError(number, str(exc)) from exc
-        except _DEFECTS as exc:
+        except (*UNDECODABLE, StopIteration) as exc:
             raise InvalidExportError(number, "This is not a line of an export.") from exc
         step.size += 1
         if step.size >= MOST_IN_A_STEP:
@@ -237,16 +236,6 @@ def steps(lines: Iterable[bytes]) -> Iterator[ImportStep]:
     if not started:
         raise InvalidExportError(1, "The export is empty.")
     yield step
-
-
-_DEFECTS = (
-    ValueError,  # JSON, dates, base64, arrays and names
-    LookupError,
-    TypeError,
-    AttributeError,
-    StopIteration,
-    zstandard.ZstdError,
-)
 
 
 def _check_header(document: dict[str, Any]) -> None:

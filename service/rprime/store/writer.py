@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
@@ -43,24 +43,12 @@ Tell = Callable[[Any], None]
 
 
 @dataclass(frozen=True, eq=False)
-class _Put:
-    """An evaluation to store. Safe to repeat: its id shows whether it is stored."""
+class _Change:
+    """An evaluation to store, which its id makes safe to repeat, or any other writing function."""
 
-    packed: Packed
+    work: Packed | Callable[[Connection], Any]
     tell: Tell
-    since: float = field(default_factory=time.monotonic)
-
-
-@dataclass(frozen=True, eq=False)
-class _Task:
-    """Any other writing function."""
-
-    work: Callable[[Connection], Any]
-    tell: Tell
-    since: float = field(default_factory=time.monotonic)
-
-
-_Change = _Put | _Task
+    since: float
 
 
 class _Outcomes:
@@ -106,7 +94,7 @@ class Writer:
     def put(self, batch: Sequence[Packed]) -> "Future[list[Outcome]]":
         """Store at least one evaluation; return the outcome of each, in order."""
         outcomes, now = _Outcomes(len(batch)), time.monotonic()
-        self._enqueue([_Put(packed, outcomes.tell, now) for packed in batch])
+        self._enqueue([_Change(packed, outcomes.tell, now) for packed in batch])
         return outcomes.future
 
     def do(self, work: Callable[[Connection], T], *, waits: bool = True) -> "Future[T]":
@@ -121,7 +109,7 @@ class Writer:
         """
         future: Future[T] = _promise()
         since = time.monotonic() if waits else -math.inf
-        self._enqueue([_Task(work, partial(_resolve, future), since)])
+        self._enqueue([_Change(work, partial(_resolve, future), since)])
         return future
 
     def close(self) -> None:
@@ -205,20 +193,22 @@ class Writer:
                 # The commit may have succeeded before the connection was lost. Evaluations are
                 # recognised by their ids; other work must not run twice.
                 repeated = self._database.can_lose_connection
-                lone = all(isinstance(change, _Put) for change in group)
+                lone = all(isinstance(change.work, Packed) for change in group)
                 if not (repeated and lone) or attempt == ATTEMPTS:
                     raise
             time.sleep(_PAUSE_SECONDS * attempt)
         raise AssertionError("unreachable")
 
     def _commit(self, group: Sequence[_Change], *, repeated: bool) -> list[Any]:
-        puts = [change.packed for change in group if isinstance(change, _Put)]
+        puts = [change.work for change in group if isinstance(change.work, Packed)]
         waited = time.monotonic() - min(change.since for change in group)
         with self._database.writing(waited) as connection:
             now = self._clock()
             stored = iter(put_all(connection, puts, now=now, repeated=repeated))
             return [
-                next(stored) if isinstance(change, _Put) else _attempt(connection, change.work)
+                next(stored)
+                if isinstance(change.work, Packed)
+                else _attempt(connection, change.work)
                 for change in group
             ]
 
