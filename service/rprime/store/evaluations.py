@@ -30,6 +30,8 @@ JSON_COLUMNS = ("source", "gate", "comparison", "extras")
 _SHOWN = ("id", "project", *NAMES, "tags", "fingerprint", "waived", "keeps_items")
 _CHECKED = (*_SHOWN, "engine_version", "input_digest", "labels", "options")
 SUMMARY = tuple(_of[name] for name in (*_CHECKED, "checksum"))
+"""The first columns of a query whose rows are checked."""
+_REST = tuple(column for column in _of if column not in set(SUMMARY))
 
 
 class EvaluationMissingError(Exception):
@@ -58,7 +60,7 @@ def whole() -> Select[Any]:
     """Select evaluations with everything except their items."""
     names, options = _labels.c.content, _options.c.content
     return (
-        select(evaluations, names.label("labels_content"), options.label("options_content"))
+        select(*SUMMARY, *_REST, names.label("labels_content"), options.label("options_content"))
         # Outer joins, so that a row whose content is lost is not mistaken for one that never was.
         .outerjoin_from(evaluations, _labels, _labels.c.key == _of.labels)
         .outerjoin(_options, _options.c.key == _of.options)
@@ -184,12 +186,12 @@ def delete(connection: Connection, identifier: str) -> None:
 
 def checked_row(row: dict[str, Any]) -> dict[str, Any]:
     """Add the checksum of a row to its columns."""
-    return row | {"checksum": _checksum([row[name] for name in _CHECKED])}
+    return row | {"checksum": _checksum(tuple(row[name] for name in _CHECKED))}
 
 
 @decoding()
 def check(row: Row[Any]) -> None:
-    """Check that a row with the columns of `SUMMARY` is whole, and that of its id.
+    """Check that a row that begins with `SUMMARY` is whole, and that of its id.
 
     An index of SQLite finds rows by their numbers. One flipped bit there would show the content
     of one row beside the names of another.
@@ -199,11 +201,11 @@ def check(row: Row[Any]) -> None:
     StoreDamagedError
         If its checksum differs.
     """
-    if _checksum([getattr(row, name) for name in _CHECKED]) != row.checksum:
+    if _checksum(row[: len(_CHECKED)]) != row.checksum:
         raise StoreDamagedError(code="checksum")
 
 
-def _checksum(values: list[Any]) -> int:
+def _checksum(values: Sequence[Any]) -> int:
     return zlib.crc32(orjson.dumps(values, default=bytes.hex))
 
 
@@ -211,9 +213,10 @@ def _checksum(values: list[Any]) -> int:
 def _shown(row: Row[Any]) -> dict[str, Any]:
     """Return the members of `EvaluationSummary`."""
     check(row)
-    shown = {name: getattr(row, name) for name in _SHOWN}
-    fingerprint = None if row.fingerprint is None else digest_text(row.fingerprint)
-    return shown | {"tags": tags_of(row.tags), "fingerprint": fingerprint}
+    shown = dict(zip(_SHOWN, row, strict=False))
+    shown["tags"] = tags_of(row.tags)
+    shown["fingerprint"] = None if row.fingerprint is None else digest_text(row.fingerprint)
+    return shown
 
 
 def _cursor(identifier: str) -> str:
