@@ -201,7 +201,7 @@ class Settings(BaseSettings):
     )
     stop_seconds: PositiveInt = Field(
         8,
-        description="Then running requests may take so long; half a second later the process ends "
+        description="Then running requests may take so long; 0.9 seconds later the process ends "
         "in any case. Docker waits 10 s in all.",
     )
     log_requests: bool = Field(default=False, description="Log every request, not only failures.")

@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 import time
+from itertools import groupby
 from pathlib import Path
 from socket import socket
 from threading import Thread
@@ -74,7 +75,9 @@ def summary(calls: list[tuple[str, str]]) -> dict[str, object]:
         "functions": sum(map(len, outside.values())),
         "files": len(outside),
         "files_of_the_core": len({file for file, _ in calls if file.startswith("core/")}),
-        "packages": list(dict.fromkeys(file.partition("/")[0] for file, _ in calls)),
+        "packages": [
+            package for package, _ in groupby(file.partition("/")[0] for file, _ in calls)
+        ],
         "outside_the_core": outside,
     }
 

@@ -66,7 +66,15 @@ def evidence_digest(
     """
     digest = hashlib.sha256(b"rprime-input1\n")
     digest.update(orjson.dumps(labels) + b"\n")
-    for name, values in _parts(table, items):
+    cells = table.cells
+    parts = [("unclassified", table.unclassified), ("spurious", table.spurious)]
+    parts.append(("counts", cells.counts))
+    if not isinstance(cells, DenseCells):
+        parts += [("rows", cells.rows), ("columns", cells.columns)]
+    if items is not None:
+        parts += [("true", items.true), ("predicted", items.predicted)]
+        parts += [("weights", items.weights), ("groups", items.groups)]
+    for name, values in parts:
         if values is not None:
             numbers = _packed(values)
             digest.update(f"{name} {numbers.dtype.str} {numbers.size}\n".encode())
@@ -81,21 +89,6 @@ def evidence_digest(
         digest.update(f"scores {scores.shape[1]}\n".encode())
         digest.update(np.ascontiguousarray(scores, dtype="<f8").data)
     return f"sha256:{digest.hexdigest()}"
-
-
-def _parts(table: ConfusionTable, items: Items | None) -> list[tuple[str, Array | None]]:
-    cells = table.cells
-    parts: list[tuple[str, Array | None]] = [
-        ("unclassified", table.unclassified),
-        ("spurious", table.spurious),
-        ("counts", cells.counts),
-    ]
-    if not isinstance(cells, DenseCells):
-        parts += [("rows", cells.rows), ("columns", cells.columns)]
-    if items is not None:
-        parts += [("true", items.true), ("predicted", items.predicted)]
-        parts += [("weights", items.weights), ("groups", items.groups)]
-    return parts
 
 
 def _packed(values: Array) -> Array:

@@ -10,6 +10,7 @@ import orjson
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import CODE, REASONS
+from rprime.core.page import ClassPage
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
 from rprime.report.layout import layout_of
@@ -53,7 +54,7 @@ def render(
         "counts": counts(evaluation),
         "options": options(evaluation),
         "overall": overall(evaluation, labels),
-        **page(evaluation),
+        **({} if evaluation.page is None else page(evaluation.page)),
         "per_class": per_class(evaluation, labels),
         "top_confusions": top_confusions(evaluation, labels),
         **(members or {}),
@@ -132,11 +133,8 @@ def overall(evaluation: Evaluation, labels: list[bytes]) -> bytes:
     return b"{" + filled(formats, found)[2:] + b"}}"
 
 
-def page(evaluation: Evaluation) -> dict[str, bytes]:
-    """Render which classes are shown, where that are not simply all of them."""
-    found = evaluation.page
-    if found is None:
-        return {}
+def page(found: ClassPage) -> dict[str, bytes]:
+    """Render which classes are shown, where these are not simply all of them."""
     content = {"total": found.total, "left_out": found.left_out}
     return {"classes": orjson.dumps(content | asdict(found.paging))}
 
@@ -224,9 +222,11 @@ def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) 
         p = evaluation.values.p_values[entries[place].key][evaluation.position]
         if evaluation.values.grouped or not isnan(p):
             formats[place] += b',"p_value":%b' % orjson.dumps(float(p))
-    for place, member in scores.annotations(evaluation, labels):
-        formats[place] += escaped(member)
-    name_classes(formats, evaluation, labels)
+    if (found := evaluation.values.scores) is not None:
+        for place, member in scores.annotations(found, evaluation, labels):
+            formats[place] += escaped(member)
+    if evaluation.values.counted_as_zero is not None or not evaluation.values.complete:
+        name_classes(formats, evaluation, labels)
 
 
 def name_classes(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) -> None:

@@ -67,11 +67,11 @@ def views(scores: Scores, evaluation: Evaluation) -> Json:
     }
 
 
-def annotations(evaluation: Evaluation, labels: list[bytes]) -> Iterator[tuple[int, bytes]]:
+def annotations(
+    scores: Scores, evaluation: Evaluation, labels: list[bytes]
+) -> Iterator[tuple[int, bytes]]:
     """Yield further members of overall Values of scores: a position and JSON."""
-    scores, places = evaluation.values.scores, evaluation.selection.overall_place
-    if scores is None:
-        return
+    places = evaluation.selection.overall_place
     if scores.are_probabilities:
         for key in ("conditional_log_likelihood", "log_loss"):
             if key in places:

@@ -161,7 +161,8 @@ async def evaluate(request: Request) -> Response:
     answer = await _evaluated(request, options, services.batcher)
     if isinstance(answer, RenderedReport):
         kind, verdict = answer.evidence, answer.verdict
-        response = rendered(answer.content, options.form, headers=verdict_header(verdict))
+        headers = None if verdict is None else verdict_header(verdict)
+        response = rendered(answer.content, options.form, headers=headers)
     else:
         response = await store_and_respond(request, answer, options)
         kind = answer.evaluation_request.evidence.kind
@@ -189,9 +190,9 @@ async def _evaluated(
     return render_report(evaluation_request, evaluation, options)
 
 
-def verdict_header(verdict: str | None) -> dict[str, str] | None:
-    """Return the header with the verdict of a gate."""
-    return None if verdict is None else {"Evaluation-Verdict": verdict}
+def verdict_header(verdict: str | None) -> dict[str, str]:
+    """Return the header with the verdict of a gate, if there is one."""
+    return {} if verdict is None else {"Evaluation-Verdict": verdict}
 
 
 @router.post(

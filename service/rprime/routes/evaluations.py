@@ -141,7 +141,7 @@ async def _represented(
     # Stored evaluations never change, so these parts determine every byte.
     variant = (form.name if form else "json", *parts)
     etag = etag_of(stored.id, __version__, limits.top_confusions, *variant)
-    headers = {"ETag": etag, "Vary": "Accept", **(verdict_header(stored.verdict) or {})}
+    headers = {"ETag": etag, "Vary": "Accept", **verdict_header(stored.verdict)}
     if is_known(request, etag):
         return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
     store = get_store(request)

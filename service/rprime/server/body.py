@@ -3,14 +3,18 @@
 from collections.abc import AsyncIterator, Collection, Iterator
 from io import BytesIO
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from anyio import CapacityLimiter, to_thread
 from starlette.requests import ClientDisconnect, Request
 
 from rprime.problems.problem import Problem
+from rprime.server.admission import AdmissionControl
 from rprime.server.inflating import BROKEN, INFLATERS, broken, inflated_bound, too_large
 from rprime.server.request_record import current_request
-from rprime.server.services import server_services
+
+if TYPE_CHECKING:
+    from rprime.server.services import ServerServices
 
 
 def media_type(request: Request, accepted: Collection[str]) -> str:
@@ -51,15 +55,17 @@ async def read_chunks(request: Request, limit: int) -> list[bytes]:
         it cannot be inflated; 503 if other requests leave no memory or no time for it.
     """
     encoding = announced_encoding(request, limit)
-    pieces = await _collect(received_chunks(request), request, limit)
-    server_services(request).admission.admit(request.scope)
+    services: ServerServices = request.app.state.services
+    admission = services.admission
+    pieces = await _collect(received_chunks(request), request, limit, admission)
+    admission.admit(request.scope)
     if encoding == "identity":
         return pieces
     body = b"".join(pieces)
     bound = inflated_bound(limit, len(body))
-    parts = _inflated(INFLATERS[encoding](BytesIO(body)), server_services(request).inflating)
+    parts = _inflated(INFLATERS[encoding](BytesIO(body)), services.inflating)
     try:
-        return await _collect(parts, request, bound)
+        return await _collect(parts, request, bound, admission)
     except BROKEN:
         raise broken(encoding) from None
 
@@ -80,8 +86,9 @@ def announced_encoding(request: Request, limit: int) -> str:
     return encoding
 
 
-async def _collect(parts: AsyncIterator[bytes], request: Request, limit: int) -> list[bytes]:
-    admission = server_services(request).admission
+async def _collect(
+    parts: AsyncIterator[bytes], request: Request, limit: int, admission: AdmissionControl
+) -> list[bytes]:
     stored: list[bytes] = []
     size = 0
     async for part in parts:

@@ -1,4 +1,4 @@
-"""Give memory that requests have freed back to the system; only glibc keeps it."""
+"""Return memory that requests have freed to the system; only glibc keeps it."""
 
 import asyncio
 import ctypes

@@ -1,10 +1,8 @@
 """What the server shares between all requests: limits, admission, pools and metrics."""
 
 from dataclasses import dataclass
-from typing import cast
 
 from anyio import CapacityLimiter
-from starlette.requests import Request
 
 from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
@@ -49,8 +47,3 @@ class ServerServices:
         """Close the pools."""
         self.workers.close()
         self.drawing.close()
-
-
-def server_services(request: Request) -> ServerServices:
-    """Return the services that the server knows."""
-    return cast("ServerServices", request.app.state.services)
