@@ -7,7 +7,6 @@ tests/store/test_stalled_network.py`; it has the timeouts of the default setting
 import os
 import re
 import signal
-import subprocess
 import time
 from collections import Counter
 from collections.abc import Iterator
