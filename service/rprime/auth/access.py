@@ -38,7 +38,7 @@ _LONGEST_NAME = 128
 _OTHER_PROJECT = "The key is for another project."
 
 NOTHING = Access(key=None, scopes=frozenset(), project=None)
-"""The access of a request without a key to a route that needs none."""
+"""The access of a request to a route that needs no key."""
 
 log = structlog.get_logger(__name__)
 Endpoint = TypeVar("Endpoint", bound=Callable[..., Any])
@@ -49,7 +49,8 @@ def requires(
 ) -> Callable[[Endpoint], Endpoint]:
     """Declare the scopes of a route: a key needs one of them.
 
-    A request without a key is admitted if `unless` returns true.
+    A request without a key, or whose key does not open the route, is admitted if `unless` returns
+    true.
 
     A key of one project is admitted to a path with `{project}` for that project only. If the
     project is not in the path, the endpoint calls `access_of` or `check_project`.
@@ -164,10 +165,14 @@ class _Guard:
         self.unless = unless
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if self.unless and _token(scope) is None and await self.unless(Request(scope)):
+        request = Request(scope)
+        try:
+            scope[_ACCESS] = self._admitted(request)
+        except Problem as problem:
+            wrong_key = problem.kind.code == "unauthorized" and _token(scope) is not None
+            if self.unless is None or wrong_key or not await self.unless(request):
+                raise
             scope[_ACCESS] = NOTHING
-        else:
-            scope[_ACCESS] = self._admitted(Request(scope))
         await self.app(scope, receive, send)
 
     def _admitted(self, request: Request) -> Access:
