@@ -1,5 +1,6 @@
 """Reading the body of a request, within its limits."""
 
+import re
 from collections.abc import AsyncIterator, Collection, Iterator
 from io import BytesIO
 from time import monotonic
@@ -16,6 +17,9 @@ from rprime.server.request_record import current_request
 if TYPE_CHECKING:
     from rprime.server.services import ServerServices
 
+_CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';]*)""")
+_UTF_8 = {"utf-8", "utf8"}
+
 
 def media_type(request: Request, accepted: Collection[str]) -> str:
     """Return the media type of the body, without parameters.
@@ -23,12 +27,19 @@ def media_type(request: Request, accepted: Collection[str]) -> str:
     Raises
     ------
     Problem
-        415 if it is missing or not accepted.
+        415 if it is missing or not accepted, or names another charset than UTF-8.
     """
-    found = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    given = request.headers.get("content-type", "").lower()
+    found = given.partition(";")[0].strip()
     if found not in accepted:
         raise Problem(
             "unsupported_media_type", f"Content-Type must be one of: {', '.join(accepted)}."
+        )
+    if (charset := _CHARSET.search(given)) and charset[1] not in _UTF_8:
+        raise Problem(
+            "unsupported_media_type",
+            "The body has to be UTF-8: encode it so, and send Content-Type with charset=utf-8 or "
+            "without a charset.",
         )
     return found
 
