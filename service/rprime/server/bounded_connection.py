@@ -18,6 +18,9 @@ from rprime.server.framing import (
 )
 from rprime.server.shared_state import SharedState
 
+_LARGE_BODY = 1 << 20
+"""Bytes of a body whose client has to keep its side open until the answer."""
+
 
 class BoundedConnection(Connection):
     """A connection whose client has to send its requests and to read its responses.
@@ -35,6 +38,7 @@ class BoundedConnection(Connection):
         self.deadlines = Deadlines(self.shared.limits)
         self._max_head = self.shared.limits.head_bytes
         self._rejection = MALFORMED
+        self._body_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
     # Callbacks of the transport
@@ -59,6 +63,15 @@ class BoundedConnection(Connection):
             deadlines.unreported += len(data)
             if deadlines.unreported > self._max_head:
                 self._reject(*(LARGE_HEAD if deadlines.phase == "head" else LARGE_FRAMING))
+
+    def eof_received(self) -> bool:  # type: ignore[override] # asyncio reads what it returns
+        """Whether to stay open, to answer a client that sends nothing after a whole request."""
+        cycle = self.active_request
+        # A client that is gone looks the same, and large work stops when its client is gone.
+        if cycle is None or cycle.more_body or self._body_bytes > _LARGE_BODY:
+            return False
+        self.close_after(cycle)
+        return True
 
     def resume_writing(self) -> None:
         self.deadlines.record_write()
@@ -96,6 +109,7 @@ class BoundedConnection(Connection):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        self._body_bytes = self.deadlines.received
         self.deadlines.enter("idle")
         super().on_message_complete()
 
