@@ -166,7 +166,7 @@ def _document(alias: Alias) -> dict[str, Any]:
 
 
 def _response(alias: Alias, status: HTTPStatus = HTTPStatus.OK) -> Response:
-    headers = {"ETag": f'"{alias.etag}"', "Cache-Control": "no-cache"}
+    headers = {"ETag": f'"{alias.etag}"'}
     if status == HTTPStatus.CREATED:
         headers["Location"] = f"/v1/projects/{alias.project}/aliases/{alias.name}"
     return Response(orjson.dumps(_document(alias)), status, headers, media_type=JSON)

@@ -12,6 +12,8 @@ SECURITY = (
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
 )
+PRIVATE = ((b"cache-control", b"private, no-cache"), (b"vary", b"Authorization, Cookie"))
+"""Headers of a response that does not say who may keep it: what one may see another may not."""
 REQUEST_ID = b"x-request-id"
 SAFE_ID = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
 """The ids of clients that responses and logs repeat."""

@@ -12,7 +12,7 @@ from starlette.types import Message, Scope, Send
 from rprime.server.admission import COMPLETED_AT
 from rprime.server.client_address import TrustedProxies
 from rprime.server.draining import Draining
-from rprime.server.headers import CSP_NONE, REQUEST_ID, SAFE_ID, SECURITY
+from rprime.server.headers import CSP_NONE, PRIVATE, REQUEST_ID, SAFE_ID, SECURITY
 from rprime.server.metrics import METHODS, OTHER
 from rprime.store.use import StoreUse
 
@@ -22,6 +22,7 @@ KEY = "key"
 """In the state of a request: the id of its key."""
 PROJECTS = "projects"
 """In the state of a request: the projects that its body names."""
+_CACHING = {b"cache-control", b"last-modified"}
 _CLOSE = (b"connection", b"close")
 _IDS = rb"-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 _TRACEPARENT = re.compile(rb"00%b|(?!00|ff)[0-9a-f]{2}%b(?:-.*)?" % (_IDS, _IDS))
@@ -104,6 +105,9 @@ class RequestRecord:
             headers = message["headers"]
             present = {name for name, _ in headers}
             headers.extend(header for header in DEFAULT_HEADERS if header[0] not in present)
+            if _CACHING.isdisjoint(present):
+                # A second Vary, if there is one, adds to the first.
+                headers.extend(PRIVATE)
             headers.append((REQUEST_ID, self.request_id.encode()))
             if self._draining.has_started:
                 headers.append(_CLOSE)
