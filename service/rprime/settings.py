@@ -1,7 +1,10 @@
 """Every setting of the service, read once from the environment."""
 
+import re
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
+from difflib import get_close_matches
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
@@ -148,6 +151,11 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("RPRIME_PORT", "PORT"),
         description="Port to listen on; 0 takes a free one.",
     )
+    uds: Path | None = Field(
+        None,
+        description="Unix socket to listen on in place of host and port; its owner and its group "
+        "may connect.",
+    )
     hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="Host names that the service answers to, separated by commas, or `*`; "
@@ -228,17 +236,44 @@ class Settings(BaseSettings):
     @property
     def known_hosts(self) -> frozenset[str] | None:
         """The allowed values of the header Host; None allows any."""
-        if "*" in self.hosts:
-            return None
         if self.hosts:
-            return frozenset(self.hosts)
+            return None if "*" in self.hosts else frozenset(self.hosts)
+        if self.uds is not None:
+            # No browser reaches it, and a proxy passes on any name.
+            return None
         own = f"[{self.host}]" if ":" in self.host else self.host
         return frozenset({"localhost", "127.0.0.1", "[::1]", own}) if self.loopback else None
 
     @property
     def loopback(self) -> bool:
         """Whether only this machine can reach the address."""
+        if self.uds is not None:
+            return True
         try:
             return ip_address(self.host).is_loopback
         except ValueError:
             return self.host == "localhost"
+
+
+_OF_COMMANDS = {"RPRIME_SERVER", "RPRIME_KEY"}
+_OF_KUBERNETES = re.compile(r"RPRIME_(SERVICE_HOST|SERVICE_PORT(_\w+)?|PORT_\d+_\w+)")
+"""What Kubernetes sets in every container of a namespace that has a service named rprime."""
+
+
+def unknown_variables(environment: Iterable[str]) -> dict[str, str | None]:
+    """Return the variables that start with ``RPRIME_`` and set nothing, each with the nearest one.
+
+    Parameters
+    ----------
+    environment
+        The names of all variables; case does not matter.
+    """
+    known = [f"RPRIME_{name}".upper() for name in Settings.model_fields]
+    known += [f"RPRIME_LIMITS_{name}".upper() for name in Limits.model_fields]
+    given = {name.upper() for name in environment if name.upper().startswith("RPRIME_")}
+    unknown = sorted(given - _OF_COMMANDS - set(known))
+    return {
+        name: next(iter(get_close_matches(name, known, n=1)), None)
+        for name in unknown
+        if not _OF_KUBERNETES.fullmatch(name)
+    }

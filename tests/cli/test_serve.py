@@ -1,7 +1,11 @@
 """The service as a process: how it starts, what it refuses and how it ends."""
 
 import json
+import os
+import signal
 import socket
+import stat
+import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -10,8 +14,11 @@ import httpx
 import pytest
 
 from rprime import __version__
+from rprime.auth import keys
 from rprime.settings import Settings
 from tests.command import Run
+from tests.services import RPRIME, environment, stop
+from tests.waiting import wait_until
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
@@ -91,6 +98,31 @@ def test_a_misspelt_limit_is_refused(rprime: Run) -> None:
     assert "RPRIME_LIMITS_JSON_BYTES" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("variable", "nearest"),
+    [
+        ("RPRIME_STOR", "RPRIME_STORE"),
+        ("RPRIME_KEY_FILE", "RPRIME_KEYS_FILE"),
+        ("rprime_drain_second", "RPRIME_DRAIN_SECONDS"),
+        ("RPRIME_LIMITS_JSON_BYTES", "RPRIME_LIMITS_JSON_BODY_BYTES"),
+        ("RPRIME_XYZZY", None),
+    ],
+)
+def test_an_unknown_variable_is_refused(rprime: Run, variable: str, nearest: str | None) -> None:
+    done = rprime("serve", **{variable: "", "RPRIME_INSECURE": "perhaps"})
+    assert done.returncode == 2
+    hint = "" if nearest is None else f"; did you mean {nearest}?"
+    assert done.stderr == f"rprime: {variable.upper()}: there is no such setting{hint}\n"
+
+
+def test_variables_of_commands_and_of_kubernetes_are_not_unknown(rprime: Run) -> None:
+    others = {"RPRIME_SERVER": "http://x", "RPRIME_KEY": "x", "RPRIME_SERVICE_HOST": "10.0.0.1"}
+    others |= {"RPRIME_SERVICE_PORT_HTTP": "80", "RPRIME_PORT_80_TCP": "tcp://10.0.0.1:80"}
+    done = rprime("serve", RPRIME_INSECURE="perhaps", **others)
+    assert "no such setting" not in done.stderr
+    assert "RPRIME_INSECURE" in done.stderr
+
+
 def test_the_own_variable_goes_before_the_common_one(rprime: Run) -> None:
     done = rprime("serve", RPRIME_PORT="no", PORT="0")
     assert "RPRIME_PORT" in done.stderr
@@ -108,3 +140,69 @@ def test_origins_that_are_named_may_call_from_a_browser(serve: Serve) -> None:
 
 def test_the_version_can_be_asked(rprime_process: Run) -> None:
     assert rprime_process("--version").stdout == f"rprime {__version__}\n"
+
+
+# Unix sockets
+
+
+def test_it_listens_on_a_unix_socket(tmp_path: Path, rprime_process: Run) -> None:
+    path = tmp_path / "s"
+    # A service that was killed leaves its socket.
+    with socket.socket(socket.AF_UNIX) as killed:
+        killed.bind(str(path))
+    process = subprocess.Popen(
+        [RPRIME, "serve"],
+        env=environment(RPRIME_UDS=str(path), RPRIME_STORE="none"),
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    with process.stdout:
+        try:
+            assert process.stdout.readline() == f"rprime listens on unix:{path}\n"
+            assert stat.S_IMODE(path.stat().st_mode) == 0o660
+            transport = httpx.HTTPTransport(uds=str(path))
+            with httpx.Client(
+                transport=transport, base_url="http://any.name", timeout=30
+            ) as client:
+                assert client.get("/version").status_code == 200
+                table = {"confusion_matrix": [[8, 2], [1, 9]]}
+                assert client.post("/evaluate", json=table).status_code == 200
+            second = rprime_process("serve", RPRIME_UDS=str(path), RPRIME_STORE="none")
+            assert second.returncode == 2
+            assert f"cannot listen on {path}: Address already in use" in second.stderr
+        finally:
+            status = stop(process)
+    assert status == 0
+    assert not path.exists()
+
+
+def test_no_other_file_is_replaced_by_a_socket(tmp_path: Path, rprime_process: Run) -> None:
+    path = tmp_path / "file"
+    path.write_text("kept")
+    done = rprime_process("serve", RPRIME_UDS=str(path), RPRIME_STORE="none")
+    assert (done.returncode, path.read_text()) == (2, "kept")
+    assert "Traceback" not in done.stderr
+
+
+# SIGHUP
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_a_hangup_reads_the_keys_again(
+    serve: Serve, processes: dict[int, int], tmp_path: Path, workers: int
+) -> None:
+    path, log = tmp_path / "keys.json", tmp_path / "log"
+    headers = {"Authorization": f"Bearer {keys.create(path, ['read'])[1]}"}
+    variables = {"RPRIME_KEYS_FILE": str(path), "RPRIME_STORE": "none"}
+
+    def count(event: str) -> int:
+        return sum(json.loads(line)["event"] == event for line in log.read_text().splitlines())
+
+    with serve("--workers", str(workers), log=log, **variables) as client:
+        wait_until(lambda: count("keys_read") == workers)
+        for times in (1, 2):
+            os.kill(processes[client.base_url.port or 0], signal.SIGHUP)
+            wait_until(lambda times=times: count("reloaded") == workers * times)  # type: ignore[misc]
+            assert count("keys_read") == workers * (times + 1)
+            assert client.get("/v1/indices", headers=headers).status_code == 200

@@ -308,6 +308,11 @@ class Keyring:
             self._failure = None
             _report(self.path, keys)
 
+    def reload(self) -> None:
+        """Read the file again, even if it has not changed."""
+        self._stamp = None
+        self.refresh()
+
     def _failed_a_while_ago(self) -> bool:
         return self._failure is not None and monotonic() >= self._retry_at
 

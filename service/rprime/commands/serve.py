@@ -1,9 +1,13 @@
 """The service as a process."""
 
+import asyncio
 import gc
+import os
 import signal
 import socket
+import stat
 import sys
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
@@ -11,15 +15,16 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
 import typer
 
 if TYPE_CHECKING:
-    import asyncio
-
     from fastapi import FastAPI
 
+    from rprime.auth.keys import Keyring
     from rprime.settings import Settings
 
 _USAGE = 2
 _BACKLOG = 2048
+_UDS_MODE = 0o660
 _ENDING = (signal.SIGINT, signal.SIGTERM)
+_HANDLED = (*_ENDING, signal.SIGHUP)
 
 
 def serve(
@@ -46,16 +51,25 @@ def serve(
         signal.signal(wanted, lambda *_: sys.exit(0))
     # One that comes now waits until uvicorn handles it: an exit raised from a destructor, of which
     # imports run many, is lost, and the service would stay.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
     _announce(settings, listener)
-    _run(settings, listener, workers)
+    try:
+        _run(settings, listener, workers)
+    finally:
+        if settings.uds is not None:
+            settings.uds.unlink(missing_ok=True)
 
 
 def _settings(**options: Any) -> "Settings":  # noqa: ANN401 - Pydantic types them
     from pydantic import ValidationError
 
-    from rprime.settings import Settings
+    from rprime.settings import Settings, unknown_variables
 
+    if unknown := unknown_variables(os.environ):
+        for name, nearest in unknown.items():
+            hint = "" if nearest is None else f"; did you mean {nearest}?"
+            typer.echo(f"rprime: {name}: there is no such setting{hint}", err=True)
+        raise typer.Exit(_USAGE)
     given = {name: value for name, value in options.items() if value is not None}
     try:
         return Settings(**given)
@@ -121,6 +135,8 @@ def _refuse(why: str) -> NoReturn:
 
 
 def _listen(settings: "Settings") -> socket.socket:
+    if settings.uds is not None:
+        return _listen_at(settings.uds)
     family = socket.AF_INET6 if ":" in settings.host else socket.AF_INET
     try:
         listener = socket.create_server(
@@ -132,9 +148,39 @@ def _listen(settings: "Settings") -> socket.socket:
     return listener
 
 
+def _listen_at(path: Path) -> socket.socket:
+    listener = socket.socket(socket.AF_UNIX)
+    try:
+        if path.exists() and stat.S_ISSOCK(path.stat().st_mode):
+            _remove_unused(path)
+        # The mode of the socket is that of its creation: nobody connects before it is set.
+        before = os.umask(0o777 - _UDS_MODE)
+        try:
+            listener.bind(str(path))
+        finally:
+            os.umask(before)
+        listener.listen(_BACKLOG)
+    except OSError as exc:
+        _refuse(f"cannot listen on {path}: {exc.strerror or exc}")
+    listener.set_inheritable(True)
+    return listener
+
+
+def _remove_unused(path: Path) -> None:
+    """Remove the socket of a service that was killed, not that of one that runs."""
+    with socket.socket(socket.AF_UNIX) as probe, suppress(ConnectionRefusedError):
+        probe.connect(str(path))
+        return
+    path.unlink()
+
+
 def _announce(settings: "Settings", listener: socket.socket) -> None:
     import structlog
 
+    if settings.uds is not None:
+        typer.echo(f"rprime listens on unix:{settings.uds}")
+        sys.stdout.flush()
+        return
     if settings.loopback:
         structlog.get_logger().info(
             "loopback_only",
@@ -149,7 +195,6 @@ def _announce(settings: "Settings", listener: socket.socket) -> None:
 
 def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
     import uvicorn
-    from uvicorn.supervisors import Multiprocess
 
     from rprime.server.protocol import HttpProtocol
 
@@ -174,15 +219,17 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
     if workers == 1:
         uvicorn.Server(config).run(sockets=[listener])
     else:
-        processes = Multiprocess(config, sockets=[listener])
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+        from rprime.server.supervisor import Supervisor
+
+        processes = Supervisor(config, sockets=[listener])
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
         processes.run()
 
 
 def _application(settings: "Settings") -> "FastAPI":
     # Runs in the process that serves, after uvicorn has set its handlers, so that the workers wait
     # for signals and have the log, too.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
     from rprime.app import create_app
     from rprime.server import logs
 
@@ -192,6 +239,9 @@ def _application(settings: "Settings") -> "FastAPI":
     if keyring is not None:
         # Now, so that the log has at the start what is wrong with the file.
         keyring.refresh()
+    # A hangup only ends a service whose terminal is closed.
+    if not sys.stdin.isatty():
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, keyring)
     # What is there now stays: looking through all of it again and again for garbage would stop
     # requests that make many objects, a trend above all, for tens of milliseconds.
     gc.collect()
@@ -199,3 +249,11 @@ def _application(settings: "Settings") -> "FastAPI":
     # With a thousand connections looking for garbage took a fifth of the time, and found little.
     gc.set_threshold(20_000, 20, 100)
     return app
+
+
+def _reload(keyring: "Keyring | None") -> None:
+    import structlog
+
+    if keyring is not None:
+        keyring.reload()
+    structlog.get_logger(__name__).info("reloaded", detail="The settings need a restart.")
