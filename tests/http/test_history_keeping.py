@@ -145,6 +145,85 @@ def test_two_with_one_key_at_once_make_one(client: httpx.Client) -> None:
     assert len({a.content for a in answers if a.status_code == 201}) == 1
 
 
+def test_repeats_of_a_finished_key_are_answered_at_once(client: httpx.Client) -> None:
+    first = keep(client, labels(), Idempotency_Key="k")
+
+    def post(_: int) -> httpx.Response:
+        return client.post("/evaluate", json=labels(), headers={"Idempotency-Key": "k"})
+
+    with ThreadPoolExecutor(10) as pool:
+        answers = list(pool.map(post, range(30)))
+    assert {answer.status_code for answer in answers} == {201}
+    assert {answer.json()["id"] for answer in answers} == {first["id"]}
+
+
+@pytest.mark.parametrize("path", ["/evaluate", "/v1/evaluate/batch"])
+def test_two_keys_are_refused(client: httpx.Client, path: str) -> None:
+    content = {"requests": [matrix()]} if "batch" in path else matrix()
+    headers = [("Idempotency-Key", "a"), ("Idempotency-Key", "b")]
+    answer = client.post(path, json=content, headers=headers)
+    assert (answer.status_code, answer.json()["code"]) == (400, "bad_request")
+
+
+def test_a_key_of_a_deleted_evaluation_says_so(client: httpx.Client) -> None:
+    identifier = keep(client, matrix(), Idempotency_Key="k")["id"]
+    assert client.delete(f"/v1/evaluations/{identifier}").status_code == 204
+    for _ in range(2):
+        assert keep(client, matrix(), 410, Idempotency_Key="k")["code"] == "evaluation_deleted"
+    assert keep(client, matrix(), Idempotency_Key="new")["id"] != identifier
+
+
+def test_a_key_holds_for_a_batch(client: httpx.Client) -> None:
+    def post(*requests: Json, key: str = "k") -> httpx.Response:
+        content = {"requests": requests}
+        return client.post("/v1/evaluate/batch", json=content, headers={"Idempotency-Key": key})
+
+    batch: tuple[Json, ...] = (
+        matrix(4),
+        matrix(5, project=None),
+        {"labels": []},
+        matrix(5, model="m"),
+    )
+    first = post(*batch)
+    assert [one["status"] for one in first.json()["results"]] == [201, 200, 422, 201]
+    with ThreadPoolExecutor(4) as pool:
+        repeats = list(pool.map(lambda _: post(*batch), range(8)))
+    alike = [[one.get("report") for one in answer.json()["results"]] for answer in repeats]
+    assert alike == [[one.get("report") for one in first.json()["results"]]] * 8
+    assert len(client.get("/v1/projects/pets/evaluations").json()["items"]) == 2
+    other = post(matrix(4), matrix(6))
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert len(client.get("/v1/projects/pets/evaluations").json()["items"]) == 2
+    stored = first.json()["results"][0]["report"]["id"]
+    assert client.delete(f"/v1/evaluations/{stored}").status_code == 204
+    assert [one["status"] for one in post(*batch).json()["results"]] == [410, 200, 422, 201]
+
+
+def test_an_interrupted_batch_is_completed(client: httpx.Client) -> None:
+    def post() -> list[Json]:
+        batch = {"requests": [matrix(4), matrix(5, baseline={"version": "9"})]}
+        answer = client.post("/v1/evaluate/batch", json=batch, headers={"Idempotency-Key": "k"})
+        results: list[Json] = answer.json()["results"]
+        return results
+
+    first = post()
+    assert [one["status"] for one in first] == [201, 404]
+    keep(client, matrix(6, version="9"))
+    again = post()
+    assert [one["status"] for one in again] == [201, 201]
+    assert again[0] == first[0]
+    assert post() == again
+
+
+def test_without_a_project_a_key_changes_nothing(client: httpx.Client) -> None:
+    answers = [
+        client.post("/evaluate", json=matrix(project=None), headers={"Idempotency-Key": "k"})
+        for _ in range(2)
+    ]
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert answers[0].content == answers[1].content
+
+
 def test_a_rendering_is_replayed_as_it_was(client: httpx.Client) -> None:
     headers = {"Accept": "text/markdown", "Idempotency-Key": "k"}
     first, again = (client.post("/evaluate", json=matrix(), headers=headers) for _ in range(2))

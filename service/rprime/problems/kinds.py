@@ -136,6 +136,15 @@ KINDS = {
             "An alias points at the evaluation.",
         ),
         Kind(
+            410,
+            "evaluation_deleted",
+            "The evaluation was deleted",
+            "The first request with this Idempotency-Key stored an evaluation, which was deleted "
+            "since.",
+            "To store it again, send the request with a new key.",
+            "The evaluation of this Idempotency-Key was deleted.",
+        ),
+        Kind(
             412,
             "precondition_failed",
             "The alias has changed",

@@ -1,5 +1,6 @@
 """POST /evaluate and its batch: evidence in, report out."""
 
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any
 
@@ -28,8 +29,11 @@ from rprime.routes.request_route import RequestRoute
 from rprime.routes.services import get_services, get_store
 from rprime.routes.store_evaluation import (
     LONGEST_KEY,
+    IdempotencyKey,
     StoreOptions,
     check_access,
+    earlier_answer,
+    idempotency_key_of,
     store_and_respond,
     store_in_thread,
 )
@@ -38,6 +42,7 @@ from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
 from rprime.schemas import EVALUATE_REQUESTS, one_of
 from rprime.schemas.document import Document, parse_batch
 from rprime.server.body import media_type, read_body, read_chunks
+from rprime.store import EvaluationDeletedError
 
 SMALL = 256 * 1024
 """Bytes. A larger body would delay small requests, so a thread evaluates it."""
@@ -54,6 +59,7 @@ _PROBLEMS = responses(
     "not_acceptable",
     "no_store",
     "idempotency_key_running",
+    "evaluation_deleted",
     "body_too_large",
     "unsupported_media_type",
     "unsupported_encoding",
@@ -113,8 +119,9 @@ _INCLUDE = {
 _KEY = {
     "name": "Idempotency-Key",
     "in": "header",
-    "description": "For requests with a project: a repetition with the same key gets the same "
-    "answer and stores nothing.",
+    "description": "For evaluations with a project: a repetition with the same key and body gets "
+    "the same answer and stores nothing. Without a project there is nothing to store, and every "
+    "repetition gets the same answer anyway.",
     "schema": {"type": "string", "minLength": 1, "maxLength": LONGEST_KEY},
 }
 _EVALUATE: dict[str, Any] = {
@@ -213,7 +220,7 @@ def verdict_header(verdict: str | None) -> dict[str, str]:
         },
     },
     openapi_extra={
-        "parameters": [_INCLUDE],
+        "parameters": [_INCLUDE, _KEY],
         "requestBody": {
             "required": True,
             "content": json_content(
@@ -240,8 +247,7 @@ async def evaluate_batch(request: Request) -> Response:
     """Return a report or a problem for each request."""
     with_table = _wants_table(request)
     media_type(request, [JSON])
-    limits = get_services(request).limits
-    body = await read_body(request, limits.json_body_bytes)
+    body = await read_body(request, get_services(request).limits.json_body_bytes)
     status, report = await run_in_threadpool(_answer_batch, request, body, with_table=with_table)
     return Response(report, status, media_type=JSON)
 
@@ -250,6 +256,7 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     """Answer a batch: 200, or 207 if some requests have a problem; and the results as JSON."""
     limits = get_services(request).limits
     documents = parse_batch(body, limits.batch_requests, limits.json_depth)
+    key = idempotency_key_of(request, body)
     understood = dict(enumerate(_understood(request, document) for document in documents))
     evaluation_requests = {
         i: found for i, found in understood.items() if isinstance(found, EvaluationRequest)
@@ -257,8 +264,20 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     answers: dict[int, tuple[int, bytes] | Problem] = {
         i: found for i, found in understood.items() if isinstance(found, Problem)
     }
+    # Each evaluation is stored under a key of its own, so that a repetition of a batch that was
+    # interrupted stores the rest of it.
+    keys = {
+        i: replace(key, name=f"{key.name}\n{i}")
+        for i, found in evaluation_requests.items()
+        if key is not None and found.store_request is not None
+    }
+    for i, answer in _earlier_answers(request, keys).items():
+        answers[i] = answer
+        del evaluation_requests[i]
     for i, evaluation in _evaluated_together(evaluation_requests).items():
-        answers[i] = _reported(request, evaluation_requests[i], evaluation, with_table=with_table)
+        answers[i] = _reported(
+            request, evaluation_requests[i], evaluation, with_table=with_table, key=keys.get(i)
+        )
     failed = any(isinstance(answer, Problem) for answer in answers.values())
     request_id = request_id_of(request)
     results = (_result(answers[i], request_id) for i in range(len(documents)))
@@ -271,6 +290,24 @@ def _result(answer: tuple[int, bytes] | Problem, request_id: str | None) -> byte
         problem = orjson.dumps(answer.document(request_id))
         return b'{"status":%d,"problem":%b}' % (answer.status, problem)
     return b'{"status":%d,"report":%b}' % answer
+
+
+def _earlier_answers(
+    request: Request, keys: dict[int, IdempotencyKey]
+) -> dict[int, tuple[int, bytes] | Problem]:
+    """Return what requests of a batch were answered before; one with another body is refused."""
+    answers: dict[int, tuple[int, bytes] | Problem] = {}
+    if not get_services(request).store.is_open:
+        return answers
+    for i, key in keys.items():
+        try:
+            replay = earlier_answer(get_store(request), key)
+        except EvaluationDeletedError:
+            answers[i] = Problem("evaluation_deleted")
+        else:
+            if replay is not None:
+                answers[i] = replay.status, replay.body
+    return answers
 
 
 def _understood(request: Request, document: Document) -> EvaluationRequest | Problem:
@@ -289,6 +326,7 @@ def _reported(
     evaluation: Evaluation,
     *,
     with_table: bool,
+    key: IdempotencyKey | None,
 ) -> tuple[int, bytes] | Problem:
     """Report on one request of a batch; store it first if it names a project."""
     metrics = get_services(request).metrics
@@ -302,6 +340,7 @@ def _reported(
             form=None,
             with_table=with_table,
             limits=get_services(request).limits,
+            key=key,
         )
         answer = store_in_thread(evaluation_request, evaluation, options)
     except Problem as problem:

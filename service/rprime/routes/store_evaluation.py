@@ -3,7 +3,6 @@
 import asyncio
 import hashlib
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from http import HTTPStatus
@@ -35,6 +34,7 @@ from rprime.routes.services import Services, get_services, get_store
 from rprime.settings import Limits
 from rprime.store import (
     Idempotency,
+    KeyRunningError,
     LookMovedError,
     Replay,
     Store,
@@ -101,7 +101,7 @@ async def store_and_respond(
         form=asked.form,
         with_table=asked.with_table,
         limits=asked.limits,
-        key=_key(request, unstored.payload, asked.form),
+        key=idempotency_key_of(request, unstored.payload, asked.form),
     )
     services = get_services(request)
     if unstored.large:
@@ -273,36 +273,51 @@ async def _once(
     key = options.key
     if key is None:
         return await work()
-    running = options.store.running(key.owner, key.name)
-    replay = await run_in_threadpool(_begin, running, options.store, key)
     try:
-        return _replayed(replay, options) if replay is not None else await work()
-    finally:
-        await run_in_threadpool(running.__exit__, None, None, None)
+        # Held before looking, so that no answer is stored in between.
+        with options.store.running(key.owner, key.name):
+            replay = await run_in_threadpool(earlier_answer, options.store, key)
+            return _replayed(replay, options) if replay is not None else await work()
+    except KeyRunningError:
+        # Others may hold it for as long as they read the answer.
+        replay = await run_in_threadpool(earlier_answer, options.store, key)
+        if replay is None:
+            raise
+        return _replayed(replay, options)
 
 
-def _begin(
-    running: AbstractContextManager[None], store: Store, key: IdempotencyKey
-) -> Replay | None:
-    """Hold a key before looking for an earlier answer, so that none is stored in between."""
-    running.__enter__()
-    try:
-        return store.replay(key.owner, key.name, key.payload)
-    except BaseException:
-        running.__exit__(None, None, None)
-        raise
+def earlier_answer(store: Store, key: IdempotencyKey) -> Replay | None:
+    """Return the answer to the first request with a key, if there was one. Blocks.
+
+    Raises
+    ------
+    KeyReusedError
+        If that request had another payload.
+    EvaluationDeletedError
+        If its evaluation was deleted.
+    """
+    return store.replay(key.owner, key.name, key.payload)
 
 
-def _key(request: Request, body: bytes, form: Format | None) -> IdempotencyKey | None:
-    given = request.headers.get("idempotency-key")
-    if given is None:
+def idempotency_key_of(
+    request: Request, body: bytes, form: Format | None = None
+) -> IdempotencyKey | None:
+    """Return the idempotency key of a request, if it has one.
+
+    Raises
+    ------
+    Problem
+        400 for several keys, or a key of a wrong length.
+    """
+    given = request.headers.getlist("idempotency-key")
+    if not given:
         return None
-    name = given.strip()
+    name = given[0].strip()
     if len(name) > 1 and name[0] == name[-1] == '"':
         name = name[1:-1]
-    if not 0 < len(name) <= LONGEST_KEY:
+    if len(given) > 1 or not 0 < len(name) <= LONGEST_KEY:
         raise Problem(
-            "bad_request", f"The header Idempotency-Key has 1 to {LONGEST_KEY} characters."
+            "bad_request", f"A request has one Idempotency-Key of 1 to {LONGEST_KEY} characters."
         )
     digest = hashlib.sha256()
     for part in (request.scope["query_string"], (form.name if form else "json").encode(), body):

@@ -1,8 +1,8 @@
 """The store of the service, opened at the start and closed at the end."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, TypeVar
 
 import structlog
@@ -20,6 +20,7 @@ from rprime.store import (
     AliasMissingError,
     ConnectionOptions,
     EvaluationAliasedError,
+    EvaluationDeletedError,
     EvaluationMissingError,
     InvalidCursorError,
     InvalidExportError,
@@ -120,6 +121,16 @@ class StoreHandle:
         """Answer from a store that somebody else opens and closes."""
         self._store = store
 
+    def revoke_session(self, session: str, expires: int) -> None:
+        """Record that the session of a browser has ended."""
+        with _as_problem():
+            self.store.revoke_session(session, expires)
+
+    def is_session_revoked(self, session: str, expires: int) -> bool:
+        """Whether the session of a browser has ended."""
+        with _as_problem():
+            return self.store.is_session_revoked(session, expires)
+
     async def open(self) -> None:
         """Open the store; retry in the background if it is only unavailable for now.
 
@@ -189,6 +200,14 @@ def _unavailable(seconds: int, detail: str | None = None) -> Problem:
     return Problem("store_unavailable", detail, headers={"Retry-After": str(seconds)})
 
 
+@contextmanager
+def _as_problem() -> Iterator[None]:
+    try:
+        yield
+    except StoreError as exc:
+        raise _on_store_error(exc) from exc
+
+
 def _on_store_error(exc: StoreError) -> Problem:
     if isinstance(exc, StoreFullError):
         return Problem("store_full")
@@ -220,6 +239,7 @@ _KINDS: dict[type[Exception], Callable[[Any], Problem]] = {
     EvaluationMissingError: lambda _: Problem("not_found"),
     AliasMissingError: lambda _: Problem("not_found"),
     ProjectMissingError: lambda _: Problem("not_found"),
+    EvaluationDeletedError: lambda _: Problem("evaluation_deleted"),
     EvaluationAliasedError: lambda _: Problem("evaluation_aliased"),
     AliasChangedError: _on_changed,
     KeyReusedError: lambda _: Problem("idempotency_key_reused"),

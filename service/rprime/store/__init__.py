@@ -34,6 +34,7 @@ from rprime.store.evaluations import (
 from rprime.store.health import STATES, StoreHealth
 from rprime.store.ids import is_id, new_id
 from rprime.store.insertion import (
+    EvaluationDeletedError,
     EvaluationExistsError,
     Idempotency,
     KeyReusedError,

@@ -28,6 +28,10 @@ class KeyReusedError(Exception):
     """An idempotency key was reused with another payload."""
 
 
+class EvaluationDeletedError(Exception):
+    """The evaluation that an idempotency key stored was deleted."""
+
+
 class LookMovedError(Exception):
     """Another evaluation was stored on this test set after the gate was judged.
 
@@ -229,6 +233,9 @@ def find_replay(connection: Connection, key: bytes, payload: bytes, now: int) ->
         return None
     if row["payload"] != payload:
         raise KeyReusedError
+    stored = select(evaluations.c.id).where(evaluations.c.id == row["evaluation"])
+    if connection.scalar(stored) is None:
+        raise EvaluationDeletedError
     return _replay(row)
 
 

@@ -131,3 +131,11 @@ projects = Table(
     comment="Settings of the projects that have some.",
     sqlite_with_rowid=False,
 )
+
+revoked_sessions = Table(
+    "revoked_sessions",
+    metadata,
+    Column("id", Name, primary_key=True),
+    Column("expires", BigInteger, nullable=False),
+    comment="Sessions of browsers that ended before they expired.",
+)

@@ -11,7 +11,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, delete, select
 
 from rprime.core.items import Items
-from rprime.store import aliases, baselines, evaluations, projects, transfer
+from rprime.store import aliases, baselines, evaluations, projects, revoked_sessions, transfer
 from rprime.store import insertion as submission
 from rprime.store.aliases import Alias, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
@@ -124,6 +124,8 @@ class Store:
         ------
         KeyReusedError
             If that request had another payload.
+        EvaluationDeletedError
+            If its evaluation was deleted.
         """
         name, now = submission.replay_key(owner, key), self._clock()
         return self._read(lambda c: submission.find_replay(c, name, payload, now))
@@ -275,6 +277,15 @@ class Store:
             self._write(lambda c: projects.delete_aliases(c, name))
             purged = self.purge(name, Retention())
             return purged.deleted + self._write(lambda c: projects.clear(c, name))
+
+    def revoke_session(self, session: str, expires: int) -> None:
+        """Record that the session of a browser has ended."""
+        now = self._clock() / 1000
+        self._write(lambda c: revoked_sessions.revoke(c, session, expires, now))
+
+    def is_session_revoked(self, session: str, expires: int) -> bool:
+        """Whether the session of a browser has ended."""
+        return self._read(lambda c: revoked_sessions.is_revoked(c, session, expires))
 
     def badge_public(self, project: str) -> bool:
         """Whether the badge of a project is public."""
