@@ -14,6 +14,7 @@ from starlette.staticfiles import StaticFiles
 
 from rprime import __version__, schemas
 from rprime.auth import access
+from rprime.auth.browser_sessions import SessionMiddleware
 from rprime.auth.keys import Keyring
 from rprime.auth.sessions import Sessions
 from rprime.dashboard import compare_page, model_page, pages, project_pages, sign_in
@@ -51,6 +52,7 @@ from rprime.server.metrics import Metrics
 from rprime.server.middleware import RequestMiddleware
 from rprime.server.shared_state import SharedState
 from rprime.settings import Settings
+from rprime.store.revoked_sessions import SessionFile
 
 DESCRIPTION = """\
 Post a confusion matrix, label arrays or scores of a multiclass classifier and get back every
@@ -149,7 +151,8 @@ def create_app(settings: Settings) -> FastAPI:
 
 
 def _services(settings: Settings) -> Services:
-    limits = settings.limits
+    limits, keys_file = settings.limits, settings.keys_file
+    store = StoreHandle(settings.store, connection_options(settings))
     return Services(
         limits=limits,
         log_requests=settings.log_requests,
@@ -159,9 +162,12 @@ def _services(settings: Settings) -> Services:
         inflating=CapacityLimiter(1),
         workers=worker_pool(limits),
         drawing=figures.drawing_of(limits),
-        keyring=Keyring(settings.keys_file) if settings.keys_file else None,
+        keyring=Keyring(keys_file) if keys_file else None,
         sessions=Sessions(settings.session_secret.get_secret_value()),
-        store=StoreHandle(settings.store, connection_options(settings)),
+        revoked_sessions=SessionFile(keys_file.with_name(f"{keys_file.name}.sessions"))
+        if keys_file and not store.is_kept
+        else store,
+        store=store,
         batcher=RequestBatcher(),
     )
 
@@ -199,6 +205,8 @@ def _middleware(settings: Settings, services: Services) -> list[Middleware]:
             log_requests=services.log_requests,
         )
     ]
+    if services.keyring is not None:
+        surround.append(Middleware(SessionMiddleware))
     if settings.cors_origins:
         surround.append(
             Middleware(

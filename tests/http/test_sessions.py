@@ -15,8 +15,10 @@ from fastapi import FastAPI
 from rprime.app import create_app
 from rprime.auth import keys
 from rprime.auth.browser_sessions import destination
-from rprime.auth.sessions import LASTS_SECONDS, Sessions
+from rprime.auth.sessions import Sessions
 from rprime.settings import Settings
+from rprime.store import revoked_sessions
+from rprime.store.revoked_sessions import LASTS_SECONDS, SessionFile
 from tests.history_service import matrix
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
@@ -206,6 +208,66 @@ def test_signing_out_ends_it_in_the_browser(browser: httpx.Client, path: Path) -
     assert browser.get(CLOSED).status_code == 401
 
 
+def test_signing_out_ends_it_on_the_server(
+    browser_of: Callable[[], httpx.Client], path: Path
+) -> None:
+    _, token = keys.create(path, ["read"])
+    browser, other, thief = browser_of(), browser_of(), browser_of()
+    for one in (browser, other):
+        signed_in(one, token)
+    thief.cookies.update(browser.cookies)
+    assert thief.get("/ui/projects").status_code == 200
+    browser.post("/ui/sign-out", data={"csrf_token": csrf_of(browser)})
+    assert (thief.get(CLOSED).status_code, thief.get("/ui/projects").status_code) == (401, 303)
+    assert "Sign in" in thief.get("/ui/sign-in").text
+    assert other.get(CLOSED).status_code == 200
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_an_ended_session_stays_ended(serve_app: ServeApp, tmp_path: Path, *, kept: bool) -> None:
+    path, store = tmp_path / "keys.json", f"sqlite:///{tmp_path}/rprime.db" if kept else "none"
+    _, token = keys.create(path, ["read"])
+    settings = Settings(keys_file=path, store=store, session_secret=SECRET)
+    with serve_app(create_app(settings)) as first:
+        signed_in(first, token)
+        cookies = dict(first.cookies)
+        if not kept:
+            # Another worker or replica.
+            with serve_app(create_app(settings)) as second:
+                second.cookies.update(cookies)
+                assert second.get(CLOSED).status_code == 200
+                first.post("/ui/sign-out", data={"csrf_token": csrf_of(first)})
+                assert second.get(CLOSED).status_code == 401
+        else:
+            first.post("/ui/sign-out", data={"csrf_token": csrf_of(first)})
+    with serve_app(create_app(settings)) as again:
+        again.cookies.update(cookies)
+        assert again.get(CLOSED).status_code == 401
+
+
+def test_where_no_file_can_be_made_a_process_remembers_what_it_ended(tmp_path: Path) -> None:
+    sessions = SessionFile(tmp_path / "none" / "keys.json.sessions")
+    sessions.revoke_session("a", 2**40)
+    assert sessions.is_session_revoked("a", 2**40)
+    assert not sessions.is_session_revoked("b", 2**40)
+
+
+def test_the_ended_sessions_are_bounded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(revoked_sessions, "MOST_REVOKED", 3)
+    sessions, now = SessionFile(tmp_path / "sessions"), int(time.time())
+    sessions.revoke_session("old", now - 1)
+    begun = now + LASTS_SECONDS - 60
+    for name in "abc":
+        sessions.revoke_session(name, begun)
+    assert [sessions.is_session_revoked(name, begun) for name in "abcd"] == [True] * 3 + [False]
+    # One too many: whatever began by now has ended, and what begins later has not.
+    sessions.revoke_session("d", begun)
+    assert all(sessions.is_session_revoked(name, begun) for name in "abcdx")
+    assert not sessions.is_session_revoked("later", now + LASTS_SECONDS + 60)
+    sessions.revoke_session("e", begun)
+    assert not sessions.is_session_revoked("later", now + LASTS_SECONDS + 60)
+
+
 def test_without_keys_there_is_nothing_to_sign_in_to(client: httpx.Client) -> None:
     assert client.get("/ui/sign-in").headers["location"] == "../ui/projects"
     assert client.post("/ui/sign-in").status_code == 303
@@ -249,7 +311,9 @@ def test_revoking_the_key_ends_the_session(browser: httpx.Client, path: Path) ->
 def test_a_session_ends_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
     made = Sessions(SECRET)
     session = made.begin("k" * 12)
-    assert made.read(session.cookie) == session
+    read = made.read(session.cookie)
+    assert read is not None
+    assert (read.key, read.cookie) == ("k" * 12, session.cookie)
     now = time.time()
     monkeypatch.setattr(time, "time", lambda: now + LASTS_SECONDS + 1)
     assert made.read(session.cookie) is None
@@ -260,14 +324,15 @@ def test_no_part_of_a_cookie_can_be_changed(browser: httpx.Client, path: Path) -
     admin, _ = keys.create(path, ["admin"])
     signed_in(browser, token)
     cookie = str(next(iter(browser.cookies.jar)).value)
-    key, expires, nonce, signature = cookie.split(".")
+    key, nonce, begun, signature = cookie.split(".")
     forged = [
-        f"{admin.id}.{expires}.{nonce}.{signature}",
-        f"{key}.{int(expires) + 1}.{nonce}.{signature}",
-        f"{key}.{expires}.x.{signature}",
-        f"{key}.{expires}.{nonce}.{Sessions('t' * 32).begin(key).cookie.rpartition('.')[2]}",
+        f"{admin.id}.{nonce}.{begun}.{signature}",
+        f"{key}.x.{begun}.{signature}",
+        f"{key}.{nonce}.{begun[:-1]}{'AB'[begun[-1] == 'A']}.{signature}",
+        f"{key}.{nonce}.{begun}.{Sessions('t' * 32).begin(key).cookie.rpartition('.')[2]}",
         Sessions("t" * 32).begin(key).cookie,
-        f"{key}.{expires}.{nonce}.",
+        f"{key}.{nonce}.{begun}.",
+        csrf_of(browser),
         "é",
         "...",
         "",

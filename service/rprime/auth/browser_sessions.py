@@ -5,15 +5,18 @@ from html import escape
 from http import HTTPStatus
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rprime.auth.keys import ApiKey, RefusedKeyError
 from rprime.auth.services import auth_services
-from rprime.auth.sessions import LASTS_SECONDS, Session
+from rprime.auth.sessions import Session
 from rprime.problems.problem import Problem
 from rprime.server.body import media_type, read_body
+from rprime.store.revoked_sessions import LASTS_SECONDS
 
 CSRF_FIELD = "csrf_token"
 CSRF_HEADER = "x-csrf-token"
@@ -22,6 +25,7 @@ SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 SIGN_IN = "ui/sign-in"
 """The page, from the root of the service."""
 
+_SESSION = "rprime.session"
 _COOKIE = "rprime_session"
 # Browsers accept the prefix __Host- only from this host and only over https.
 _HOST_COOKIE = f"__Host-{_COOKIE}"
@@ -30,13 +34,45 @@ _MOST_FIELDS = 100
 _FORM = "application/x-www-form-urlencoded"
 
 
-def session_of(request: Request) -> Session | None:
-    """Return the session of a request; None if it comes from another site."""
+class SessionMiddleware:
+    """ASGI middleware that reads the session of a request, and looks whether it has ended."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on the request with its session."""
+        if scope["type"] == "http" and any(name == b"cookie" for name, _ in scope["headers"]):
+            scope[_SESSION] = await _living_session(Request(scope))
+        await self.app(scope, receive, send)
+
+
+async def _living_session(request: Request) -> Session | None:
     cookies = request.cookies
     cookie = cookies.get(_HOST_COOKIE) or cookies.get(_COOKIE)
     if cookie is None or is_cross_site(request.headers):
         return None
-    return auth_services(request).sessions.read(cookie)
+    services = auth_services(request)
+    session = services.sessions.read(cookie)
+    if session is None or session.key is None:
+        return session
+    revoked = services.revoked_sessions.is_session_revoked
+    has_ended = await run_in_threadpool(revoked, session.id, session.expires)
+    return None if has_ended else session
+
+
+async def end_session(request: Request) -> None:
+    """End the session of a request on the server, in all its processes."""
+    session = session_of(request)
+    if session is not None and session.key is not None:
+        revoke = auth_services(request).revoked_sessions.revoke_session
+        await run_in_threadpool(revoke, session.id, session.expires)
+
+
+def session_of(request: Request) -> Session | None:
+    """Return the session of a request; None if it has ended or comes from another site."""
+    session: Session | None = request.scope.get(_SESSION)
+    return session
 
 
 def form_session(request: Request) -> Session:

@@ -6,7 +6,7 @@ from typing import cast
 from starlette.requests import Request
 
 from rprime.auth.keys import Keyring
-from rprime.auth.sessions import Sessions
+from rprime.auth.sessions import RevokedSessions, Sessions
 from rprime.server.services import ServerServices
 
 
@@ -20,10 +20,13 @@ class AuthServices(ServerServices):
         The API keys; None if the service needs none.
     sessions
         Signs and reads the cookies of browsers.
+    revoked_sessions
+        The sessions that ended before they expired.
     """
 
     keyring: Keyring | None
     sessions: Sessions
+    revoked_sessions: RevokedSessions
 
 
 def auth_services(request: Request) -> AuthServices:

@@ -1,17 +1,18 @@
 """Sessions of browsers that signed in with a key, carried by signed cookies.
 
 The cookie names the key by its id, so it never opens more than the key does, and ends with it.
-Nothing is stored here: every worker reads sessions with the shared secret of the service.
+Every worker reads sessions with the shared secret of the service; only ended ones are stored.
 """
 
-import hmac
 import secrets
-import time
-from base64 import urlsafe_b64encode
 from dataclasses import dataclass
+from hashlib import sha256
+from typing import Any, Protocol
 
-LASTS_SECONDS = 12 * 60 * 60
-"""A working day. It is never prolonged, so that a stolen cookie expires."""
+from itsdangerous import BadSignature, Signer, TimestampSigner
+
+from rprime.store.revoked_sessions import LASTS_SECONDS
+
 _NOBODY = "-"
 
 
@@ -25,10 +26,26 @@ class Session:
         The id of the key it signed in with; None before that, or if the service needs no keys.
     cookie
         The content of the signed cookie.
+    id
+        A random name.
+    expires
+        Seconds since 1970.
     """
 
     key: str | None
     cookie: str
+    id: str = ""
+    expires: int = 0
+
+
+class RevokedSessions(Protocol):
+    """The sessions that ended before they expired. Its methods block."""
+
+    def revoke_session(self, session: str, expires: int) -> None:
+        """Record that a session has ended."""
+
+    def is_session_revoked(self, session: str, expires: int) -> bool:
+        """Whether a session has ended."""
 
 
 class Sessions:
@@ -41,36 +58,31 @@ class Sessions:
     """
 
     def __init__(self, secret: str) -> None:
-        self._secret = secret.encode()
+        how: dict[str, Any] = {"key_derivation": "hmac", "digest_method": sha256}
+        self._cookies = TimestampSigner(secret, salt=b"rprime.session", **how)
+        self._tokens = Signer(secret, salt=b"rprime.csrf", **how)
 
     def begin(self, key: str | None = None) -> Session:
         """Make a session of a key, or an anonymous one that only protects forms."""
-        expires = int(time.time()) + LASTS_SECONDS
-        content = f"{key or _NOBODY}.{expires}.{secrets.token_urlsafe(16)}"
-        return Session(key, f"{content}.{self._sign('session', content)}")
+        content = f"{key or _NOBODY}.{secrets.token_urlsafe(16)}"
+        return Session(key, self._cookies.sign(content).decode())
 
     def read(self, cookie: str) -> Session | None:
         """Return the session of a cookie; None if it has expired or is not from this service."""
-        content, _, signature = cookie.rpartition(".")
-        if not _same(signature, self._sign("session", content)):
+        try:
+            content, begun = self._cookies.unsign(
+                cookie, max_age=LASTS_SECONDS, return_timestamp=True
+            )
+        except BadSignature:
             return None
-        key, expires, _ = content.split(".")
-        if time.time() >= int(expires):
-            return None
-        return Session(None if key == _NOBODY else key, cookie)
+        key, identifier = content.decode().split(".")
+        expires = int(begun.timestamp()) + LASTS_SECONDS
+        return Session(None if key == _NOBODY else key, cookie, identifier, expires)
 
     def csrf_token(self, session: Session) -> str:
         """Return the CSRF token of a session."""
-        return self._sign("csrf", session.cookie)
+        return self._tokens.get_signature(session.cookie).decode()
 
     def proves(self, session: Session, token: str) -> bool:
         """Whether a CSRF token belongs to the session."""
-        return _same(token, self.csrf_token(session))
-
-    def _sign(self, purpose: str, content: str) -> str:
-        digest = hmac.digest(self._secret, f"{purpose}\n{content}".encode(), "sha256")
-        return urlsafe_b64encode(digest).rstrip(b"=").decode()
-
-
-def _same(given: str, right: str) -> bool:
-    return hmac.compare_digest(given.encode(), right.encode())
+        return self._tokens.verify_signature(session.cookie, token)

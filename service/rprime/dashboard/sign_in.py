@@ -8,6 +8,7 @@ from starlette.responses import RedirectResponse
 
 from rprime.auth.browser_sessions import (
     destination,
+    end_session,
     forget,
     form_session,
     read_form,
@@ -61,8 +62,9 @@ async def sign_in(request: Request) -> Response:
 
 @public.post("/ui/sign-out")
 async def sign_out(request: Request) -> Response:
-    """Have the browser forget its session."""
+    """End the session, and have the browser forget it."""
     await read_form(request)
+    await end_session(request)
     # Else a browser shows the pages again that it left by its button Back.
     headers = {"Clear-Site-Data": '"cache"', "Cache-Control": "no-store"}
     response = RedirectResponse("../", HTTPStatus.SEE_OTHER, headers)
