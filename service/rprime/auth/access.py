@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from copy import copy
+from math import ceil
 from typing import Any, TypeVar
 
 import structlog
@@ -141,7 +142,10 @@ def _guarded(route: BaseRoute, keyring: Keyring | None, guard: "type[_Guard]") -
     guarded_route = copy(route)
     unless = getattr(route.endpoint, _UNLESS, None)
     guarded_route.app = guard(route.app, needed, keyring, unless)
-    guarded_route.responses = {**route.responses, **responses("unauthorized", "forbidden")}
+    guarded_route.responses = {
+        **route.responses,
+        **responses("unauthorized", "forbidden", "too_many_requests"),
+    }
     guarded_route.openapi_extra = {
         **(route.openapi_extra or {}),
         "security": [{name: [scope]} for name in SCHEME for scope in needed],
@@ -178,6 +182,8 @@ class _Guard:
     def _admitted(self, request: Request) -> Access:
         access = self._authenticate(request)
         request.scope["state"][KEY] = access.key
+        if early := self.keyring.limits.take(access.key or ""):
+            raise Problem("too_many_requests", headers={"Retry-After": str(ceil(early))})
         if not access.may(*self.needed):
             raise _forbidden(request, access, self.needed)
         project = request.path_params.get("project")

@@ -19,6 +19,8 @@ from typing import Annotated, Literal, Self, get_args
 import structlog
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
+from rprime.auth.request_limits import RequestLimits
+
 Scope = Literal["evaluate", "read", "write", "admin"]
 State = Literal["active", "expired", "revoked"]
 Name = Annotated[str, Field(max_length=128, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
@@ -243,10 +245,13 @@ class Keyring:
     ----------
     path
         The file, read on first use.
+    per_minute
+        Requests that each key may send to this process in a minute; None: as many as it likes.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, per_minute: int | None = None) -> None:
         self.path = path
+        self.limits = RequestLimits(per_minute)
         self._keys: dict[str, ApiKey] = {}
         self._stamp: object = None
         self._failure: str | None = None
