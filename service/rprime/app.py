@@ -21,6 +21,7 @@ from rprime.dashboard import compare_page, model_page, pages, project_pages, sig
 from rprime.dashboard.page import for_browsers
 from rprime.problems.handlers import HANDLERS
 from rprime.problems.problem import components
+from rprime.problems.root_path import set_root_path
 from rprime.routes import (
     aliases,
     catalog,
@@ -118,6 +119,7 @@ def create_app(settings: Settings) -> FastAPI:
     settings
         The settings; nothing else reads the environment.
     """
+    set_root_path(settings.root_path)
     services = _services(settings)
     app = RprimeApp(
         title="rprime",
@@ -126,6 +128,7 @@ def create_app(settings: Settings) -> FastAPI:
         version=__version__,
         license_info={"name": "Apache 2.0", "identifier": "Apache-2.0"},
         openapi_tags=TAGS,
+        servers=[{"url": settings.root_path}] if settings.root_path else None,
         docs_url=None,
         redoc_url=None,
         redirect_slashes=False,
@@ -162,7 +165,7 @@ def _services(settings: Settings) -> Services:
         inflating=CapacityLimiter(1),
         workers=worker_pool(limits),
         drawing=figures.drawing_of(limits),
-        keyring=Keyring(keys_file) if keys_file else None,
+        keyring=Keyring(keys_file, settings.key_requests_per_minute) if keys_file else None,
         sessions=Sessions(settings.session_secret.get_secret_value()),
         revoked_sessions=SessionFile(keys_file.with_name(f"{keys_file.name}.sessions"))
         if keys_file and not store.is_kept

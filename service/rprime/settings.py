@@ -156,6 +156,11 @@ class Settings(BaseSettings):
         description="Unix socket to listen on in place of host and port; its owner and its group "
         "may connect.",
     )
+    root_path: str = Field(
+        "",
+        pattern=r"^(/[\w.~-]+)*$",
+        description="The prefix that a proxy strips from paths, such as `/rprime`.",
+    )
     hosts: Annotated[tuple[str, ...], NoDecode] = Field(
         (),
         description="Host names that the service answers to, separated by commas, or `*`; "
@@ -169,6 +174,11 @@ class Settings(BaseSettings):
     insecure: bool = Field(default=False, description="Listen on any address, even without keys.")
     keys_file: Path | None = Field(
         None, description="The key file of `rprime keys`; if set, every request needs a key."
+    )
+    key_requests_per_minute: PositiveInt | None = Field(
+        None,
+        description="Requests that each key may send to each process in a minute; further ones "
+        "get 429. Default: as many as come.",
     )
     session_secret: SecretStr = Field(
         default_factory=lambda: SecretStr(secrets.token_urlsafe(32)),

@@ -17,6 +17,7 @@ from rprime.core.evaluate import Evaluation
 from rprime.core.items import Items
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.problems.problem import Problem, Violation, pointer
+from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS
 from rprime.store import (
     BaselineNotFoundError,
@@ -316,7 +317,7 @@ def metadata_members(found: NewEvaluation | StoredEvaluation) -> dict[str, bytes
 
 def links_of(identifier: str, *, judged: bool) -> Mapping[str, str]:
     """Return the paths of the resources of an evaluation."""
-    place = f"/v1/evaluations/{identifier}"
+    place = rooted(f"/v1/evaluations/{identifier}")
     reports = {entry.name: f"{place}/report.{entry.suffix}" for entry in FORMATS}
     verdict = {"verdict": f"{place}/verdict"} if judged else {}
     return {"self": place, **verdict, **reports}

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from rprime.problems.root_path import rooted
+
 PAGE = "/docs/problems"
 
 
@@ -20,7 +22,7 @@ class Kind:
     @property
     def type(self) -> str:
         """The reference to the explanation of this kind."""
-        return f"{PAGE}#{self.code}"
+        return rooted(f"{PAGE}#{self.code}")
 
 
 KINDS = {
@@ -210,6 +212,14 @@ KINDS = {
             "A change of an alias must name the expected state, so that no change gets lost.",
             "Send If-Match with the ETag of the alias, or If-None-Match: * to create a new one.",
             "The request needs If-Match or If-None-Match: *.",
+        ),
+        Kind(
+            429,
+            "too_many_requests",
+            "The key is used too often",
+            "The key has sent more requests than RPRIME_KEY_REQUESTS_PER_MINUTE allows.",
+            "Retry after the seconds in Retry-After, and spread requests evenly or send batches.",
+            "The key is used too often.",
         ),
         Kind(
             431,

@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
 from rprime.problems.problem import Problem, Violation, responses
+from rprime.problems.root_path import rooted
 from rprime.routes.evaluate import json_answer, json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
@@ -168,5 +169,5 @@ def _document(alias: Alias) -> dict[str, Any]:
 def _response(alias: Alias, status: HTTPStatus = HTTPStatus.OK) -> Response:
     headers = {"ETag": f'"{alias.etag}"'}
     if status == HTTPStatus.CREATED:
-        headers["Location"] = f"/v1/projects/{alias.project}/aliases/{alias.name}"
+        headers["Location"] = rooted(f"/v1/projects/{alias.project}/aliases/{alias.name}")
     return Response(orjson.dumps(_document(alias)), status, headers, media_type=JSON)

@@ -32,7 +32,6 @@ from rprime.routes.store_evaluation import (
     IdempotencyKey,
     StoreOptions,
     check_access,
-    earlier_answer,
     idempotency_key_of,
     store_and_respond,
     store_in_thread,
@@ -301,7 +300,7 @@ def _earlier_answers(
         return answers
     for i, key in keys.items():
         try:
-            replay = earlier_answer(get_store(request), key)
+            replay = get_store(request).replay(key.owner, key.name, key.payload)
         except EvaluationDeletedError:
             answers[i] = Problem("evaluation_deleted")
         else:

@@ -27,6 +27,7 @@ from rprime.history.pending_evaluation import (
 )
 from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
+from rprime.problems.root_path import rooted
 from rprime.report.formats import Format
 from rprime.routes.group_commit import GroupCommit
 from rprime.routes.negotiation import rendered
@@ -273,30 +274,21 @@ async def _once(
     key = options.key
     if key is None:
         return await work()
+
+    def earlier() -> Awaitable[Replay | None]:
+        return run_in_threadpool(options.store.replay, key.owner, key.name, key.payload)
+
     try:
         # Held before looking, so that no answer is stored in between.
         with options.store.running(key.owner, key.name):
-            replay = await run_in_threadpool(earlier_answer, options.store, key)
+            replay = await earlier()
             return _replayed(replay, options) if replay is not None else await work()
     except KeyRunningError:
         # Others may hold it for as long as they read the answer.
-        replay = await run_in_threadpool(earlier_answer, options.store, key)
+        replay = await earlier()
         if replay is None:
             raise
         return _replayed(replay, options)
-
-
-def earlier_answer(store: Store, key: IdempotencyKey) -> Replay | None:
-    """Return the answer to the first request with a key, if there was one. Blocks.
-
-    Raises
-    ------
-    KeyReusedError
-        If that request had another payload.
-    EvaluationDeletedError
-        If its evaluation was deleted.
-    """
-    return store.replay(key.owner, key.name, key.payload)
 
 
 def idempotency_key_of(
@@ -326,7 +318,7 @@ def idempotency_key_of(
 
 
 def _response(answer: StoredResponse, options: StoreOptions) -> Response:
-    headers = {"Location": f"/v1/evaluations/{answer.evaluation}"}
+    headers = {"Location": rooted(f"/v1/evaluations/{answer.evaluation}")}
     if answer.verdict is not None:
         headers["Evaluation-Verdict"] = answer.verdict
     if answer.replayed:

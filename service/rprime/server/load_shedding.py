@@ -2,6 +2,7 @@
 
 import socket
 from collections.abc import Iterable
+from functools import cache
 from typing import NamedTuple
 
 import structlog
@@ -13,7 +14,6 @@ from rprime.server.shared_state import SharedState
 
 _MAX_PEEK = 64 * 1024
 """Bytes of a request that is rejected without a connection of its own."""
-_OVERLOADED = RawResponse(overloaded_problem())
 
 log = structlog.get_logger(__name__)
 Headers = Iterable[tuple[bytes, bytes]]
@@ -24,6 +24,12 @@ class EarlyRejection(NamedTuple):
 
     content: bytes
     keep_alive: bool
+
+
+@cache
+def _overloaded() -> RawResponse:
+    """Return the rejection, made when the service knows its prefix."""
+    return RawResponse(overloaded_problem())
 
 
 def reject_early(
@@ -49,18 +55,18 @@ def reject_early(
         return None
     keep_alive = peeked.keep_alive and not closing
     request_id = request_id_of(peeked.headers)
-    shared.metrics.observe_request("POST", OTHER, _OVERLOADED.status, 0.0)
+    shared.metrics.observe_request("POST", OTHER, _overloaded().status, 0.0)
     if shared.log_requests:
         log.info(
             "request",
             method="POST",
             route=OTHER,
-            status=_OVERLOADED.status,
+            status=_overloaded().status,
             milliseconds=0.0,
             bytes_in=len(data),
             request_id=request_id.decode(),
         )
-    content = _OVERLOADED.encode(request_id, headers, closing=not keep_alive)
+    content = _overloaded().encode(request_id, headers, closing=not keep_alive)
     return EarlyRejection(content, keep_alive)
 
 
