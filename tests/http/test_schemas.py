@@ -11,6 +11,7 @@ from jsonschema import Draft202012Validator
 from pydantic import ValidationError
 
 from rprime.application import read_request
+from rprime.core.aliases import ALIASES
 from rprime.core.catalog import CLASS_INDICES, INDICES, KEYS, OVERALL_INDICES
 from rprime.core.gates.rules import mistakes
 from rprime.core.index import REASONS
@@ -166,7 +167,7 @@ def test_the_catalog_lists_every_entry_once() -> None:
 
 
 def test_keys_in_requests_are_those_of_the_catalog() -> None:
-    assert components()["IndexKey"]["enum"] == list(KEYS)
+    assert components()["IndexKey"]["enum"] == [*KEYS, *sorted(ALIASES)]
 
 
 RULE = {"index": "r_prime", "classes": "all", "max_drop": 0.05}

@@ -56,4 +56,6 @@ def test_a_suggestion_is_a_member_of_the_other_requests_too(client: httpx.Client
 
 
 def test_an_index_of_another_library_is_explained(client: httpx.Client) -> None:
-    assert "`f1` or `macro_f1`" in detail_of(client, TABLE | {"indices": ["f1_score"]})
+    assert "`macro_roc_auc` or `roc_auc`" in detail_of(
+        client, TABLE | {"indices": ["roc_auc_score"]}
+    )

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, NoReturn
 
+from rprime.core.aliases import canonical
 from rprime.core.suggestions import nearest_keys
 from rprime.report.decimals import decimal, span
 
@@ -12,26 +13,28 @@ if TYPE_CHECKING:
 
 
 class Values(Mapping[str, "Value"]):
-    """The values of indices: `values["recall"]`, or `values.recall`."""
+    """The values of indices: `values["recall"]`, `values.recall`, or by an alias."""
 
     def __init__(self, values: "Mapping[str, Value]") -> None:
         self._values = values
 
     def __getitem__(self, key: str) -> "Value":
-        if key in self._values:
-            return self._values[key]
+        if (own := canonical(key)) in self._values:
+            return self._values[own]
         raise KeyError(self._absent(key))
 
     def __getattr__(self, key: str) -> "Value":
         # Copying and unpickling read attributes before the values exist.
-        if not key.startswith("_") and key in self._values:
-            return self._values[key]
+        if not key.startswith("_") and (own := canonical(key)) in self._values:
+            return self._values[own]
         raise AttributeError(self._absent(key))
 
     def _absent(self, key: object) -> str:
         """Say which index of the report may be meant."""
         name = str(key)
-        near = [one for one in (f"macro_{name}", *nearest_keys(name)) if one in self._values]
+        near = [
+            one for one in (f"macro_{canonical(name)}", *nearest_keys(name)) if one in self._values
+        ]
         hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
         return f"there is no index {key!r} here{hint}"
 

@@ -93,9 +93,10 @@ def plot(
     form = form_of(output)
     given: dict[str, Any] = {"model": model, "branch": branch, "class": label, "limit": limit}
     with defects():
+        from rprime.core.aliases import canonical
         from rprime.report.figures.sheet import Canvas
 
-        wanted = Wanted(figure, tuple(index or ()), Canvas(form, width, scale))
+        wanted = Wanted(figure, tuple(map(canonical, index or ())), Canvas(form, width, scale))
         if figure in _OF_HISTORY:
             if project is None or source is not None:
                 refuse(f"{figure} is of a history: name its --project, and no file")

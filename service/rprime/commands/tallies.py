@@ -52,6 +52,7 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
 
 def _of_scores(members: Json) -> Iterator[str]:
     """Name what is asked for and needs scores; what is malformed is refused by its reader."""
+    from rprime.core.aliases import canonical
     from rprime.core.catalog import SCORE_KEYS
 
     yield from (name for name in _OF_SCORES if members.get(name))
@@ -60,7 +61,7 @@ def _of_scores(members: Json) -> Iterator[str]:
     keys = [rule.get("index") for rule in rules or () if isinstance(rule, dict)]
     indices = members.get("indices")
     keys += indices if isinstance(indices, list) else []
-    yield from (key for key in keys if isinstance(key, str) and key in SCORE_KEYS)
+    yield from (key for key in keys if isinstance(key, str) and canonical(key) in SCORE_KEYS)
 
 
 def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from rprime.core.aliases import canonical
 from rprime.core.catalog import INDICES
 from rprime.core.index import Index
 from rprime.core.intervals.methods import INTERVALS
@@ -61,7 +62,14 @@ class CatalogEntry:
     def words(self) -> str:
         """What a search looks at, in small letters."""
         facts = self.facts
-        parts = (facts.name, facts.key, facts.symbol, facts.description, facts.source)
+        parts = (
+            facts.name,
+            facts.key,
+            *facts.aliases,
+            facts.symbol,
+            facts.description,
+            facts.source,
+        )
         return " ".join(parts).lower()
 
     @property
@@ -90,5 +98,5 @@ def catalog() -> tuple[CatalogEntry, ...]:
 
 
 def entries_of(key: str) -> tuple[CatalogEntry, ...]:
-    """Describe the index of a key, overall and of a class, as far as there are both."""
-    return tuple(entry for entry in catalog() if entry.facts.key == key)
+    """Describe the index of a key or an alias, overall and of a class, as far as there are both."""
+    return tuple(entry for entry in catalog() if entry.facts.key == canonical(key))

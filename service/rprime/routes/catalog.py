@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
+from rprime.core.aliases import canonical
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.suggestions import unknown_index
 from rprime.problems.problem import Problem, responses
@@ -64,7 +65,7 @@ def _catalog() -> str:
 
 
 def _entry(scope: str, key: str) -> str:
-    found = _SCOPES[scope].get(key) if scope in _SCOPES else None
+    found = _SCOPES[scope].get(canonical(key)) if scope in _SCOPES else None
     if found is None:
         raise Problem("not_found", unknown_index(key))
     return entry_of(found).model_dump_json()

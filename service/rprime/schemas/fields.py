@@ -8,6 +8,7 @@ from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 from typing_extensions import TypeAliasType
 
+from rprime.core.aliases import ALIASES, canonical
 from rprime.core.catalog import KEYS
 from rprime.core.naming import HIDDEN, LONGEST_NAME
 from rprime.core.suggestions import unknown_index
@@ -46,10 +47,12 @@ class Answer(BaseModel):
         return ((name, value) for name, value in super().__repr_args__() if value is not None)
 
 
-def _known_key(key: str) -> str:
-    if key in _KEYS:
+def _known_key(name: str) -> str:
+    if (key := canonical(name)) in _KEYS:
         return key
-    raise PydanticCustomError("unknown_index", "{text}", {"text": unknown_index(key)})
+    raise PydanticCustomError(
+        "unknown_index", "{text}", {"text": unknown_index(name), "name": name}
+    )
 
 
 def _not_null(value: object) -> object:
@@ -69,7 +72,12 @@ IndexKey = TypeAliasType(
         str,
         AfterValidator(_known_key),
         WithJsonSchema(
-            {"type": "string", "enum": list(KEYS), "description": "A key of GET /v1/indices."}
+            {
+                "type": "string",
+                "enum": [*KEYS, *sorted(ALIASES)],
+                "description": "A key of GET /v1/indices, or one of its `aliases`: the name of "
+                "another library. Answers have the key.",
+            }
         ),
     ],
 )

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 import numpy as np
 from pydantic import ConfigDict, Field, RootModel
 
+from rprime.core.aliases import names_of
 from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
 from rprime.core.index import REASONS, Index
 from rprime.core.intervals.methods import INTERVALS
@@ -309,6 +310,9 @@ class IndexEntry(Answer):
     """An entry of the catalog."""
 
     key: str = Field(description="Its name in requests and reports.")
+    aliases: list[str] = Field(
+        description="Names of other libraries, which requests may use; reports have the key."
+    )
     scope: Literal["class", "overall"]
     symbol: str
     name: str
@@ -355,6 +359,7 @@ def entry_of(index: Index) -> IndexEntry:
     low, high = index.range
     return IndexEntry(
         key=index.key,
+        aliases=list(names_of(index.key)),
         scope=index.scope,
         symbol=index.symbol,
         name=index.name,

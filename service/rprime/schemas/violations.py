@@ -39,11 +39,13 @@ def validated(
 def _violations(
     error: ValidationError, model: type[BaseModel], document: Document
 ) -> Iterator[Violation]:
-    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    errors = error.errors(include_url=False, include_input=False)
     for found in errors[:MOST_VIOLATIONS]:
         place = _without_union_tags(found["loc"], document)
         if found["type"] == "extra_forbidden":
             yield _unknown(place, model, document)
+        elif found["type"] == "unknown_index":
+            yield UnknownMember(_place(place), found["type"], found["msg"], found["ctx"]["name"])
         else:
             yield Violation(_place(place), found["type"], _sentence(found["msg"]))
 

@@ -1,0 +1,81 @@
+"""Names of other libraries for indices of the catalog."""
+
+from rprime.core.catalog import INDICES, KEYS
+
+_NAMES: dict[str, tuple[str, ...]] = {
+    "accuracy": ("accuracy_score", "acc", "overall_accuracy"),
+    "average_precision": ("average_precision_score",),
+    "balanced_accuracy": ("balanced_accuracy_score",),
+    "diagnostic_odds_ratio": ("dor",),
+    "error_rate": ("hamming_loss", "misclassification_rate", "zero_one_loss"),
+    "f1": ("dice", "dice_coefficient", "f1_score", "f_measure", "f_score"),
+    "f_beta": ("fbeta", "fbeta_score"),
+    "false_discovery_rate": ("fdr",),
+    "false_negative_rate": ("fnr", "miss_rate"),
+    "false_omission_rate": ("for",),
+    "false_positive_rate": ("fallout", "fpr"),
+    "hand_till_auc": ("roc_auc_ovo",),
+    "informedness": ("bookmaker_informedness", "youden", "youden_j", "youdens_j"),
+    "jaccard": (
+        "critical_success_index",
+        "intersection_over_union",
+        "iou",
+        "jaccard_index",
+        "jaccard_score",
+        "threat_score",
+    ),
+    "kappa": ("cohen_kappa", "cohen_kappa_score", "cohens_kappa"),
+    "log_loss": ("cross_entropy", "logloss"),
+    "macro_class_balanced_accuracy": ("mean_balanced_accuracy",),
+    "macro_f1": ("macro_avg_f1", "macro_avg_f1_score", "mean_f1"),
+    "macro_jaccard": ("mean_iou", "miou"),
+    "macro_negative_predictive_value": ("mean_neg_pred_value",),
+    "macro_precision": ("macro_avg_precision", "mean_pos_pred_value", "mean_precision"),
+    "macro_recall": ("macro_avg_recall", "mean_recall", "mean_sensitivity"),
+    "macro_roc_auc": ("roc_auc_ovr",),
+    "macro_specificity": ("mean_specificity",),
+    "mcc": ("matthews_corrcoef",),
+    "negative_likelihood_ratio": ("nlr",),
+    "negative_predictive_value": ("neg_pred_value", "npv"),
+    "no_information_rate": ("nir", "accuracy_null"),
+    "normalized_mutual_information": ("nmi", "normalized_mutual_info_score"),
+    "positive_likelihood_ratio": ("plr",),
+    "precision": ("pos_pred_value", "positive_predictive_value", "ppv", "precision_score"),
+    "predicted_prevalence": ("detection_prevalence",),
+    "recall": ("hit_rate", "recall_score", "sensitivity", "tpr", "true_positive_rate"),
+    "roc_auc": ("auroc",),
+    "specificity": ("selectivity", "specificity_score", "tnr", "true_negative_rate"),
+    "top_k_accuracy": ("top_k", "top_k_accuracy_score"),
+    "weighted_f1": ("weighted_avg_f1", "weighted_avg_f1_score"),
+    "weighted_precision": ("weighted_avg_precision",),
+    "weighted_recall": ("weighted_avg_recall",),
+    "weighted_roc_auc": ("roc_auc_ovr_weighted",),
+}
+"""By key, the names of scikit-learn, TorchMetrics, PyCM, caret and the literature.
+
+Only names of the same value stand here. The name of a function whose average is an argument is that
+of the per-class index, which is its value for each class (`average=None`)."""
+
+
+def _averages() -> dict[str, str]:
+    """Return names such as `f1_macro` of the averages."""
+    found = {}
+    for index in INDICES:
+        average, _, rest = index.key.partition("_")
+        if average in ("macro", "micro", "weighted") and rest in KEYS:
+            found[f"{rest}_{average}"] = index.key
+    return found
+
+
+ALIASES = _averages() | {name: key for key, names in _NAMES.items() for name in names}
+"""The key that each name stands for."""
+
+
+def canonical(name: str) -> str:
+    """Return the key of the index that a name stands for; any other name unchanged."""
+    return ALIASES.get(name, name)
+
+
+def names_of(key: str) -> tuple[str, ...]:
+    """Return the names that an index has in other libraries."""
+    return tuple(sorted(name for name, meant in ALIASES.items() if meant == key))

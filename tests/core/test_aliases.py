@@ -1,0 +1,190 @@
+"""Names of other libraries: the same values as there, and no suggestion of an opposite."""
+
+from string import ascii_lowercase
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rprime
+from rprime.core.aliases import ALIASES, canonical, names_of
+from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
+from rprime.core.suggestions import RELATED, nearest_keys, unknown_index
+
+RNG = np.random.default_rng(5)
+TRUE = RNG.choice(4, 300, p=[0.4, 0.3, 0.2, 0.1])
+SCORES = RNG.dirichlet(np.ones(4), 300) * 0.6 + 0.4 * np.eye(4)[TRUE]
+PREDICTED = SCORES.argmax(axis=1)
+COMPLEMENTS = [
+    ("accuracy", "error_rate"),
+    ("recall", "false_negative_rate"),
+    ("specificity", "false_positive_rate"),
+    ("precision", "false_discovery_rate"),
+    ("negative_predictive_value", "false_omission_rate"),
+]
+OPPOSITES = {*COMPLEMENTS, *((b, a) for a, b in COMPLEMENTS)}
+
+LABELS = ("y_true", "y_pred")
+SKLEARN: dict[str, dict[str, Any]] = {
+    "accuracy_score": {},
+    "average_precision_score": {"of_scores": True, "average": None},
+    "balanced_accuracy_score": {},
+    "cohen_kappa_score": {},
+    "f1_score": {"average": None},
+    "hamming_loss": {},
+    "jaccard_score": {"average": None},
+    "log_loss": {"of_scores": True},
+    "matthews_corrcoef": {},
+    "normalized_mutual_info_score": {},
+    "precision_score": {"average": None},
+    "recall_score": {"average": None},
+    "top_k_accuracy_score": {"of_scores": True, "k": 2},
+    "zero_one_loss": {},
+}
+"""Functions of scikit-learn that have an alias, and their arguments."""
+SCORERS = {
+    f"{name}_{average}": (f"{name}_score", {"average": average})
+    for name in ("f1", "precision", "recall", "jaccard")
+    for average in ("macro", "micro", "weighted")
+} | {
+    "roc_auc_ovr": ("roc_auc_score", {"multi_class": "ovr"}),
+    "roc_auc_ovo": ("roc_auc_score", {"multi_class": "ovo"}),
+    "roc_auc_ovr_weighted": ("roc_auc_score", {"multi_class": "ovr", "average": "weighted"}),
+}
+"""Names of `scoring` in scikit-learn, with the function and the arguments that they stand for."""
+
+
+@pytest.fixture(scope="module")
+def report() -> rprime.Report:
+    return rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), y_score=SCORES, top_k=2)
+
+
+def values(report: rprime.Report, name: str) -> list[float | None]:
+    """Return the values that a name stands for: of each class, or the overall one."""
+    if canonical(name) in CLASS_INDICES and canonical(name) not in OVERALL_INDICES:
+        return [found[name].value for found in report.per_class.values()]
+    return [report.overall[name].value]
+
+
+@pytest.mark.parametrize("name", SKLEARN)
+def test_an_alias_has_the_value_of_scikit_learn(report: rprime.Report, name: str) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    arguments = dict(SKLEARN[name])
+    given = SCORES if arguments.pop("of_scores", False) else PREDICTED
+    expected = getattr(metrics, name)(TRUE, given, **arguments)
+    assert values(report, name) == pytest.approx(np.atleast_1d(expected).tolist(), rel=1e-12)
+
+
+@pytest.mark.parametrize("name", SCORERS)
+def test_an_alias_has_the_value_of_a_scorer(report: rprime.Report, name: str) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    function, arguments = SCORERS[name]
+    given = SCORES if name.startswith("roc_auc") else PREDICTED
+    expected = getattr(metrics, function)(TRUE, given, **arguments)
+    assert name in ALIASES
+    assert values(report, name) == pytest.approx([expected], rel=1e-12)
+
+
+def test_the_names_of_a_classification_report_are_its_values(report: rprime.Report) -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    expected = metrics.classification_report(TRUE, PREDICTED, output_dict=True)
+    for average in ("macro avg", "weighted avg"):
+        for metric in ("precision", "recall", "f1-score"):
+            name = f"{average}_{metric}".replace(" ", "_").replace("-", "_")
+            assert values(report, name) == pytest.approx([expected[average][metric]])
+
+
+THIRTY = (
+    "auroc",
+    "average_precision_score",
+    "balanced_accuracy_score",
+    "cohen_kappa",
+    "dice",
+    "f1_macro",
+    "f1_score",
+    "f1_weighted",
+    "fpr",
+    "hamming_loss",
+    "iou",
+    "jaccard_score",
+    "macro_avg_f1",
+    "matthews_corrcoef",
+    "mean_iou",
+    "nmi",
+    "npv",
+    "ppv",
+    "precision_score",
+    "recall_macro",
+    "recall_score",
+    "roc_auc_ovo",
+    "roc_auc_ovr",
+    "sensitivity",
+    "tnr",
+    "top_k",
+    "tpr",
+    "youden",
+    "zero_one_loss",
+    "fnr",
+)
+
+
+@pytest.mark.parametrize("name", THIRTY)
+def test_a_name_of_another_library_is_answered_with_the_key(name: str) -> None:
+    scores: Any = {"y_score": SCORES} if "auc" in name or name[0] == "a" or "top" in name else {}
+    found = rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), indices=[name], **scores)
+    keys = {*found.overall, *next(iter(found.per_class.values()))}
+    assert keys == {canonical(name)}
+
+
+def test_a_gate_takes_an_alias() -> None:
+    rules: list[dict[str, Any]] = [
+        {"index": "matthews_corrcoef", "min_value": 0.2},
+        {"index": "sensitivity", "classes": "all", "min_value": 0.1},
+    ]
+    found = rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), gates={"rules": rules})
+    assert found.gate is not None
+    assert {result.index for result in found.gate.results} == {"mcc", "recall"}
+    assert found.gate.results[0].rule == "mcc.min_value"
+
+
+def test_no_alias_is_a_key_and_all_stand_for_keys() -> None:
+    assert not {*ALIASES, *RELATED} & {*KEYS}
+    assert not {*ALIASES} & {*RELATED}
+    assert {*ALIASES.values()} | {key for keys in RELATED.values() for key in keys} <= {*KEYS}
+    assert "matthews_corrcoef" in names_of("mcc")
+
+
+@pytest.mark.parametrize("meant", ["fpr", "fnr", "tpr", "tnr", "fdr", "npv", *dict(OPPOSITES)])
+def test_no_misspelling_leads_to_the_opposite(meant: str) -> None:
+    key = canonical(meant)
+    shorter = [meant[:i] + meant[i + 1 :] for i in range(len(meant))]
+    longer = [meant[:i] + c + meant[i:] for i in range(len(meant) + 1) for c in ascii_lowercase]
+    wrong = [name for name in (*shorter, *longer) if name not in ALIASES and name not in KEYS]
+    assert not [name for name in wrong if (key, *nearest_keys(name)) in OPPOSITES]
+
+
+@pytest.mark.parametrize(
+    ("name", "keys"),
+    [
+        ("acuracy", ("accuracy",)),
+        ("recal", ("recall",)),
+        ("sensitivty", ("recall",)),
+        ("Macro F1", ("macro_f1",)),
+        ("MCC", ("mcc",)),
+        ("macro avg f1-score", ("macro_f1",)),
+        ("log-loss", ("log_loss",)),
+        ("gini", ("roc_auc",)),
+        ("kappa_quadratic", ("weighted_kappa",)),
+        ("xyzzy", ()),
+        ("hinge_loss", ()),
+    ],
+)
+def test_an_unknown_name_leads_to_what_is_near(name: str, keys: tuple[str, ...]) -> None:
+    assert nearest_keys(name) == keys
+
+
+def test_a_suggestion_says_what_is_missing() -> None:
+    assert "GET /v1/indices" in unknown_index("xyzzy")
+    assert "`kappa_weights`" in unknown_index("kappa_quadratic")
+    with pytest.raises(rprime.ProblemError, match="'recal': The catalog has no such index"):
+        rprime.evaluate([1], [1], indices=["recal"])
