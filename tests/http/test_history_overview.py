@@ -104,3 +104,21 @@ def test_projects_come_with_their_newest_evaluation(store: Store, reports: list[
     assert newest == [("others", reports[5]["id"]), ("pets", reports[4]["id"])]
     assert found[1].newest is not None
     assert found[1].newest.verdict == "fail"
+
+
+def test_values_on_the_classified_items_alone_are_marked(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        keep(client, matrix(1, project="whole", model="a"))
+        for path in ("projects/whole", "projects/whole/models/a?overall=kappa"):
+            assert "†" not in client.get(f"/ui/{path}").text
+        report = keep(client, matrix(1, model="a", indices=None, unclassified=[30, 0, 0]))
+        kappa = f"{report['overall']['kappa']['value']:.4f}"
+        page = client.get("/ui/projects/pets").text
+        assert f"{kappa}†" in page
+        assert f"{report['overall']['r_prime']['value']:.4f}†" not in page
+        assert "† on the classified items alone" in page
+        page = client.get("/ui/projects/pets/models/a?overall=kappa").text
+        assert f"{kappa}†" in page
+        assert "† on the classified items alone" in page

@@ -1,5 +1,6 @@
 """Stored baselines that cannot be another evaluation than the request means."""
 
+import html
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -253,6 +254,10 @@ class TestAnchor:
             assert delta["interval"][0] < delta["value"] < delta["interval"][1]
             stored = client.get(report["links"]["self"]).json()
             assert stored["gate"] == report["gate"]
+        last = builds[-1]["links"]["self"]
+        for suffix in ("md", "html", "junit.xml"):
+            text = html.unescape(client.get(f"{last}/report.{suffix}").text)
+            assert "Since the anchor: accuracy \N{MINUS SIGN}0.1600 [\N{MINUS SIGN}0." in text
         assert "since_anchor" not in (first.get("gate") or {})
 
     def test_small_losses_cannot_add_up(self, client: httpx.Client) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.studies.correlation import Box, box
-from rprime.dashboard.tables import EvaluationEntry, TableCell, cell_of
-from rprime.history.series import Measured, Point
+from rprime.dashboard.tables import EvaluationEntry, TableCell, cell_of, legend_of, measure_of
+from rprime.history.series import Measured
 from rprime.history.stored_values import values_of_classes
 from rprime.report.decimals import decimal
 from rprime.report.marks import axis_of
@@ -86,7 +86,7 @@ def model_history(
     values = series.of_classes(index)[stored]
     chosen = [point for point in points if point.evaluation in set(ids)]
     steps = [entries[identifier] for identifier in ids]
-    measures = [_measure(trend.index, point) for point in chosen]
+    measures = [measure_of(trend.index, point) for point in chosen]
     axis = axis_of(measures)
     return {
         "index": Term.of(index),
@@ -96,6 +96,7 @@ def model_history(
             VersionStep(entry, cell_of(measure, axis), *_lowest(series.labels, row, index))
             for entry, measure, row in zip(steps, measures, values, strict=True)
         ][::-1],
+        "legend": legend_of(measures),
         "classes": len(series.labels),
         "charts": {
             "steps": [_step(entry, aliases.get(entry.id, [])) for entry in steps],
@@ -103,11 +104,6 @@ def model_history(
             **_of_classes(index, series.labels, values),
         },
     }
-
-
-def _measure(index: Index, point: Point) -> Measure:
-    low, high = point.interval or (None, None)
-    return Measure(index, point.value, low, high, point.reason)
 
 
 def _step(entry: EvaluationEntry, aliases: Sequence[str]) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Tabulation: what the overview lists, in words and marks, ready for its templates."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,6 +13,7 @@ from rprime.report.marks import Axis, Mark, axis_of, mark_of
 from rprime.report.measures import Measure
 from rprime.report.names import shown
 from rprime.report.reasons import explained
+from rprime.report.remarks import Remark
 from rprime.report.verdicts import HEADLINES as VERDICTS
 from rprime.report.verdicts import Headline
 from rprime.report.view import Term
@@ -91,10 +92,11 @@ class TableColumn:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationTable:
-    """A list of evaluations with their headline indices."""
+    """A list of evaluations with their headline indices, and what its marks mean."""
 
     columns: tuple[TableColumn, ...]
     rows: tuple[tuple[EvaluationEntry, tuple[TableCell, ...]], ...]
+    legend: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def table_of(rows: Sequence[ListingRow]) -> EvaluationTable:
     """Put evaluations into words and marks."""
     indices = [index for key in HEADLINES if (index := find("overall", key))]
     measured = [
-        [_measure(index, point) for index, point in zip(indices, row.points, strict=True)]
+        [measure_of(index, point) for index, point in zip(indices, row.points, strict=True)]
         for row in rows
     ]
     axes = [axis_of(column) for column in zip(*measured, strict=True)] or [Axis(0, 1)] * 3
@@ -135,13 +137,20 @@ def table_of(rows: Sequence[ListingRow]) -> EvaluationTable:
             (EvaluationEntry.of(row.summary), tuple(map(cell_of, of_row, axes)))
             for row, of_row in zip(rows, measured, strict=True)
         ),
+        legend_of(measure for of_row in measured for measure in of_row),
     )
+
+
+def legend_of(measures: Iterable[Measure]) -> str:
+    """Explain the mark of values on the classified items alone; empty where none has it."""
+    marked = any(measure.marks for measure in measures)
+    return f"{CLASSIFIED_ONLY.mark} {CLASSIFIED_ONLY.before}" if marked else ""
 
 
 def cell_of(measure: Measure, axis: Axis) -> TableCell:
     """Put a value into words, and place it on an axis."""
     return TableCell(
-        decimal(measure.value),
+        f"{decimal(measure.value)}{measure.marks}",
         "" if measure.low is None else span(measure.low, measure.high),
         explained(measure.reason) if measure.value is None and measure.reason else "",
         mark_of(measure, axis),
@@ -162,9 +171,14 @@ def verdict_of(word: str | None) -> Headline:
     return known.get(word, VERDICTS[None])
 
 
-def _measure(index: Index, point: Point) -> Measure:
+def measure_of(index: Index, point: Point) -> Measure:
+    """Return the value of a stored evaluation as a rendering shows it."""
     low, high = point.interval or (None, None)
-    return Measure(index, point.value, low, high, point.reason)
+    remarks = (CLASSIFIED_ONLY,) if point.classified_only else ()
+    return Measure(index, point.value, low, high, point.reason, remarks=remarks)
+
+
+CLASSIFIED_ONLY = Remark("classified", "on the classified items alone")
 
 
 def _name(name: str | None) -> str:

@@ -43,6 +43,8 @@ class Point(NamedTuple):
         None if undefined.
     reason
         Why the value or the interval is missing; empty if both exist.
+    classified_only
+        Whether it leaves out unclassified or spurious items that the evaluation has.
     """
 
     evaluation: str
@@ -54,6 +56,7 @@ class Point(NamedTuple):
     value: float | None
     interval: tuple[float, float] | None
     reason: str
+    classified_only: bool
 
 
 Columns = tuple[Sequence[Any], ...]
@@ -131,7 +134,8 @@ class Measured:
                 pairs[place], reasons[place] = None, reasons[place] or GROUPED
         anchors = [found.get("anchor") for found in extras]
         names = (stack.ids, stack.models, stack.versions, stack.test_sets, stack.verdicts)
-        return (*names, anchors, numbers, pairs, reasons)
+        partial = _omits(stack.table) & (self.index.universe == "classified")
+        return (*names, anchors, numbers, pairs, reasons, partial.tolist())
 
     def _measure(self, table: ConfusionTable, column: int | None) -> tuple[Array, ...]:
         """Return values, both ends of the intervals and codes of reasons, shape (n,) each."""
@@ -149,6 +153,15 @@ class Measured:
             ends = (known.per_class_low, known.per_class_high)
         codes = np.zeros(table.stack_shape, np.uint8) if reasons is None else reasons[place]
         return found[place], ends[0][place], ends[1][place], codes
+
+
+def _omits(table: ConfusionTable) -> Array:
+    """Tell which tables of a stack have unclassified or spurious items."""
+    found = np.zeros(table.stack_shape, bool)
+    for vector in (table.unclassified, table.spurious):
+        if vector is not None:
+            found |= vector.any(axis=-1)
+    return found
 
 
 def _without(found: list[Any], missing: Array) -> list[Any]:

@@ -43,7 +43,7 @@ def _values_of_anchors(
 
 
 def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[str, Any]]:
-    evaluations, models, versions, _, verdicts, anchored, *measured = columns
+    evaluations, models, versions, _, verdicts, anchored, *measured, _ = columns
     moments = ids.creation_times(evaluations)
     rows = zip(evaluations, models, versions, moments, verdicts, anchored, *measured, strict=True)
     for evaluation, model, version, created_at, verdict, anchor, value, interval, reason in rows:

@@ -3,15 +3,17 @@
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Literal
 
+from rprime.core.catalog import find
 from rprime.core.gates.result import GateVerdict
 from rprime.core.gates.rules import Effect
 from rprime.core.gates.sentences import CAUSES, PASSED
-from rprime.report.decimals import percent, plural
+from rprime.report.decimals import percent, plural, signed
 from rprime.report.names import isolated, shown
 from rprime.schemas.comparison import Comparison
-from rprime.schemas.gate import Gate, Result
+from rprime.schemas.gate import Delta, Gate, Result, SinceAnchor
 
 Tone = Literal["good", "bad", "open", "none"]
 
@@ -71,7 +73,33 @@ def summary(gate: Gate) -> str:
     """Count the results, after the sentence of the gate where no list of results says the same."""
     listed = gate.verdict == "fail" and len(separate(gate.results)) == len(gate.results)
     plain = listed or gate.verdict == "no_rules" or gate.message == PASSED
-    return tally(gate) if plain else f"{shown(gate.message)} {tally(gate)}"
+    counted = tally(gate) if plain else f"{shown(gate.message)} {tally(gate)}"
+    return f"{counted}{_drift(gate.since_anchor)}"
+
+
+def _drift(since: SinceAnchor | None) -> str:
+    """Say how far the values moved since the anchor: overall, and of the class that lost most."""
+    if since is None:
+        return ""
+    moved = [(key, delta) for key, delta in since.overall.items()]
+    for key in dict.fromkeys(key for deltas in since.per_class.values() for key in deltas):
+        index = find("class", key)
+        sign = -1 if index is not None and index.higher_is_better is False else 1
+        known = [
+            (sign * delta.value, label, delta)
+            for label, deltas in since.per_class.items()
+            if (delta := deltas.get(key)) is not None and delta.value is not None
+        ]
+        worst = sorted(known, key=itemgetter(0))[:1]
+        moved += [(f"{key} of `{shown(label)}`", delta) for _, label, delta in worst]
+    said = ", ".join(f"{name} {_moved(delta)}" for name, delta in moved)
+    return f" Since the anchor: {said}." if said else ""
+
+
+def _moved(delta: Delta) -> str:
+    low, high = delta.interval or (None, None)
+    interval = "" if low is None else f" [{signed(low)}, {signed(high)}]"
+    return f"{signed(delta.value)}{interval}"
 
 
 def tally(gate: Gate) -> str:
