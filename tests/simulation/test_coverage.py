@@ -5,6 +5,7 @@ from collections import defaultdict
 import numpy as np
 import pytest
 
+from rprime.core.catalog import INDICES
 from tests.simulation.coverage import coverage
 from tests.simulation.populations import (
     LARGE_ENOUGH,
@@ -46,10 +47,12 @@ def alike(population: Population) -> list[list[int]]:
     return list(groups.values())
 
 
-def outside(population: Population, lowest: float, highest: float) -> dict[str, list[float]]:
+def outside(
+    population: Population, lowest: float, highest: float, **options: object
+) -> dict[str, list[float]]:
     """Return the indices whose coverage is out of bounds, and that coverage."""
     known = FIXED | WEIGHTED if population.name in BIASED else FIXED
-    found = coverage(population, REPLICATES, seed=1, intervals=True)
+    found = coverage(population, REPLICATES, seed=1, **{"intervals": True} | options)
     wrong = {}
     for key, rates in found.rates().items():
         if key in known or np.isnan(rates).all():
@@ -81,3 +84,17 @@ def test_coverage_is_promised_where_classes_have_items_and_errors(population: Po
 @pytest.mark.parametrize("population", NAMED, ids=lambda population: population.name)
 def test_coverage_never_breaks_down(population: Population) -> None:
     assert outside(population, ANYWHERE, 1.0) == {}
+
+
+RESAMPLED = tuple(dict.fromkeys(entry.key for entry in INDICES if entry.resampled))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "population",
+    [population for population in LARGE_ENOUGH if population.k <= 10],
+    ids=lambda population: population.name,
+)
+def test_bootstrap_intervals_cover(population: Population) -> None:
+    # Entropies of equal classes are at their largest value: their intervals always cover it.
+    assert outside(population, LOWEST, 1.0, intervals="all", indices=RESAMPLED) == {}

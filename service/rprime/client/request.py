@@ -21,7 +21,7 @@ class OptionFields(TypedDict, total=False):
     indices: Any
     beta: float | None
     undefined: Literal["null", "zero", "one"] | None
-    intervals: bool | None
+    intervals: Literal["all"] | bool | None
     confidence: float | None
     exact: bool | None
     sampling: Literal["random", "fixed_rows"] | None

@@ -58,7 +58,7 @@ def _print_markdown() -> None:
         marks = f"{' µ' if index.micro else ''}{' §' if index.association else ''}"
         key = f"`{index.key}`{marks}" + (" (class)" if index.scope == "class" else "")
         best = "" if index.best is None else _number(index.best)
-        cells = [key, index.name, _limits(index), best, index.interval or "", index.source]
+        cells = [key, index.name, _limits(index), best, index.interval_name or "", index.source]
         typer.echo(f"| {' | '.join(cells)} |")
 
 

@@ -161,7 +161,7 @@ def evaluate(
     values = compute(table, options, selection, scores)
     if items is not None and items.groups is not None:
         values = replace(values, grouped=True)
-    known = intervals(values, items) if wanted else None
+    known = intervals(values, items, resampling=options.intervals == "all") if wanted else None
     return Evaluation.each(values, known, [labels])[0]
 
 
@@ -184,5 +184,6 @@ def evaluate_stack(
     The n evaluations, each the same as `evaluate` gives for its table alone.
     """
     values = compute(table, options, select(options))
-    known = intervals(values) if options.wants_intervals(table.k) else None
+    wanted = options.wants_intervals(table.k)
+    known = intervals(values, resampling=options.intervals == "all") if wanted else None
     return Evaluation.each(values, known, labels)

@@ -48,6 +48,7 @@ REASONS = (
     "no_scores",
     "not_probabilities",
     "no_class_defined",
+    "not_resampled",
 )
 """Why a value or interval does not exist; code 0 means that it does."""
 CODE = {reason: code for code, reason in enumerate(REASONS)}
@@ -123,6 +124,8 @@ class Index:
         The request option that is a further argument of the formula; it has a default.
     of_items
         For a mean over the items, the function of each item; a sum if not `scale_invariant`.
+    resampled
+        Whether it has a bootstrap interval on request; on the classified items.
     never_predicted
         For an index of precision, its value inside averages where the class has items and is
         never predicted: that of a precision of 0.
@@ -157,6 +160,7 @@ class Index:
     scored: bool = False
     takes: Literal["top_k"] | None = None
     of_items: Callable[..., Array] | None = None
+    resampled: bool = False
     never_predicted: Callable[[Counts], Any] | None = None
 
     @property
@@ -165,6 +169,11 @@ class Index:
         if self.best is None:
             return None
         return self.best == self.range[1]
+
+    @property
+    def interval_name(self) -> str | None:
+        """The name of its interval method, which may be the bootstrap; None without one."""
+        return "bootstrap" if self.resampled else self.interval
 
     @property
     def micro(self) -> bool:

@@ -26,7 +26,7 @@ class Options:
     kappa_weights
         "linear", "quadratic", or disagreement weights of shape (k, k) with a zero diagonal.
     intervals
-        Whether to compute intervals; None: if k <= 300.
+        Whether to compute intervals; None: if k <= 300; "all": with bootstrap ones.
     confidence
         Two-sided confidence level, in (0, 1).
     exact
@@ -55,7 +55,7 @@ class Options:
     cost: Array | None = None
     cell_weights: Array | None = None
     kappa_weights: Literal["linear", "quadratic"] | Array | None = None
-    intervals: bool | None = None
+    intervals: Literal["all"] | bool | None = None
     confidence: float = 0.95
     exact: bool = False
     sampling: Literal["random", "fixed_rows"] = "random"
@@ -69,7 +69,7 @@ class Options:
 
     def wants_intervals(self, k: int) -> bool:
         """Whether intervals are computed for k classes."""
-        return k <= MOST_CLASSES_WITH_INTERVALS if self.intervals is None else self.intervals
+        return k <= MOST_CLASSES_WITH_INTERVALS if self.intervals is None else bool(self.intervals)
 
 
 SCORE_OPTIONS = ("top_k", "curves", "reject", "thresholds")

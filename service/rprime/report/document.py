@@ -107,7 +107,7 @@ def options(evaluation: Evaluation) -> bytes:
             "cost": o.cost is not None,
             "cell_weights": o.cell_weights is not None,
             "kappa_weights": kappa if isinstance(kappa, str | None) else "matrix",
-            "intervals": evaluation.intervals is not None,
+            "intervals": "all" if o.intervals == "all" else evaluation.intervals is not None,
             "confidence": o.confidence,
             "exact": o.exact,
             "sampling": o.sampling,

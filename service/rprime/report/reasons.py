@@ -12,6 +12,7 @@ REASONS = {
     "non_integer_counts": "no interval: fractional counts",
     "weighted": "no interval: weighted counts",
     "no_interval": "no interval for this index",
+    "not_resampled": "no bootstrap interval here",
     "no_scores": "needs scores",
     "not_probabilities": "the scores are no probabilities",
     "no_class_defined": "defined in no class",

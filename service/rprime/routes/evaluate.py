@@ -190,9 +190,13 @@ async def _evaluated(
     if len(body) > SMALL:
         return await run_in_threadpool(evaluate_body, body, options)
     evaluation_request = read_request(body, options.limits, keeping=True)
+    slow = evaluation_request.options.intervals == "all"
     if evaluation_request.store_request is not None:
-        return UnstoredEvaluation(evaluation_request, body, large=False)
-    evaluation = await batcher.evaluate(evaluation_request)
+        return UnstoredEvaluation(evaluation_request, body, large=slow)
+    if slow:
+        evaluation = await run_in_threadpool(evaluation_request.evaluate)
+    else:
+        evaluation = await batcher.evaluate(evaluation_request)
     return render_report(evaluation_request, evaluation, options)
 
 

@@ -142,7 +142,7 @@ class OptionsUsed(Answer):
     cost: bool
     cell_weights: bool
     kappa_weights: Literal["linear", "quadratic", "matrix"] | None
-    intervals: bool
+    intervals: Literal["all"] | bool
     confidence: float
     exact: bool
     sampling: Literal["random", "fixed_rows"]
@@ -373,7 +373,7 @@ def entry_of(index: Index) -> IndexEntry:
         universe=index.universe,
         association=index.association,
         scale_invariant=index.scale_invariant,
-        interval=index.interval,
+        interval=index.interval_name,
         needs=index.needs,
         scores=index.scored,
         average_of=list(index.of),

@@ -62,11 +62,11 @@ class EvaluateOptions(Request):
         default="null",
         description="The replacement of undefined per-class values in averages.",
     )
-    intervals: bool | None = Field(
+    intervals: Literal["all"] | bool | None = Field(
         default=None,
         description="Whether to compute intervals; default: up to 300 classes. At 1000 classes "
-        "they "
-        "add about 25 ms.",
+        "they add about 25 ms. `all`: also bootstrap intervals, of 1000 draws, where there is no "
+        "other rule, up to 50 classes.",
     )
     confidence: float = Field(
         default=0.95, ge=0.5, le=0.9999, description="Two-sided confidence level."

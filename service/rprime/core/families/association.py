@@ -231,6 +231,7 @@ def goodman_kruskal_lambda_symmetric(a: Association) -> Array:
     tex=r"\frac{\sum_{ij} n_{ij}^2 / (w s_j) - \sum_i \mu_i^2}{1 - \sum_i \mu_i^2}",
     source="Goodman, Kruskal 1954",
     undefined=("no_samples", "single_class"),
+    resampled=True,
     **FAMILY,
 )
 def goodman_kruskal_tau_true(a: Association) -> Array:
@@ -246,6 +247,7 @@ def goodman_kruskal_tau_true(a: Association) -> Array:
     tex=r"\frac{\sum_{ij} n_{ij}^2 / (w m_i) - \sum_j (s_j/w)^2}{1 - \sum_j (s_j/w)^2}",
     source="Goodman, Kruskal 1954",
     undefined=("no_samples", "single_class"),
+    resampled=True,
     **FAMILY,
 )
 def goodman_kruskal_tau_predicted(a: Association) -> Array:
@@ -270,6 +272,8 @@ def _tau(squares: Array, given: Array, margin: Array, total: Array) -> Array:
     range=NON_NEGATIVE,
     best=None,
     undefined=("no_samples",),
+    resampled=True,
+    score_range=lambda k: (0.0, float(np.log2(k))),
     **FAMILY,
 )
 def entropy_true(a: Association) -> Array:
@@ -286,6 +290,8 @@ def entropy_true(a: Association) -> Array:
     range=NON_NEGATIVE,
     best=None,
     undefined=("no_samples",),
+    resampled=True,
+    score_range=lambda k: (0.0, float(np.log2(k))),
     **FAMILY,
 )
 def entropy_predicted(a: Association) -> Array:
@@ -302,6 +308,8 @@ def entropy_predicted(a: Association) -> Array:
     range=NON_NEGATIVE,
     best=None,
     undefined=("no_samples",),
+    resampled=True,
+    score_range=lambda k: (0.0, float(np.log2(k))),
     **FAMILY,
 )
 def mutual_information(a: Association) -> Array:
@@ -316,6 +324,7 @@ def mutual_information(a: Association) -> Array:
     tex=r"\frac{I}{H(true)}",
     source="Theil 1970",
     undefined=("no_samples", "single_class"),
+    resampled=True,
     **FAMILY,
 )
 def uncertainty_true(a: Association) -> Array:
@@ -330,6 +339,7 @@ def uncertainty_true(a: Association) -> Array:
     tex=r"\frac{I}{H(predicted)}",
     source="Theil 1970",
     undefined=("no_samples", "single_class"),
+    resampled=True,
     **FAMILY,
 )
 def uncertainty_predicted(a: Association) -> Array:
@@ -344,6 +354,7 @@ def uncertainty_predicted(a: Association) -> Array:
     tex=r"\frac{2 I}{H(true) + H(predicted)}",
     source="Finn 1993; Theil 1970",
     undefined=("no_samples", "single_class"),
+    resampled=True,
     **FAMILY,
 )
 def normalized_mutual_information(a: Association) -> Array:

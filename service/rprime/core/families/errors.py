@@ -16,6 +16,7 @@ from rprime.core.table import ConfusionTable
     best=0.0,
     universe="classified",
     undefined=("no_samples",),
+    resampled=True,
 )
 def class_quantity_disagreement(c: Counts) -> Array:
     """Disagreement because the class is predicted too often or too rarely."""
@@ -45,6 +46,7 @@ def class_allocation_disagreement(c: Counts) -> Array:
     best=0.0,
     universe="classified",
     undefined=("no_samples",),
+    resampled=True,
 )
 def quantity_disagreement(t: ConfusionTable) -> Array:
     """Share of errors because classes are predicted too often or too rarely."""
@@ -60,6 +62,7 @@ def quantity_disagreement(t: ConfusionTable) -> Array:
     best=0.0,
     universe="classified",
     undefined=("no_samples",),
+    resampled=True,
 )
 def allocation_disagreement(t: ConfusionTable) -> Array:
     """Share of errors because classes are predicted for the wrong items."""

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
 from rprime.core.index import CODE
+from rprime.core.intervals.bootstrap import add_bootstrap, can_resample
 from rprime.core.intervals.declaration import IntervalInputs
 from rprime.core.intervals.delong import ranked_key, scores_of
 from rprime.core.intervals.delta import classified_entries
@@ -303,7 +304,7 @@ def _counts(
     return ScoreCounts.of(successes, trials), ScoreCounts.of(hits, whole)
 
 
-def intervals(values: Values, items: Items | None = None) -> Intervals:
+def intervals(values: Values, items: Items | None = None, *, resampling: bool = False) -> Intervals:
     """Compute the intervals that the indices declare.
 
     Parameters
@@ -312,25 +313,33 @@ def intervals(values: Values, items: Items | None = None) -> Intervals:
         Values of a stack of tables, with the options confidence, `exact` and `sampling`.
     items
         The items of a single table, if they are grouped.
+    resampling
+        Whether to compute bootstrap intervals, too.
     """
     prepared = PreparedIntervals.of(values, items)
     methods = prepared.methods
     own, whole = methods.per_class, methods.overall
     quantile = quantile_of(values.options.confidence)
     per_class, overall = prepared.class_limits(quantile), prepared.overall_limits(quantile)
+    if resampling and can_resample(values, items):
+        add_bootstrap(values, per_class, overall)
     if values.counted_as_zero is not None:
         per_class[:, values.counted_as_zero] = np.nan
     few_items, low, overall_low = _reliability(prepared, per_class[0], overall[0])
     return Intervals(
         per_class_low=per_class[0],
         per_class_high=per_class[1],
-        per_class_reasons=_reasons(prepared, own.named, per_class[0], values.per_class),
+        per_class_reasons=_reasons(
+            prepared, own, per_class[0], values.per_class, resampling=resampling
+        ),
         per_class_few_items=few_items,
         per_class_low_reliability=low,
         per_class_methods=own.names,
         overall_low=overall[0],
         overall_high=overall[1],
-        overall_reasons=_reasons(prepared, whole.named, overall[0], values.overall),
+        overall_reasons=_reasons(
+            prepared, whole, overall[0], values.overall, resampling=resampling
+        ),
         overall_low_reliability=overall_low,
         overall_methods=whole.names,
     )
@@ -355,16 +364,24 @@ def _score_limits(values: Values, quantile: float | Array, limits: Array) -> Non
 
 
 def _reasons(
-    prepared: PreparedIntervals, named: Array, low: Array, own: Array
+    prepared: PreparedIntervals,
+    methods: ScopeMethods,
+    low: Array,
+    own: Array,
+    *,
+    resampling: bool,
 ) -> NDArray[np.uint8]:
     """Reason codes of missing intervals; 0 where there is an interval or no value."""
     unsuitable, last = prepared.unsuitable, (own.ndim - prepared.unsuitable.ndim - 1) * (None,)
     missing = np.isnan(low) & np.isfinite(own)
     codes = missing * np.uint8(CODE["no_interval"])
+    named = methods.named
     if unsuitable.any():
         weighted = prepared.values.table.weighted
         why = np.uint8(CODE["weighted" if weighted else "non_integer_counts"])
         codes[named] = np.where(missing[named] & unsuitable[(..., *last)], why, codes[named])
+    if resampling:
+        codes[methods.resampled] = missing[methods.resampled] * np.uint8(CODE["not_resampled"])
     return codes
 
 

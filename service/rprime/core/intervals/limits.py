@@ -33,4 +33,5 @@ METHODS = (
         "delta method on the logarithm, with half an item more in the cells",
     ),
     IntervalMethod("log_ratio", ("delta_log",), "delta method on the logarithm"),
+    IntervalMethod("bootstrap", ("bootstrap",), 'bootstrap, if `intervals` is "all"'),
 )

@@ -107,8 +107,8 @@ class ScopeMethods:
         Shape (n, 4): `CountRow`s; the smallest of these counts determines the reliability.
     names
         The reported methods, "" without an interval.
-    counted
-        Entries that read counts, not scores.
+    counted, resampled
+        Entries that read counts, not scores; those with bootstrap intervals on request.
     """
 
     proportions: Array
@@ -117,11 +117,12 @@ class ScopeMethods:
     rests_on: Array
     names: tuple[str, ...]
     counted: Array
+    resampled: Array
 
     @cached_property
     def named(self) -> Array:
-        """Entries that have a method."""
-        return positions(name != "" for name in self.names)
+        """Entries that have a method by default."""
+        return positions(name not in {"", "bootstrap"} for name in self.names)
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,6 +245,7 @@ def _scope(
     names = []
     for i, entry in enumerate(entries):
         name = "proportion" if i in proportions else setting.method(entry)
+        name = "bootstrap" if entry.resampled else name
         names.append("" if name is None else INTERVALS[name].reported[-1 if setting.exact else 0])
     return ScopeMethods(
         proportions=integers(proportions),
@@ -251,6 +253,7 @@ def _scope(
         bounds=np.array([bounds(entry) for entry in entries]).reshape(-1, 2).T,
         rests_on=_rests_on(entries),
         counted=positions(not entry.scored for entry in entries),
+        resampled=positions(entry.resampled for entry in entries),
         names=tuple(names),
     )
 

@@ -1,0 +1,123 @@
+"""Bootstrap intervals, on request, of indices of tables without another rule."""
+
+import zlib
+from functools import lru_cache
+from typing import cast
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.catalog import CLASS_INDICES
+from rprime.core.intervals.methods import integers
+from rprime.core.intervals.plan import Bounds
+from rprime.core.intervals.smoothing import POOLED, SmoothedCells, smoothed
+from rprime.core.items import Items
+from rprime.core.options import Options
+from rprime.core.selection import Selection, arranged
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values, compute
+
+DRAWS = 1000
+MOST_CLASSES = 50
+"""Such a table takes 0.14 s."""
+BIASES = 3.0
+"""By how many times the bias of the draws a limit moves; simulations chose it."""
+ROUNDING = 1e-12
+"""Draws that spread less are all equal: the design fixes the value."""
+MOST_CELLS = 2**20
+"""Cells of the tables that are evaluated at once."""
+
+
+@lru_cache(maxsize=64)
+def resampled(selection: Selection) -> tuple[Selection, Array, Array]:
+    """Select the entries with bootstrap intervals; add their places, per class and overall."""
+    own = [i for i, entry in enumerate(selection.computed) if entry.resampled]
+    overall = [i for i, entry in enumerate(selection.overall) if entry.resampled]
+    computed, chosen = [selection.computed[i] for i in own], [selection.overall[i] for i in overall]
+    averaged = dict.fromkeys(key for entry in chosen for key in entry.of)
+    needed = [CLASS_INDICES[key] for key in averaged if CLASS_INDICES[key] not in computed]
+    return arranged((*computed, *needed), len(own), chosen), integers(own), integers(overall)
+
+
+def can_resample(values: Values, items: Items | None) -> bool:
+    """Whether tables can be drawn: there are few classes, and each item counts once on its own."""
+    alone = items is None or (items.groups is None and items.weights is None)
+    whole = not values.table.weighted and not np.any(values.table.fractional)
+    return alone and whole and values.table.k <= MOST_CLASSES
+
+
+@np.errstate(all="ignore")
+def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
+    """Fill in bootstrap limits.
+
+    Parameters
+    ----------
+    values
+        Of a stack of tables.
+    per_class, overall
+        All limits, shapes (2, computed, ..., k) and (2, overall, ...).
+
+    Notes
+    -----
+    1000 tables of the same number of classified items, with `fixed_rows` of the same rows, are
+    drawn from the pooled table, so that a table without errors has intervals, too. Let b be the
+    mean of their values minus the value of the pooled table, and u the larger distance of their
+    two quantiles from that mean. The limits of a value v are v - u - 3 max(b, 0) and
+    v + u + 3 max(-b, 0): near the end of its range an index is biased away from that end, and the
+    bias at the table is itself uncertain. The table seeds the generator.
+    """
+    selection, classes, whole = resampled(values.selection)
+    entries = (*selection.per_class, *selection.overall)
+    if not entries:
+        return
+    sizes = [*(values.table.k for _ in classes), *(1 for _ in whole)]
+    ends = np.repeat([Bounds(values.table.k).of(entry) for entry in entries], sizes, axis=0).T
+    split = len(classes) * values.table.k
+    for position in np.ndindex(values.table.stack_shape):
+        at = (slice(None), *position)
+        table = values.table[position[0]] if position else values.table
+        found = np.concatenate((values.per_class[classes][at].ravel(), values.overall[whole][at]))
+        steps = _steps(_drawn(table.classified, values.options, selection), values.options)
+        limits = np.minimum(np.maximum(found + steps, ends[0]), ends[1])
+        limits[:, ~(limits[0] < limits[1])] = np.nan
+        shape = (2, len(classes), values.table.k)
+        per_class[(slice(None), classes, *position)] = limits[:, :split].reshape(shape)
+        overall[(slice(None), whole, *position)] = limits[:, split:]
+
+
+def _drawn(table: ConfusionTable, options: Options, selection: Selection) -> Array:
+    """Return the values of the pooled table, then of the tables drawn from it, (1 + draws, m)."""
+    pooled = cast("SmoothedCells", smoothed(table).cells).dense().counts[POOLED]
+    filled = np.ascontiguousarray(np.stack(table.cells.coordinates()))
+    random = np.random.default_rng(zlib.crc32(filled.tobytes()))
+    if options.sampling == "fixed_rows":
+        shares = pooled / np.maximum(np.add.reduce(pooled, axis=-1), 1.0)[:, None]
+        pooled = shares * table.support[:, None]
+        drawn = random.multinomial(table.support.astype(np.int64), shares, (DRAWS, table.k))
+    else:
+        shares = pooled.ravel() / np.add.reduce(pooled, axis=None)
+        drawn = random.multinomial(int(table.total), shares, DRAWS).reshape(-1, *pooled.shape)
+    counts = np.concatenate((pooled[None], drawn))
+    block = max(MOST_CELLS // pooled.size, 1)
+    parts = [counts[i : i + block] for i in range(0, len(counts), block)]
+    return np.concatenate([_values(part, options, selection) for part in parts])
+
+
+def _values(counts: Array, options: Options, selection: Selection) -> Array:
+    found = compute(ConfusionTable.dense(counts), options, selection)
+    own = np.moveaxis(found.per_class[: selection.reported], 1, 0).reshape(len(counts), -1)
+    return np.concatenate((own, found.overall.T), axis=-1)
+
+
+def _steps(values: Array, options: Options) -> Array:
+    """Return the distances of the limits from the values, (2, m), from what `_drawn` returns."""
+    draws = np.sort(values[1:], axis=0)  # what does not exist is last
+    number = np.count_nonzero(np.isfinite(draws), axis=0)
+    tail = np.floor((1 - options.confidence) / 2 * number).astype(np.intp)
+    columns = np.arange(draws.shape[1])
+    mean = np.add.reduce(np.nan_to_num(draws), axis=0) / number
+    low, high = draws[tail, columns], draws[number - 1 - tail, columns]
+    bias, width = mean - values[0], np.maximum(mean - low, high - mean)
+    steps = np.array((-width - BIASES * np.maximum(bias, 0), width + BIASES * np.maximum(-bias, 0)))
+    steps[:, (number < DRAWS / 2) | (width < ROUNDING)] = np.nan
+    return steps
