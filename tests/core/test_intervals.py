@@ -757,13 +757,19 @@ def test_smoothing_many_classes_stores_no_matrix_of_them() -> None:
     true = draw.integers(0, k, items)
     predicted = np.where(draw.random(items) < 0.9, true, draw.integers(0, k, items))
     table = ConfusionTable.sparse(true, predicted, np.ones(items), k)
-    values = values_of(table, indices=("kappa", "macro_f1"))
+    keys = ("kappa", "macro_f1", "weighted_kappa")
+    values = values_of(table, indices=keys, kappa_weights="linear")
     tracemalloc.start()
     try:
         found = intervals(values)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert (found.overall_low < values.overall).all()
-    assert (values.overall < found.overall_high).all()
+    place = values.selection.overall_place
+    for key in ("kappa", "macro_f1"):
+        low, high = found.overall_low[place[key]], found.overall_high[place[key]]
+        assert low < values.overall[place[key]] < high, key
+    # It reads single cells, of which smoothing leaves none empty.
+    assert 0 < values.overall[place["weighted_kappa"]] < 1
+    assert REASONS[found.overall_reasons[place["weighted_kappa"]]] == "no_interval"
     assert peak < k * k * 8 / 4  # bytes of one matrix of float64, and no more than a quarter of it

@@ -313,7 +313,9 @@ def normalized_counts(f: WarningInputs) -> Array:
 
 @check("class", "Newcombe 1998")
 def low_interval_reliability(f: WarningInputs) -> Array:
-    """Class {label}: at least one interval rests on fewer than 10 items."""
+    """Class {label}: at least one interval rests on fewer than 10 items or groups, or is of an area
+    or average precision with fewer than 20 items in the class or outside of it.
+    """
     if f.intervals is None:
         return np.zeros(f.support.shape, dtype=bool)
     reported = f.values.selection.reported

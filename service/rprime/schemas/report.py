@@ -56,7 +56,9 @@ class Value(Answer):
     method: str | Absent = Field(default=None, description="The method of the interval.")
     reliability: Literal["low"] | Absent = Field(
         default=None,
-        description="The interval rests on fewer than 10 items or groups, 5 errors or 5 rights.",
+        description="The interval rests on fewer than 10 items or groups or on fewer than 5 errors "
+        "or 5 rights, or is of an area or average precision with fewer than 20 items in the class "
+        "or outside of it.",
     )
     band: str | Absent = Field(default=None, description="Landis and Koch 1977, a convention.")
     p_value: Annotated[float, Field(ge=0, le=1)] | Absent | None = Field(

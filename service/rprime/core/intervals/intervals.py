@@ -53,7 +53,8 @@ class Intervals:
     per_class_reasons, overall_reasons
         Codes into `REASONS`: why an existing value has no interval, else 0.
     per_class_few_items
-        Whether an interval rests on fewer than 10 items or groups.
+        Whether an interval rests on fewer than 10 items or groups, or that of an area or average
+        precision on fewer than 20 items in or outside of the class.
     per_class_low_reliability, overall_low_reliability
         Whether it does, or rests on fewer than 5 errors or 5 rights.
     per_class_methods, overall_methods

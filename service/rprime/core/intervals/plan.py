@@ -24,6 +24,8 @@ from rprime.core.table import Universe
 PEIRCE = "peirce_skill_score"
 BY_LOGARITHM = "geometric_mean_recall"
 MACRO_R_PRIME = "macro_r_prime"
+MOST_DENSE = 1000
+"""Most classes with intervals of indices that read single cells: smoothing fills every cell."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,7 +197,11 @@ class _Planner:
     universe: Universe | None
 
     def plan(self, bound: Bounds) -> Plan | None:
-        overall = [i for i, entry in enumerate(self.selection.overall) if self._smooth(entry)]
+        overall = [
+            i
+            for i, entry in enumerate(self.selection.overall)
+            if self._smooth(entry) and (entry.cell_gradient is None or bound.k <= MOST_DENSE)
+        ]
         chosen = [self.selection.overall[i] for i in overall]
         averaging = [(i, *found) for i, e in enumerate(chosen) for found in self._averaged(e)]
         own = [i for i, e in enumerate(self.selection.computed) if self._needed(e)]

@@ -23,9 +23,6 @@ from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe
 from rprime.core.values import Values
 
-MOST_DENSE = 1000
-"""Most classes for which smoothed cells are stored where an index reads single cells."""
-
 
 @dataclass(frozen=True, eq=False)
 class Smoothed:
