@@ -118,5 +118,6 @@ def test_the_report_shows_them() -> None:
     assert report["options"]["intervals"] == "all"
     low, high = report["overall"]["mutual_information"]["interval"]
     assert low < report["overall"]["mutual_information"]["value"] < high
+    assert report["overall"]["mutual_information"]["method"] == "bootstrap"
     low, high = report["per_class"]["0"]["class_quantity_disagreement"]["interval"]
     assert 0 <= low < high

@@ -676,6 +676,12 @@ def test_weighted_shares_rest_on_the_smaller_effective_number() -> None:
         n = min(kish, linearised)
         limits = found.overall(key) if key == "accuracy" else found.of_class(key)[:, 1]
         assert limits == pytest.approx(np.array(wilson(share * n, n, Z)), rel=1e-9), key
+        place, known = found.place.get(key, 0), found.intervals
+        assert known.per_class_items is not None
+        assert known.overall_items is not None
+        items = known.overall_items[0] if key == "accuracy" else known.per_class_items[place, 1]
+        assert items == pytest.approx(n), key
+    assert found.intervals.kish == pytest.approx(weights.sum() ** 2 / np.sum(weights**2))
     # What only the margins and the influences know is no narrower than with Kish's number alone.
     for key in ("kappa", "mcc", "macro_f1", "csi"):
         assert np.isfinite(found.overall(key)).all(), key

@@ -13,7 +13,7 @@ from rprime.core.index import CODE, REASONS
 from rprime.core.page import ClassPage
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
-from rprime.report.layout import layout_of
+from rprime.report.layout import Layout, layout_of
 
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
@@ -59,13 +59,19 @@ def render(
         "top_confusions": top_confusions(evaluation, labels),
         **(members or {}),
         "warnings": orjson.dumps(evaluation.warnings + warnings),
-        "notes": layout_of(evaluation.selection).notes[evaluation.values.table.has_omissions],
+        "notes": _layout(evaluation).notes[evaluation.values.table.has_omissions],
     }
     if with_table:
         parts["table"] = table(evaluation)
     if evaluation.values.scores is not None:
         parts |= scores.members(evaluation)
     return b"{" + b",".join(b'"%b":%b' % (k.encode(), v) for k, v in parts.items()) + b"}"
+
+
+def _layout(evaluation: Evaluation) -> Layout:
+    known = evaluation.intervals
+    methods = () if known is None else (known.per_class_methods, known.overall_methods)
+    return layout_of(evaluation.selection, *methods)
 
 
 def numbers(values: Array) -> list[bytes]:
@@ -89,9 +95,11 @@ def counts(evaluation: Evaluation) -> bytes:
         0.0 if table.unclassified is None else np.add.reduce(table.unclassified),
         0.0 if table.spurious is None else np.add.reduce(table.spurious),
     ]
-    return b'{"total":%b,"classified":%b,"unclassified":%b,"spurious":%b,"weighted":%b}' % (
+    kish = None if evaluation.intervals is None else evaluation.intervals.kish
+    return b'{"total":%b,"classified":%b,"unclassified":%b,"spurious":%b,"weighted":%b%b}' % (
         *numbers(whole(np.array(given))),
         b"true" if table.weighted else b"false",
+        b"" if kish is None else b',"effective_items":%b' % orjson.dumps(kish),
     )
 
 
@@ -124,11 +132,13 @@ def overall(evaluation: Evaluation, labels: list[bytes]) -> bytes:
     found = [evaluation.overall]
     if known:
         found += [evaluation.at(known.overall_low), evaluation.at(known.overall_high)]
-    formats = layout_of(evaluation.selection).overall.values(*found[1:2])
+    formats = _layout(evaluation).overall.values(*found[1:2])
     explain(formats, evaluation.overall_reasons)
     if known:
         explain(formats, evaluation.at(known.overall_reasons))
         mark(formats, evaluation.at(known.overall_low_reliability), b',"reliability":"low"')
+        if known.overall_items is not None:
+            add_effective_items(formats, known.overall_items)
     annotate(formats, evaluation, labels)
     return b"{" + filled(formats, found)[2:] + b"}}"
 
@@ -154,7 +164,7 @@ def per_class(evaluation: Evaluation, labels: list[bytes]) -> bytes:
     found = [shown(evaluation.per_class)]
     if known:
         found += [shown(evaluation.at(v)) for v in (known.per_class_low, known.per_class_high)]
-    formats = layout_of(evaluation.selection).per_class.values(*found[1:2], times=len(heads))
+    formats = _layout(evaluation).per_class.values(*found[1:2], times=len(heads))
     formats[::width] = [
         b"}},%b%b" % (escaped(head), opening[1:])
         for head, opening in zip(heads, formats[::width], strict=True)
@@ -165,6 +175,8 @@ def per_class(evaluation: Evaluation, labels: list[bytes]) -> bytes:
         explain(formats, shown(evaluation.at(known.per_class_reasons)))
         low = shown(evaluation.at(known.per_class_low_reliability))
         mark(formats, low, b',"reliability":"low"')
+        if known.per_class_items is not None:
+            add_effective_items(formats, shown(known.per_class_items))
     return b"{" + filled(formats, found)[3:] + b"}}}"
 
 
@@ -210,9 +222,16 @@ def mark(formats: list[bytes], where: Array, member: bytes) -> None:
         formats[place] += member
 
 
+def add_effective_items(formats: list[bytes], items: Array) -> None:
+    """Add the effective numbers of items to the Values that rest on one."""
+    flat = items.ravel()
+    for place in np.flatnonzero(np.isfinite(flat)).tolist():
+        formats[place] += b',"effective_items":%b' % orjson.dumps(float(flat[place]))
+
+
 def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) -> None:
     """Add what only some overall Values have: bands, p-values, names of classes."""
-    layout, entries = layout_of(evaluation.selection), evaluation.overall_indices
+    layout, entries = _layout(evaluation), evaluation.overall_indices
     values = evaluation.overall
     for place in layout.bands:
         band = entries[place].band
@@ -231,7 +250,7 @@ def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) 
 
 def name_classes(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) -> None:
     """Add to averages the classes whose precision counts as 0, and those left out."""
-    layout, entries = layout_of(evaluation.selection), evaluation.overall_indices
+    layout, entries = _layout(evaluation), evaluation.overall_indices
     zero = counted_as_zero(evaluation, labels)
     for place in layout.averages if zero else ():
         counted = next((zero[key] for key in entries[place].of if key in zero), b"")

@@ -30,11 +30,15 @@ class Formats:
     unbounded: list[bytes]
 
     @classmethod
-    def of(cls, entries: tuple[Index, ...]) -> "Formats":
-        """Prepare them for the Values of indices."""
+    def of(cls, entries: tuple[Index, ...], methods: tuple[str, ...]) -> "Formats":
+        """Prepare them for the Values of indices, with the methods of their intervals, if any."""
         openings = [b'},"%b":{"value":%%b,"interval":' % entry.key.encode() for entry in entries]
-        ends = (b"null", b"[%b,%b]", b"null%.0b%.0b")
-        return cls(*([opening + end for opening in openings] for end in ends))
+        bounded = [b'[%%b,%%b],"method":"%b"' % name.encode() for name in methods]
+        return cls(
+            plain=[opening + b"null" for opening in openings],
+            bounded=list(map(bytes.__add__, openings, bounded)),
+            unbounded=[opening + b"null%.0b%.0b" for opening in openings],
+        )
 
     def values(self, low: Array | None = None, *, times: int = 1) -> list[bytes]:
         """Return the formats of as many rounds of Values, to add more to them.
@@ -77,13 +81,21 @@ class Layout:
 
 
 @lru_cache(maxsize=256)
-def layout_of(selection: Selection) -> Layout:
-    """Prepare the pieces; selections are few, one for each set of keys that is asked for."""
+def layout_of(
+    selection: Selection, class_methods: tuple[str, ...] = (), methods: tuple[str, ...] = ()
+) -> Layout:
+    """Prepare the pieces; selections are few, one for each set of keys that is asked for.
+
+    Parameters
+    ----------
+    class_methods, methods
+        Of the intervals per class and overall, if there are intervals.
+    """
     entries = selection.overall
     numbered = tuple(enumerate(entries))
     return Layout(
-        overall=Formats.of(entries),
-        per_class=Formats.of(selection.per_class),
+        overall=Formats.of(entries, methods),
+        per_class=Formats.of(selection.per_class, class_methods),
         bands=tuple(i for i, entry in numbered if entry.band),
         p_values=tuple(i for i, entry in numbered if entry.p_value),
         averages=tuple(i for i, e in numbered if e.reads in ("macro", "weighted", "means")),

@@ -60,6 +60,11 @@ class Value(Answer):
         "or 5 rights, or is of an area or average precision with fewer than 20 items in the class "
         "or outside of it.",
     )
+    effective_items: float | Absent = Field(
+        default=None,
+        description="The number of independent items, each counting once, that the interval rests "
+        "on; where items have weights or groups.",
+    )
     band: str | Absent = Field(default=None, description="Landis and Koch 1977, a convention.")
     p_value: Annotated[float, Field(ge=0, le=1)] | Absent | None = Field(
         default=None, description="Null where the items are grouped, which the test ignores."
@@ -134,6 +139,10 @@ class Counts(Answer):
     unclassified: float = Field(ge=0, description="Real items without a prediction.")
     spurious: float = Field(ge=0, description="Predictions on items without a true class.")
     weighted: bool = Field(description="Whether weights other than 1 went in.")
+    effective_items: float | Absent = Field(
+        default=None,
+        description="Kish's effective number of items, where the items have weights.",
+    )
 
 
 class OptionsUsed(Answer):

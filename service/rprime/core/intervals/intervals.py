@@ -1,6 +1,7 @@
 """Confidence intervals of the indices of a stack of tables."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,6 +60,11 @@ class Intervals:
         Whether it does, or rests on fewer than 5 errors or 5 rights.
     per_class_methods, overall_methods
         The method of every entry, "" if it has none.
+    per_class_items, overall_items
+        The effective numbers of items behind intervals; None where every item counts once on its
+        own.
+    kish
+        Kish's effective number of items, of all; None if they have no weights.
     """
 
     per_class_low: Array
@@ -72,6 +78,9 @@ class Intervals:
     overall_reasons: NDArray[np.uint8]
     overall_low_reliability: NDArray[np.bool_]
     overall_methods: tuple[str, ...]
+    per_class_items: Array | None = None
+    overall_items: Array | None = None
+    kish: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -343,7 +352,26 @@ def intervals(values: Values, items: Items | None = None, *, resampling: bool = 
         ),
         overall_low_reliability=overall_low,
         overall_methods=whole.names,
+        **_effective_numbers(prepared, per_class[0], overall[0]),
     )
+
+
+def _effective_numbers(
+    prepared: PreparedIntervals, class_low: Array, overall_low: Array
+) -> dict[str, Any]:
+    """Return the fields of `Intervals` with effective numbers of items."""
+    if prepared.effects is None:
+        return {}
+    methods = prepared.methods
+    per_class, overall = np.full(class_low.shape, np.nan), np.full(overall_low.shape, np.nan)
+    for universe in prepared.universes:
+        universe.fill_items(per_class, overall)
+    plain = methods.per_class.proportions
+    per_class[plain] = prepared.proportions.trials[: len(plain)]
+    overall[methods.overall.proportions] = prepared.pooled.trials
+    per_class[np.isnan(class_low)] = overall[np.isnan(overall_low)] = np.nan
+    kish = None if prepared.weights is None else float(prepared.values.table.total)
+    return {"per_class_items": per_class, "overall_items": overall, "kish": kish}
 
 
 def _spread(quantile: float | Array, values: Array) -> float | Array:

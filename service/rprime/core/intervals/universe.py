@@ -304,6 +304,13 @@ class UniverseIntervals:
             limits[0, place] = np.where(value > 0, np.exp(centre - half), value)
             limits[1, place] = np.where(value < np.inf, np.exp(centre + half), value)
 
+    def fill_items(self, per_class: Array, overall: Array) -> None:
+        """Fill in the effective numbers of items of the entries of the plan that rest on one."""
+        plan, classes = self.plan, self.classes
+        per_class[plan.class_parts_of] = classes.parts.trials[classes.parts.layout.starts]
+        per_class[plan.class_scores_of] = classes.scores.items
+        overall[plan.overall_places] = self.scores.items
+
     def overall_limits(self, quantile: float | Array, limits: Array) -> None:
         """Fill the limits (2, overall, ...) of the overall entries of the plan."""
         plan = self.plan
