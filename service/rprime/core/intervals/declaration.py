@@ -1,20 +1,11 @@
-"""The declaration of an interval method, and the inputs of the limits of scores."""
+"""The declaration of an interval method."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.values import Values
-
-
-@dataclass(frozen=True, eq=False)
-class IntervalInputs:
-    """What the limits of an index of scores read: the values, and the normal quantile."""
-
-    values: Values
-    quantile: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,13 +21,14 @@ class IntervalMethod:
     words
         Description for people.
     limits
-        For indices of scores: returns the limits (2, ...) of an entry.
+        For indices of scores: returns the limits (2, ...) of an entry from all values, the entry,
+        its values and the normal quantile.
     """
 
     name: str
     reported: tuple[str, ...]
     words: str
-    limits: Callable[[IntervalInputs, Index, Array], Array] | None = None
+    limits: Callable[[Values, Index, Array, float | Array], Array] | None = None
 
 
 def interval(*reported: str, words: str) -> Callable[[Callable[..., Array]], IntervalMethod]:

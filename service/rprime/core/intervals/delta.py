@@ -15,7 +15,6 @@ from rprime.core.counts import CountRow, Counts
 from rprime.core.families.moments import Moments
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.intervals.smooth_indices import (
-    SmoothClassIndices,
     SmoothOverallIndices,
     smooth_class_indices,
     smooth_overall_indices,
@@ -70,16 +69,18 @@ def class_gradient(values: Values, found: Array | None = None) -> ClassGradient:
     Derivatives of shape (4, computed, ..., k), by the quotient rule for ratios of counts, by the
     complex step for other formulas. Zero where a value does not exist.
     """
-    entries = smooth_class_indices(values.selection)
+    selection = values.selection
+    functions, rough, bounded = smooth_class_indices(selection)
     margins = np.zeros((4, *values.per_class.shape))
-    _step_functions(values, entries, margins, found)
+    _step_functions(values, functions, margins, found)
     exists = np.isfinite(values.per_class)
     margins /= STEP
     if np.fmax.reduce(margins[3], axis=None, initial=0.0) > STEEPEST:
-        _drop_singular(entries.bounded, margins)
-    margins[:, entries.rough] = np.nan
-    margins[:, entries.ratios] = ratio_margins(
-        values, entries.numerators, entries.denominators, values.per_class[entries.ratios]
+        _drop_singular(bounded, margins)
+    margins[:, rough] = np.nan
+    ratios = values.per_class[selection.ratios]
+    margins[:, selection.ratios] = ratio_margins(
+        values, selection.numerators, selection.denominators, ratios
     )
     if not exists.all():
         margins[:, ~exists] = 0.0
@@ -111,16 +112,16 @@ def ratio_margins(values: Values, numerators: Array, denominators: Array, ratios
 
 
 def _step_functions(
-    values: Values, entries: SmoothClassIndices, margins: Array, found: Array | None
+    values: Values, functions: tuple[int, ...], margins: Array, found: Array | None
 ) -> None:
     """Fill in the derivatives of formulas that are functions of `Counts`."""
-    if not entries.functions:
+    if not functions:
         return
     everything = _stepped(values.counts, values.options.beta)
     classified = everything
     if values.classified_counts is not values.counts:
         classified = _stepped(values.classified_counts, values.options.beta)
-    for place in entries.functions:
+    for place in functions:
         entry = values.selection.computed[place]
         counts = everything if entry.universe == "all" else classified
         stepped = entry.formula(counts)

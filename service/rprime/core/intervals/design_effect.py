@@ -158,8 +158,8 @@ class DesignEffects:
     Parameters
     ----------
     per_class, overall
-        Shapes (c, k) and (o,): of the entries of a plan. NaN where one group holds all items, or
-        the groups do not differ at all.
+        Shapes (c, k) and (o,): of the entries of a plan, or of all entries. NaN where one group
+        holds all items, or the groups do not differ at all.
     class_groups, groups
         The same shapes: the number of groups behind each index.
 
@@ -207,37 +207,13 @@ class DesignEffects:
             number[i] = rests.groups
         return cls(per_class, overall, number, np.full(overall.shape, groups.everything.groups[0]))
 
-
-RESTS_ON = {
-    CountRow.support: 0,
-    CountRow.union: 0,
-    CountRow.support_and_predicted: 0,
-    CountRow.weighted_union: 0,
-    CountRow.predicted: 1,
-}
-"""Whether a ratio rests on the items of the class or on those predicted as it; else on all."""
-
-
-@dataclass(frozen=True, eq=False)
-class EntryEffects:
-    """Design effects of all entries, and the groups they rest on.
-
-    Parameters
-    ----------
-    per_class, overall
-        Shapes (computed, k) and (overall,): the effects; NaN without an interval.
-    class_groups, groups
-        The same shapes: numbers of groups.
-    """
-
-    per_class: Array
-    overall: Array
-    class_groups: Array
-    groups: Array
-
     @classmethod
-    def of(cls, values: Values, plans: list[Plan], effects: list[DesignEffects]) -> "EntryEffects":
-        """Collect the effects on the entries of the plans."""
+    def scattered(
+        cls, values: Values, plans: list[Plan], effects: "list[DesignEffects]"
+    ) -> "DesignEffects | None":
+        """Collect the effects on the entries of plans as those of all entries; None without any."""
+        if not effects:
+            return None
         per_class = np.full((2, *values.per_class.shape), np.nan)
         overall = np.full((2, *values.overall.shape), np.nan)
         for plan, own in zip(plans, effects, strict=True):
@@ -248,3 +224,13 @@ class EntryEffects:
             )
             overall[:, plan.overall_places] = own.overall, own.groups
         return cls(per_class[0], overall[0], per_class[1], overall[1])
+
+
+RESTS_ON = {
+    CountRow.support: 0,
+    CountRow.union: 0,
+    CountRow.support_and_predicted: 0,
+    CountRow.weighted_union: 0,
+    CountRow.predicted: 1,
+}
+"""Whether a ratio rests on the items of the class or on those predicted as it; else on all."""

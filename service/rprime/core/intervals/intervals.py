@@ -10,10 +10,9 @@ from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
 from rprime.core.index import CODE
 from rprime.core.intervals.bootstrap import add_bootstrap, can_resample
-from rprime.core.intervals.declaration import IntervalInputs
 from rprime.core.intervals.delong import ranked_key, scores_of
 from rprime.core.intervals.delta import classified_entries
-from rprime.core.intervals.design_effect import DesignEffects, EntryEffects
+from rprime.core.intervals.design_effect import DesignEffects
 from rprime.core.intervals.methods import (
     INTERVALS,
     Methods,
@@ -112,7 +111,7 @@ class PreparedIntervals:
     proportions: ScoreCounts
     pooled: ScoreCounts
     universes: tuple[UniverseIntervals, ...]
-    effects: EntryEffects | None
+    effects: DesignEffects | None
     weights: Weights | None
     unsuitable: Array
 
@@ -152,7 +151,7 @@ class PreparedIntervals:
             of_plans = [weights.effects(plan.selection, values, one) for plan, one in found]
         elif items is not None and grouped:
             of_plans = [DesignEffects.of(p.selection, values, items, one) for p, one in found]
-        effects = EntryEffects.of(values, [p for p, _ in found], of_plans) if of_plans else None
+        effects = DesignEffects.scattered(values, [p for p, _ in found], of_plans)
         each = of_plans or (None,) * len(found)
         return cls(
             values,
@@ -168,7 +167,7 @@ class PreparedIntervals:
         )
 
     @property
-    def grouped(self) -> EntryEffects | None:
+    def grouped(self) -> DesignEffects | None:
         """The effects of groups, which take Student's quantile."""
         return self.effects if self.weights is None else None
 
@@ -294,7 +293,7 @@ class PreparedIntervals:
 
 
 def _counts(
-    values: Values, methods: Methods, effects: EntryEffects | None, weights: Weights | None
+    values: Values, methods: Methods, effects: DesignEffects | None, weights: Weights | None
 ) -> tuple[ScoreCounts, ScoreCounts]:
     """Prepare the plain proportions, per class and overall."""
     overall = methods.overall
@@ -388,8 +387,8 @@ def _score_limits(values: Values, quantile: float | Array, limits: Array) -> Non
     for place in places:
         method = INTERVALS.get(entries[place].interval or "")
         if method is not None and method.limits is not None:
-            inputs = IntervalInputs(values, at(quantile, place))
-            limits[:, place] = method.limits(inputs, entries[place], np.asarray(found[place]))
+            own = np.asarray(found[place])
+            limits[:, place] = method.limits(values, entries[place], own, at(quantile, place))
 
 
 def _reasons(

@@ -79,18 +79,14 @@ class Setting(NamedTuple):
 
     def method(self, entry: Index) -> str | None:
         """Return the name of the method of an entry, None without one."""
-        name = interval_of(entry, f1=self.f1)
+        f1 = self.f1 and entry.scope == "class" and entry.key == "f_beta"
+        name = "mapped" if f1 else entry.interval
         if entry.scored or not self.fixed_rows or name not in {"proportion", "mapped"}:
             return name
         if entry.scope == "class" and entry.rows in {RECALL, MISSES}:
             return name
         # The design fixes prevalences. The other shares do not count independent items.
         return None if entry.rows == PREVALENCE else "score"
-
-
-def interval_of(entry: Index, *, f1: bool) -> str | None:
-    """Return the interval that an index declares; F-beta is F1 if beta is 1."""
-    return "mapped" if f1 and entry.scope == "class" and entry.key == "f_beta" else entry.interval
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,7 +190,8 @@ def methods_of(selection: Selection, setting: Setting) -> Methods:
     weakest = [
         (i, selection.place[key])
         for i, entry in enumerate(selection.overall)
-        for key in _equally_weighted(entry)
+        if entry.reads in {"macro", "means"}
+        for key in entry.of
     ]
     return Methods(
         per_class=_scope(selection.computed, setting, ratios),
@@ -276,11 +273,6 @@ def positions(flags: Iterable[bool]) -> Array:
 def integers(values: Iterable[int]) -> Array:
     """Return positions as an array."""
     return np.fromiter(values, dtype=np.intp)
-
-
-def _equally_weighted(entry: Index) -> tuple[str, ...]:
-    """Return the per-class entries that an overall entry averages with equal weights."""
-    return entry.of if entry.reads in ("macro", "means") else ()
 
 
 def _rests_on(entries: Sequence[Index]) -> Array:

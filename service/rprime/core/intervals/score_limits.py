@@ -6,7 +6,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.declaration import IntervalInputs, interval
+from rprime.core.intervals.declaration import interval
 from rprime.core.intervals.delong import (
     influence_of_items,
     ranked_key,
@@ -36,46 +36,45 @@ ROUNDS = 60
     words="score interval with the variance of Hanley and McNeil (Newcombe), wider where that of "
     "DeLong is larger",
 )
-def area(inputs: IntervalInputs, entry: Index, _: Array) -> Array:
+def area(values: Values, entry: Index, _: Array, quantile: float | Array) -> Array:
     """Limits of an area under a curve, or of an average of areas."""
-    values = inputs.values
     ranked = Ranked.of(values, ranked_key(entry) or entry.key)
     if entry.scope == "class":
-        return ranked.limits(inputs.quantile)
-    return _averaged(inputs, entry, ranked)
+        return ranked.limits(quantile)
+    return _averaged(values, entry, ranked, quantile)
 
 
 @interval(
     "wilson_effective",
     words="Wilson, on the effective number of items by the influences of the items",
 )
-def mean_precision(inputs: IntervalInputs, entry: Index, _: Array) -> Array:
+def mean_precision(values: Values, entry: Index, _: Array, quantile: float | Array) -> Array:
     """Limits of an average precision, or of an average of them."""
-    ranked = Ranked.of(inputs.values, "average_precision")
+    ranked = Ranked.of(values, "average_precision")
     if entry.scope == "class":
-        return ranked.limits(inputs.quantile)
-    return _averaged(inputs, entry, ranked)
+        return ranked.limits(quantile)
+    return _averaged(values, entry, ranked, quantile)
 
 
 @interval(
     "t_skewness",
     words="t interval of a mean over the items, corrected for their skewness (Johnson; Hall)",
 )
-def items(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
+def items(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
     """Limits of a mean over the items, or of a sum."""
-    scores = scores_of(inputs.values)
-    influence = influence_of_items(inputs.values, entry, inputs.values.options.sampling)
+    scores = scores_of(values)
+    influence = influence_of_items(values, entry, values.options.sampling)
     if influence is None:
-        return np.full((2, *values.shape), np.nan)
+        return np.full((2, *found.shape), np.nan)
     sums = influence if scores.groups is None else np.bincount(scores.groups, influence)
     number = group_number(scores) or effective_number(weights_of(scores))
     error = float(np.sqrt(scores.ranked.square(influence)))
-    if number <= 2 or not error > ROUNDING * abs(values):
-        return np.full((2, *values.shape), np.nan)
+    if number <= 2 or not error > ROUNDING * abs(found):
+        return np.full((2, *found.shape), np.nan)
     skewness = float(np.add.reduce(sums**3)) / float(sums @ sums) ** 1.5
     skewness *= float(np.sqrt(number * (number - 1))) / (number - 2)
-    quantile = student(inputs.quantile, np.asarray(number))
-    return np.array([values - error * unskewed(q, skewness) for q in (quantile, -quantile)])
+    t = student(quantile, np.asarray(number))
+    return np.array([found - error * unskewed(q, skewness) for q in (t, -t)])
 
 
 @interval(
@@ -83,13 +82,13 @@ def items(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
     "clopper_pearson",
     words="Wilson, or Clopper-Pearson where `exact` is asked for",
 )
-def share(inputs: IntervalInputs, entry: Index, values: Array) -> Array:
+def share(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
     """Limits of a share of the items."""
-    trials = effective_items(inputs.values, entry, values)
-    quantile = of_groups(inputs.quantile, group_number(scores_of(inputs.values)))
-    if inputs.values.options.exact:
-        return np.array(clopper_pearson(values * trials, trials, confidence_of(quantile)))
-    return np.array(wilson(values * trials, trials, quantile))
+    trials = effective_items(values, entry, found)
+    quantile = of_groups(quantile, group_number(scores_of(values)))
+    if values.options.exact:
+        return np.array(clopper_pearson(found * trials, trials, confidence_of(quantile)))
+    return np.array(wilson(found * trials, trials, quantile))
 
 
 METHODS = (area, mean_precision, items, share)
@@ -279,9 +278,9 @@ class Ranked:
         return np.asarray(mean + steps[:, taking] @ shares)
 
 
-def _averaged(inputs: IntervalInputs, entry: Index, ranked: Ranked) -> Array:
+def _averaged(values: Values, entry: Index, ranked: Ranked, quantile: float | Array) -> Array:
     """Limits of an average over the classes: macro, weighted, or of Hand and Till."""
-    values, scores = inputs.values, scores_of(inputs.values)
+    scores = scores_of(values)
     mean = float(values.overall[values.selection.overall_place[entry.key]])
     variance = float(score_variance(values, entry))
     there = np.isfinite(ranked.values)
@@ -295,7 +294,7 @@ def _averaged(inputs: IntervalInputs, entry: Index, ranked: Ranked) -> Array:
         shares /= np.count_nonzero(there)
     if np.isnan(mean) or np.isnan(variance):
         return np.full(2, np.nan)
-    return ranked.average(inputs.quantile, shares, mean, variance)
+    return ranked.average(quantile, shares, mean, variance)
 
 
 def group_number(scores: Scores) -> int:

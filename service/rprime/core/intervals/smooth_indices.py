@@ -10,45 +10,13 @@ from rprime.core.arrays import Array
 from rprime.core.selection import Selection
 
 
-@dataclass(frozen=True, eq=False)
-class SmoothClassIndices:
-    """The differentiable per-class indices of a selection, by the form of their derivatives.
-
-    Parameters
-    ----------
-    ratios, numerators, denominators
-        Ratios of counts, and their `CountRow`s.
-    functions
-        Differentiable functions of the counts; `bounded` lists those with a finite range.
-    rough
-        Indices without a derivative.
-    """
-
-    ratios: Array
-    numerators: Array
-    denominators: Array
-    functions: tuple[int, ...]
-    rough: Array
-    bounded: Array
-
-    @classmethod
-    def of(cls, selection: Selection) -> "SmoothClassIndices":
-        """Group the per-class entries of a selection."""
-        computed = selection.computed
-        functions = tuple(i for i in selection.functions if computed[i].interval is not None)
-        rough = [i for i in selection.functions if computed[i].interval is None]
-        bounded = [i for i in functions if np.isfinite(computed[i].range).all()]
-        return cls(
-            selection.ratios,
-            selection.numerators,
-            selection.denominators,
-            functions,
-            np.array(rough, dtype=np.intp),
-            np.array(bounded, dtype=np.intp),
-        )
-
-
-smooth_class_indices = lru_cache(maxsize=256)(SmoothClassIndices.of)
+@lru_cache(maxsize=256)
+def smooth_class_indices(selection: Selection) -> tuple[tuple[int, ...], Array, Array]:
+    """Return the functions of counts with a derivative, without one, and those of finite range."""
+    computed = selection.computed
+    smooth = tuple(i for i in selection.functions if computed[i].interval is not None)
+    rough = _integers(i for i in selection.functions if computed[i].interval is None)
+    return smooth, rough, _integers(i for i in smooth if np.isfinite(computed[i].range).all())
 
 
 @dataclass(frozen=True, eq=False)

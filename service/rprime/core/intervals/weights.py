@@ -1,11 +1,10 @@
 """Effective numbers of items where the items have sample weights."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.cells import SparseCells
 from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.delta import class_gradient, macro_weights, overall_terms
 from rprime.core.intervals.design_effect import DesignEffects
@@ -59,14 +58,7 @@ class Weights:
     def scaled(self, values: Values) -> Values:
         """Return the values of the same table as if it had Kish's number of items."""
         table = values.table
-        factor = np.full((table.k, table.k), self.scale)
-        cells = (
-            SparseCells(
-                table.cells.rows, table.cells.columns, table.cells.counts * self.scale, table.k
-            )
-            if isinstance(table.cells, SparseCells)
-            else table.cells.scaled(factor)
-        )
+        cells = replace(table.cells, counts=table.cells.counts * self.scale)
         silent = None if table.unclassified is None else table.unclassified * self.scale
         scaled = ConfusionTable(cells, silent)
         return compute(scaled, values.options, values.selection, values.scores)
@@ -94,7 +86,10 @@ class Weights:
         own, smooth = class_gradient(found), smooth_overall_indices(selection)
         whole = overall_terms(found, own, smooth.macro_of, macro_weights(found, smooth.macro_of))
         rows, columns, squares = _cells(self.squares.universe(universe))
-        plain = _lookup(table, rows, columns)
+        own_rows, own_columns, counts = _cells(table)
+        # A tiny weight has a square of 0.
+        codes = own_rows * (table.k + 1) + own_columns
+        plain = counts[np.isin(codes, rows * (table.k + 1) + columns)]
         overall = np.empty(len(selection.overall))
         for i, place in enumerate(smooth.order):
             influence = whole.only(i).at(rows, columns)[0]
@@ -121,17 +116,6 @@ def _cells(table: ConfusionTable) -> tuple[Array, Array, Array]:
         np.concatenate((columns, np.full(len(silent), table.k))),
         np.concatenate((counts, table.unclassified[silent])),
     )
-
-
-def _lookup(table: ConfusionTable, rows: Array, columns: Array) -> Array:
-    """Counts of a table at the cells of its items."""
-    own = dict(zip(*_keys(table), strict=True))
-    return np.array([own[key] for key in zip(rows.tolist(), columns.tolist(), strict=True)])
-
-
-def _keys(table: ConfusionTable) -> tuple[list[tuple[int, int]], list[float]]:
-    rows, columns, counts = _cells(table)
-    return list(zip(rows.tolist(), columns.tolist(), strict=True)), counts.tolist()
 
 
 def _ratio(influence: Array, squares: Array, plain: Array, scale: float) -> float:
