@@ -488,7 +488,7 @@ def test_an_index_asked_for_alone_has_the_interval_it_has_among_all(key: str) ->
 def assert_same(one: Intervals, other: Intervals, place: Any = ...) -> None:
     for field in fields(one):
         left, right = getattr(one, field.name), getattr(other, field.name)
-        if not isinstance(left, tuple):
+        if left is not None and not isinstance(left, tuple):
             right = right if place is ... else right[:, place]
             np.testing.assert_allclose(left, right, rtol=1e-8, atol=1e-12, err_msg=field.name)
 

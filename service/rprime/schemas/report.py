@@ -62,8 +62,8 @@ class Value(Answer):
     )
     effective_items: float | Absent = Field(
         default=None,
-        description="The number of independent items, each counting once, that the interval rests "
-        "on; where items have weights or groups.",
+        description="Where items have weights or groups: the number of independent items of which "
+        "a share has the variance of this value.",
     )
     band: str | Absent = Field(default=None, description="Landis and Koch 1977, a convention.")
     p_value: Annotated[float, Field(ge=0, le=1)] | Absent | None = Field(
