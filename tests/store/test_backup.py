@@ -1,0 +1,86 @@
+"""Back up and restore by the commands of docs/operations.md, with services that keep and find."""
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.examples.recipes import EXAMPLES, run
+from tests.history_service import labels, matrix
+from tests.services import Serve
+
+pytestmark = pytest.mark.slow
+
+PAGE = (EXAMPLES.parent / "docs" / "operations.md").read_text(encoding="utf-8")
+[SECTION] = re.findall(r"^## Back up and restore\n(.*?)^## ", PAGE, re.MULTILINE | re.DOTALL)
+SQLITE_BACKUP, SQLITE_RESTORE, DUMP, RESTORE = re.findall(
+    r"```console\n(.*?)```", SECTION, re.DOTALL
+)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "backup").mkdir()
+    return tmp_path
+
+
+def execute(commands: str, folder: Path, store: str) -> None:
+    done = run("sh", "-ec", commands, cwd=folder, variables={"RPRIME_STORE": store})
+    assert done.returncode == 0, done.stderr
+
+
+def keep(client: httpx.Client, *bodies: dict[str, object]) -> dict[str, bytes]:
+    """Store evaluations, and return the answers by their paths."""
+    answers = [client.post("/evaluate", json=body) for body in bodies]
+    assert {answer.status_code for answer in answers} == {201}
+    return {answer.headers["Location"]: answer.content for answer in answers}
+
+
+def found(client: httpx.Client, paths: Iterable[str]) -> dict[str, bytes]:
+    return {path: client.get(path).content for path in paths}
+
+
+def test_a_backup_of_sqlite_has_what_was_stored(serve: Serve, folder: Path) -> None:
+    path = folder / "rprime.db"
+    store = f"sqlite:///{path}"
+    with serve(RPRIME_STORE=store) as client:
+        before = keep(client, labels(1, version="1"), matrix(version="2"))
+        execute(SQLITE_BACKUP, folder, store)
+        later = keep(client, matrix(version="3"))
+    # The disk is lost, and its file is no store any more.
+    path.write_bytes(b"damaged" * 1000)
+    execute(SQLITE_RESTORE, folder, store)
+    with serve(RPRIME_STORE=store) as client:
+        assert found(client, before) == before
+        assert {client.get(path).status_code for path in later} == {404}
+        keep(client, matrix(version="4"))
+
+
+@pytest.mark.postgresql
+def test_a_dump_of_postgresql_has_what_was_stored(
+    serve: Serve, folder: Path, make_database: Callable[[], str]
+) -> None:
+    # As the programs of PostgreSQL name it.
+    first, other = (make_database().replace("+psycopg", "") for _ in range(2))
+    with serve(RPRIME_STORE=first) as client:
+        before = keep(client, labels(1, version="1"), matrix(version="2"))
+        execute(with_programs(DUMP), folder, first)
+        keep(client, matrix(version="3"))
+    for target in (other, first):
+        execute(with_programs(RESTORE), folder, target)
+        with serve(RPRIME_STORE=target) as client:
+            assert found(client, before) == before
+            items = client.get("/v1/projects/pets/evaluations").json()["items"]
+            assert sorted(item["version"] for item in items) == ["1", "2"]
+            keep(client, matrix(version="4"))
+
+
+def with_programs(commands: str) -> str:
+    """Put the programs of the newest PostgreSQL of this machine first, as the server is."""
+    initdb = shutil.which("initdb")
+    folder = Path(initdb).resolve().parent if initdb else Path()
+    return f"PATH={folder}{os.pathsep}$PATH\n{commands}"
