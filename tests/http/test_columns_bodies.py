@@ -8,6 +8,7 @@ from typing import Any
 
 import httpx
 import numpy as np
+import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -330,3 +331,38 @@ def test_a_kept_evaluation_has_its_items(serve: Any) -> None:
         compared = send(client, "parquet", as_parquet(turned), request).json()["comparison"]
         assert compared["pairing"] == "paired"
         assert compared["flips"]["wrong_to_right"] == 1
+
+
+def test_streams_of_polars_are_read(client: httpx.Client) -> None:
+    frame = pl.DataFrame(
+        {
+            "y_true": ["cat", "a dog with a long name", None, "eel"] * 50,
+            "y_pred": ["cat", "cat", "eel", None] * 50,
+            "item_id": [f"item number {i} of all" for i in range(200)],
+        }
+    ).filter(pl.col("y_true").is_not_null())
+    answers = []
+    for level in (pl.CompatLevel.newest(), pl.CompatLevel.oldest()):
+        sink = io.BytesIO()
+        frame.write_ipc_stream(sink, compat_level=level)
+        headers = {"Content-Type": "application/vnd.apache.arrow.stream"}
+        answers.append(client.post("/evaluate", content=sink.getvalue(), headers=headers))
+    assert [answer.status_code for answer in answers] == [200, 200], answers[0].text
+    views, texts = (answer.json() for answer in answers)
+    assert views["overall"] == texts["overall"]
+    assert views["counts"] == texts["counts"]
+
+
+def test_views_of_the_same_bytes_are_no_bomb(client: httpx.Client) -> None:
+    long = pa.array(["x" * 1_000_000]).cast(pa.string_view())
+    column = pa.StringViewArray.from_buffers(
+        pa.string_view(), 300, [None, pa.py_buffer(long.buffers()[1].to_pybytes() * 300),
+                                 *long.buffers()[2:]]
+    )  # fmt: skip
+    sink = io.BytesIO()
+    batch = pa.record_batch({"y_true": column, "y_pred": column})
+    with pa.ipc.new_stream(sink, batch.schema) as writer:
+        writer.write_batch(batch)
+    headers = {"Content-Type": "application/vnd.apache.arrow.stream"}
+    answer = client.post("/evaluate", content=sink.getvalue(), headers=headers)
+    assert answer.status_code in {413, 422}, answer.text

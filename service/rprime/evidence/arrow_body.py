@@ -189,8 +189,24 @@ def _piece(column: Any) -> Piece:
     if _is_text(kind):
         column = column.dictionary_encode()
     if pa.types.is_dictionary(column.type):
-        return Piece(_numbers(column.indices), missing, _Dictionary(column.dictionary))
+        return Piece(_numbers(column.indices), missing, _Dictionary(_plain(column.dictionary)))
     return Piece(_numbers(column), missing)
+
+
+def _plain(values: Any) -> Any:
+    """Return distinct labels in a form that Arrow can select from: it cannot from views."""
+    if not pa.types.is_string_view(values.type):
+        return values
+    # Many views may show the same bytes, so that a short body has long labels.
+    if len(values) and _view_lengths(values).max() > _LONGEST_LABEL:
+        raise refuse("", "class_name", RULE)
+    return values.cast(pa.large_string())
+
+
+def _view_lengths(values: Any) -> Array:
+    """Return the bytes of each string: the first of the four numbers of its view."""
+    views = np.frombuffer(values.buffers()[1], np.int32).reshape(-1, 4)
+    return views[values.offset : values.offset + len(values), 0].astype(np.int64)
 
 
 def _missing(column: Any) -> Array | None:
@@ -246,6 +262,8 @@ class _Ids:
     def _hold_decoded(self, column: Any) -> None:
         """Reserve the bytes of a decoded dictionary, twice because the ids are sorted."""
         size = column.nbytes
+        if pa.types.is_string_view(column.type):
+            size = int(_view_lengths(column).sum())
         if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
             lengths = pc.binary_length(column.dictionary).take(column.indices)
             size = pc.sum(lengths).as_py() or 0
