@@ -20,9 +20,6 @@ if TYPE_CHECKING:
 _CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';]*)""")
 _UTF_8 = {"utf-8", "utf8"}
 
-_CHARSET = re.compile(r""";\s*charset\s*=\s*["']?([^\s"';]*)""")
-_UTF_8 = {"utf-8", "utf8"}
-
 
 def media_type(request: Request, accepted: Collection[str]) -> str:
     """Return the media type of the body, without parameters.
