@@ -84,3 +84,26 @@ def test_answers_on_next_to_nothing_are_as_documented(
     content = document["paths"][path]["post"]["responses"]["200"]["content"]["application/json"]
     schema = content["schema"] | {"components": document["components"]}
     Draft202012Validator(schema).validate(answer.json())
+
+
+EVIDENCE: dict[str, dict[str, Any]] = {
+    "MatrixRequest": {"confusion_matrix": [[5, 1], [2, 7]]},
+    "CellsRequest": {"labels": ["a", "b"], "cells": [[0, 0, 3], [1, 1, 2]]},
+    "LabelsRequest": {"y_true": ["a", "b"], "y_pred": ["a", "b"]},
+    "ScoresRequest": {"y_true": ["a", "b"], "y_score": [[0.7, 0.3], [0.2, 0.8]]},
+}
+
+
+@pytest.mark.parametrize("name", EVIDENCE)
+def test_what_may_be_left_out_is_never_null(client: httpx.Client, name: str) -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    schema = document["components"]["schemas"][name]
+    assert client.post("/evaluate", json=EVIDENCE[name]).status_code == 200
+    optional = set(schema["properties"]) - set(schema["required"])
+    assert len(optional) > 20
+    for member in optional:
+        assert {"type": "null"} not in schema["properties"][member].get("anyOf", [])
+        assert schema["properties"][member].get("default", "") is not None
+        answer = client.post("/evaluate", json={**EVIDENCE[name], member: None})
+        assert answer.status_code == 422, member
+        assert [error["pointer"] for error in answer.json()["errors"]] == [f"/{member}"]

@@ -24,6 +24,7 @@ ARRAYS = (
     "kappa_weights",
 )
 """Names of the arrays that bypass Pydantic."""
+OPTIONAL_ARRAYS = frozenset(ARRAYS) - {"confusion_matrix", "cells", "y_true", "y_pred", "y_score"}
 
 
 @dataclass

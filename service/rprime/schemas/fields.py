@@ -1,11 +1,19 @@
 """Base classes and field types of the API models."""
 
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
-from pydantic.json_schema import SkipJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    GetJsonSchemaHandler,
+    WithJsonSchema,
+    field_validator,
+)
+from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
+from pydantic_core import CoreSchema, PydanticCustomError
 from typing_extensions import TypeAliasType
 
 from rprime.core.aliases import ALIASES, canonical
@@ -15,22 +23,59 @@ from rprime.core.suggestions import unknown_index
 
 MOST = 2**53 - 1
 """The largest integer that every JSON parser reads exactly."""
+NO_NULL: Final = "Remove the field instead of sending null."
 DENSE_CLASSES = 1_000
 SPARSE_CLASSES = 100_000
 
 
-class Request(BaseModel):
-    """Base class of requests: unknown fields and lax types are refused."""
-
-    model_config = ConfigDict(
-        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True
-    )
+def _without_null(schema: dict[str, Any]) -> None:
+    """Describe the optional members of a request: they are left out, never null."""
+    _leave_out_null_defaults(schema)
+    for name in set(schema.get("properties", {})) - set(schema.get("required", ())):
+        field = schema["properties"][name]
+        options = [option for option in field.get("anyOf", ()) if option != {"type": "null"}]
+        if len(options) == 1:
+            del field["anyOf"]
+            field.update(options[0])
+        elif options:
+            field["anyOf"] = options
 
 
 def _leave_out_null_defaults(schema: dict[str, Any]) -> None:
     for field in schema.get("properties", {}).values():
         if field.get("default", 0) is None:
             del field["default"]
+
+
+class NeverNull(BaseModel):
+    """Base class of what clients send: an optional member is left out, and null is refused.
+
+    A null that somebody's program wrote by accident must not switch off a gate.
+    """
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_not_null(cls, value: object) -> object:
+        if value is None:
+            raise PydanticCustomError("null", NO_NULL)
+        return value
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Describe optional members as what may be left out."""
+        schema = handler(core_schema)
+        _without_null(handler.resolve_ref_schema(schema))
+        return schema
+
+
+class Request(NeverNull):
+    """Base class of requests: unknown fields, lax types and null are refused."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, frozen=True, allow_inf_nan=False, hide_input_in_errors=True
+    )
 
 
 Absent = SkipJsonSchema[None]
@@ -55,16 +100,7 @@ def _known_key(name: str) -> str:
     )
 
 
-def _not_null(value: object) -> object:
-    if value is None:
-        raise PydanticCustomError("null", "Remove the field instead of sending null")
-    return value
-
-
 _KEYS = frozenset(KEYS)
-
-NotNull = BeforeValidator(_not_null)
-"""For fields that an accidental null must not switch off."""
 
 IndexKey = TypeAliasType(
     "IndexKey",

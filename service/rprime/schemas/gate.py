@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from rprime.core.comparison.alignment import Comparability
 from rprime.core.gates import rules as demands
-from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, NotNull, Request
+from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request
 from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
 
 Effect = Literal["pass", "warn", "fail"]
@@ -61,7 +61,7 @@ class Rule(Request):
         description="The name of the rule in results and waivers, unique in its gate. Default: "
         "`<index>.<limit>`, as `recall.max_drop`.",
     )
-    index: Annotated[IndexKey | None, NotNull] = Field(
+    index: IndexKey | None = Field(
         default=None, description="What it bounds: the key of an index, from GET /v1/indices."
     )
     classes: Annotated[
@@ -219,7 +219,7 @@ class Gates(Request):
         description="How repeated looks at one test set count. `ignore`: every look is judged at "
         "`alpha`; the report says which look it is.",
     )
-    anchor: Annotated[StoredBaseline | None, NotNull] = Field(
+    anchor: StoredBaseline | None = Field(
         default=None,
         description="A second, pinned baseline: rules about differences hold against it, too.",
     )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.schemas.fields import Absent, Answer, IndexKey, Request
+from rprime.schemas.fields import Absent, Answer, IndexKey, NeverNull, Request
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -32,7 +32,7 @@ ClassWanted = Annotated[
 ]
 
 
-class Query(BaseModel):
+class Query(NeverNull):
     """Base class of query parameters: unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, hide_input_in_errors=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.schemas.fields import Answer, NotNull, Request, text
+from rprime.schemas.fields import Answer, Request, text
 
 Name = Annotated[
     str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/+-]*$")
@@ -34,7 +34,7 @@ class TestSet(Request):
 class Provenance(Request):
     """What is stored beside the table; without a `project` nothing is stored."""
 
-    project: Annotated[PathName | None, NotNull] = Field(default=None, description=PROJECT)
+    project: PathName | None = Field(default=None, description=PROJECT)
     model: Name | None = None
     version: Name | None = None
     branch: BranchName | None = Field(default=None, description="Of the repository.")

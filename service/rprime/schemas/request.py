@@ -23,7 +23,6 @@ from rprime.schemas.fields import (
     IntegerLabel,
     Labels,
     Matrix,
-    NotNull,
     Request,
     Weight,
     Weights,
@@ -88,18 +87,18 @@ class EvaluateOptions(Request):
 class ScoreOptions(Request):
     """The options that need `y_score`."""
 
-    reject_below: Annotated[RejectBelow, NotNull] = None
+    reject_below: RejectBelow = None
     curves: bool = Field(
         default=False,
         description="Adds the curves: ROC and precision-recall of every class, reliability, "
         "risk-coverage; each of at most 1000 points, which keep its convex hull.",
     )
-    reject: Annotated[Literal["sweep"] | None, NotNull] = Field(
+    reject: Literal["sweep"] | None = Field(
         default=None,
         description="`sweep`: adds accuracy, R' and coverage at every threshold of the top score "
         "below which items are left unclassified.",
     )
-    thresholds: Annotated[dict[str, Score] | None, NotNull] = Field(
+    thresholds: dict[str, Score] | None = Field(
         default=None,
         max_length=DENSE_CLASSES,
         description="Adds, for each class named here, its table against the rest, with items of "
@@ -128,7 +127,6 @@ class ListOptions(Request):
 
     classes: Annotated[
         ClassesWanted | None,
-        NotNull,
         Field(
             description="The page of `per_class`. Default: all classes, up to 100 000 values, "
             "those with the most items. The member `classes` of the report shows what is left out."
@@ -136,7 +134,6 @@ class ListOptions(Request):
     ] = None
     top_confusions: Annotated[
         int | None,
-        NotNull,
         Field(ge=1, le=1000, description="Most confusions in the report; default: `/version`."),
     ] = None
 
@@ -147,7 +144,7 @@ class EvidenceRest(Request):
     axis: Axis | None = None
     weighted: bool = False
     test_set: TestSet | None = None
-    reject_below: Annotated[RejectBelow, NotNull] = None
+    reject_below: RejectBelow = None
 
 
 class BaselineRest(EvidenceRest, Reference):
@@ -210,8 +207,8 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, Provenance):
 
     axis: Axis | None = None
     weighted: bool = False
-    baseline: Annotated[BaselineRest | None, NotNull] = None
-    gates: Annotated[Gates | None, NotNull] = None
+    baseline: BaselineRest | None = None
+    gates: Gates | None = None
 
     def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
         """Return the options of the core, including those of scores and lists."""
@@ -227,7 +224,7 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, Provenance):
 class SideRest(EvidenceRest):
     """One side of a comparison without its arrays."""
 
-    evaluation: Annotated[str | None, NotNull, Field(max_length=64)] = None
+    evaluation: Annotated[str | None, Field(max_length=64)] = None
 
 
 class ComparisonRest(Request):
@@ -236,7 +233,7 @@ class ComparisonRest(Request):
     candidate: SideRest
     baseline: BaselineRest
     options: MatrixOptions = MatrixOptions()
-    gates: Annotated[Gates | None, NotNull] = None
+    gates: Gates | None = None
 
 
 class PublishedOptions(EvaluateOptions):

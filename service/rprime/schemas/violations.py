@@ -7,7 +7,8 @@ from pydantic import BaseModel, ValidationError
 
 from rprime.problems.problem import MOST_VIOLATIONS, UnknownMember, Violation, pointer
 from rprime.schemas import fields_at, request_fields
-from rprime.schemas.document import Document
+from rprime.schemas.document import OPTIONAL_ARRAYS, Document
+from rprime.schemas.fields import NO_NULL
 from rprime.schemas.members import hint
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
@@ -29,6 +30,10 @@ def validated(
     -------
     None if it is invalid.
     """
+    for name in OPTIONAL_ARRAYS & document.arrays.keys():
+        if document.arrays[name] is None:
+            del document.arrays[name]
+            violations.append(Violation(f"{document.pointer}/{name}", "null", NO_NULL))
     try:
         return model.model_validate(document.rest)
     except ValidationError as error:
