@@ -218,6 +218,8 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
     x, n, p = np.broadcast_arrays(_floats(successes), _floats(trials), _floats(share))
     inside = (x > 0) & (x <= n)
     negligible = inside & _below_smallest(x, n, p)
+    if negligible.all():
+        return np.full(x.shape, _SMALLEST)
     shown = inside & ~negligible
     tail = special.betainc(np.where(shown, x, 1.0), np.where(shown, n - x + 1, 1.0), p)
     tail = np.where(negligible, _SMALLEST, tail)
