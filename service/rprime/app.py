@@ -51,7 +51,8 @@ from rprime.server.hosts import TrustedHosts
 from rprime.server.memory import return_freed_memory
 from rprime.server.metrics import Metrics
 from rprime.server.middleware import RequestMiddleware
-from rprime.server.shared_state import SharedState
+from rprime.server.read_scheduler import ReadScheduler
+from rprime.server.services import LIFESPAN_KEY
 from rprime.settings import Settings
 from rprime.store.revoked_sessions import SessionFile
 
@@ -165,6 +166,7 @@ def _services(settings: Settings) -> Services:
         inflating=CapacityLimiter(1),
         workers=worker_pool(limits),
         drawing=figures.drawing_of(limits),
+        scheduler=ReadScheduler(),
         keyring=Keyring(keys_file, settings.key_requests_per_minute) if keys_file else None,
         sessions=Sessions(settings.session_secret.get_secret_value()),
         revoked_sessions=SessionFile(keys_file.with_name(f"{keys_file.name}.sessions"))
@@ -183,13 +185,8 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         services.workers.prepare()
         returning = asyncio.create_task(return_freed_memory(services.admission))
         try:
-            # The protocol knows no application.
-            yield SharedState(
-                limits=services.limits,
-                admission=services.admission,
-                metrics=services.metrics,
-                log_requests=services.log_requests,
-            ).lifespan_state()
+            # uvicorn hands this to each connection, which knows no application.
+            yield {LIFESPAN_KEY: services}
         finally:
             returning.cancel()
             await services.store.close()

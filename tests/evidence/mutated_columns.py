@@ -16,8 +16,7 @@ STRUCTURED = 0.7
 
 
 def read(kind: evidence.Kind, body: bytes) -> None:
-    question = evidence.ask(b"", LIMITS)
-    document = evidence.read_columns(kind, io.BytesIO(body), question, LIMITS)
+    document = evidence.read_columns(kind, io.BytesIO(body), b"", LIMITS)
     evidence.read(document, Limits())
 
 

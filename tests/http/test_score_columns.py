@@ -191,7 +191,7 @@ def test_no_second_copy_of_the_scores_is_made() -> None:
     limits = Limits(other_body_bytes=1 << 30)
     sink.seek(0)
     tracemalloc.start()
-    document = evidence.read_columns("arrow", sink, evidence.ask(request, limits), limits)
+    document = evidence.read_columns("arrow", sink, request, limits)
     found = evidence.read(document, limits)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from typing import IO, Protocol, cast
 
 from rprime.application.report_subject import report_subject
-from rprime.application.request import EvaluationRequest, read_columns_request, read_request
+from rprime.application.request import EvaluationRequest, read_request, validate_request
 from rprime.core.evaluate import Evaluation
-from rprime.evidence import Kind
+from rprime.evidence import Kind, read_columns
 from rprime.evidence.reader import Kind as EvidenceKind
 from rprime.problems.problem import Problem
 from rprime.report.formats import Format
@@ -182,13 +182,12 @@ def _columns(body: Received, options: ResponseOptions) -> tuple[EvaluationReques
         bound = lambda: inflated_bound(most, body.received)  # noqa: E731 (read in one place)
         stream = cast("IO[bytes]", Inflated(stream, options.encoding, bound))
     try:
-        evaluation_request = read_columns_request(
-            options.kind, stream, options.request, options.limits, hold
-        )
+        document = read_columns(options.kind, stream, options.request, options.limits, hold)
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
         raise Problem("overloaded", _FULL, headers={"Retry-After": "2"}) from None
+    evaluation_request = validate_request(document, options.limits)
     limits.lift()
     return evaluation_request, b""
 

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from types import MappingProxyType
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from rprime import __version__, evidence
 from rprime.application.assessment import Assessment, BaselineSide, side_of
@@ -13,7 +12,7 @@ from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import Options
 from rprime.core.page import LARGEST_PAGE_VALUES, Paging
 from rprime.core.selection import select
-from rprime.evidence import Evidence, Hold, Kind
+from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
 from rprime.report.document import render
 from rprime.schemas.document import Document, parse
@@ -111,45 +110,6 @@ def read_request(body: bytes, limits: Limits, *, keeping: bool = False) -> Evalu
     if evaluation_request.store_request is not None and not keeping:
         raise Problem("no_store")
     return evaluation_request
-
-
-def read_columns_request(
-    kind: Kind,
-    body: IO[bytes],
-    request: bytes,
-    limits: Limits,
-    hold: Hold | None = None,
-    *,
-    baseline: tuple[Kind, IO[bytes]] | None = None,
-    chosen: Mapping[str, str] = MappingProxyType({}),
-) -> EvaluationRequest:
-    """Read a request whose items are columns.
-
-    Parameters
-    ----------
-    kind, body
-        The kind of the body, such as "csv", and the body, which is read to its end.
-    request
-        The other members of the request as a JSON object; b"" means none.
-    limits
-        The limits of a request.
-    hold
-        Called with the number of bytes that stay in memory.
-    baseline
-        A second body: evidence of its own, or other predictions.
-    chosen
-        The columns to read and what they are called in the bodies; empty: all.
-
-    Raises
-    ------
-    Problem
-        400 if a body cannot be read, 413 if it is too large, 422 if it cannot be evaluated.
-    """
-    asked = evidence.ask(request, limits)
-    document = evidence.read_columns(
-        kind, body, asked, limits, hold, baseline=baseline, chosen=chosen
-    )
-    return validate_request(document, limits)
 
 
 def validate_request(document: Document, limits: Limits) -> EvaluationRequest:

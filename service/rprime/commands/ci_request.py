@@ -68,15 +68,17 @@ class ColumnFileRequest:
 
     def read(self, limits: "Limits") -> "EvaluationRequest":
         """Read it; a `Problem` says what is wrong with it."""
-        from rprime.application.request import read_columns_request
+        from rprime.application import validate_request
+        from rprime.evidence import read_columns
 
         request = written(self.members)
         with ExitStack() as files:
             candidate, *others = (files.enter_context(file.opened()) for file in self.files)
             baseline = next(iter(others), None)
-            return read_columns_request(
+            document = read_columns(
                 *candidate, request, _local(limits), baseline=baseline, chosen=self.chosen
             )
+        return validate_request(document, limits)
 
     @property
     def files(self) -> list[ColumnFile]:

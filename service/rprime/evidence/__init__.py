@@ -1,13 +1,12 @@
 """Read the evidence of requests, the only untrusted bytes, into confusion tables and items."""
 
-from rprime.evidence.columns import ColumnsRequest, Hold
+from rprime.evidence.columns import Hold
 from rprime.evidence.formats import (
     FORMATS,
     MEDIA_TYPES,
     SUFFIXES,
     BodyFormat,
     Kind,
-    ask,
     read_columns,
     read_members,
 )
@@ -20,11 +19,9 @@ __all__ = [
     "MEDIA_TYPES",
     "SUFFIXES",
     "BodyFormat",
-    "ColumnsRequest",
     "Evidence",
     "Hold",
     "Kind",
-    "ask",
     "read",
     "read_baseline",
     "read_columns",

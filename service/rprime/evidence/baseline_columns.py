@@ -4,9 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rprime.core.arrays import Array
-from rprime.evidence.column_members import members_of, predictions_of
 from rprime.evidence.columns import Columns, Identities, Predictions, selected
-from rprime.evidence.label_columns import Piece
+from rprime.evidence.label_columns import CodedColumn, Piece
+from rprime.evidence.vocabulary import Vocabulary
 from rprime.problems.problem import refuse
 from rprime.schemas.document import Document
 
@@ -60,10 +60,22 @@ class BaselineColumns:
         self._receiver.identify(ids)
 
     def members(self) -> dict[str, Any]:
-        """Return it as members of a JSON request."""
+        """Return it as members of a JSON request.
+
+        Raises
+        ------
+        Problem
+            422 if the items have ids.
+        """
         if isinstance(self._receiver, Predictions):
-            return predictions_of(self._receiver)
-        return members_of(self._own.document())
+            return {"y_pred": _labels(self._receiver.column)}
+        arrays = self._own.document().arrays
+        if "item_id" in arrays:
+            raise refuse("/item_id", "not_with_this_evidence", _IDS)
+        return {
+            name: _labels(array) if isinstance(array, CodedColumn) else array
+            for name, array in arrays.items()
+        }
 
     def document(self) -> Document:
         """Return the request of the first body with this baseline."""
@@ -76,3 +88,13 @@ class BaselineColumns:
         found.rest["baseline"] = {}
         found.inner["baseline"] = other
         return found
+
+
+_IDS = "Ids of items have no place in JSON. Leave `item_id` out, or compare two files of columns."
+
+
+def _labels(column: CodedColumn) -> list[str | int | None]:
+    assert isinstance(column.codes, Vocabulary)  # noqa: S101 (a file has no codes)
+    texts, integers = column.codes.names(None)
+    names = [int(text) if integers and text is not None else text for text in texts]
+    return [names[code] for code in column.values.tolist()]

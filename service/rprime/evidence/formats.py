@@ -112,28 +112,10 @@ SUFFIXES: Mapping[str, Kind] = {
 }
 
 
-def ask(request: bytes, limits: Limits) -> ColumnsRequest:
-    """Read the JSON request that accompanies columns.
-
-    Parameters
-    ----------
-    request
-        The other members of the request, a JSON object; b"" for none.
-    limits
-        Limits of the request.
-
-    Raises
-    ------
-    Problem
-        400 or 422 if it is not a JSON object, or has evidence of its own.
-    """
-    return ColumnsRequest.of(parse(request or b"{}", limits.json_depth))
-
-
 def read_columns(
     kind: Kind,
     body: IO[bytes],
-    columns_request: ColumnsRequest,
+    request: bytes,
     limits: Limits,
     hold: Hold | None = None,
     *,
@@ -148,8 +130,8 @@ def read_columns(
         Format of the body.
     body
         It need not be seekable: formats that seek are copied into a temporary file first.
-    columns_request
-        The JSON request that accompanies the columns.
+    request
+        The other members of the request, a JSON object; b"" for none.
     limits
         Limits of the body.
     hold
@@ -168,7 +150,7 @@ def read_columns(
     # Predictions alone share the labels of the first body.
     kinds = {kind} if baseline is None else {kind, baseline[0]}
     columns = Columns(
-        columns_request,
+        ColumnsRequest.of(parse(request or b"{}", limits.json_depth)),
         limits.sparse_classes,
         hold,
         untyped=not all(FORMATS[one].has_types for one in kinds),
@@ -202,7 +184,7 @@ def read_members(
 def _own(kind: Kind, limits: Limits, hold: Hold | None, chosen: Mapping[str, str]) -> Columns:
     form = FORMATS[kind]
     return Columns(
-        ask(b"", limits),
+        ColumnsRequest.of(Document({})),
         limits.sparse_classes,
         hold,
         untyped=not form.has_types,

@@ -39,14 +39,7 @@ _LONGEST = 512
 def read_npz(file: IO[bytes], columns: Receiver, most: int) -> None:
     """Read an archive of arrays of equal size: one-dimensional, but for scores of all classes.
 
-    Parameters
-    ----------
-    file
-        Seekable.
-    columns
-        The columns that receive the items.
-    most
-        Most bytes of the arrays after decompression.
+    The parameters are those of `arrow_body.read_parquet`.
     """
     _check_directory(file)
     try:

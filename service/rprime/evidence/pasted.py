@@ -5,9 +5,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-import orjson
-
-from rprime.problems.problem import Problem, Violation, invalid, refuse
+from rprime.problems.problem import Violation, invalid, refuse
+from rprime.schemas.document import loads
 
 Cells = list[list[str]]
 
@@ -40,23 +39,12 @@ def read_pasted(text: str) -> dict[str, Any]:
     """
     text = text.strip("\ufeff \r\n")
     if text.startswith("{"):
-        return _parsed(text)
+        return loads(text)
     if "..." in text or "…" in text:
         raise refuse(MATRIX, "shortened", _SHORTENED)
     if "[" in text:
         return {"confusion_matrix": _numbers(_bracketed(text), row_offset=0, column_offset=0)}
     return _tabular(_split(text))
-
-
-def _parsed(text: str) -> dict[str, Any]:
-    try:
-        found: dict[str, Any] = orjson.loads(text)
-    except orjson.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise Problem(
-            "unreadable_body", f"The text starts like JSON, but is not valid at {place}."
-        ) from None
-    return found
 
 
 def _bracketed(text: str) -> Cells:

@@ -74,7 +74,7 @@ def parse(body: bytes, depth: int = 8, inner: tuple[str, ...] = ("baseline",)) -
         400 if it is not JSON, or nested too deeply; 422 if it is not an object, or an object in it
         has a name twice.
     """
-    content = _loads(body)
+    content = loads(body)
     document = _lift(content, inner)
     _check(body, content, depth, [document])
     return document
@@ -101,7 +101,7 @@ def parse_batch(body: bytes, most: int, depth: int = 8) -> list[Document]:
     Problem
         400 or 422, if the batch as a whole is invalid.
     """
-    content = _loads(body)
+    content = loads(body)
     members = _requests(content, most)
     outer, *requests = (_lift(member, ("baseline",)) for member in (content, *members))
     _check(body, content, depth, [outer, *requests])
@@ -111,7 +111,8 @@ def parse_batch(body: bytes, most: int, depth: int = 8) -> list[Document]:
     return requests
 
 
-def _loads(body: bytes) -> dict[str, Any]:
+def loads(body: bytes | str) -> dict[str, Any]:
+    """Parse a JSON object without a look at its names and its depth."""
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:

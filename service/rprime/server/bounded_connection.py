@@ -16,7 +16,7 @@ from rprime.server.framing import (
     TRAILERS,
     FramingError,
 )
-from rprime.server.shared_state import SharedState
+from rprime.server.services import LIFESPAN_KEY, ServerServices
 
 _LARGE_BODY = 1 << 20
 """Bytes of a body whose client has to keep its side open until the answer."""
@@ -34,7 +34,7 @@ class BoundedConnection(Connection):
 
     def __init__(self, *args: Any, **more: Any) -> None:  # noqa: ANN401 - uvicorn's
         super().__init__(*args, **more)
-        self.shared = SharedState.of(self.app_state)
+        self.shared: ServerServices = self.app_state[LIFESPAN_KEY]
         self.deadlines = Deadlines(self.shared.limits)
         self._max_head = self.shared.limits.head_bytes
         self._rejection = MALFORMED

@@ -10,7 +10,7 @@ import structlog
 from rprime.server.admission import overloaded_problem
 from rprime.server.metrics import OTHER
 from rprime.server.rejections import PeekedRequest, RawResponse, request_id_of
-from rprime.server.shared_state import SharedState
+from rprime.server.services import ServerServices
 
 _MAX_PEEK = 64 * 1024
 """Bytes of a request that is rejected without a connection of its own."""
@@ -33,7 +33,7 @@ def _overloaded() -> RawResponse:
 
 
 def reject_early(
-    data: bytes, shared: SharedState, headers: Headers, *, closing: bool = False
+    data: bytes, shared: ServerServices, headers: Headers, *, closing: bool = False
 ) -> EarlyRejection | None:
     """Return the rejection of a complete POST request; None for anything else, such as a probe.
 
@@ -70,7 +70,7 @@ def reject_early(
     return EarlyRejection(content, keep_alive)
 
 
-def reject_socket(accepted: socket.socket, shared: SharedState, headers: Headers) -> bool:
+def reject_socket(accepted: socket.socket, shared: ServerServices, headers: Headers) -> bool:
     """Reject a request on a socket that has no protocol yet; return whether it was rejected."""
     try:
         data = accepted.recv(_MAX_PEEK, socket.MSG_PEEK | socket.MSG_DONTWAIT)

@@ -8,8 +8,12 @@ from rprime.server.admission import AdmissionControl
 from rprime.server.draining import Draining
 from rprime.server.metrics import Metrics
 from rprime.server.pools import ThreadPool
+from rprime.server.read_scheduler import ReadScheduler
 from rprime.server.worker_pool import WorkerPool
 from rprime.settings import Limits
+
+LIFESPAN_KEY = "services"
+"""Key in the state of the ASGI lifespan."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +36,8 @@ class ServerServices:
         Processes that answer requests with large bodies.
     drawing
         Threads that draw figures.
+    scheduler
+        Orders the reads of large bodies.
     """
 
     limits: Limits
@@ -42,6 +48,7 @@ class ServerServices:
     inflating: CapacityLimiter
     workers: WorkerPool
     drawing: ThreadPool
+    scheduler: ReadScheduler
 
     def close(self) -> None:
         """Close the pools."""
