@@ -16,7 +16,7 @@ from rprime.core.options import Options
 from rprime.core.selection import default_keys
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
-from rprime.problems.problem import Problem, Violation
+from rprime.problems.problem import refuse
 from rprime.report.comparison import render_comparison, since_document
 from rprime.report.gate import render_gate
 from rprime.schemas.provenance import TestSet
@@ -94,9 +94,7 @@ class Assessment:
                 f"There are {size:,} classes; a comparison has at most {MOST_COMPARED:,}. "
                 "Evaluate each side alone, or merge classes."
             )
-            raise Problem(
-                "invalid_request", errors=[Violation("/baseline", "too_many_classes", detail)]
-            )
+            raise refuse("/baseline", "too_many_classes", detail)
 
     @property
     def has_budget(self) -> bool:

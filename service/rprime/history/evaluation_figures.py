@@ -7,7 +7,7 @@ from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.suggestions import unknown_index
 from rprime.history.stored_report import NOTHING, stored_report
-from rprime.problems.problem import Problem, Violation
+from rprime.problems.problem import Problem, refuse
 from rprime.report.figures.evaluation import FIGURES, default_indices
 from rprime.report.figures.sheet import Canvas, NoFiguresError, TooMuchToDrawError
 from rprime.store import Store, StoredEvaluation
@@ -26,7 +26,7 @@ def drawn(draw: Callable[[], bytes]) -> bytes:
     except NoFiguresError as error:
         raise Problem("not_installed", str(error)) from None
     except TooMuchToDrawError as error:
-        raise refusal("", "too_much", str(error)) from None
+        raise refuse("", "too_much", str(error)) from None
 
 
 def figure_of(
@@ -59,15 +59,10 @@ def class_index(key: str) -> Index:
     entry = find("class", key)
     if entry is None:
         detail = _OVERALL if find("overall", key) else unknown_index(key)
-        raise refusal("/query/index", "unknown_index", detail)
+        raise refuse("/query/index", "unknown_index", detail)
     if entry.scored:
-        raise refusal("/query/index", "no_scores", "The index reads scores, which are not stored.")
+        raise refuse("/query/index", "no_scores", "The index reads scores, which are not stored.")
     return entry
 
 
 _OVERALL = "The index is overall; this figure shows classes."
-
-
-def refusal(pointer: str, code: str, detail: str) -> Problem:
-    """Return the problem of a parameter."""
-    return Problem("invalid_request", errors=[Violation(pointer, code, detail)])

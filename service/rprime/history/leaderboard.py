@@ -14,7 +14,7 @@ from rprime.core.gates.multiplicity import holm
 from rprime.core.options import Options
 from rprime.history.pending_evaluation import side_of_stored
 from rprime.history.series import Measured, Point
-from rprime.problems.problem import Problem, Violation
+from rprime.problems.problem import refuse
 from rprime.store import Filters, Store
 
 LEVEL = 0.05
@@ -54,8 +54,7 @@ def leaderboard_document(store: Store, project: str, contest: RankedComparisons)
     measured = contest.measured
     if measured.index.higher_is_better is None:
         detail = "The index has no better direction, so it cannot order versions."
-        violation = Violation("/query/index", "not_ordered", detail)
-        raise Problem("invalid_request", errors=[violation])
+        raise refuse("/query/index", "not_ordered", detail)
     filters = _filters(store, project, contest)
     points = measured.points(store, project, filters, MOST_MEASURED)
     if not points:

@@ -7,9 +7,10 @@ from typing import NamedTuple
 import numpy as np
 
 from rprime.core.index import Index
-from rprime.history.evaluation_figures import class_index, drawn, refusal
+from rprime.history.evaluation_figures import class_index, drawn
 from rprime.history.series import Measured, Point
 from rprime.history.stored_values import values_of_classes
+from rprime.problems.problem import refuse
 from rprime.report.decimals import plural
 from rprime.report.figures.history import OF_CLASSES, TREND
 from rprime.report.figures.sheet import Canvas
@@ -77,10 +78,10 @@ class HistoryFigure:
 
     def _of_classes(self, store: Store) -> tuple[list[ClassHistory], str]:
         if self.label is not None:
-            raise refusal("/query/class", "misplaced", "This figure shows all classes.")
+            raise refuse("/query/class", "misplaced", "This figure shows all classes.")
         if len(self.indices) > MOST_PANELS:
             detail = f"This figure has at most {MOST_PANELS} panels, one for each index."
-            raise refusal("/query/index", "too_much", detail)
+            raise refuse("/query/index", "too_much", detail)
         indices = [class_index(key) for key in self.indices]
         series = values_of_classes(
             store, self.project, self.filters, newest=self.newest, indices=indices

@@ -20,7 +20,7 @@ from rprime.core.selection import Selection, select
 from rprime.core.suggestions import unknown_index
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
-from rprime.problems.problem import Problem, Violation
+from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store
 
@@ -216,4 +216,4 @@ _SCOPED = {
 
 
 def _refusal(detail: str) -> Problem:
-    return Problem("invalid_request", errors=[Violation("/query/index", "unknown_index", detail)])
+    return refuse("/query/index", "unknown_index", detail)

@@ -10,7 +10,7 @@ from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.core.values import Values, compute
 from rprime.history.series import parts_of
-from rprime.problems.problem import Problem, Violation
+from rprime.problems.problem import refuse
 from rprime.store import Filters, Stack, Store
 
 MOST_VALUES = 2_000_000
@@ -80,7 +80,7 @@ def values_of_classes(
     stacks = list(store.tables(project, filters, newest=newest))
     if sum(len(stack.ids) for stack in stacks) * len(_labels(stacks)) > MOST_VALUES:
         detail = "Too many classes for so many evaluations: lower `limit`."
-        raise Problem("invalid_request", errors=[Violation("/query/limit", "too_much", detail)])
+        raise refuse("/query/limit", "too_much", detail)
     return StoredValues(stacks, select(Options(indices=tuple(index.key for index in indices))))
 
 

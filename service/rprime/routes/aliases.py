@@ -9,7 +9,7 @@ from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
-from rprime.problems.problem import Problem, Violation, responses
+from rprime.problems.problem import refuse, responses
 from rprime.problems.root_path import rooted
 from rprime.routes.evaluate import json_answer, json_content, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
@@ -137,8 +137,7 @@ def point(store: Store, name: tuple[str, str], evaluation: str, expectation: Exp
         return store.put_alias(project, alias, evaluation=evaluation, expected=expectation)
     except EvaluationMissingError:
         detail = "The project has no such evaluation."
-        violation = Violation("/evaluation", "unknown_evaluation", detail)
-        raise Problem("invalid_request", errors=[violation]) from None
+        raise refuse("/evaluation", "unknown_evaluation", detail) from None
 
 
 @router.delete(

@@ -20,7 +20,7 @@ from rprime.auth.access import requires
 from rprime.core.evaluate import Evaluation
 from rprime.evidence import MEDIA_TYPES
 from rprime.problems.handlers import request_id_of
-from rprime.problems.problem import Problem, Violation, responses
+from rprime.problems.problem import Problem, refuse, responses
 from rprime.routes.batching import RequestBatcher, evaluate_together, stack_key
 from rprime.routes.columns import CONTENT, PARAMETER
 from rprime.routes.examples import EXAMPLES
@@ -380,4 +380,4 @@ def _wants_table(request: Request, *, columnar: bool = False) -> bool:
         return bool(given)
     more_of = " With columns there may be `request`, too." if columnar else ""
     detail = f"The only parameter is `include`, its only value `table`.{more_of}"
-    raise Problem("invalid_request", errors=[Violation("/query", "unknown_parameter", detail)])
+    raise refuse("/query", "unknown_parameter", detail)

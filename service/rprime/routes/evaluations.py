@@ -13,7 +13,7 @@ from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.selection import AVERAGES
 from rprime.history.series import filters_of
 from rprime.history.stored_report import StoredReport, stored_report
-from rprime.problems.problem import Problem, Violation, responses
+from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.formats import BY_SUFFIX, Format
 from rprime.routes.evaluate import (
     VERDICT,
@@ -176,7 +176,7 @@ def _parts(request: Request) -> tuple[str, ...]:
     names = set(given.pop("include", "").split(","))
     if given or not names <= {*PARTS, "table"}:
         detail = f"The only parameter is `include`; its parts: table, {', '.join(PARTS)}."
-        raise Problem("invalid_request", errors=[Violation("/query", "unknown_parameter", detail)])
+        raise refuse("/query", "unknown_parameter", detail)
     return tuple(sorted(names))
 
 

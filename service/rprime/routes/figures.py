@@ -11,7 +11,7 @@ from rprime.auth.access import requires
 from rprime.history.evaluation_figures import figure_of
 from rprime.history.project_figures import HistoryFigure
 from rprime.history.series import filters_of
-from rprime.problems.problem import Problem, Violation, responses
+from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation
 from rprime.report.figures import history as of_history
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
@@ -68,8 +68,7 @@ async def get_evaluation_figure(
     """Return the image."""
     sheet = _sheet(name, of_evaluation.FIGURES, form, query)
     if query.index and name == "confusion":
-        violation = Violation("/query/index", "misplaced", "A confusion matrix has no index.")
-        raise Problem("invalid_request", errors=[violation])
+        raise refuse("/query/index", "misplaced", "A confusion matrix has no index.")
     stored = await find(request, evaluation)
     # Stored evaluations never change, so these parts determine every byte.
     etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index)

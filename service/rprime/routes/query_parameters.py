@@ -11,7 +11,7 @@ from starlette.datastructures import QueryParams
 from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from rprime.problems.problem import Problem, Violation
+from rprime.problems.problem import refuse
 
 
 def refuse_repeated(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
@@ -57,6 +57,5 @@ class _Guard:
         for place, (name, _) in enumerate(given.multi_items(), start=1):
             if name in known and name not in self.lists:
                 detail = f"Parameter {place} has the name of an earlier one: give it once."
-                violation = Violation("/query", "repeated_parameter", detail)
-                raise Problem("invalid_request", errors=[violation])
+                raise refuse("/query", "repeated_parameter", detail)
             known.add(name)

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from rprime.problems.handlers import request_id_of, respond
-from rprime.problems.problem import Problem, Violation
+from rprime.problems.problem import Problem, refuse
 from rprime.routes.group_commit import GroupCommit
 from rprime.settings import Settings
 from rprime.store import (
@@ -227,11 +227,7 @@ def _on_changed(exc: AliasChangedError) -> Problem:
 
 def _on_export(exc: InvalidExportError) -> Problem:
     detail = f"Line {exc.line} cannot be imported; the lines before it may have been imported."
-    return _invalid("", "invalid_export", detail)
-
-
-def _invalid(pointer: str, code: str, detail: str) -> Problem:
-    return Problem("invalid_request", errors=[Violation(pointer, code, detail)])
+    return refuse("", "invalid_export", detail)
 
 
 _KINDS: dict[type[Exception], Callable[[Any], Problem]] = {
@@ -244,10 +240,10 @@ _KINDS: dict[type[Exception], Callable[[Any], Problem]] = {
     AliasChangedError: _on_changed,
     KeyReusedError: lambda _: Problem("idempotency_key_reused"),
     KeyRunningError: lambda _: Problem("idempotency_key_running", headers={"Retry-After": "1"}),
-    InvalidCursorError: lambda _: _invalid(
+    InvalidCursorError: lambda _: refuse(
         "/query/cursor", "invalid_cursor", "The value is not a `next_cursor` of this list."
     ),
-    InvalidRecordError: lambda exc: _invalid("", "invalid_name", str(exc)),
+    InvalidRecordError: lambda exc: refuse("", "invalid_name", str(exc)),
     InvalidExportError: _on_export,
 }
 

@@ -11,7 +11,7 @@ from rprime.auth.access import access_of, requires
 from rprime.history.agreement import agreement_document
 from rprime.history.stored_models import stored_models
 from rprime.history.visible_history import VisibleHistory
-from rprime.problems.problem import Problem, Violation, responses
+from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures.discrimination import TooManyLinesError, draw_discrimination
 from rprime.report.figures.sheet import NoFiguresError
 from rprime.routes.evaluate import json_answer, json_body, json_content, schema_reference
@@ -145,5 +145,4 @@ def _figure(lines: "list[Line]") -> bytes:
     except NoFiguresError as error:
         raise Problem("not_acceptable", str(error)) from None
     except TooManyLinesError as error:
-        violation = Violation("", "too_much", str(error))
-        raise Problem("invalid_request", errors=[violation]) from None
+        raise refuse("", "too_much", str(error)) from None
