@@ -138,7 +138,7 @@ def create_app(settings: Settings) -> FastAPI:
         lifespan=_lifespan,
     )
     app.state.services = services
-    services.metrics.add_gauges(*metrics.gauges(services))
+    services.metrics.read(*metrics.readings(services))
     # Not include_router: FastAPI would match every request twice.
     for module in ROUTERS:
         app.router.routes.extend(
@@ -156,12 +156,13 @@ def create_app(settings: Settings) -> FastAPI:
 
 def _services(settings: Settings) -> Services:
     limits, keys_file = settings.limits, settings.keys_file
-    store = StoreHandle(settings.store, connection_options(settings))
+    counted = Metrics(__version__)
+    store = StoreHandle(settings.store, connection_options(settings), counted.commits.observe)
     return Services(
         limits=limits,
         log_requests=settings.log_requests,
         admission=AdmissionControl(limits),
-        metrics=Metrics(__version__),
+        metrics=counted,
         draining=Draining(settings.drain_seconds, settings.stop_seconds),
         inflating=CapacityLimiter(1),
         workers=worker_pool(limits),
@@ -184,11 +185,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
         await services.store.open()
         services.workers.prepare()
         returning = asyncio.create_task(return_freed_memory(services.admission))
+        sharing = asyncio.create_task(services.metrics.share())
         try:
             # uvicorn hands this to each connection, which knows no application.
             yield {LIFESPAN_KEY: services}
         finally:
             returning.cancel()
+            sharing.cancel()
             await services.store.close()
             services.close()
 

@@ -1,6 +1,9 @@
 """What is counted, by what, and for whom."""
 
 import json
+import os
+import re
+import signal
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -15,10 +18,12 @@ from rprime.auth import keys
 from rprime.settings import Settings
 from tests.history_service import matrix
 from tests.services import ServeApp
+from tests.waiting import wait_until
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 Labels = frozenset[tuple[str, str]]
 
+JSON = {"Content-Type": "application/json"}
 SECRET = "do-not-count-me"  # noqa: S105 - only a text to look for
 GATES = {"rules": [{"index": "accuracy", "min_value": 0.5}]}
 SCORES = {"y_true": ["a", "b"], "y_score": [[0.9, 0.1], [0.2, 0.8]], "labels": ["a", "b"]}
@@ -144,7 +149,112 @@ def test_metrics_take_a_key_that_reads_all_projects(serve_app: ServeApp, tmp_pat
     assert "\nrprime_store_up " not in found["all"].text
 
 
+@pytest.fixture(scope="module")
+def workers(
+    serve: Serve, tmp_path_factory: pytest.TempPathFactory, processes: dict[int, int]
+) -> Iterator[tuple[httpx.Client, Path, int]]:
+    """Return a client of two workers, their log and the process that started them."""
+    log = tmp_path_factory.mktemp("workers") / "log"
+    with serve("--workers", "2", log=log, RPRIME_STORE="none") as client:
+        # Each request may go to any of them, on a connection of its own.
+        client.headers["Connection"] = "close"
+        yield client, log, processes[client.base_url.port or 0]
+
+
+def of_workers(client: httpx.Client, name: str) -> set[str]:
+    return {dict(labels)["worker"] for sample, labels in samples(client) if sample == name}
+
+
 @pytest.mark.slow
-def test_of_several_workers_each_series_names_its_own(serve: Serve) -> None:
-    with serve("--workers", "2", RPRIME_STORE="none") as client:
-        assert all(dict(labels).get("worker") for _, labels in samples(client))
+def test_a_scrape_sums_over_the_workers(workers: tuple[httpx.Client, Path, int]) -> None:
+    client, _, _ = workers
+    wait_until(lambda: len(of_workers(client, "process_resident_memory_bytes")) == 2)
+    before = requests(client, "POST", "/evaluate", "2xx")
+    for _ in range(30):
+        assert client.post("/evaluate", json=matrix(project=None)).status_code == 200
+    wait_until(lambda: requests(client, "POST", "/evaluate", "2xx") == before + 30)
+    found = samples(client)
+    labels = frozenset({("evidence", "confusion_matrix"), ("verdict", "none")})
+    assert found["rprime_evaluations_total", labels] == before + 30
+    wait_until(lambda: value(client, "rprime_in_flight_limit_requests") == 2 * 256)
+    assert value(client, "rprime_info", version=__version__) == 2
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_logged_and_counted_and_takes_no_counts_with_it(
+    workers: tuple[httpx.Client, Path, int],
+) -> None:
+    client, log, _ = workers
+    for _ in range(10):
+        client.post("/evaluate", json=matrix(project=None)).raise_for_status()
+    name = "process_resident_memory_bytes"
+    wait_until(lambda: len(of_workers(client, name)) == 2)
+    counted, before = requests(client, "POST", "/evaluate", "2xx"), of_workers(client, name)
+    killed = before.copy().pop()
+    os.kill(int(killed), signal.SIGKILL)
+    labels = {"kind": "server", "reason": "SIGKILL"}
+
+    def replaced() -> bool:
+        try:
+            now = of_workers(client, name)
+            return len(now) == 2 and killed not in now
+        except httpx.TransportError:  # a connection that the dead worker had accepted
+            return False
+
+    wait_until(replaced)
+    assert value(client, "rprime_workers_ended_total", **labels) == 1
+    assert requests(client, "POST", "/evaluate", "2xx") == counted
+    events = [json.loads(line) for line in log.read_text().splitlines()]
+    (event,) = (event for event in events if event["event"] == "worker_ended")
+    assert (event["kind"], event["reason"], event["pid"]) == ("server", "SIGKILL", int(killed))
+
+
+def test_commits_are_measured_and_rejections_counted_by_limit(serve: Serve) -> None:
+    with serve(RPRIME_LIMITS_IN_FLIGHT_BYTES="2000") as client:
+        for version in ("1", "2"):
+            client.post("/evaluate", json=matrix(version=version)).raise_for_status()
+        assert value(client, "rprime_store_commit_duration_seconds_count") == 2
+        assert 0 < value(client, "rprime_store_commit_duration_seconds_sum") < 10
+        assert client.post("/evaluate", content=b" " * 3000, headers=JSON).status_code == 503
+        for _ in range(2):
+            assert value(client, "rprime_requests_rejected_total", limit="in_flight_bytes") == 1
+
+
+def test_the_state_of_the_keys_file_is_shown(serve: Serve, tmp_path: Path) -> None:
+    path = tmp_path / "keys.json"
+    token = keys.create(path, ["read"])[1]
+    with serve(RPRIME_KEYS_FILE=str(path), RPRIME_STORE="none") as client:
+        client.headers["Authorization"] = f"Bearer {token}"
+
+        def states() -> dict[str, float]:
+            names = keys.FILE_STATES
+            return {name: value(client, "rprime_keys_file_state", state=name) for name in names}
+
+        assert states() == {"ok": 1, "missing": 0, "unreadable": 0}
+        good = path.read_bytes()
+        path.write_bytes(good[:40])
+        assert states() == {"ok": 0, "missing": 0, "unreadable": 1}
+        path.write_bytes(good)
+        wait_until(lambda: states() == {"ok": 1, "missing": 0, "unreadable": 0})
+
+
+ABBREVIATED = re.compile(r"_(ms|msec|sec|s|kb|mb|gb|kib|mib|milliseconds|minutes|hours)(_|$)")
+
+
+def test_names_follow_the_rules_of_promtool(counting: httpx.Client) -> None:
+    """After the rules of `promtool check metrics` (util/promlint of client_golang)."""
+    counting.post("/evaluate", json=matrix()).raise_for_status()
+    families = list(text_string_to_metric_families(counting.get("/metrics").text))
+    assert len(families) > 20
+    for family in families:
+        name = family.name
+        assert family.documentation, name
+        assert re.fullmatch(r"[a-z][a-z0-9_]*", name), name
+        assert not ABBREVIATED.search(name), name
+        kinds = ("counter", "gauge", "histogram", "summary")
+        assert not any(kind in name.split("_") for kind in kinds), name
+        for sample in family.samples:
+            assert (family.type == "counter") == sample.name.endswith("_total"), sample.name
+            special = sample.name.endswith(("_count", "_sum", "_bucket"))
+            assert special == (family.type == "histogram"), sample.name
+            assert all(re.fullmatch(r"[a-z_]+", label) for label in sample.labels)

@@ -25,6 +25,7 @@ Scope = Literal["evaluate", "read", "write", "admin"]
 State = Literal["active", "expired", "revoked"]
 Name = Annotated[str, Field(max_length=128, pattern=r"^[^\x00-\x1f\x7f-\x9f]*$")]
 SCOPES: tuple[Scope, ...] = get_args(Scope)
+FILE_STATES = ("ok", "missing", "unreadable")
 
 # `write` implies `read`, since changing an alias shows its target; `evaluate` does not.
 _IMPLIED: dict[Scope, tuple[Scope, ...]] = {"write": ("read",), "admin": SCOPES}
@@ -255,6 +256,7 @@ class Keyring:
         self._keys: dict[str, ApiKey] = {}
         self._stamp: object = None
         self._failure: str | None = None
+        self._state = "missing"
         self._retry_at = 0.0
 
     def verify(self, token: bytes) -> Access:
@@ -303,20 +305,28 @@ class Keyring:
             keys = read(self.path)
         except MissingKeyFileError as exc:
             self._keys = {}
+            self._state = "missing"
             self._fail("keys_missing", f"{exc}. Until then every key is refused.")
         except KeyFileError as exc:
+            self._state = "unreadable"
             self._fail(
                 "keys_unreadable", f"{exc}. The keys of the last successful reading stay valid."
             )
         else:
             self._keys = {key.id: key for key in keys}
-            self._failure = None
+            self._failure, self._state = None, "ok"
             _report(self.path, keys)
 
     def reload(self) -> None:
         """Read the file again, even if it has not changed."""
         self._stamp = None
         self.refresh()
+
+    @property
+    def state(self) -> str:
+        """The state of the file, one of `FILE_STATES`."""
+        self.refresh()
+        return self._state
 
     def _failed_a_while_ago(self) -> bool:
         return self._failure is not None and monotonic() >= self._retry_at

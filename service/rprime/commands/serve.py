@@ -1,12 +1,15 @@
 """The service as a process."""
 
 import asyncio
+import atexit
 import gc
 import os
+import shutil
 import signal
 import socket
 import stat
 import sys
+import tempfile
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -40,6 +43,8 @@ def serve(
     settings = _settings(host=host, port=port, insecure=insecure)
     _refuse_unsafe(settings, workers)
     _refuse_damaged(settings.keys_file)
+    if workers > 1:
+        _share_metrics()
     from rprime.server import logs
 
     logs.configure()
@@ -58,6 +63,13 @@ def serve(
     finally:
         if settings.uds is not None:
             settings.uds.unlink(missing_ok=True)
+
+
+def _share_metrics() -> None:
+    """Make the folder through which workers share their metrics, for as long as they run."""
+    folder = tempfile.mkdtemp(prefix="rprime-metrics-")
+    os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
 
 
 def _settings(**options: Any) -> "Settings":  # noqa: ANN401 - Pydantic types them
@@ -213,6 +225,8 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
         # It would believe every proxy on this machine: `TrustedProxies` does this.
         proxy_headers=False,
         backlog=_BACKLOG,
+        # A worker that starts on a busy machine answers late; with 5 s it was ended again and again.
+        timeout_worker_healthcheck=30,
         timeout_keep_alive=settings.limits.keep_alive_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,
     )

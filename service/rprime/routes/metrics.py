@@ -1,15 +1,16 @@
-"""The route of the metrics, and its gauges."""
+"""The route of the metrics, and what they read."""
 
 from collections.abc import Iterator
 
 from fastapi import APIRouter, Request, Response
 
 from rprime.auth.access import access_of, requires
+from rprime.auth.keys import FILE_STATES
 from rprime.problems.problem import Problem, responses
 from rprime.routes.services import Services, get_services
 from rprime.routes.store_lifespan import StoreHandle
 from rprime.server.admission import AdmissionControl
-from rprime.server.metrics import Count, Gauge
+from rprime.server.metrics import Reading
 from rprime.server.pools import Slots
 from rprime.store import STATES
 
@@ -22,8 +23,8 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
     description="In the text format of Prometheus, or as OpenMetrics if Accept asks for it. "
     "Labels are route templates, methods, classes of status, kinds of evidence and verdicts, "
     "never content of a request. If the service needs keys, this route needs one with the scope "
-    "`read` for all projects. With several workers, each answers for itself and names itself in "
-    "the label `worker`.",
+    "`read` for all projects. With several workers the values are sums, but those of each process "
+    "(`process_...`), which has the label `worker`.",
     response_class=Response,
     responses={
         200: {"description": "The metrics.", "content": {"text/plain": {}}},
@@ -31,7 +32,7 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 )
 @requires("read")
 async def get_metrics(request: Request) -> Response:
-    """Return the metrics of this process."""
+    """Return the metrics."""
     if access_of(request).project is not None:
         raise Problem("forbidden", "The metrics cover all projects, but the key opens only one.")
     found = get_services(request).metrics
@@ -40,33 +41,53 @@ async def get_metrics(request: Request) -> Response:
     return Response(content, headers={"Content-Type": media})
 
 
-def gauges(services: Services) -> Iterator[Gauge]:
-    """Yield the gauges of a service.
+def readings(services: Services) -> Iterator[Reading]:
+    """Yield the metrics that are read from the services.
 
     Parameters
     ----------
     services
         The services of the application.
     """
-    yield from _admission_gauges(services.admission)
-    yield from _pool_gauges(workers=services.workers.slots, figures=services.drawing.slots)
-    yield from _store_gauges(services.store)
+    yield from _admission_readings(services.admission, services.limits.in_flight_requests)
+    yield from _pool_readings(workers=services.workers.slots, figures=services.drawing.slots)
+    yield from _store_readings(services.store)
+    yield Reading(
+        "rprime_requests_rejected",
+        "Requests that were answered 503, by the limit.",
+        "limit",
+        lambda: {**services.admission.rejected, "large_waiting": services.workers.slots.rejected},
+        "total",
+    )
+    if (keyring := services.keyring) is not None:
+        yield Reading(
+            "rprime_keys_file_state",
+            "Processes that found the file of the keys in this state.",
+            "state",
+            lambda: {state: state == keyring.state for state in FILE_STATES},
+        )
 
 
-def _admission_gauges(admission: AdmissionControl) -> Iterator[Gauge]:
-    yield Gauge(
+def _admission_readings(admission: AdmissionControl, most_requests: int) -> Iterator[Reading]:
+    yield Reading(
         "rprime_in_flight_bytes",
         "Bytes of request bodies in memory.",
         "",
         lambda: {"": admission.held},
     )
-    yield Gauge(
+    yield Reading(
         "rprime_in_flight_limit_bytes",
         "Limit of the bytes of request bodies in memory.",
         "",
         lambda: {"": admission.limit},
     )
-    yield Gauge(
+    yield Reading(
+        "rprime_in_flight_limit_requests",
+        "Limit of the requests that are complete and not answered yet.",
+        "",
+        lambda: {"": most_requests},
+    )
+    yield Reading(
         "rprime_in_flight_requests",
         "Requests that are complete and not answered yet.",
         "",
@@ -74,14 +95,14 @@ def _admission_gauges(admission: AdmissionControl) -> Iterator[Gauge]:
     )
 
 
-def _pool_gauges(**pools: Slots) -> Iterator[Gauge]:
-    yield Gauge(
+def _pool_readings(**pools: Slots) -> Iterator[Reading]:
+    yield Reading(
         "rprime_pool_requests",
         "Large requests that run or wait.",
         "pool",
         lambda: {name: slots.taken for name, slots in pools.items()},
     )
-    yield Gauge(
+    yield Reading(
         "rprime_pool_size",
         "Large requests that run at a time; others wait.",
         "pool",
@@ -89,32 +110,35 @@ def _pool_gauges(**pools: Slots) -> Iterator[Gauge]:
     )
 
 
-def _store_gauges(store: StoreHandle) -> Iterator[Gauge]:
-    yield Gauge(
+def _store_readings(store: StoreHandle) -> Iterator[Reading]:
+    yield Reading(
         "rprime_store_up",
         "1 if the store is open, 0 if it is unavailable; absent without a store.",
         "",
         lambda: {"": store.is_open} if store.is_kept else {},
+        "livemin",
     )
-    yield Gauge(
+    yield Reading(
         "rprime_store_state",
-        "1 for the state of the store, 0 for the others; all but `ok`: nothing can be stored.",
+        "Processes whose store is in this state; all but `ok`: nothing can be stored.",
         "state",
         lambda: {} if store.health is None else {s: s == store.health.state for s in STATES},
     )
-    yield Gauge(
+    yield Reading(
         "rprime_store_last_write_timestamp_seconds",
         "When the store last committed something, since 1970.",
         "",
         lambda: {"": at} if store.health and (at := store.health.last_write) else {},
+        "max",
     )
-    yield Count(
+    yield Reading(
         "rprime_store_failures",
         "Calls to the store that failed, by cause.",
         "cause",
         lambda: {} if store.health is None else dict(store.health.failures),
+        "total",
     )
-    yield Gauge(
+    yield Reading(
         "rprime_store_pending_writes",
         "Transactions that wait; evaluations that are committed together count once.",
         "",

@@ -75,10 +75,15 @@ class StoreHandle:
         The URL of the store, or "none".
     options
         Its connections and timeouts.
+    observe_commit
+        Takes the seconds of each commit.
     """
 
-    def __init__(self, url: str, options: ConnectionOptions) -> None:
+    def __init__(
+        self, url: str, options: ConnectionOptions, observe_commit: Callable[[float], object]
+    ) -> None:
         self.url = url
+        self._observe_commit = observe_commit
         self._options = options
         self.group_commit = GroupCommit()
         self._store: Store | None = None
@@ -148,7 +153,9 @@ class StoreHandle:
             self._opening = asyncio.create_task(self._keep_opening())
 
     async def _open(self) -> None:
-        self._store = await run_in_threadpool(open_store, self.url, options=self._options)
+        store = await run_in_threadpool(open_store, self.url, options=self._options)
+        store.database.health.observe_commit = self._observe_commit
+        self._store = store
 
     async def _keep_opening(self) -> None:
         while self._store is None:

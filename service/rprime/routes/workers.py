@@ -111,7 +111,12 @@ async def _answer(
     except WorkerEndedError as ended:
         metrics = get_services(request).metrics
         metrics.worker_ended(ended.reason)
-        log.warning("worker_ended", reason=ended.reason, body=options.kind or "json")
+        log.warning(
+            "worker_ended",
+            kind="large_requests",
+            reason=ended.reason,
+            body=options.kind or "json",
+        )
         raise _problem_of(ended.status) from None
     answer = pickle.loads(content)  # noqa: S301 (from our own process)
     if isinstance(answer, Failure):

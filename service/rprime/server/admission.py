@@ -1,5 +1,6 @@
 """Admission control: the memory and the time that the requests of a process may take together."""
 
+from collections import Counter
 from math import inf
 from threading import Lock
 from time import monotonic
@@ -43,12 +44,15 @@ class AdmissionControl:
         Bytes of the requests that have not ended.
     queued
         How many requests are complete and not answered yet; counted in the event loop only.
+    rejected
+        How many requests were rejected, by the name of the limit.
     """
 
     def __init__(self, limits: Limits) -> None:
         self.limit = limits.in_flight_bytes
         self.held = 0
         self.queued = 0
+        self.rejected = Counter[str]()
         self._limits = limits
         self._lock = Lock()
 
@@ -75,6 +79,7 @@ class AdmissionControl:
         """
         with self._lock:
             if self.held + size > self.limit:
+                self.rejected["in_flight_bytes"] += 1
                 raise Problem("overloaded", headers={"Retry-After": "1"})
             self.held += size
             state = scope["state"]
@@ -90,6 +95,7 @@ class AdmissionControl:
         """
         complete = scope["state"].get(COMPLETED_AT)
         if complete is not None and monotonic() - complete > self._limits.wait_seconds:
+            self.rejected["in_flight_requests" if complete == -inf else "wait_seconds"] += 1
             raise overloaded_problem()
 
     def release(self, scope: Scope) -> None:

@@ -55,6 +55,7 @@ def reject_early(
         return None
     keep_alive = peeked.keep_alive and not closing
     request_id = request_id_of(peeked.headers)
+    shared.admission.rejected["in_flight_requests"] += 1
     shared.metrics.observe_request("POST", OTHER, _overloaded().status, 0.0)
     if shared.log_requests:
         log.info(

@@ -1,22 +1,18 @@
-"""Metrics of the process in the format of Prometheus."""
+"""Metrics in the format of Prometheus; with several workers, sums over them."""
 
-from bisect import bisect_left
-from collections import Counter
+import asyncio
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from multiprocessing import parent_process
-from os import getpid
-from threading import Lock
+from functools import partial
+from pathlib import Path
+from typing import Literal
 
-from prometheus_client import CollectorRegistry, ProcessCollector
-from prometheus_client.core import (
-    CounterMetricFamily,
-    GaugeMetricFamily,
-    HistogramMetricFamily,
-    InfoMetricFamily,
-    Metric,
-)
+import prometheus_client
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.core import Metric
 from prometheus_client.exposition import choose_encoder
+from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 30.0)
@@ -24,23 +20,18 @@ BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10
 METHODS = frozenset({"DELETE", "GET", "OPTIONS", "POST", "PUT"})
 OTHER = "other"
 """The label of an unknown method or path, so that clients cannot create series."""
-_BOUNDS = (*map(str, BUCKETS), "+Inf")
+SHARED_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
+"""The variable with the folder through which workers share their metrics. prometheus_client reads
+it when it is imported."""
+_REFRESH_SECONDS = 1.0
+
+# Else each counter has a second series with the time when it began.
+prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call] # untyped there
 
 
-@dataclass(slots=True)
-class _Durations:
-    """Histogram of the durations of one series."""
-
-    seconds: float = 0.0
-    buckets: list[int] = field(default_factory=lambda: [0] * len(_BOUNDS))
-
-    def cumulated(self) -> list[tuple[str, float]]:
-        return [(bound, sum(self.buckets[: i + 1])) for i, bound in enumerate(_BOUNDS)]
-
-
-@dataclass(frozen=True)
-class Gauge:
-    """A value that is read at each scrape.
+@dataclass
+class Reading:
+    """A metric whose values are read from elsewhere.
 
     Parameters
     ----------
@@ -49,39 +40,46 @@ class Gauge:
     label
         The name of the label; empty for one value without a label.
     read
-        Returns the values by label. It does not block.
+        Returns the values by label, none if there is nothing to show. It does not block.
+    workers
+        How the values of several workers become one; "total" for values that only grow.
     """
 
     name: str
     documentation: str
     label: str
     read: Callable[[], Mapping[str, float]]
+    workers: Literal["livesum", "livemin", "max", "total"] = "livesum"
+    _last: dict[str, float] = field(default_factory=dict)
+    _metric: Counter | Gauge | None = None
 
-    def family(self) -> Metric:
+    def refresh(self, registry: CollectorRegistry) -> None:
         """Read the values."""
-        names = [self.label] if self.label else []
-        family = GaugeMetricFamily(self.name, self.documentation, labels=names)
         for label, value in self.read().items():
-            family.add_metric([label] if self.label else [], value)
-        return family
+            if self._metric is None:
+                self._metric = self._made(registry)
+            metric = self._metric.labels(label) if self.label else self._metric
+            if isinstance(metric, Gauge):
+                metric.set(value)
+            else:
+                metric.inc(value - self._last.get(label, 0))
+                self._last[label] = value
+
+    def _made(self, registry: CollectorRegistry) -> Counter | Gauge:
+        labels = [self.label] if self.label else []
+        if self.workers == "total":
+            return Counter(self.name, self.documentation, labels, registry=registry)
+        return Gauge(
+            self.name,
+            self.documentation,
+            labels,
+            registry=registry,
+            multiprocess_mode=self.workers,
+        )
 
 
-class Count(Gauge):
-    """A value that only grows, counted elsewhere."""
-
-    def family(self) -> CounterMetricFamily:
-        """Read the values."""
-        family = CounterMetricFamily(self.name, self.documentation, labels=[self.label])
-        for label, value in self.read().items():
-            family.add_metric([label], value)
-        return family
-
-
-class Metrics(Collector):
-    """The metrics of one process.
-
-    Requests are counted in plain numbers: an observation of prometheus_client costs several times
-    as much.
+class Metrics:
+    """The metrics of one process, which may be one of several workers.
 
     Parameters
     ----------
@@ -90,110 +88,111 @@ class Metrics(Collector):
     """
 
     def __init__(self, version: str) -> None:
-        self._version = version
-        self._requests: dict[tuple[str, str, int], _Durations] = {}
-        self._evaluations: Counter[tuple[str, str]] = Counter()
-        self._closed: Counter[str] = Counter()
-        self._workers_ended: Counter[str] = Counter()
-        self._gauges: list[Gauge] = []
-        self._process = ProcessCollector(registry=None)
-        self._lock = Lock()
-        # Each of several workers has its own metrics, labeled with its process id.
-        self._worker = {} if parent_process() is None else {"worker": str(getpid())}
+        self._registry = CollectorRegistry()
+        self._requests = Histogram(
+            "rprime_http_request_duration_seconds",
+            "Duration of requests; status none: the client disconnected.",
+            ["method", "route", "status"],
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+        # To look for a series costs more than to count in it.
+        self._series: dict[tuple[str, str, int], Histogram] = {}
+        self.commits = Histogram(
+            "rprime_store_commit_duration_seconds",
+            "Duration of the commits of the store, retries included.",
+            buckets=BUCKETS,
+            registry=self._registry,
+        )
+        self._evaluations = Counter(
+            "rprime_evaluations",
+            "Evaluations by kind of evidence and verdict of the gate.",
+            ["evidence", "verdict"],
+            registry=self._registry,
+        )
+        self._closed = Counter(
+            "rprime_connections_closed",
+            "Connections that the server closed, by reason.",
+            ["reason"],
+            registry=self._registry,
+        )
+        self._ended = ended_workers(self._registry)
+        if SHARED_FOLDER not in os.environ:
+            ProcessCollector(registry=self._registry)
+        info = {version: 1.0}
+        self._readings = [
+            Reading("rprime_info", "Version of the service.", "version", lambda: info)
+        ]
 
     def observe_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request and its duration; only in the event loop."""
         key = (method, route, status // 100)
-        durations = self._requests.get(key)
-        if durations is None:
-            durations = self._requests[key] = _Durations()
-        durations.seconds += seconds
-        durations.buckets[bisect_left(BUCKETS, seconds)] += 1
+        series = self._series.get(key)
+        if series is None:
+            group = f"{status // 100}xx" if status else "none"
+            series = self._series[key] = self._requests.labels(method, route, group)
+        series.observe(seconds)
 
     def count_evaluation(self, evidence: str, verdict: str | None) -> None:
         """Count an evaluation by its kind of evidence and its verdict; in any thread."""
-        with self._lock:
-            self._evaluations[evidence, verdict or "none"] += 1
+        self._evaluations.labels(evidence, verdict or "none").inc()
 
     def count_closed_connection(self, reason: str) -> None:
-        """Count a connection that the server closed; only in the event loop."""
-        self._closed[reason] += 1
+        """Count a connection that the server closed."""
+        self._closed.labels(reason).inc()
 
     def worker_ended(self, reason: str) -> None:
-        """Count a worker process that ended instead of answering; in the event loop only."""
-        self._workers_ended[reason] += 1
+        """Count a process for large requests that ended instead of answering."""
+        self._ended.labels("large_requests", reason).inc()
 
-    def add_gauges(self, *gauges: Gauge) -> None:
-        """Add gauges to each scrape."""
-        self._gauges += gauges
+    def read(self, *readings: Reading) -> None:
+        """Read more values at each scrape."""
+        self._readings += readings
+
+    async def share(self) -> None:
+        """Show the values of this worker to the others, again and again."""
+        while SHARED_FOLDER in os.environ:
+            self._refresh()
+            await asyncio.sleep(_REFRESH_SECONDS)
+
+    def _refresh(self) -> None:
+        for reading in self._readings:
+            reading.refresh(self._registry)
 
     def exposition(self, accept: str) -> tuple[bytes, str]:
         """Return the metrics and their media type, in the format that Accept prefers."""
-        registry = CollectorRegistry()
-        registry.register(self)
+        self._refresh()
         encode, media = choose_encoder(accept)
+        registry = self._registry
+        if shared := os.environ.get(SHARED_FOLDER):
+            registry = CollectorRegistry()
+            registry.register(_Processes(Path(shared)))
+            MultiProcessCollector(registry, shared)  # type: ignore[no-untyped-call] # untyped there
         return encode(registry), media
 
+
+def ended_workers(registry: CollectorRegistry) -> Counter:
+    """Make the counter of processes that have ended."""
+    return Counter(
+        "rprime_workers_ended",
+        "Processes that ended and were replaced, by kind (server, large_requests) and signal.",
+        ["kind", "reason"],
+        registry=registry,
+    )
+
+
+class _Processes(Collector):
+    """Memory, time and files of each worker: sums of them would fall when one ends."""
+
+    def __init__(self, shared: Path) -> None:
+        self._shared = shared
+
     def collect(self) -> Iterator[Metric]:
-        """Yield every metric."""
-        for family in self._families():
-            if self._worker:
-                family.samples = [
-                    sample._replace(labels={**sample.labels, **self._worker})
-                    for sample in family.samples
-                ]
-            yield family
-
-    def _families(self) -> Iterator[Metric]:
-        yield InfoMetricFamily("rprime", "Version of the service.", {"version": self._version})
-        yield self._request_seconds()
-        yield self._counted_evaluations()
-        yield self._counted_closures()
-        yield self._counted_ends_of_workers()
-        yield from (gauge.family() for gauge in self._gauges)
-        yield from self._process.collect()
-
-    def _request_seconds(self) -> HistogramMetricFamily:
-        family = HistogramMetricFamily(
-            "rprime_http_request_duration_seconds",
-            "Duration of requests; status none: the client disconnected.",
-            labels=["method", "route", "status"],
-        )
-        for (method, route, status), durations in self._requests.items():
-            family.add_metric(
-                [method, route, f"{status}xx" if status else "none"],
-                durations.cumulated(),
-                durations.seconds,
-            )
-        return family
-
-    def _counted_evaluations(self) -> CounterMetricFamily:
-        family = CounterMetricFamily(
-            "rprime_evaluations",
-            "Evaluations by kind of evidence and verdict of the gate.",
-            labels=["evidence", "verdict"],
-        )
-        with self._lock:
-            for labels, count in self._evaluations.items():
-                family.add_metric(labels, count)
-        return family
-
-    def _counted_closures(self) -> CounterMetricFamily:
-        family = CounterMetricFamily(
-            "rprime_connections_closed",
-            "Connections that the server closed, by reason.",
-            labels=["reason"],
-        )
-        for reason, count in self._closed.items():
-            family.add_metric([reason], count)
-        return family
-
-    def _counted_ends_of_workers(self) -> CounterMetricFamily:
-        family = CounterMetricFamily(
-            "rprime_workers_ended",
-            "Worker processes that ended instead of answering, by the signal; each was replaced.",
-            labels=["reason"],
-        )
-        for reason, count in self._workers_ended.items():
-            family.add_metric([reason], count)
-        return family
+        families: dict[str, Metric] = {}
+        for path in sorted(self._shared.glob("gauge_livesum_*.db")):
+            worker = path.stem.rpartition("_")[2]
+            for found in ProcessCollector(registry=None, pid=partial(str, worker)).collect():
+                family = families.setdefault(found.name, found)
+                named = [one._replace(labels={"worker": worker}) for one in found.samples]
+                family.samples = named if family is found else family.samples + named
+        yield from families.values()

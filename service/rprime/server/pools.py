@@ -23,12 +23,17 @@ class Slots:
         How many may work at the same time.
     waiting
         How many more may wait.
+
+    Attributes
+    ----------
+    rejected
+        How many found no place to wait.
     """
 
     def __init__(self, most: int, waiting: int) -> None:
         self.most = most
         self._waiting = waiting
-        self._taken = 0
+        self._taken = self.rejected = 0
         self._queue = asyncio.Semaphore(most)
 
     @property
@@ -46,6 +51,7 @@ class Slots:
             503 if too many wait already.
         """
         if self._taken >= self.most + self._waiting:
+            self.rejected += 1
             raise overloaded("Other large requests take all the places, and more are waiting.")
         self._taken += 1
         try:

@@ -37,8 +37,13 @@ class WorkerEndedError(Exception):
 
     @property
     def reason(self) -> str:
-        """The name of the signal that ended it, or "exit"."""
-        return Signals(-self.status).name if self.status < 0 else "exit"
+        """Why it ended, as `reason_of`."""
+        return reason_of(self.status)
+
+
+def reason_of(status: int) -> str:
+    """Return the name of the signal that ended a process, or "exit"."""
+    return Signals(-status).name if status < 0 else "exit"
 
 
 class WorkerPool:

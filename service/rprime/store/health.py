@@ -42,7 +42,11 @@ class StoreHealth:
         How many calls failed, by cause.
     last_write
         Seconds since 1970 at the last commit; None before the first.
+    observe_commit
+        Takes the seconds of each commit.
     """
+
+    observe_commit: Callable[[float], object] = staticmethod(lambda _: None)
 
     def __init__(self) -> None:
         self.state = OK
@@ -60,8 +64,9 @@ class StoreHealth:
                 self.state = exc.cause
             raise
 
-    def wrote(self) -> None:
-        """Record a commit."""
+    def wrote(self, seconds: float) -> None:
+        """Record a commit, and how long it took."""
+        self.observe_commit(seconds)
         self.last_write = time.time()
         if self.state != StoreDamagedError.cause:
             self.state = OK

@@ -154,7 +154,7 @@ class Writer:
 
     def _settle(self, group: Sequence[_Change]) -> None:
         """Commit a group and resolve the futures of its members."""
-        health = self._database.health
+        health, since = self._database.health, time.monotonic()
         try:
             outcomes = self._persist(group)
         except (StoreTimeoutError, StoreMovedError) as exc:
@@ -170,7 +170,7 @@ class Writer:
                 health.failed_to_write(exc)
             outcomes = [exc]
         else:
-            health.wrote()
+            health.wrote(time.monotonic() - since)
         for change, outcome in zip(group, outcomes, strict=True):
             change.tell(_named(outcome))
 
