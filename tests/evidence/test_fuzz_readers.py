@@ -69,7 +69,10 @@ def test_metadata_that_end_pyarrow_are_refused(limited: httpx.Client) -> None:
     response = send(limited, "parquet", body)
     assert fault(response) == (400, "", "unreadable_body")
     assert "ended the process" in response.json()["detail"]
-    assert 'rprime_workers_ended_total{reason="SIGABRT"}' in limited.get("/metrics").text
+    assert (
+        'rprime_workers_ended_total{kind="large_requests",reason="SIGABRT"}'
+        in limited.get("/metrics").text
+    )
 
 
 @pytest.mark.parametrize("kind", mutated_columns.VALID)

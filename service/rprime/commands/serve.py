@@ -225,7 +225,7 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
         # It would believe every proxy on this machine: `TrustedProxies` does this.
         proxy_headers=False,
         backlog=_BACKLOG,
-        # A worker that starts on a busy machine answers late; with 5 s it was ended again and again.
+        # A worker that starts on a busy machine answers late; after 5 s it was ended.
         timeout_worker_healthcheck=30,
         timeout_keep_alive=settings.limits.keep_alive_seconds,
         timeout_graceful_shutdown=settings.stop_seconds,

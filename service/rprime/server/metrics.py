@@ -55,9 +55,13 @@ class Reading:
 
     def refresh(self, registry: CollectorRegistry) -> None:
         """Read the values."""
-        for label, value in self.read().items():
-            if self._metric is None:
-                self._metric = self._made(registry)
+        values = self.read()
+        if self._metric is None:
+            if not (self.label or values):
+                # Without a label it would show 0.
+                return
+            self._metric = self._made(registry)
+        for label, value in values.items():
             metric = self._metric.labels(label) if self.label else self._metric
             if isinstance(metric, Gauge):
                 metric.set(value)
