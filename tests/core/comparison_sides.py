@@ -1,6 +1,7 @@
 """Sides of a comparison, made from joint tables or from arrays of codes."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +10,7 @@ from scipy import special
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
-from rprime.core.comparison.paired_proportions import tango_z
+from rprime.core.comparison.paired_proportions import discordance_bounds, tango_z
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
 
@@ -76,3 +77,14 @@ def p_pass(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: Array
 def p_fail(gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: ArrayLike) -> Array:
     """Return the one-sided p-value against "the drop is at most `margin`" (Tango 1998)."""
     return np.asarray(special.ndtr(tango_z(gains, losses, trials, -np.asarray(margin))))
+
+
+def bracket(
+    old: float, new: float, n: float, p_value: Callable[[Array, Array, Array], Array]
+) -> tuple[Array, Array]:
+    """Return the smallest and the largest paired p-value that two tables of a test set allow."""
+    ends = [
+        p_value((total + new - old) / 2, (total - new + old) / 2, np.asarray(n))
+        for total in discordance_bounds(old, new, n)
+    ]
+    return np.minimum(*ends), np.maximum(*ends)

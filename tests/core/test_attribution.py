@@ -41,7 +41,15 @@ def value(table: ConfusionTable, target: Target, options: Options) -> float:
 def found(
     old: ConfusionTable, new: ConfusionTable, targets: tuple[Target, ...]
 ) -> tuple[Attribution, ...]:
-    return attribute(old, new, names(3), EVERY_CELL, targets)
+    return attributed(old, new, targets, EVERY_CELL)
+
+
+def attributed(
+    old: ConfusionTable, new: ConfusionTable, targets: tuple[Target, ...], options: Options
+) -> tuple[Attribution, ...]:
+    wanted = replace(options, indices=tuple({key for key, _ in targets}))
+    before, after = (compute(table, wanted, select(wanted)) for table in (old, new))
+    return attribute(before, after, names(3), targets)
 
 
 def check(one: Attribution, old: ConfusionTable, new: ConfusionTable) -> None:
@@ -116,7 +124,7 @@ def test_where_an_end_is_undefined_nothing_is_attributed() -> None:
 def test_only_the_largest_cells_are_named_and_the_rest_is_summed() -> None:
     old, new = (ConfusionTable.dense(counts) for counts in (OLD, NEW))
     options = replace(EVERY_CELL, top_confusions=2)
-    (short,) = attribute(old, new, names(3), options, (("kappa", None),))
+    (short,) = attributed(old, new, (("kappa", None),), options)
     (full,) = found(old, new, (("kappa", None),))
     np.testing.assert_allclose(short.contributions, full.contributions[:2])
     assert short.rest == pytest.approx(full.contributions[2:].sum())

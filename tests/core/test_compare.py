@@ -38,6 +38,7 @@ from tests.core.comparison_sides import (
     sides_of,
     table_of,
     table_side,
+    unrolled,
 )
 from tests.core.index_values import at_every_cell, values_of
 
@@ -574,3 +575,14 @@ def test_paired_variances_are_the_sums_over_items_that_define_them(*, grouped: b
     expected = [(np.bincount(groups, row) ** 2).sum() for row in centred]
     found = overall_variance(pairs, *overall)
     np.testing.assert_allclose(found.grouped, expected, rtol=1e-9, atol=1e-15)
+
+
+def test_grouped_items_have_no_p_values_of_a_shift() -> None:
+    true, old, new = unrolled(JOINT["joint_truth_old_new"])
+    groups = np.arange(len(true)) // 5
+    candidate, baseline = side_of(true, new, 3, groups), side_of(true, old, 3, groups)
+    found = compare(candidate, baseline, Options(indices=("accuracy",))).shift
+    assert found is not None
+    assert found.reason == "grouped"
+    assert np.isnan((found.bowker.p_value, found.stuart_maxwell.p_value)).all()
+    assert found.bowker.statistic > 0

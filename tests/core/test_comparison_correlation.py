@@ -53,12 +53,14 @@ def test_correlations_are_those_of_simulated_differences(*, paired: bool) -> Non
     found = [drawn() for _ in range(600)]
     values = [[value_of(one, *target) for target in TARGETS] for one in found]
     expected = np.corrcoef(np.array(values).T)
-    np.testing.assert_allclose(found[0].correlation(TARGETS), expected, atol=0.15)
+    np.testing.assert_allclose(found[0].aligned.correlation(TARGETS), expected, atol=0.15)
 
 
 def test_nearly_one_test_is_nearly_one() -> None:
     true, old, new = models(np.random.default_rng(3), 2000)
-    found = compare(side_of(true, new, 3), side_of(true, old, 3), OPTIONS).correlation(TARGETS)
+    found = compare(side_of(true, new, 3), side_of(true, old, 3), OPTIONS).aligned.correlation(
+        TARGETS
+    )
     assert found[0, 1] > 0.8
     assert abs(found[0, 3]) < 0.1
     np.testing.assert_allclose(np.diag(found), 1)
@@ -73,7 +75,9 @@ def test_groups_are_summed_first() -> None:
     three = (np.repeat(part, 3) for part in (true, old, new))
     true, old, new = three
     thrice = compare(side_of(true, new, 3, groups), side_of(true, old, 3, groups), OPTIONS)
-    np.testing.assert_allclose(thrice.correlation(TARGETS), once.correlation(TARGETS), atol=1e-9)
+    np.testing.assert_allclose(
+        thrice.aligned.correlation(TARGETS), once.aligned.correlation(TARGETS), atol=1e-9
+    )
 
 
 def test_what_has_no_influences_has_no_correlation() -> None:
@@ -87,4 +91,4 @@ def test_what_has_no_influences_has_no_correlation() -> None:
         ("overall", "accuracy", None),
     ]
     expected = np.array([[1.0, np.nan, 0.0], [np.nan] * 3, [0.0, np.nan, 1.0]])
-    np.testing.assert_array_equal(found.correlation(targets), expected)
+    np.testing.assert_array_equal(found.aligned.correlation(targets), expected)

@@ -1,6 +1,6 @@
 """Difference: limits and p-values agree with one another, and nothing is shown by nothing."""
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any
 
@@ -13,16 +13,14 @@ from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import (
     INFLUENCE,
     METHODS,
-    MOVER,
     REASONS,
     TANGO,
     Difference,
 )
-from rprime.core.comparison.mover import MoverLimits
-from rprime.core.comparison.paired_proportions import bracketed_p, tango_interval
-from rprime.core.intervals.proportions import wilson
+from rprime.core.comparison.paired_proportions import tango_interval
 from rprime.core.options import Options
-from tests.core.comparison_sides import JOINT, PAIRED, p_fail, p_pass, sides_of, table_side
+from rprime.core.table import ConfusionTable
+from tests.core.comparison_sides import JOINT, PAIRED, bracket, p_fail, p_pass, sides_of, table_side
 
 KEYS = ("accuracy", "recall", "precision", "kappa", "macro_recall")
 
@@ -37,21 +35,13 @@ def difference(**given_values: float) -> Difference:
 
 
 def unpaired(baseline: float, candidate: float, trials: float) -> Difference:
-    """Two tables of one test set with these numbers of correct items."""
-    shares = [np.array([hits / trials]) for hits in (candidate, baseline)]
-    limits = [
-        partial(lambda hits, z: np.array(wilson(hits, trials, z)).reshape(2, 1), hits)
+    """Two tables of one test set with these numbers of correct items in the first class."""
+    candidate_side, baseline_side = (
+        table_side(ConfusionTable.dense(np.array([[hits, trials - hits], [0, 1]])), "t")
         for hits in (candidate, baseline)
-    ]
-    mover = MoverLimits(shares[0], shares[1], (limits[0], limits[1]), (1,), np.array([0]))
-    known = difference(
-        value=(candidate - baseline) / trials,
-        methods=MOVER,
-        baseline_hits=baseline,
-        candidate_hits=candidate,
-        trials=trials,
     )
-    return replace(known, mover=mover, standard_error=mover.standard_error)
+    comparison = compare(candidate_side, baseline_side, Options(indices=("recall",)), attributed=())
+    return comparison.of_classes("recall", ("0",))
 
 
 def tango(gains: float, losses: float, trials: float) -> Difference:
@@ -84,8 +74,8 @@ def test_a_limit_passes_a_threshold_at_the_level_of_the_p_value(
 ) -> None:
     for known in (
         tango(gains, losses, gains + losses + more),
-        difference(value=0.1, standard_error=0.2, methods=INFLUENCE),
-        unpaired(50 - gains / 2, 50 - gains / 2 + (gains - losses), 100),
+        difference(value=0.1, influence_error=0.2, methods=INFLUENCE),
+        unpaired(50 - gains, 50 - losses, 100),
     ):
         for p, end, sign in ((known.p_above, 0, 1), (known.p_below, 1, -1)):
             level = float(p(threshold)[0])
@@ -103,7 +93,6 @@ def test_without_items_nothing_is_shown() -> None:
         assert np.isnan(known.p_below(-0.05)).all()
         assert np.isnan(known.p_above(-0.05)).all()
         assert np.isnan(known.limits(0.05)).all()
-        assert np.isnan(known.detectable_drop(0.05, 0.05)).all()
         assert not known.tested.any()
 
 
@@ -118,8 +107,8 @@ def test_a_value_that_the_candidate_alone_lost_is_undefined() -> None:
 def test_the_bracket_holds_whatever_pairing_lies_behind_two_tables() -> None:
     a, b, n = 90.0, 84.0, 100.0
     known = unpaired(a, b, n)
-    low, high = bracketed_p(a, b, n, partial(p_fail, margin=0.05))
-    low_above, high_above = bracketed_p(a, b, n, partial(p_pass, margin=0.05))
+    low, high = bracket(a, b, n, partial(p_fail, margin=0.05))
+    low_above, high_above = bracket(a, b, n, partial(p_pass, margin=0.05))
     for gains in range(int(n - a) + 1):
         pair = gains, gains + a - b, n
         assert low - 1e-12 <= p_fail(*pair, 0.05) <= high + 1e-12
@@ -147,7 +136,7 @@ def test_selecting_takes_from_every_array() -> None:
         "influence",
     ]
     assert not comparison.overall.reasons.any()
-    with pytest.raises(ValueError, match="tuple"):
+    with pytest.raises(KeyError):
         comparison.of_overall("mcc")
 
 

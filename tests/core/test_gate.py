@@ -853,7 +853,8 @@ def test_nothing_that_is_not_a_number_passes(lost: str, test: Literal["auto", "n
     assert comparison is not None
     nothing = np.full_like(comparison.per_class.value, np.nan)
     changed: dict[str, Any] = {lost: nothing}
-    broken = replace(comparison, per_class=replace(comparison.per_class, **changed))
+    broken = replace(comparison, aligned=replace(comparison.aligned))
+    vars(broken.aligned)["per_class"] = replace(comparison.per_class, **changed)
     result = one(run_gate(gate, candidate, broken, Options(), today=TODAY))
     by_points = "pass" if test == "none" else "inconclusive"
     assert result.verdict == ("undefined" if lost == "value" else by_points)

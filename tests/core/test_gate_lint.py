@@ -7,14 +7,16 @@ import numpy as np
 import pytest
 
 from rprime.core.arrays import Array
+from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import TANGO, Difference
-from rprime.core.gates.evidence import difference_tests
+from rprime.core.gates.evidence import draft_of_difference
 from rprime.core.gates.lint import GateLint, LintError, lint
 from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
+from rprime.core.gates.rows import Rows
+from rprime.core.gates.rule_tests import judge_together
 from rprime.core.gates.rules import Gate, Rule, RuleError
 from rprime.core.gates.sentences import number
-from rprime.core.gates.simulation import Simulation
 from rprime.core.gates.verdict import Plan, VerdictCode, decide
 from rprime.core.options import Options
 from rprime.core.selection import select
@@ -174,6 +176,16 @@ def test_smaller_classes_see_larger_drops_and_the_smallest_none() -> None:
     assert f"Class `1` has 60 items: {seen}" in "".join(found.advice)
 
 
+def compared(
+    draws: SimulatedPredictions, indices: tuple[str, ...], *, paired: bool
+) -> AlignedValues:
+    pairs = draws if paired else None
+    return draws.compared(Options(indices=indices), names(draws.k), pairs)
+
+
+ROWS = Rows((None,), np.array([0]))
+
+
 def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: int) -> float:
     """Share of models that lost a share of class 0 which the rule fails, among a family."""
     paired = pairing == "paired"
@@ -187,9 +199,11 @@ def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: in
     draws.both[:, 0, 0] -= both
     draws.new[:, 0, 0] -= both + alone
     draws.new[:, 0, 1] += kept + both + alone
-    known = Simulation(draws, (rule.index,), paired).difference(rule)
+    aligned = compared(draws, (rule.index,), paired=paired)
+    draft = draft_of_difference(rule, ROWS, aligned.of_classes(rule.index), against="baseline")
     plan = Plan(gate_of(rule), (rule,) * len(counts), names(len(counts)))
-    found = decide(difference_tests(rule, known), plan, 0.05 / family * len(counts))
+    tests = judge_together([draft], 0.05)[0].tests
+    found = decide(tests, plan, 0.05 / family * len(counts))
     return float((found.verdicts[:, 0] == VerdictCode.fail).mean())
 
 
@@ -228,6 +242,34 @@ def test_floors_below_the_model_are_hardly_ever_missed() -> None:
     assert found.false_fail_rate < 0.01
 
 
+def cell(true: str, predicted: str, limit: float) -> Rule:
+    return Rule(confusion=(true, predicted), kind="max_gain", limit=limit)
+
+
+@pytest.mark.parametrize("pairing", ["paired", "unpaired"])
+def test_a_rule_about_a_cell_of_two_classes_is_that_of_the_recall(pairing: Pairing) -> None:
+    counts = even(0.9, 300, k=2)
+    gate = gate_of(cell("0", "1", 0.05), drop(classes=("0",)))
+    share, recall = linted(gate, counts, pairing, replicates=200).rules
+    assert share.detectable_drop == pytest.approx(recall.detectable_drop)
+    assert share.inconclusive_rate == recall.inconclusive_rate
+
+
+def test_a_cell_of_a_class_that_is_not_there_fails_always() -> None:
+    assert linted(cell("0", "x", 0.05), even(0.9, k=3), replicates=10).false_fail_rate == 1.0
+
+
+def test_an_average_leaves_out_classes_with_few_items() -> None:
+    counts = even(0.9, 400, k=3)
+    counts[2] = [0, 1, 3]
+    rule = drop(index="macro_recall", classes=None)
+    whole, without = (
+        linted(replace(rule, min_items=least), counts).inconclusive_rate for least in (0, 10)
+    )
+    assert whole > 0.9
+    assert without < 0.1
+
+
 # One engine
 
 
@@ -264,12 +306,12 @@ def test_simulations_and_comparisons_have_the_same_evidence(*, paired: bool, kno
     if known:
         draws = predictions_of(joint[None, :, :4, :4].astype(float))
     comparison = compare(candidate, baseline, Options(indices=KEYS + OVERALL))
-    simulation = Simulation(draws, KEYS + OVERALL, paired)
+    simulation = compared(draws, KEYS + OVERALL, paired=paired)
     for key in KEYS:
-        same(simulation.difference(drop(index=key))[0], comparison.of_classes(key), 1e-9)
+        same(simulation.of_classes(key)[0], comparison.of_classes(key), 1e-9)
     for key in OVERALL:
         expected = comparison.of_overall(key)[np.newaxis]
-        found = simulation.difference(drop(index=key, classes=None))[0]
+        found = simulation.of_overall(key)
         exact = known or not paired or expected.methods[0] == TANGO
         same(found, expected, 1e-9 if exact else 0.05)
 

@@ -13,17 +13,16 @@ from scipy import stats
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.paired_proportions import (
-    bracketed_p,
     discordance_bounds,
-    discordance_psi,
     mcnemar_mid_p,
-    minimal_detectable_drop,
     probability_worse,
+    sign_test_p,
     tango_interval,
     tango_z,
 )
+from rprime.core.gates.evidence import distance_found
 from rprime.core.intervals.proportions import binomial_tail_p, normal_quantile
-from tests.core.comparison_sides import p_fail, p_pass
+from tests.core.comparison_sides import bracket, p_fail, p_pass
 
 REFERENCE = json.loads(
     (Path(__file__).parents[1] / "reference/statistics_visible.json").read_text(encoding="utf-8")
@@ -104,7 +103,7 @@ def test_reference_power_is_reproduced() -> None:
     power = REFERENCE["power"]
     psi, items, expected = np.array([[r["psi"], r["m"], r["delta_min"]] for r in power["table"]]).T
     np.testing.assert_allclose(
-        minimal_detectable_drop(power["alpha"], power["power"], psi, items), expected, rtol=1e-9
+        distance_found(power["alpha"], np.sqrt(psi / items)), expected, rtol=1e-9
     )
 
 
@@ -194,12 +193,10 @@ def test_no_discordant_item_is_weak_evidence_and_no_zero_p(n: int) -> None:
     assert mcnemar_mid_p(0, 0) == 0.5
     assert probability_worse(0, 0) == pytest.approx(0.5)
     assert p_fail(0, 0, n, 0.02) > 0.5
-    assert discordance_psi(0, 0, n, 0.02) == pytest.approx(0.02 * 0.98)
 
 
 def test_three_items_without_a_change_do_not_pass() -> None:
     assert p_pass(0, 0, 3, 0.02) > 0.05
-    assert minimal_detectable_drop(0.05, 0.8, discordance_psi(0, 0, 3, 0.02), 3) > 0.02
 
 
 def test_no_items_are_no_evidence() -> None:
@@ -208,9 +205,6 @@ def test_no_items_are_no_evidence() -> None:
         tango_z(0, 0, 0, -0.05),
         p_pass(0, 0, 0, 0.05),
         p_fail(0, 0, 0, 0.05),
-        discordance_psi(0, 0, 0, 0.05),
-        minimal_detectable_drop(0.05, 0.8, 0.1, 0),
-        *bracketed_p(0, 0, 0, partial(p_fail, margin=0.05)),
     ):
         assert np.isnan(value)
     assert np.isnan(tango_z(1, 2, 5, 1.5))
@@ -267,22 +261,14 @@ def test_every_pairing_of_two_tables_lies_in_the_bracket(n: int, data: st.DataOb
         return mcnemar_mid_p(gains, losses)
 
     for p_value in (partial(p_pass, margin=0.05), partial(p_fail, margin=0.05), mid_p):
-        lowest, highest = bracketed_p(old, new, n, p_value)
+        lowest, highest = bracket(old, new, n, p_value)
         every = p_value(gain.astype(float), loss.astype(float), np.full(len(both), float(n)))
         np.testing.assert_allclose((lowest, highest), (every.min(), every.max()), rtol=1e-9)
 
 
 def test_a_large_drop_fails_from_two_tables_alone() -> None:
-    lowest, highest = bracketed_p(900, 800, 1000, partial(p_fail, margin=0.02))
+    lowest, highest = bracket(900, 800, 1000, partial(p_fail, margin=0.02))
     assert lowest < highest < 0.001
-
-
-@given(small_outcomes, st.floats(0.001, 0.5))
-def test_planning_variance_is_the_larger_one(counts: tuple[int, int, int], margin: float) -> None:
-    gain, loss, n = counts
-    psi = discordance_psi(gain, loss, n, margin)
-    assert (gain + loss) / n <= psi <= 1
-    assert psi >= margin * (1 - margin) * (1 - 1e-12)
 
 
 def test_arguments_broadcast() -> None:
@@ -309,3 +295,9 @@ def test_a_drop_of_the_margin_rarely_passes_and_no_drop_rarely_fails() -> None:
 def test_a_missing_count_gives_no_statistic() -> None:
     assert np.isnan(tango_z(np.nan, 1.0, 10.0, -0.1))
     assert np.isnan(tango_z(1.0, np.nan, 10.0, -0.1))
+
+
+@given(st.integers(0, 200), st.integers(0, 200))
+def test_the_sign_test_is_the_binomial_tail(gains: int, losses: int) -> None:
+    expected = stats.binom.sf(losses - 1, gains + losses, 0.5)
+    assert sign_test_p(gains, losses) == pytest.approx(expected, rel=1e-9)

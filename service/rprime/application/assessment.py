@@ -7,8 +7,9 @@ from functools import cached_property
 from typing import Any
 
 from rprime.core.catalog import SCORE_KEYS
-from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.alignment import Side, estimate_together
 from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.estimates import Estimates
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.result import GateResult
 from rprime.core.gates.rules import Gate
@@ -113,6 +114,13 @@ class Assessment:
                 return self.options
             asked = default_keys(scored=self.candidate.scores is not None)
         return replace(self.options, indices=tuple(dict.fromkeys(asked + self.gate.indices)))
+
+    @property
+    def estimates(self) -> Estimates:
+        """The candidate's values, which the report, the comparison and the gate share."""
+        if self.baseline_side is not None and self.compared is self.options:
+            estimate_together((self.candidate, self.baseline_side.side), self.options)
+        return self.candidate.estimates(self.options)
 
     @cached_property
     def comparison(self) -> Comparison | None:

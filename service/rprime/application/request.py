@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from rprime import __version__, evidence
 from rprime.application.assessment import Assessment, BaselineSide, side_of
 from rprime.application.stored_options import StoreRequest, write_options
-from rprime.core.evaluate import Evaluation, evaluate
+from rprime.core.evaluate import Evaluation, evaluate, evaluation_of
 from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import Options
 from rprime.core.page import LARGEST_PAGE_VALUES, Paging
@@ -54,6 +54,8 @@ class EvaluationRequest:
         if self.store_request is not None and items is not None and items.weights is not None:
             # The store has only the weighted table: an answer shows what it can compute again.
             items = replace(items, weights=None)
+        elif self.assessment is not None:
+            return evaluation_of(self.assessment.estimates, found.labels)
         scores = None if found.scores is None else found.ranked
         return evaluate(found.table, found.labels, self.options, items, scores=scores)
 

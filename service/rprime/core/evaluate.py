@@ -1,22 +1,23 @@
 """Evaluate confusion tables, whole stacks at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.estimates import Estimates
 from rprime.core.index import Index
-from rprime.core.intervals.intervals import Intervals, intervals
+from rprime.core.intervals.intervals import Intervals
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.page import ClassPage, default_paging, ordered
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import Selection, select
 from rprime.core.table import ConfusionTable
-from rprime.core.values import Values, compute
+from rprime.core.values import Values
 from rprime.core.warnings import Warning, WarningInputs, check_all, phrase  # noqa: A004 (its name)
 
 Labels = tuple[str, ...]
@@ -114,11 +115,13 @@ class Evaluation:
         return None if codes is None else self.at(codes)
 
     @classmethod
-    def each(cls, values: Values, known: Intervals | None, labels: Sequence[Labels]) -> list[Self]:
-        """Return one evaluation for each table of a stack."""
+    def each(
+        cls, values: Values, known: Intervals | None, labels: Sequence[Labels], first: int = 0
+    ) -> list[Self]:
+        """Return one evaluation for each table of a stack, or of those from the first one on."""
         masks = check_all(WarningInputs(values, known))
-        stack = values.table.stack_shape
-        positions = [(i,) for i in range(stack[0])] if stack else [()]
+        stacked = bool(values.table.stack_shape)
+        positions = [(first + i,) if stacked else () for i in range(len(labels))]
         return [
             cls(names, values, known, position, tuple(phrase(masks, names, position)))
             for names, position in zip(labels, positions, strict=True)
@@ -153,16 +156,8 @@ def evaluate(
     KeyError
         If the catalog lacks a requested index.
     """
-    wanted = options.wants_intervals(table.k)
     selection = select(options, scored=scores is not None)
-    if scores is not None and wanted and selection.intervals & {"area", "mean_precision"}:
-        # Rank with variances first, so that the values reuse the same sorting.
-        scores.ranking(influences=True, fixed_rows=options.sampling == "fixed_rows")
-    values = compute(table, options, selection, scores)
-    if items is not None and items.groups is not None:
-        values = replace(values, grouped=True)
-    known = intervals(values, items, resampling=options.intervals == "all") if wanted else None
-    return Evaluation.each(values, known, [labels])[0]
+    return evaluation_of(Estimates.of(table, options, selection, items, scores), labels)
 
 
 def evaluate_stack(
@@ -183,7 +178,16 @@ def evaluate_stack(
     -------
     The n evaluations, each the same as `evaluate` gives for its table alone.
     """
-    values = compute(table, options, select(options))
-    wanted = options.wants_intervals(table.k)
-    known = intervals(values, resampling=options.intervals == "all") if wanted else None
-    return Evaluation.each(values, known, labels)
+    estimates = Estimates.of(table, options, select(options))
+    return Evaluation.each(estimates.values, _intervals(estimates), labels)
+
+
+def evaluation_of(estimates: Estimates, labels: Labels) -> Evaluation:
+    """Return the evaluation of a single table from its estimates."""
+    whole = estimates.stack or estimates
+    return Evaluation.each(whole.values, _intervals(whole), [labels], estimates.position)[0]
+
+
+def _intervals(estimates: Estimates) -> Intervals | None:
+    wanted = estimates.values.options.wants_intervals(estimates.values.table.k)
+    return estimates.intervals if wanted else None

@@ -84,6 +84,25 @@ class Values:
         outside = [entry.universe == "classified" for entry in self.selection.computed]
         return np.where(np.reshape(outside, (-1, *(1,) * answered.ndim)), answered, own)
 
+    def part(self, position: int) -> "Values":
+        """Return the values of one table of a stack of shape (n,)."""
+        counts = Counts(self.counts.rows[:, position])
+        apart = self.classified_counts is not self.counts
+        classified = Counts(self.classified_counts.rows[:, position]) if apart else counts
+        counted = self.counted_as_zero
+        found = replace(
+            self,
+            table=self.table[position],
+            counts=counts,
+            classified_counts=classified,
+            per_class=self.per_class[:, position],
+            pooled=self.pooled[:, position],
+            averaged=self.averaged[:, position],
+            counted_as_zero=None if counted is None else counted[:, position],
+        )
+        vars(found)["overall"] = self.overall[:, position]  # it is known: compute it once
+        return found
+
     @property
     def observed(self) -> Array:
         """`per_class`, with its value inside averages where it is `counted_as_zero`."""

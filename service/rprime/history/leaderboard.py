@@ -168,8 +168,12 @@ class TierRanking:
         return [best, *together], worse, _why(best, [c for _, c in held], adjusted, apart)
 
     def _compared(self, best: Point, other: Point) -> Comparison:
-        options = Options(indices=(self.measured.index.key,))
-        return compare(self._side(best), self._side(other), options, attributed=())
+        return compare(self._side(best), self._side(other), self._options, attributed=())
+
+    @cached_property
+    def _options(self) -> Options:
+        """The same for all comparisons, so that each side is computed once."""
+        return Options(indices=(self.measured.index.key,))
 
     def _side(self, point: Point) -> Side:
         if point.evaluation not in self.sides:

@@ -36,7 +36,9 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
     """Return a comparison as the object of the contract."""
     c = comparison
     level = (1 - c.confidence) / 2
-    rows = deltas(c.per_class, level)
+    of_classes = c.per_class.flat
+    every = deltas(Difference.join([of_classes, c.overall]), level)
+    rows, overall = every[: of_classes.value.size], every[of_classes.value.size :]
     count = len(c.classes)
     columns = (rows[i::count] for i in range(count))
     return {
@@ -50,7 +52,7 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
             "baseline_only": c.baseline_only,
             "without_items": c.without_items,
         },
-        "overall": dict(zip(c.overall_keys, deltas(c.overall, level), strict=True)),
+        "overall": dict(zip(c.overall_keys, overall, strict=True)),
         "per_class": {
             label: dict(zip(c.per_class_keys, column, strict=True))
             for label, column in zip(c.classes, columns, strict=True)
@@ -177,6 +179,7 @@ def shift_document(shift: Shift) -> Json:
     return {
         "bowker": chi_square_document(shift.bowker),
         "stuart_maxwell": chi_square_document(shift.stuart_maxwell),
+        "reason": shift.reason,
     }
 
 

@@ -79,6 +79,10 @@ class Shift(Answer):
 
     bowker: ChiSquare
     stuart_maxwell: ChiSquare
+    reason: str | None = Field(
+        default=None,
+        description="Why there are no p-values: `grouped` items are not independent.",
+    )
 
 
 class Contribution(Answer):

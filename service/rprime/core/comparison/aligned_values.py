@@ -1,13 +1,14 @@
 """The differences of two sides over the same classes, with their evidence."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.compared_side import ComparedSide
+from rprime.core.comparison.compared_side import ComparedSide, LimitSource
+from rprime.core.comparison.correlation import correlation
 from rprime.core.comparison.difference import (
     CODE,
     INFLUENCE,
@@ -18,14 +19,15 @@ from rprime.core.comparison.difference import (
 )
 from rprime.core.comparison.guard import SideGradients
 from rprime.core.comparison.joint_counts import class_proportion, overall_proportion
-from rprime.core.comparison.mover import LimitFunction, MoverLimits
+from rprime.core.comparison.mover import MoverLimits
 from rprime.core.comparison.paired_scores import paired_scores
-from rprime.core.comparison.paired_variance import PairedPredictions, PairedVariance
+from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions, PairedVariance
 from rprime.core.counts import CountRow
-from rprime.core.index import Index
+from rprime.core.index import Index, IndexScope
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.gradient import ClassGradient
 from rprime.core.intervals.methods import bounds
+from rprime.core.intervals.proportions import quantile_of
 from rprime.core.selection import Selection
 
 
@@ -37,8 +39,10 @@ class AlignedValues:
     ----------
     candidate, baseline
         Both sides, with one selection.
-    classes
-        Shape (c,): the compared classes, which have items on both sides.
+    labels
+        Names of the classes.
+    places
+        Shape (c,): positions of the compared classes, which have items on both sides.
     pairs
         The paired predictions if both sides have the same items; else None.
     comparable
@@ -49,7 +53,8 @@ class AlignedValues:
 
     candidate: ComparedSide
     baseline: ComparedSide
-    classes: Array
+    labels: tuple[str, ...]
+    places: Array
     pairs: PairedPredictions | None
     comparable: bool = True
     one_test_set: bool = True
@@ -58,6 +63,58 @@ class AlignedValues:
     def selection(self) -> Selection:
         """The compared indices."""
         return self.candidate.values.selection
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the compared classes."""
+        return tuple(self.labels[i] for i in self.places)
+
+    def of_overall(self, key: str) -> Difference:
+        """Return the difference of one overall index, shape (...).
+
+        Raises
+        ------
+        KeyError
+            If the index was not compared, because the options do not select it.
+        """
+        return self.overall[self.selection.overall_place[key]]
+
+    def of_classes(self, key: str, classes: tuple[str, ...] | None = None) -> Difference:
+        """Return the difference of one per-class index, shape (..., n), by default of all classes.
+
+        Raises
+        ------
+        KeyError
+            If the index was not compared.
+        ValueError
+            If a class was not compared.
+        """
+        row = self.per_class[self.selection.place[key]]
+        if classes is None:
+            return row
+        return row[..., [self.classes.index(name) for name in classes]]
+
+    def correlation(self, targets: Sequence[tuple[IndexScope, str, str | None]]) -> Array:
+        """Correlate differences of single tables, from the influences of the items or the cells.
+
+        Parameters
+        ----------
+        targets
+            Scope, key and class of each of m compared indices; the class is None overall.
+
+        Returns
+        -------
+        Shape (m, m); rows and columns of NaN where a difference is not by influences.
+        """
+        selection, number = self.selection, {name: i for i, name in enumerate(self.labels)}
+        found = [
+            (selection.overall_place[key], None)
+            if label is None
+            else (selection.place[key], number[label])
+            for _, key, label in targets
+        ]
+        pairs = self.pairs if isinstance(self.pairs, PairedItems) else None
+        return correlation(pairs, self.gradients, found)
 
     @cached_property
     def untestable(self) -> int:
@@ -81,7 +138,7 @@ class AlignedValues:
         ours, theirs = self.candidate.values.table, self.baseline.values.table
         return (
             self.pairs is None
-            and self.candidate.items is self.baseline.items is None
+            and not any(side.grouped for side in (self.candidate, self.baseline))
             and self.one_test_set
             and ours.spurious is None
             and theirs.spurious is None
@@ -91,8 +148,9 @@ class AlignedValues:
     @cached_property
     def gradients(self) -> tuple[SideGradients, SideGradients]:
         """Gradients of the baseline and the candidate."""
-        return SideGradients(self.baseline.values), SideGradients(self.candidate.values)
+        return SideGradients.of_both(self.baseline.estimates, self.candidate.estimates)
 
+    @cached_property
     def overall(self) -> Difference:
         """Difference of the overall indices, shape (overall, ...)."""
         candidate, baseline = self.candidate.overall, self.baseline.overall
@@ -114,15 +172,16 @@ class AlignedValues:
         rows = overall_rows(self.selection, everyone_answered=self.everyone_answered)
         return self._with_evidence(draft, rows, per_class=False)
 
+    @cached_property
     def per_class(self) -> Difference:
         """Difference of the per-class indices on the compared classes, (reported, ..., c)."""
         reported = self.selection.reported
         sides = (self.candidate, self.baseline)
-        candidate, baseline = (side.per_class[..., self.classes] for side in sides)
+        candidate, baseline = (side.per_class[..., self.places] for side in sides)
         found = (side.values.class_reasons for side in sides)
-        codes = [None if c is None else c[:reported][..., self.classes] for c in found]
+        codes = [None if c is None else c[:reported][..., self.places] for c in found]
         value, reasons = self._values(candidate, baseline, *codes)
-        support = self.candidate.values.table.support[..., self.classes]
+        support = self.candidate.values.table.support[..., self.places]
         items = np.broadcast_to(support, value.shape)
         draft = _Draft(candidate, baseline, value, reasons, items, self.selection.per_class)
         if self.untestable:
@@ -164,42 +223,22 @@ class AlignedValues:
                     self._bracket(evidence, rows, per_class=per_class)
             else:
                 self._pair(evidence, rows, self.pairs, per_class=per_class)
-            return draft.with_evidence(evidence)
+            confidence = self.candidate.values.options.confidence
+            return draft.with_evidence(evidence, quantile_of(confidence))
 
     def _mover(self, draft: "_Draft", *, per_class: bool) -> MoverLimits:
         """Return the limits of both sides, whose results hold more than the compared values."""
-        whole = self.shape_of_all(per_class=per_class)
-        places = np.arange(np.prod(whole)).reshape(whole)
-        if per_class:
-            places = places[: self.selection.reported][..., self.classes]
-        narrow = partial(self._narrow, per_class=per_class)
-        limits = self.limit_functions(per_class=per_class)
-        return MoverLimits(draft.candidate, draft.baseline, limits, whole, places, narrow)
+        of_classes, overall = self.source.places
+        places = of_classes[: self.selection.reported][..., self.places] if per_class else overall
+        return MoverLimits(draft.candidate, draft.baseline, self.source, places)
 
-    def shape_of_all(self, *, per_class: bool) -> tuple[int, ...]:
-        """Return the shape of all computed values, compared or not."""
-        values = self.candidate.values
-        return values.per_class.shape if per_class else values.overall.shape
-
-    def limit_functions(self, *, per_class: bool) -> tuple[LimitFunction, LimitFunction]:
-        """Return the limits of the candidate and of the baseline."""
-        sides = (self.candidate, self.baseline)
-        ours, theirs = (s.class_limits if per_class else s.overall_limits for s in sides)
-        return ours, theirs
-
-    def _narrow(
-        self, row: int, *, per_class: bool
-    ) -> tuple[tuple[LimitFunction, LimitFunction], tuple[int, ...], int]:
-        """Return the limits of one index alone, their shape and its row in them."""
-        known = self.selection.computed if per_class else self.selection.overall
-        key = known[row].key
-        alone = replace(self, candidate=self.candidate.only(key), baseline=self.baseline.only(key))
-        places = alone.selection.place if per_class else alone.selection.overall_place
-        return (
-            alone.limit_functions(per_class=per_class),
-            alone.shape_of_all(per_class=per_class),
-            places[key],
-        )
+    @cached_property
+    def source(self) -> LimitSource:
+        """The limits of the candidate and of the baseline."""
+        stack, other = self.candidate.estimates.stack, self.baseline.estimates.stack
+        if stack is not None and stack is other and self.candidate.common is None:
+            return LimitSource((ComparedSide(stack),), both=True)
+        return LimitSource((self.candidate, self.baseline))
 
     def _bracket(self, evidence: "_Evidence", rows: "Rows", *, per_class: bool) -> None:
         """Fill in the counts that bound the paired test of a proportion."""
@@ -221,14 +260,14 @@ class AlignedValues:
         variance, guard = self._paired_variance(pairs, per_class=per_class)
         if pairs.grouped:  # one pseudo-item for each effective one
             overall, of_class = pairs.largest_design_effects()
-            largest = of_class[self.classes] if per_class else overall
+            largest = of_class[self.places] if per_class else overall
             known = variance.design_effect
             guard = guard * np.where(np.isnan(known), largest, known) ** 2
         evidence.variance[...] = variance.grouped + guard
         for row, places in rows.items():
             gains, losses = pairs.flips(row, per_class=per_class)
             if per_class:
-                gains, losses = gains[..., self.classes], losses[..., self.classes]
+                gains, losses = gains[..., self.places], losses[..., self.places]
             counts = (gains, losses, self.trials(row, per_class=per_class))
             effect: Array | float = 1.0
             if pairs.grouped:
@@ -250,8 +289,8 @@ class AlignedValues:
         classified = classified_entries(self.selection)[:reported]
         found = pairs.class_variance(before, after, classified)
         guard = np.maximum(old.class_guard, new.class_guard)[:reported]
-        parts = (part[..., self.classes] for part in (found.independent, found.grouped))
-        return PairedVariance(*parts), guard[..., self.classes]
+        parts = (part[..., self.places] for part in (found.independent, found.grouped))
+        return PairedVariance(*parts), guard[..., self.places]
 
     def _pair_scores(self, evidence: "_Evidence", *, per_class: bool) -> None:
         """Fill in the evidence of indices that read scores."""
@@ -264,7 +303,7 @@ class AlignedValues:
             if entry.scored:
                 found = paired_scores(new, old, entry)
                 evidence.variance[place] = (
-                    found.variance[self.classes] if per_class else found.variance
+                    found.variance[self.places] if per_class else found.variance
                 )
                 if found.gains is not None and found.losses is not None:
                     evidence.count(place, found.gains, found.losses, np.asarray(found.trials))
@@ -275,11 +314,11 @@ class AlignedValues:
         """Return design effects, the largest possible one where nothing varies."""
         overall, of_class = pairs.largest_design_effects()
         by_class = per_class and OF_CLASS.get(row) == CountRow.support
-        return np.where(np.isnan(known), of_class[self.classes] if by_class else overall, known)
+        return np.where(np.isnan(known), of_class[self.places] if by_class else overall, known)
 
     def _of_classes(self, rows: Array, *, per_class: bool) -> Array:
         """Return counts of the compared classes, or their pooled column."""
-        return np.asarray(rows[..., self.classes] if per_class else rows[..., -1])
+        return np.asarray(rows[..., self.places] if per_class else rows[..., -1])
 
     def trials(self, row: CountRow, *, per_class: bool) -> Array:
         """Return the denominators of a proportion of the compared classes, or overall; never 0."""
@@ -330,24 +369,30 @@ class _Draft:
     items: Array
     entries: tuple[Index, ...]
 
-    def with_evidence(self, evidence: _Evidence) -> Difference:
-        """Choose the test of each element: Tango, then MOVER or the influences."""
+    def with_evidence(self, evidence: _Evidence, quantile: float) -> Difference:
+        """Choose the test of each element: Tango, then MOVER or the influences.
+
+        Parameters
+        ----------
+        quantile
+            At which the limits of a report are computed anyway.
+        """
         exists = ~np.isnan(self.value)
         counted = {k: np.where(exists, part, np.nan) for k, part in evidence.counted.items()}
         tango = ~np.isnan(counted["gains"] + counted["trials"])
-        if evidence.mover is None:
-            error, method = np.sqrt(evidence.variance), INFLUENCE
-        else:
-            error, method = evidence.mover.standard_error, MOVER
+        error = np.sqrt(evidence.variance)
         error = np.where(exists & (error > 0) & ~tango, error, np.nan)
-        tested = ~np.isnan(error) | ~np.isnan(counted["candidate_hits"])
+        known, method = ~np.isnan(error), INFLUENCE
+        if evidence.mover is not None:
+            known, method = exists & np.isfinite(evidence.mover.at(quantile)[0]), MOVER
+        tested = known | ~np.isnan(counted["candidate_hits"])
         methods = np.where(tango, TANGO, np.where(tested, method, NO_METHOD))
         varies = np.isnan(error) & (evidence.variance == 0)
         lacking = np.where(varies, CODE["no_evidence"], CODE["no_interval"])
         return self._difference(
             reasons=np.where(exists & (methods == NO_METHOD), lacking, self.reasons),
             methods=methods,
-            standard_error=error,
+            influence_error=error,
             mover=evidence.mover,
             **counted,
         )
@@ -358,7 +403,7 @@ class _Draft:
         return self._difference(
             reasons=np.where(self.reasons == 0, reason, self.reasons),
             methods=np.zeros(self.value.shape),
-            standard_error=nothing,
+            influence_error=nothing,
             mover=None,
             **dict.fromkeys(COUNTED, nothing),
         )
@@ -368,7 +413,7 @@ class _Draft:
         *,
         reasons: Array,
         methods: Array,
-        standard_error: Array,
+        influence_error: Array,
         mover: MoverLimits | None,
         **counted: Array,
     ) -> Difference:
@@ -379,7 +424,7 @@ class _Draft:
             value=self.value,
             reasons=reasons.astype(np.uint8),
             methods=methods.astype(np.uint8),
-            standard_error=standard_error,
+            influence_error=influence_error,
             reach=np.broadcast_to(reach, self.value.shape),
             items=self.items,
             mover=mover,

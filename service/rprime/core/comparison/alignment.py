@@ -8,8 +8,11 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
+from rprime.core.estimates import Estimates
 from rprime.core.items import Items
+from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
+from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 
 Comparability = Literal["same_items", "common_items", "same_test_set", "unknown", "different"]
@@ -42,6 +45,50 @@ class Side:
     fingerprint: str | None = None
     test_set: str | None = None
     scores: Scores | None = None
+
+    def estimates(self, options: Options, *, scored: bool = False) -> Estimates:
+        """Return the values that options request, computed once for each `options`.
+
+        Parameters
+        ----------
+        scored
+            Whether indices of scores are among them although this side may have none.
+        """
+        selection = select(options, scored=scored or self.scores is not None)
+        known = self.known.get(options)
+        if known is None or known.values.selection is not selection:
+            known = Estimates.of(self.table, options, selection, self.items, self.scores)
+            self.known[options] = known
+        return known
+
+    @cached_property
+    def known(self) -> dict[Options, Estimates]:
+        """The values computed so far."""
+        return {}
+
+    @property
+    def kind(self) -> tuple[object, ...] | None:
+        """What tables of one stack have in common; None for a table that needs its own."""
+        table, items = self.table, self.items
+        own = items is not None and (items.groups is not None or items.weights is not None)
+        dense = isinstance(table.cells, DenseCells) and table.k <= MOST_TOGETHER
+        if own or self.scores is not None or not dense:
+            return None
+        omitted = table.unclassified is None, table.spurious is None
+        return (self.labels, table.weighted, *omitted)
+
+
+def estimate_together(sides: tuple[Side, Side], options: Options) -> None:
+    """Compute the values of two sides as one stack if none is known yet, for half of the cost.
+
+    The sides then return them for these options.
+    """
+    one, other = sides
+    if one.kind is None or one.kind != other.kind or one.known or other.known:
+        return
+    found = Estimates.of_stack([side.table for side in sides], options)
+    for side, estimates in zip(sides, found, strict=True):
+        side.known[options] = estimates
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,5 +241,7 @@ def _scattered(vector: Array | None, places: Array, k: int) -> Array | None:
     return result
 
 
+MOST_TOGETHER = 100
+"""Most classes of tables that are computed as one stack: with more, calls cost less than work."""
 MOST_DENSE = 2_000
 """Most classes of the union for dense cells; larger tables are sparse."""

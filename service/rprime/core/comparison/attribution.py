@@ -12,7 +12,7 @@ from rprime.core.intervals.gradient import Gradient
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
-from rprime.core.values import compute
+from rprime.core.values import Values, compute
 
 HEADLINES = ("accuracy", "r_prime", "macro_recall", "macro_f1", "kappa", "mcc")
 """Indices attributed by default, if the request includes them."""
@@ -174,10 +174,9 @@ def changes(
 
 
 def attribute(
-    old: ConfusionTable,
-    new: ConfusionTable,
+    old: Values,
+    new: Values,
     labels: tuple[str, ...],
-    options: Options,
     targets: tuple[Target, ...],
 ) -> tuple[Attribution, ...]:
     """Attribute the change of indices to cells: the Aumann-Shapley path integral.
@@ -185,11 +184,9 @@ def attribute(
     Parameters
     ----------
     old, new
-        Single tables over the same classes, cell weights applied.
+        Of single tables over the same classes.
     labels
         Names of the classes.
-    options
-        Options of the comparison.
     targets
         Smooth indices that the options select.
 
@@ -208,10 +205,14 @@ def attribute(
     if not targets:
         return ()
     keys = tuple(dict.fromkeys(key for key, _ in targets))
-    options = replace(options, indices=keys, cell_weights=None, intervals=False)
-    integrand = _Integrand(TablePath.between(old, new), labels, options, targets)
+    options = replace(new.options, indices=keys, cell_weights=None, intervals=False)
+    path = TablePath.between(old.table, new.table)
+    integrand = _Integrand(path, labels, options, targets)
     with np.errstate(all="ignore"):
-        ends = integrand.values(np.array([0.0, 1.0]))
+        if old.table.total == new.table.total:
+            ends = np.stack([integrand.of_targets(side) for side in (old, new)], axis=-1)
+        else:
+            ends = integrand.values(np.array([0.0, 1.0]))
         contributions = _integral(integrand, ends)
     return tuple(
         integrand.summary(i, parts, ends[i, 1] - ends[i, 0])
@@ -230,13 +231,16 @@ class _Integrand:
 
     def values(self, shares: Array) -> Array:
         """Compute the values at points (p,) of the path, shape (target, p)."""
-        values = compute(self.path.at(shares), self.options, select(self.options))
-        overall = {e.key: i for i, e in enumerate(values.selection.overall)}
+        return self.of_targets(compute(self.path.at(shares), self.options, select(self.options)))
+
+    def of_targets(self, values: Values) -> Array:
+        """Return the values of the targets, shape (target, ...)."""
+        places = values.selection
         return np.stack(
             [
-                values.overall[overall[key]]
+                values.overall[places.overall_place[key]]
                 if label is None
-                else values.per_class[values.selection.place[key], :, self.labels.index(label)]
+                else values.per_class[places.place[key], ..., self.labels.index(label)]
                 for key, label in self.targets
             ]
         )
@@ -310,10 +314,9 @@ def _integral(integrand: _Integrand, ends: Array) -> Array:
     allowed = TOLERANCE * np.maximum(np.abs(ends).max(-1), 1.0)
     total = np.zeros((len(ends), change.size))
     total[~defined] = np.nan
-    panels = [(0.0, 1.0)]
+    panels, rises = [(0.0, 1.0)], np.diff(ends)
     for rounds_left in range(MOST_ROUNDS, -1, -1):
         parts = _on_panels(integrand, panels)
-        rises = np.diff(integrand.values(np.ravel(panels)).reshape(len(ends), -1, 2))[..., 0]
         missed = np.abs(parts.sum(-1) - rises) > allowed[:, None]
         again = np.flatnonzero((missed & defined[:, None]).any(0))
         if rounds_left == 0 or 2 * again.size > MOST_PANELS:
@@ -322,6 +325,7 @@ def _integral(integrand: _Integrand, ends: Array) -> Array:
         panels = [half for i in again for half in _halves(*panels[i])]
         if not panels:
             break
+        rises = np.diff(integrand.values(np.ravel(panels)).reshape(len(ends), -1, 2))[..., 0]
     return total
 
 

@@ -1,6 +1,6 @@
 """Compare a candidate with a baseline: differences with their evidence."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -13,6 +13,7 @@ from rprime.core.comparison.alignment import (
     Comparability,
     Side,
     comparability,
+    estimate_together,
     rows_of,
 )
 from rprime.core.comparison.attribution import (
@@ -32,14 +33,11 @@ from rprime.core.comparison.common_items import (
     sets_differ,
 )
 from rprime.core.comparison.compared_side import ComparedSide
-from rprime.core.comparison.correlation import correlation
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.flips import Flips, Shift, flips, shift
 from rprime.core.comparison.paired_variance import PairedItems
-from rprime.core.index import IndexScope
-from rprime.core.items import Items
+from rprime.core.estimates import Estimates
 from rprime.core.options import Options
-from rprime.core.selection import select
 from rprime.core.values import Values, compute
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
@@ -61,19 +59,11 @@ class Comparison:
         warning; different: not compared.
     pairing
         The kind of evidence; None if the sides are not comparable.
-    classes
-        Classes that have items on both sides, in the candidate's order.
     without_items
         Classes that both sides declare and at least one has no items of: not compared, and left
         out of the compared averages.
     candidate_only, baseline_only
         Classes that only one side declares: rules about them are `not_comparable`.
-    overall_keys, per_class_keys
-        The compared indices; the overall ones include averages.
-    overall
-        Shape (overall_keys,).
-    per_class
-        Shape (per_class_keys, classes).
     confidence
         Two-sided level of the intervals in a report.
     flips, shift
@@ -95,14 +85,9 @@ class Comparison:
     sides: tuple[Side, Side]
     comparability: Comparability
     pairing: Pairing | None
-    classes: tuple[str, ...]
     without_items: tuple[str, ...]
     candidate_only: tuple[str, ...]
     baseline_only: tuple[str, ...]
-    overall_keys: tuple[str, ...]
-    per_class_keys: tuple[str, ...]
-    overall: Difference
-    per_class: Difference
     confidence: float
     flips: Flips | None
     shift: Shift | None
@@ -113,49 +98,38 @@ class Comparison:
     common_items: CommonItems | None = None
     sets_differ: str | None = None
 
-    def of_overall(self, key: str) -> Difference:
-        """Return the difference of one overall index, shape ().
+    @property
+    def overall(self) -> Difference:
+        """The overall differences, shape (overall_keys,)."""
+        return self.aligned.overall
 
-        Raises
-        ------
-        ValueError
-            If the index was not compared, because the options do not select it.
-        """
-        return self.overall[self.overall_keys.index(key)]
+    @property
+    def per_class(self) -> Difference:
+        """The differences of the classes, shape (per_class_keys, classes)."""
+        return self.aligned.per_class
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Classes that have items on both sides, in the candidate's order."""
+        return self.aligned.classes
+
+    @property
+    def overall_keys(self) -> tuple[str, ...]:
+        """The compared overall indices, averages included."""
+        return tuple(entry.key for entry in self.aligned.selection.overall)
+
+    @property
+    def per_class_keys(self) -> tuple[str, ...]:
+        """The compared per-class indices."""
+        return tuple(entry.key for entry in self.aligned.selection.per_class)
+
+    def of_overall(self, key: str) -> Difference:
+        """Return the difference of one overall index, shape ()."""
+        return self.aligned.of_overall(key)
 
     def of_classes(self, key: str, classes: tuple[str, ...] | None = None) -> Difference:
-        """Return the difference of one per-class index, shape (n,), by default of all classes.
-
-        Raises
-        ------
-        ValueError
-            If the index was not compared, or one side does not declare a class.
-        """
-        row = self.per_class[self.per_class_keys.index(key)]
-        if classes is None:
-            return row
-        return row[np.array([self.classes.index(name) for name in classes], dtype=np.intp)]
-
-    def correlation(self, targets: Sequence[tuple[IndexScope, str, str | None]]) -> Array:
-        """Correlate differences, from the influences of the items or of the cells.
-
-        Parameters
-        ----------
-        targets
-            Scope, key and class of each of m compared indices; the class is None overall.
-
-        Returns
-        -------
-        Shape (m, m); rows and columns of NaN where a difference is not by influences.
-        """
-        places = self.aligned.selection
-        found = [
-            (places.overall_place[key], None)
-            if label is None
-            else (places.place[key], int(self.aligned.classes[self.classes.index(label)]))
-            for _, key, label in targets
-        ]
-        return correlation(self.aligned, found)
+        """Return the difference of one per-class index, shape (n,), by default of all classes."""
+        return self.aligned.of_classes(key, classes)
 
 
 def compare(
@@ -186,7 +160,9 @@ def compare(
     """
     aligned = Alignment(candidate, baseline)
     ours, theirs = aligned.onto_union(candidate), aligned.onto_union(baseline)
-    options = replace(options, undefined="null", indices=_wanted(options, attributed))
+    indices = _wanted(options, attributed)
+    if options.undefined != "null" or indices != options.indices:
+        options = replace(options, undefined="null", indices=indices)
     relation = comparability(ours, theirs)
     common = count_common(ours, theirs) if relation == "different" else None
     if enough(common):
@@ -194,25 +170,18 @@ def compare(
         ours, theirs = on_common_items(ours, theirs)
     values = _align_values(aligned, ours, theirs, options, relation)
     differ = sets_differ(ours, theirs, common) if relation == "different" else None
-    overall, per_class = values.overall(), values.per_class()
-    selection = values.selection
     return Comparison(
         sides=(ours, theirs),
         comparability=relation,
         pairing=_pairing(relation, values),
-        classes=tuple(aligned.labels[i] for i in values.classes),
-        without_items=tuple(aligned.labels[i] for i in aligned.common if i not in values.classes),
+        without_items=tuple(aligned.labels[i] for i in aligned.common if i not in values.places),
         candidate_only=aligned.only(candidate, baseline),
         baseline_only=aligned.only(baseline, candidate),
-        overall_keys=tuple(entry.key for entry in selection.overall),
-        per_class_keys=tuple(entry.key for entry in selection.per_class),
-        overall=overall,
-        per_class=per_class,
         confidence=options.confidence,
-        flips=_flips(values, aligned.labels),
-        shift=shift(values.pairs.joint) if isinstance(values.pairs, PairedItems) else None,
-        changes=_changes(values, aligned.labels),
-        attributions=_attributions(values, aligned.labels, overall, attributed),
+        flips=_flips(values),
+        shift=_shift(values),
+        changes=_changes(values),
+        attributions=_attributions(values, attributed),
         warnings=tuple(_warnings(relation, values, aligned, differ)),
         aligned=values,
         common_items=common if relation == "common_items" else None,
@@ -233,25 +202,25 @@ def _align_values(
     """Compute the values of both sides over the union of their classes, and over their own."""
     united = _extend_matrices(options, aligned)
     scored = any(side.scores is not None for side in (ours, theirs))
-    selection = select(united, scored=scored)
     pairs = _pairs(ours, theirs) if relation in PAIRED else None
+    estimate_together((ours, theirs), united)
     here, there = (side.table.support > 0 for side in (ours, theirs))
     both = here & there
 
     def compared(side: Side, declared: Side, options: Options) -> ComparedSide:
-        values = compute(side.table, united, selection, side.scores)
-        averages = values
+        estimates = side.estimates(united, scored=scored)
+        selection, common, own = estimates.values.selection, None, None
         if (here != there).any():
-            averages = compute(rows_of(side.table, both), united, selection)
-        own = None
+            common = Estimates(compute(rows_of(side.table, both), united, selection))
         if declared.table.k != side.table.k and relation != "common_items":
-            own = _own(declared, values, options)
-        return ComparedSide(values, averages, own, _grouped(side) if pairs is None else None)
+            own = _own(declared, estimates.values, options)
+        return ComparedSide(estimates, common, own)
 
     return AlignedValues(
         candidate=compared(ours, aligned.candidate, options),
         baseline=compared(theirs, aligned.baseline, _without_matrices(options, aligned)),
-        classes=aligned.common[both[aligned.common]],
+        labels=aligned.labels,
+        places=aligned.common[both[aligned.common]],
         pairs=pairs,
         comparable=relation != "different",
         one_test_set=relation in (*PAIRED, "same_test_set"),
@@ -261,8 +230,7 @@ def _align_values(
 def _own(side: Side, united: Values, options: Options) -> Array:
     """Compute a side's overall values over its own classes, in the order of the selection."""
     keys = tuple(entry.key for entry in united.selection.overall)
-    options = replace(options, indices=keys)
-    values = compute(side.table, options, select(options), side.scores)
+    values = side.estimates(replace(options, indices=keys)).values
     known = {e.key: values.overall[i] for i, e in enumerate(values.selection.overall)}
     return np.array([known.get(key, np.nan) for key in keys])
 
@@ -307,49 +275,46 @@ def _pairs(ours: Side, theirs: Side) -> PairedItems | None:
     return PairedItems.of(old, new, ours.table.k)
 
 
-def _grouped(side: Side) -> Items | None:
-    """Return the items of a side if they are grouped."""
-    items = side.items
-    return None if items is None or items.groups is None else items
-
-
 def _pairing(relation: Comparability, values: AlignedValues) -> Pairing | None:
     if relation == "different":
         return None
     return "unpaired" if values.pairs is None else "paired"
 
 
-def _flips(values: AlignedValues, labels: tuple[str, ...]) -> Flips | None:
+def _flips(values: AlignedValues) -> Flips | None:
     if not isinstance(values.pairs, PairedItems):
         return None
     limit = values.candidate.values.options.top_confusions
-    return flips(values.pairs.joint, labels, limit, weighted=values.untestable > 0)
+    return flips(values.pairs.joint, values.labels, limit, weighted=values.untestable > 0)
 
 
-def _changes(values: AlignedValues, labels: tuple[str, ...]) -> CellChanges | None:
+def _shift(values: AlignedValues) -> Shift | None:
+    pairs = values.pairs
+    return shift(pairs.joint, grouped=pairs.grouped) if isinstance(pairs, PairedItems) else None
+
+
+def _changes(values: AlignedValues) -> CellChanges | None:
     if not values.comparable:
         return None
     limit = values.candidate.values.options.top_confusions
-    return changes(values.baseline.values.table, values.candidate.values.table, labels, limit)
+    ours, theirs = values.candidate.values.table, values.baseline.values.table
+    return changes(theirs, ours, values.labels, limit)
 
 
 def _attributions(
-    values: AlignedValues,
-    labels: tuple[str, ...],
-    overall: Difference,
-    attributed: tuple[Target, ...] | None,
+    values: AlignedValues, attributed: tuple[Target, ...] | None
 ) -> tuple[Attribution, ...]:
     """Attribute the requested changes; the default omits indices without a difference."""
     if not values.comparable:
         return ()
-    places, options = values.selection.overall_place, values.candidate.values.options
+    places = values.selection.overall_place
     if attributed is None:
         few = values.candidate.values.table.k <= MOST_CLASSES
         attributed = tuple((key, None) for key in HEADLINES if few and key in places)
     there = [
         (key, label)
         for key, label in attributed
-        if label is not None or not np.isnan(overall.value[places[key]])
+        if label is not None or not np.isnan(values.overall.value[places[key]])
     ]
     found: dict[Target, Attribution] = {}
     for averaged in (False, True):
@@ -357,14 +322,14 @@ def _attributions(
             side.compared(averaged=averaged) for side in (values.baseline, values.candidate)
         )
         targets = tuple(t for t in there if _of_averages(values, *t) == averaged)
-        parts = attribute(old.table, new.table, labels, options, targets)
+        parts = attribute(old, new, values.labels, targets)
         found |= dict(zip(targets, parts, strict=True))
     return tuple(found[target] for target in there)
 
 
 def _of_averages(values: AlignedValues, key: str, label: str | None) -> bool:
     """Whether an index is compared over the items of the common classes only."""
-    if label is not None or values.candidate.averages is values.candidate.values:
+    if label is not None or values.candidate.common is None:
         return False
     return bool(values.candidate.over_common[values.selection.overall_place[key]])
 

@@ -6,12 +6,16 @@ from functools import cached_property
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.intervals.intervals import PreparedIntervals
-from rprime.core.items import Items
-from rprime.core.selection import select
+from rprime.core.estimates import Estimates
+from rprime.core.index import Index
+from rprime.core.selection import Selection, select
 from rprime.core.values import Values, compute
 
 AVERAGES = ("macro", "weighted", "means")
+Quantile = float | tuple[Array | None, Array | None]
+"""A quantile, or one for each per-class and each overall value; None where none is needed."""
+MOST_TOGETHER = 1 << 14
+"""Most values of classes whose limits are computed although few are needed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,22 +24,34 @@ class ComparedSide:
 
     Parameters
     ----------
-    values
+    estimates
         Of a single table, or of a stack.
-    averages
-        The same over the items of the classes that have items on both sides; `values` itself if
-        every class does. Averages are compared on it.
+    common
+        The same over the items of the classes that have items on both sides; None if every class
+        does. Averages are compared on it.
     own
         Overall values over the classes that the side declares, shape (overall, ...); None if both
         sides declare the same.
-    items
-        Of a single table; None unless they have groups.
     """
 
-    values: Values
-    averages: Values
+    estimates: Estimates
+    common: Estimates | None = None
     own: Array | None = None
-    items: Items | None = None
+
+    @property
+    def values(self) -> Values:
+        """The values of all items."""
+        return self.estimates.values
+
+    @property
+    def averages(self) -> Values:
+        """The values that averages are compared on."""
+        return self.values if self.common is None else self.common.values
+
+    @property
+    def grouped(self) -> bool:
+        """Whether the items are grouped."""
+        return self.values.grouped
 
     def compared(self, *, averaged: bool) -> Values:
         """Return the values behind averages, or behind the other indices."""
@@ -45,7 +61,7 @@ class ComparedSide:
     def overall(self) -> Array:
         """Overall values, shape (overall, ...); NaN where undefined."""
         whole = self.values.overall if self.own is None else self.own
-        if self.averages is not self.values:
+        if self.common is not None:
             whole = np.where(self.over_common, self.averages.overall, whole)
         return np.where(np.isfinite(whole), whole, np.nan)
 
@@ -62,33 +78,20 @@ class ComparedSide:
         if self.own is None:
             return np.zeros(united.shape, dtype=bool)
         differ = ~np.isclose(self.own, united, rtol=1e-12, atol=1e-12, equal_nan=True)
-        return differ & ~self.over_common if self.averages is not self.values else differ
+        return differ & ~self.over_common if self.common is not None else differ
 
-    def overall_limits(self, quantile: float | Array) -> Array:
-        """Compute the limits of `overall`, shape (2, overall, ...)."""
-        found = self._prepared.overall_limits(quantile)
-        if self.averages is self.values:
-            return found
-        averages = self._prepared_averages.overall_limits(quantile)
-        return np.where(self.over_common, averages, found)
+    def limits(self, quantile: Quantile) -> tuple[Array, Array]:
+        """Compute all limits, per class (2, computed, ..., k) and overall (2, overall, ...).
 
-    def class_limits(self, quantile: float | Array) -> Array:
-        """Compute the limits of the computed per-class indices, shape (2, computed, ..., k)."""
-        return self._prepared.class_limits(quantile)
-
-    def only(self, key: str) -> "ComparedSide":
-        """Return the side with one index, for its limits."""
-        values = _only(self.values, key)
-        averages = values if self.averages is self.values else _only(self.averages, key)
-        return ComparedSide(values, averages, None, self.items)
-
-    @cached_property
-    def _prepared_averages(self) -> PreparedIntervals:
-        return PreparedIntervals.of(self.averages)
-
-    @cached_property
-    def _prepared(self) -> PreparedIntervals:
-        return PreparedIntervals.of(self.values, self.items)
+        Parameters
+        ----------
+        quantile
+            A number, or one for each value: arrays that broadcast to the values.
+        """
+        per_class, overall = _limits(self.estimates, quantile)
+        if self.common is not None:
+            overall = np.where(self.over_common, _limits(self.common, quantile)[1], overall)
+        return per_class, overall
 
     @cached_property
     def over_common(self) -> Array:
@@ -97,9 +100,117 @@ class ComparedSide:
         flags = np.array([e.reads in AVERAGES and not e.scored for e in entries], dtype=bool)
         return flags.reshape(-1, *(1,) * self.values.table.total.ndim)
 
+    def only(self, selection: Selection) -> "ComparedSide":
+        """Return the side with fewer indices, for its limits."""
+        return ComparedSide(
+            _only(self.estimates, selection),
+            None if self.common is None else _only(self.common, selection),
+        )
 
-def _only(values: Values, key: str) -> Values:
-    """Compute one index of the same tables."""
-    options = replace(values.options, indices=(key,), cell_weights=None)
-    selection = select(options, scored=values.scores is not None)
-    return compute(values.table, options, selection, values.scores)
+
+def _limits(estimates: Estimates, quantile: Quantile) -> tuple[Array, Array]:
+    prepared, values = estimates.prepared, estimates.values
+    if not isinstance(quantile, tuple):
+        return prepared.limits(quantile)
+    per_class, overall = quantile
+    return (
+        _nothing(values.per_class) if per_class is None else prepared.class_limits(per_class),
+        _nothing(values.overall) if overall is None else prepared.overall_limits(overall),
+    )
+
+
+def _nothing(values: Array) -> Array:
+    return np.full((2, *values.shape), np.nan)
+
+
+def _only(known: Estimates, selection: Selection) -> Estimates:
+    values, options = known.values, replace(known.values.options, cell_weights=None)
+    return replace(known, values=compute(values.table, options, selection, values.scores))
+
+
+@dataclass(frozen=True, eq=False)
+class LimitSource:
+    """The limits of all values of a comparison, as one vector: those of classes, then overall.
+
+    Parameters
+    ----------
+    sides
+        Candidate and baseline; the candidate alone for limits of values.
+    both
+        Whether the only side is a stack that begins with candidate and baseline.
+    scopes
+        Whether limits of classes, and overall ones, are needed at quantiles of their own.
+    """
+
+    sides: tuple[ComparedSide, ...]
+    both: bool = False
+    scopes: tuple[bool, bool] = (True, True)
+
+    @property
+    def selection(self) -> Selection:
+        """The indices, the same on all sides."""
+        return self.sides[0].values.selection
+
+    @cached_property
+    def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """Shapes of the values of one side: (computed, ..., k) and (overall, ...)."""
+        values = self.sides[0].values
+        per_class, overall = (
+            (len(part), *part.shape[1 + self.both :]) for part in (values.per_class, values.overall)
+        )
+        return per_class, overall
+
+    @cached_property
+    def starts(self) -> Array:
+        """Where each index begins in the vector, shape (computed + overall,)."""
+        counts, sizes = zip(*((s[0], int(np.prod(s[1:]))) for s in self.shapes), strict=True)
+        lengths = np.repeat(sizes, counts)
+        return np.cumsum(lengths) - lengths
+
+    @cached_property
+    def places(self) -> tuple[Array, Array]:
+        """Positions in the vector, in the shapes of the values."""
+        split, total = (int(np.prod(shape)) for shape in self.shapes)
+        every = np.arange(split + total)
+        return every[:split].reshape(self.shapes[0]), every[split:].reshape(self.shapes[1])
+
+    def at(self, quantile: float | Array) -> Array:
+        """Compute the limits, shape (sides, 2, n), at a quantile or at one for each of the n."""
+        wanted: Quantile = quantile if isinstance(quantile, float) else self._spread(quantile)
+        found = [side.limits(wanted) for side in self.sides]
+        if self.both:
+            parts = [np.moveaxis(part, 2, 0) for part in found[0]]
+            return np.concatenate([part.reshape(2, 2, -1) for part in parts], axis=-1)
+        return np.stack(
+            [np.concatenate([part.reshape(2, -1) for part in pair], axis=-1) for pair in found]
+        )
+
+    def _spread(self, quantile: Array) -> tuple[Array | None, Array | None]:
+        parts = [quantile[places] for places in self.places]
+        if self.both:
+            parts = [part[:, None] for part in parts]
+        per_class, overall = (
+            part if needed else None for part, needed in zip(parts, self.scopes, strict=True)
+        )
+        return per_class, overall
+
+    def only(self, places: Array) -> tuple["LimitSource", Array]:
+        """Return what computes the limits of some values only, and their positions in it."""
+        rows = np.searchsorted(self.starts, places, side="right") - 1
+        needed = np.unique(rows)
+        split = len(self.selection.computed)
+        scopes = bool((needed < split).any()), bool((needed >= split).any())
+        if self.places[0].size <= MOST_TOGETHER or 2 * needed.size > self.starts.size:
+            return replace(self, scopes=scopes), places
+        entries = self._entries
+        keys = tuple(sorted({entries[row].key for row in needed}))
+        options = replace(self.sides[0].values.options, indices=keys)
+        selection = select(options, scored=self.sides[0].values.scores is not None)
+        found = LimitSource(tuple(side.only(selection) for side in self.sides), self.both, scopes)
+        place = {(entry.scope, entry.key): i for i, entry in enumerate(found._entries)}
+        moved = np.array([place.get((entry.scope, entry.key), -1) for entry in entries])
+        return found, found.starts[moved[rows]] + places - self.starts[rows]
+
+    @property
+    def _entries(self) -> tuple[Index, ...]:
+        return (*self.selection.computed, *self.selection.overall)

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.guard import FN, FP, TN, TP, SideGradients
 from rprime.core.comparison.paired_variance import PairedItems
 from rprime.core.intervals.delta import classified_entries
@@ -18,13 +17,17 @@ CHUNK = 1 << 20
 """Numbers computed together: 8 MiB."""
 
 
-def correlation(aligned: AlignedValues, targets: Sequence[Target]) -> Array:
+def correlation(
+    pairs: PairedItems | None, sides: tuple[SideGradients, SideGradients], targets: Sequence[Target]
+) -> Array:
     """Correlate differences.
 
     Parameters
     ----------
-    aligned
-        Both sides, single tables.
+    pairs
+        The paired items; None for two independent tables.
+    sides
+        Gradients of baseline and candidate, single tables.
     targets
         The m indices.
 
@@ -39,14 +42,11 @@ def correlation(aligned: AlignedValues, targets: Sequence[Target]) -> Array:
     sum T phi phi' - (sum T phi)(sum T phi)' / w; influences are summed within groups first. For
     two independent tables the covariances of the sides add up.
     """
-    old, new = aligned.gradients
     with np.errstate(all="ignore"):
-        if isinstance(aligned.pairs, PairedItems):
-            covariance = _paired(aligned.pairs, old, new, targets)
+        if pairs is not None:
+            covariance = _paired(pairs, *sides, targets)
         else:
-            covariance = sum(
-                (_of_table(side, targets) for side in (old, new)), np.zeros((len(targets),) * 2)
-            )
+            covariance = np.add(*(_of_table(side, targets) for side in sides))
         deviation = np.sqrt(np.diag(covariance))
         result = covariance / np.outer(deviation, deviation)
     still = deviation == 0

@@ -1,8 +1,7 @@
 """Differences of indices, candidate minus baseline, with the evidence to test them."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,16 +9,18 @@ from scipy import special
 
 from rprime.core import index
 from rprime.core.arrays import Array
+from rprime.core.comparison.compared_side import LimitSource
 from rprime.core.comparison.mover import MoverLimits
 from rprime.core.comparison.paired_proportions import (
-    bracketed_p,
     discordance_bounds,
-    discordance_psi,
-    minimal_detectable_drop,
+    sign_test_p,
     tango_interval,
     tango_z,
 )
 from rprime.core.intervals.proportions import one_sided_quantile
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 REASONS = (
     *index.REASONS,
@@ -38,6 +39,8 @@ CODE = {reason: code for code, reason in enumerate(REASONS)}
 METHODS = ("", "tango", "influence", "mover")
 """tango: paired score test of a proportion; influence: paired, by the delta method per item;
 mover: unpaired, from the intervals of both sides."""
+MOST_EXACT = 15
+"""Most changed items for the exact test of no change; with more, Tango's has more power."""
 NO_METHOD, TANGO, INFLUENCE, MOVER = range(len(METHODS))
 
 
@@ -63,9 +66,8 @@ class Difference:
         grouped items both, and `trials`, are divided by the design effect.
     trials
         Items that could have changed; NaN except for tango and for known `hits`.
-    standard_error
-        Standard error of D, positive; NaN for tango and without evidence. For mover, half the
-        width of the interval at the level .05, in quantiles.
+    influence_error
+        Standard error of D by the influences, positive; else NaN.
     baseline_hits, candidate_hits
         Numerators of unpaired proportions on one test set of `trials` items, else NaN. They
         bound the result of a paired test.
@@ -85,7 +87,7 @@ class Difference:
     gains: Array
     losses: Array
     trials: Array
-    standard_error: Array
+    influence_error: Array
     baseline_hits: Array
     candidate_hits: Array
     reach: Array
@@ -94,11 +96,42 @@ class Difference:
 
     def __getitem__(self, position: Any) -> "Difference":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index."""
-        arrays = (f.name for f in fields(self) if f.name != "mover")
         return Difference(
-            **{name: np.asarray(getattr(self, name)[position]) for name in arrays},
+            **{name: np.asarray(getattr(self, name)[position]) for name in ARRAYS},
             mover=None if self.mover is None else self.mover[position],
         )
+
+    @property
+    def flat(self) -> "Difference":
+        """The elements in one row."""
+        return self[np.unravel_index(np.arange(self.value.size), self.shape)]
+
+    @classmethod
+    def join(cls, parts: "Sequence[Difference]") -> "Difference":
+        """Concatenate differences along the last axis; all unpaired ones are of one comparison."""
+        movers = [part.mover for part in parts if part.mover is not None]
+        return cls(
+            **{name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in ARRAYS},
+            mover=MoverLimits.join(movers) if movers else None,
+        )
+
+    @property
+    def standard_error(self) -> Array:
+        """Standard error of D, positive; NaN without evidence.
+
+        For mover, half the width of the interval at the level .05, in quantiles; for tango that of
+        at least one item that changed.
+        """
+        error = np.sqrt(np.maximum(self.gains + self.losses, 1.0)) / self.trials
+        error = np.where(self.tango, error, self.influence_error)
+        if self.mover is None:
+            return error
+        return np.where(self.methods == MOVER, self.mover.standard_error, error)
+
+    @property
+    def source(self) -> LimitSource | None:
+        """What the limits of unpaired differences are computed from."""
+        return None if self.mover is None else self.mover.source
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -143,8 +176,8 @@ class Difference:
         where U < t, that is, where `p_below(t)` < level.
         """
         quantile = one_sided_quantile(level)
-        lower = self.value - quantile * self.standard_error
-        upper = self.value + quantile * self.standard_error
+        lower = self.value - quantile * self.influence_error
+        upper = self.value + quantile * self.influence_error
         if self.mover is not None:
             low, high = self.mover.at(quantile)
             at = self.methods == MOVER
@@ -154,11 +187,8 @@ class Difference:
             pairs = tango_interval(self.gains[at], self.losses[at], self.trials[at], z[at])
             lower, upper = _replaced(lower, at, pairs[0]), _replaced(upper, at, pairs[1])
         if (at := self.bracketed).any():
-            ends = [
-                tango_interval(gains, losses, self.trials[at], z[at])
-                for gains, losses in self._extreme_pairings(at)
-            ]
-            lows, highs = (np.sort(side, axis=0) for side in zip(*ends, strict=True))
+            ends = tango_interval(*self._extreme_pairings(at), self.trials[at], z[at])
+            lows, highs = (np.sort(side, axis=0) for side in ends)
             low = _clip_or(lower[at], lows[0], lows[1], otherwise=lows[0])
             high = _clip_or(upper[at], highs[0], highs[1], otherwise=highs[1])
             lower, upper = _replaced(lower, at, low), _replaced(upper, at, high)
@@ -166,8 +196,11 @@ class Difference:
         reach = np.fmax(self.reach, np.abs(self.value))
         return np.maximum(lower, -reach), np.minimum(upper, reach)
 
-    def p_below(self, threshold: ArrayLike) -> Array:
-        """Return the smallest level at which U < threshold; a small one supports D < threshold.
+    def p(self, threshold: ArrayLike) -> tuple[Array, Array]:
+        """Return the smallest levels at which D is shown to be below, and above, a threshold.
+
+        The first one is the smallest level at which U < threshold, the second one that at which
+        L > threshold.
 
         Parameters
         ----------
@@ -176,23 +209,47 @@ class Difference:
 
         Returns
         -------
-        In [0, 1], NaN without evidence.
+        Two arrays in [0, 1], NaN without evidence.
         """
-        return self._p(threshold, 1.0)
+        t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)
+        distance = (self.value - t) / self.influence_error
+        below, above = special.ndtr(distance), special.ndtr(-distance)
+        if self.mover is not None:
+            of_mover, at = self.mover.p(t), self.methods == MOVER
+            below, above = np.where(at, of_mover[0], below), np.where(at, of_mover[1], above)
+        if (at := self.tango).any():
+            z = _tango_z(self.gains[at], self.losses[at], self.trials[at], t[at])
+            below = _replaced(below, at, special.ndtr(z))
+            above = _replaced(above, at, special.ndtr(-z))
+        if (at := self.bracketed).any():
+            pairs = self._extreme_pairings(at)
+            low, high = np.sort(_tango_z(*pairs, self.trials[at], t[at]), axis=0)
+            below = _replaced(below, at, _cautious(below[at], low, high))
+            above = _replaced(above, at, _cautious(above[at], -high, -low))
+        return below, above
+
+    @property
+    def p_of_no_change(self) -> tuple[Array, Array]:
+        """The smallest levels at which D is shown to be below, and above, 0.
+
+        Of paired proportions the exact conditional test: Tango's normal approximation is wrong by
+        half where few items changed.
+        """
+        below, above = self.p(0.0)
+        few = self.tango & (self.gains + self.losses <= MOST_EXACT)
+        if few.any():
+            gains, losses = self.gains[few], self.losses[few]
+            below = _replaced(below, few, sign_test_p(gains, losses))
+            above = _replaced(above, few, sign_test_p(losses, gains))
+        return below, above
+
+    def p_below(self, threshold: ArrayLike) -> Array:
+        """Return the smallest level at which U < threshold; a small one supports D < threshold."""
+        return self.p(threshold)[0]
 
     def p_above(self, threshold: ArrayLike) -> Array:
-        """Return the smallest level at which L > threshold; a small one supports D > threshold.
-
-        Parameters
-        ----------
-        threshold
-            Broadcasts to the elements.
-
-        Returns
-        -------
-        In [0, 1], NaN without evidence.
-        """
-        return self._p(threshold, -1.0)
+        """Return the smallest level at which L > threshold; a small one supports D > threshold."""
+        return self.p(threshold)[1]
 
     @property
     def tango(self) -> Array:
@@ -204,67 +261,22 @@ class Difference:
         """Whether two tables of one test set bound the paired p-value."""
         return ~np.isnan(self.candidate_hits)
 
-    def detectable_drop(self, level: ArrayLike, margin: ArrayLike, power: float = 0.8) -> Array:
-        """Return the drop that a test at this level detects with the given power.
-
-        Parameters
-        ----------
-        level
-            One-sided, in (0, 1).
-        margin
-            The largest drop that is accepted, in (0, 1).
-        power
-            In (0, 1).
-
-        Returns
-        -------
-        In units of the index; NaN without evidence.
-        """
-        paired = self.methods == TANGO
-        psi = discordance_psi(self.gains, self.losses, self.trials, margin)
-        variance = np.where(paired, psi, self.standard_error**2)
-        trials = np.where(paired, self.trials, 1.0)
-        return np.where(
-            self.tested, minimal_detectable_drop(level, power, variance, trials), np.nan
-        )
-
-    def _p(self, threshold: ArrayLike, sign: float) -> Array:
-        t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)
-        p = np.asarray(special.ndtr(sign * (self.value - t) / self.standard_error))
-        if self.mover is not None:
-            found = (self.mover.p_below if sign > 0 else self.mover.p_above)(threshold)
-            p = np.where(self.methods == MOVER, found, p)
-        if (at := self.tango).any():
-            found = _tango_p(sign, t[at])(self.gains[at], self.losses[at], self.trials[at])
-            p = _replaced(p, at, found)
-        if (at := self.bracketed).any():
-            low, high = (end[at] for end in self._bracket(t, sign))
-            p = _replaced(p, at, _clip_or(p[at], low, high, otherwise=high))
-        return p
-
-    def _bracket(self, threshold: ArrayLike, sign: float) -> tuple[Array, Array]:
-        at = self.bracketed
-        t = np.broadcast_to(np.asarray(threshold, dtype=np.float64), self.shape)[at]
-        ends = bracketed_p(
-            self.baseline_hits[at], self.candidate_hits[at], self.trials[at], _tango_p(sign, t)
-        )
-        empty = np.full(self.shape, np.nan)
-        return _replaced(empty, at, ends[0]), _replaced(empty, at, ends[1])
-
-    def _extreme_pairings(self, at: Array) -> list[tuple[Array, Array]]:
-        """Return gains and losses with the fewest and with the most discordant items."""
+    def _extreme_pairings(self, at: Array) -> tuple[Array, Array]:
+        """Return gains and losses with the fewest and with the most discordant items, (2, n)."""
         a, b, n = self.baseline_hits[at], self.candidate_hits[at], self.trials[at]
-        return [((d + b - a) / 2, (d - b + a) / 2) for d in discordance_bounds(a, b, n)]
+        discordant = np.stack(discordance_bounds(a, b, n))
+        return (discordant + b - a) / 2, (discordant - b + a) / 2
 
 
-def _tango_p(sign: float, threshold: Array) -> Callable[[Array, Array, Array], Array]:
-    """Return the p-value function for D below (sign 1) or above (-1) a threshold."""
-    inside = np.clip(threshold, -1.0, 1.0)  # D itself cannot be outside
+def _tango_z(gains: Array, losses: Array, trials: Array, threshold: Array) -> Array:
+    """Return Tango's statistic; D itself cannot be outside of [-1, 1]."""
+    return tango_z(gains, losses, trials, np.clip(threshold, -1.0, 1.0))
 
-    def p(gains: Array, losses: Array, trials: Array) -> Array:
-        return np.asarray(special.ndtr(sign * tango_z(gains, losses, trials, inside)))
 
-    return p
+def _cautious(p: Array, low: Array, high: Array) -> Array:
+    """Clip p-values to those of two statistics; the larger one replaces a missing value."""
+    smallest, largest = special.ndtr(low), special.ndtr(high)
+    return _clip_or(p, smallest, largest, otherwise=largest)
 
 
 def _clip_or(values: Array, low: Array, high: Array, *, otherwise: Array) -> Array:
@@ -277,3 +289,7 @@ def _replaced(values: Array, at: Array, part: Array) -> Array:
     result = np.array(values)
     result[at] = part
     return result
+
+
+ARRAYS = tuple(field.name for field in fields(Difference) if field.name != "mover")
+"""The members of a difference that are arrays of its shape."""

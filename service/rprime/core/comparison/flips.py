@@ -1,6 +1,6 @@
 """Changes of single items between the predictions of two classifiers."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -74,10 +74,13 @@ class Shift:
         Symmetry of the moves between each two classes.
     stuart_maxwell
         Equality of the numbers of predictions of each class.
+    reason
+        Why there are no p-values: `grouped` items are not independent.
     """
 
     bowker: ShiftTest
     stuart_maxwell: ShiftTest
+    reason: str | None = None
 
 
 def flips(joint: JointCounts, labels: tuple[str, ...], limit: int, *, weighted: bool) -> Flips:
@@ -120,9 +123,10 @@ def moves(joint: JointCounts, labels: tuple[str, ...], limit: int) -> tuple[Move
     )
 
 
-def shift(joint: JointCounts) -> Shift | None:
+def shift(joint: JointCounts, *, grouped: bool) -> Shift | None:
     """Test old versus new predictions; return None if too many classes exchanged items.
 
+    Grouped items are not independent, so they have no p-values.
     Unclassified is a prediction like any other. Classes that no item left or entered do not
     affect the tests and are removed.
     """
@@ -133,7 +137,11 @@ def shift(joint: JointCounts) -> Shift | None:
         return None
     codes = places[: old.size] * size + places[old.size :]
     table = np.bincount(codes, joint.items[joint.moved], size * size).reshape(size, size)
-    return Shift(bowker(table), stuart_maxwell(table))
+    tests = bowker(table), stuart_maxwell(table)
+    if not grouped:
+        return Shift(*tests)
+    symmetry, margins = (replace(test, p_value=test.p_value * np.nan) for test in tests)
+    return Shift(symmetry, margins, "grouped")
 
 
 def _with_sum(values: Array) -> Array:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
+from rprime.core.estimates import Estimates
 from rprime.core.intervals.delta import class_gradient, classified_entries, overall_gradient
 from rprime.core.intervals.gradient import CellGradient, ClassGradient, Gradient
 from rprime.core.table import ConfusionTable
@@ -39,6 +40,28 @@ class SideGradients:
     """
 
     values: Values
+
+    @classmethod
+    def of_both(cls, one: Estimates, other: Estimates) -> tuple["SideGradients", "SideGradients"]:
+        """Return the gradients of two sides, computed together if their values are."""
+        stack = one.stack
+        if stack is not None and stack is other.stack:
+            whole = cls(stack.values)
+            if not whole.overall.by_cell:
+                return whole._part(one), whole._part(other)
+        return cls(one.values), cls(other.values)
+
+    def _part(self, known: Estimates) -> "SideGradients":
+        """Return the gradients of one table of a stack."""
+        i, overall, found = known.position, self.overall, SideGradients(known.values)
+        silent = None if overall.unclassified is None else overall.unclassified[:, i]
+        vars(found).update(
+            of_classes=ClassGradient(self.of_classes.margins[:, :, i]),
+            overall=Gradient(overall.factors[:, :, i], silent),
+            class_guard=self.class_guard[:, i],
+            overall_guard=self.overall_guard[:, i],
+        )
+        return found
 
     @cached_property
     def of_classes(self) -> ClassGradient:

@@ -1,8 +1,7 @@
 """Differences of two independent samples from the limits of each side (MOVER)."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,40 +9,32 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from rprime.core.arrays import Array
-
-LimitFunction = Callable[[float | Array], Array]
-"""Maps a quantile, a number or one for each value, to lower and upper limits, shape (2, ...)."""
-
-Narrow = Callable[[int], tuple[tuple[LimitFunction, LimitFunction], tuple[int, ...], int]]
+from rprime.core.comparison.compared_side import LimitSource
+from rprime.core.intervals.proportions import one_sided_quantile
 
 FARTHEST = 12.0
 """Largest quantile of the search; the p-value beyond it is 0."""
 REFERENCE = 1.6448536269514722
 """Where the search begins: the one-sided level .05."""
 ROUNDS = 80
-TOLERANCE = 1e-9
+STEP = 1e-5
+"""The search ends with a secant as short as this: the error is smaller by orders."""
 NOTHING = 1e-14
 """A threshold this close to D is D."""
 
 
 @dataclass(frozen=True, eq=False)
 class MoverLimits:
-    """Limits of candidate minus baseline at any quantile.
+    """Limits of candidate minus baseline, or of the candidate alone, at any quantile.
 
     Parameters
     ----------
     candidate, baseline
-        Values, of any shape.
-    sides
-        Limits of the candidate and of the baseline, as functions of the quantile; their results
-        have one shape (2, *`whole`).
-    whole
-        The shape of all values that the sides know.
+        Values, of any shape; the baseline is 0 for the candidate alone.
+    source
+        Limits of the sides.
     places
-        Flat positions among these, in the shape of the values.
-    narrow
-        Returns the sides, the whole and the row of one row alone, which costs less where many
-        quantiles are searched; None if it does not help.
+        Positions among these, in the shape of the values.
 
     Notes
     -----
@@ -54,18 +45,24 @@ class MoverLimits:
 
     candidate: Array
     baseline: Array
-    sides: tuple[LimitFunction, LimitFunction]
-    whole: tuple[int, ...]
+    source: LimitSource
     places: Array
-    narrow: Narrow | None = None
 
     def __getitem__(self, position: Any) -> "MoverLimits":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index."""
-        parts = (
+        candidate, baseline, places = (
             np.asarray(part[position]) for part in (self.candidate, self.baseline, self.places)
         )
-        candidate, baseline, places = parts
-        return replace(self, candidate=candidate, baseline=baseline, places=places)
+        return MoverLimits(candidate, baseline, self.source, places)
+
+    @classmethod
+    def join(cls, parts: "Sequence[MoverLimits]") -> "MoverLimits":
+        """Concatenate elements of one source along the last axis, without its other indices."""
+        candidate, baseline, places = (
+            np.concatenate([getattr(part, name) for part in parts], axis=-1)
+            for name in ("candidate", "baseline", "places")
+        )
+        return cls(candidate, baseline, *parts[0].source.only(places))
 
     @property
     def value(self) -> Array:
@@ -84,74 +81,61 @@ class MoverLimits:
         -------
         Two arrays; NaN where a side has no interval.
         """
-        low, high = (self._limits(side, np.asarray(quantile)) for side in self.sides)
         with np.errstate(all="ignore"):
-            below = np.hypot(self.candidate - low[0], high[1] - self.baseline)
-            above = np.hypot(low[1] - self.candidate, self.baseline - high[0])
+            below, above = self._distances(np.asarray(quantile))
         return self.value - below, self.value + above
 
-    @cached_property
+    def limits(self, level: ArrayLike) -> tuple[Array, Array]:
+        """Return the one-sided limits, each at this level."""
+        return self.at(one_sided_quantile(level))
+
+    def _distances(self, quantile: Array) -> tuple[Array, Array]:
+        """Return how far the limits are from the values, below and above."""
+        wanted: float | Array = float(quantile) if quantile.ndim == 0 else self._spread(quantile)
+        (low, high), *other = self.source.at(wanted)[..., self.places]
+        below, above = self.candidate - low, high - self.candidate
+        for low, high in other:
+            below, above = (
+                np.hypot(below, high - self.baseline),
+                np.hypot(above, self.baseline - low),
+            )
+        return below, above
+
+    def _spread(self, quantile: Array) -> Array:
+        every = np.full(sum(int(np.prod(shape)) for shape in self.source.shapes), REFERENCE)
+        every[self.places] = quantile
+        return every
+
+    @property
     def standard_error(self) -> Array:
         """Half the width of the interval at the level .05, in quantiles; NaN without limits."""
         lower, upper = self.at(REFERENCE)
         return np.asarray((upper - lower) / (2 * REFERENCE))
 
-    def p_below(self, threshold: ArrayLike) -> Array:
-        """Return the smallest one-sided level at which the upper limit is below a threshold."""
-        return np.asarray(special.ndtr(-self._quantile(threshold)))
+    def p(self, threshold: ArrayLike) -> tuple[Array, Array]:
+        """Return the smallest one-sided levels at which D is shown to be below, or above, it."""
+        quantile = self._quantile(np.broadcast_to(threshold, self.value.shape))
+        return np.asarray(special.ndtr(-quantile)), np.asarray(special.ndtr(quantile))
 
-    def p_above(self, threshold: ArrayLike) -> Array:
-        """Return the smallest one-sided level at which the lower limit is above a threshold."""
-        return np.asarray(special.ndtr(self._quantile(threshold)))
+    @property
+    def p_of_no_change(self) -> tuple[Array, Array]:
+        """The smallest levels at which D is shown to be below, and above, 0."""
+        return self.p(0.0)
 
-    def _limits(self, side: LimitFunction, quantile: Array) -> Array:
-        if quantile.ndim:
-            every = np.full(self.whole, REFERENCE)
-            every.reshape(-1)[self.places] = quantile
-            found = side(every)
-        else:
-            found = side(float(quantile))
-        return found.reshape(2, -1)[:, self.places]
-
-    @cached_property
-    def _known(self) -> dict[float, Array]:
-        """Quantiles found so far: a gate asks for both p-values at one threshold."""
-        return {}
-
-    def _quantile(self, threshold: ArrayLike) -> Array:
+    def _quantile(self, threshold: Array) -> Array:
         """Return the quantile of the upper limit at the threshold; minus that of the lower one."""
-        if np.ndim(threshold):
-            return self._search(np.broadcast_to(threshold, self.value.shape))
-        t = float(np.asarray(threshold))
-        if t not in self._known:
-            self._known[t] = self._search(np.full(self.value.shape, t))
-        return self._known[t]
-
-    def _search(self, threshold: Array) -> Array:
-        """Find the quantiles where the distance of the limit from D is that of the threshold."""
-        goal, upward, source = np.abs(threshold - self.value), threshold > self.value, self._source
+        goal, upward = np.abs(threshold - self.value), threshold > self.value
 
         def distance(z: Array) -> Array:
-            lower, upper = source.at(z)
-            return np.where(upward, upper - self.value, self.value - lower)
+            below, above = self._distances(z)
+            return np.where(upward, above, below)
 
         with np.errstate(all="ignore"):
-            found = reach(distance, goal)
+            found = _reached(distance, goal)
         return np.where(upward, found, -found)
 
-    @cached_property
-    def _source(self) -> "MoverLimits":
-        """The same from sides that know no other row, if all elements are of one row."""
-        size = int(np.prod(self.whole[1:]))
-        rows = np.unique(self.places // size)
-        if self.narrow is None or len(rows) != 1 or self.whole[0] == 1:
-            return self
-        sides, whole, row = self.narrow(int(rows[0]))
-        places = self.places + (row - rows[0]) * size
-        return replace(self, sides=sides, whole=whole, places=places, narrow=None)
 
-
-def reach(distance: Callable[[Array], Array], goal: Array) -> Array:
+def _reached(distance: Callable[[Array], Array], goal: Array) -> Array:
     """Find where an increasing function from (0, 0) reaches its goal.
 
     Infinite where it does not up to `FARTHEST`, NaN where it is not a number.
@@ -160,23 +144,22 @@ def reach(distance: Callable[[Array], Array], goal: Array) -> Array:
     """
     low, high = np.zeros(goal.shape), np.full(goal.shape, FARTHEST)
     before, at_before, tried = low, low, low > 0
-    none = goal <= NOTHING
-    z = np.full(goal.shape, REFERENCE)
-    at = distance(z)
-    lost = np.isnan(at)
+    z, at = np.full(goal.shape, REFERENCE), distance(np.asarray(REFERENCE))
+    none, lost = goal <= NOTHING, np.isnan(at)
     done = none | lost
     for _ in range(ROUNDS):
         short = at < goal
         tried = tried | (z >= FARTHEST)
         low, high = np.where(short, z, low), np.where(short, high, z)
         secant = z + (goal - at) * (z - before) / (at - at_before)
-        done = done | ~(np.fmin(np.abs(secant - z), high - low) > TOLERANCE)
-        if done.all():
-            break
-        inside = (secant > low) & (secant < high)
+        inside = (secant >= low) & (secant <= high)
         other = np.where(short & ~tried, FARTHEST, (low + high) / 2)
         following = np.where(done, z, np.where(inside, secant, other))
+        step = np.where(inside, np.abs(secant - z), np.inf)
+        done = done | (np.fmin(step, high - low) <= STEP)
         before, at_before, z = z, at, following
+        if done.all():
+            break
         at = distance(z)
     found = np.where(low >= FARTHEST, np.inf, z)
     return np.where(lost, np.nan, np.where(none, 0.0, found))

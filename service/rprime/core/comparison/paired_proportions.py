@@ -3,17 +3,16 @@
 A gain is an item that only the new classifier predicts correctly, a loss the reverse.
 """
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
 from rprime.core.arrays import FloatArray
-from rprime.core.intervals.proportions import binomial_tail_p, one_sided_quantile
+from rprime.core.intervals.proportions import binomial_tail_p
 
 _ROUNDS = 100
-_TOLERANCE = 1e-13
+_TOLERANCE = 1e-7
+"""A step of Newton's method this short leaves an error of its square."""
 _TINY = 1e-300
 
 
@@ -114,6 +113,28 @@ def mcnemar_mid_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     return np.where(discordant > 0, tails / 2, np.where(discordant == 0, 0.5, np.nan))
 
 
+def sign_test_p(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
+    """Exact one-sided p-value of "is it worse", given the items that changed: P(X >= losses).
+
+    Parameters
+    ----------
+    gains, losses
+        Non-negative, broadcast together; fractions, of grouped items, interpolate.
+
+    Returns
+    -------
+    X ~ Bin(gains + losses, 1/2); 1 without losses.
+
+    Notes
+    -----
+    Source: McNemar 1947 in its exact form; Fagerland et al. 2013.
+    """
+    x, y = _broadcast(gains, losses)
+    some = np.maximum(x + y, 1.0)
+    p = special.betainc(np.maximum(y, 1.0), some - y + 1, 0.5)
+    return np.where(y > 0, np.where(y < 1, 1 - y / 2, p), np.where(np.isnan(x + y), np.nan, 1.0))
+
+
 def probability_worse(gains: ArrayLike, losses: ArrayLike) -> FloatArray:
     """Posterior probability that losses are more probable than gains.
 
@@ -155,144 +176,65 @@ def discordance_bounds(
     return np.abs(a - b), np.minimum(a + b, 2 * n - a - b)
 
 
-def bracketed_p(
-    correct_old: ArrayLike,
-    correct_new: ArrayLike,
-    trials: ArrayLike,
-    p_value: Callable[[FloatArray, FloatArray, FloatArray], FloatArray],
-) -> tuple[FloatArray, FloatArray]:
-    """Smallest and largest paired p-value that two tables of the same test set allow.
-
-    Parameters
-    ----------
-    correct_old, correct_new, trials
-        Items that each classifier predicts correctly, and all items; broadcast together.
-    p_value
-        Of gains, losses and trials; monotone in the discordant total at a given difference.
-
-    Returns
-    -------
-    Two arrays; a verdict on which both agree holds for the unknown pairing too. NaN where
-    `p_value` is.
-    """
-    a, b, n = _broadcast(correct_old, correct_new, trials)
-    at_ends = [
-        p_value((total + b - a) / 2, (total - b + a) / 2, n)
-        for total in discordance_bounds(a, b, n)
-    ]
-    return np.minimum(*at_ends), np.maximum(*at_ends)
-
-
-def discordance_psi(
-    gains: ArrayLike, losses: ArrayLike, trials: ArrayLike, margin: ArrayLike
-) -> FloatArray:
-    """Variance of one item's difference to plan with: the larger of observed and at the margin.
-
-    Parameters
-    ----------
-    gains, losses, trials
-        Broadcast together; gains + losses <= trials.
-    margin
-        The largest drop that is accepted, in (0, 1); broadcasts too.
-
-    Returns
-    -------
-    max(observed discordance, 2q + D0 (1 - D0) at D0 = -margin), in (0, 1]: positive even where
-    the two classifiers agree on every item. NaN without trials.
-
-    Notes
-    -----
-    Source: q as in Tango 1998, see `tango_z`.
-    """
-    x, y, n, delta = _broadcast(gains, losses, trials, margin)
-    valid = n > 0
-    n = np.where(valid, n, 1.0)
-    return np.where(valid, np.maximum((x + y) / n, _item_variance(x, y, n, -delta)), np.nan)
-
-
-def minimal_detectable_drop(
-    alpha: ArrayLike, power: ArrayLike, psi: ArrayLike, trials: ArrayLike
-) -> FloatArray:
-    """Drop that a one-sided test at `alpha` detects with probability `power`.
-
-    Parameters
-    ----------
-    alpha, power
-        In (0, 1), as .05 and .8; broadcast with the others.
-    psi
-        Variance of one item's difference, as from `discordance_psi`. For two unpaired tables:
-        the variance of the difference itself, with 1 for `trials`.
-    trials
-        Number of compared items.
-
-    Returns
-    -------
-    (z_{1-alpha} + z_{power}) sqrt(psi / trials); above 1 if no drop can be detected. NaN
-    without trials.
-    """
-    level, strength, variance, n = _broadcast(alpha, power, psi, trials)
-    valid = n > 0
-    quantiles = one_sided_quantile(level) + one_sided_quantile(1 - strength)
-    return np.where(valid, quantiles * np.sqrt(variance / np.where(valid, n, 1.0)), np.nan)
-
-
 def _item_variance(x: FloatArray, y: FloatArray, n: FloatArray, d0: FloatArray) -> FloatArray:
-    """Variance 2q + D0 (1 - D0) of one item's difference, estimated under the hypothesis D0.
+    """Variance 2q + D0 (1 - D0) of one item's difference, estimated under the hypothesis D0."""
+    return _variance_and_slope(x, y, n, d0)[0]
+
+
+def _variance_and_slope(
+    x: FloatArray, y: FloatArray, n: FloatArray, d0: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the variance of one item's difference and its derivative by D0.
 
     For a negative D0 the roles of gains and losses are exchanged, which leaves the variance as
     it is; with D0 >= 0 every term under the root is positive, so nothing cancels.
     """
-    gains, losses = np.where(d0 < 0, y, x), np.where(d0 < 0, x, y)
+    below = d0 < 0
+    gains, losses = np.where(below, y, x), np.where(below, x, y)
     d = np.abs(d0)
-    b = (2 * n - gains + losses) * d - gains - losses
+    rise = 2 * n - gains + losses
+    b = rise * d - gains - losses
     c = losses * d * (1 - d)
     root = np.sqrt(b * b + 8 * n * c)
     q = np.where(b > 0, 2 * c / np.where(b > 0, b + root, 1.0), (root - b) / (4 * n))
-    return np.asarray(2 * q + d * (1 - d))
+    steepness = (b * rise + 4 * n * losses * (1 - 2 * d)) / np.where(root > 0, root, 1.0)
+    slope = (steepness - rise) / (2 * n) + 1 - 2 * d
+    return np.asarray(2 * q + d * (1 - d)), np.where(below, -slope, slope)
 
 
 def _distance_to_lower(x: FloatArray, y: FloatArray, n: FloatArray, z: FloatArray) -> FloatArray:
     """Distance t from the observed difference down to the lower Tango limit.
 
     The equation n t^2 = z^2 V(D - t), V the variance of one item, is solved in log t, where
-    both sides are almost straight lines. V is at most 1 - D0^2: that gives the upper end of
-    the bracket, a Wilson limit. The lower end is half of the distance for the least variance.
+    both sides are almost straight lines, by Newton's method within a bracket. V is at most
+    1 - D0^2: that gives the upper end of the bracket, a Wilson limit. The lower end is half of the
+    distance for the least variance.
     """
     observed = (x - y) / n
     room = 1 + observed
     z2 = z * z
-
-    def excess(log_t: FloatArray) -> FloatArray:
-        variance = _item_variance(x, y, n, np.maximum(observed - np.exp(log_t), -1.0))
-        return np.asarray(2 * log_t + np.log(n / z2) - np.log(np.maximum(variance, _TINY)))
-
+    offset = np.log(n / z2)
     least = z2 * room / (n + z2) / 2
     ends = (n - x + y) / n * room
     root = z * np.sqrt(z2 * observed**2 + (n + z2) * ends) + z2 * np.abs(observed)
     most = np.where(observed > 0, root / (n + z2), z2 * ends / root)
     # Slightly wider: where the variance is the largest possible, the end is the solution.
-    bracket = (np.log(np.maximum(end, _TINY)) for end in (least, 1.001 * most))
-    return np.where(room > 0, np.exp(_increasing_root(excess, *bracket)), 0.0)
-
-
-def _increasing_root(
-    function: Callable[[FloatArray], FloatArray], low: FloatArray, high: FloatArray
-) -> FloatArray:
-    """Root of an increasing function between `low` and `high`, elementwise (Ridders 1979)."""
-    at_low, at_high = function(low), function(high)
-    root = high
-    for _ in range(_ROUNDS):  # pragma: no branch (about ten rounds converge)
-        middle = (low + high) / 2
-        at_middle = function(middle)
-        spread = np.sqrt(np.maximum(at_middle**2 - at_low * at_high, _TINY))
-        previous, root = root, middle - (middle - low) * at_middle / spread
-        if not np.any(np.abs(root - previous) > _TOLERANCE):
+    low, high = (np.log(np.maximum(end, _TINY)) for end in (least, 1.001 * most))
+    log_t = np.clip(np.log(z2 * (x + y + z2)) / 2 - np.log(n), low, high)
+    for _ in range(_ROUNDS):  # pragma: no branch (about five rounds converge)
+        t = np.exp(log_t)
+        inside = observed - t > -1.0
+        variance, slope = _variance_and_slope(x, y, n, np.maximum(observed - t, -1.0))
+        variance = np.maximum(variance, _TINY)
+        excess = 2 * log_t + offset - np.log(variance)
+        low, high = np.where(excess < 0, log_t, low), np.where(excess < 0, high, log_t)
+        following = log_t - excess / (2 + np.where(inside, slope * t / variance, 0.0))
+        close = np.abs(following - log_t) <= _TOLERANCE
+        within = close | ((following > low) & (following < high))
+        log_t = np.where(within, following, (low + high) / 2)
+        if not np.any(~close & (high - low > _TOLERANCE)):
             break
-        for point, value in ((middle, at_middle), (root, function(root))):
-            above, below = (value >= 0) & (point < high), (value < 0) & (point > low)
-            high, at_high = np.where(above, point, high), np.where(above, value, at_high)
-            low, at_low = np.where(below, point, low), np.where(below, value, at_low)
-    return root
+    return np.where(room > 0, np.exp(log_t), 0.0)
 
 
 def _broadcast(*values: ArrayLike) -> tuple[FloatArray, ...]:

@@ -122,7 +122,9 @@ def _undetected(rule: Rule, result: RuleLint) -> str:
 
 
 def _tested_set(rule: Rule, result: RuleLint) -> str:
-    return f"The test set of {rule.index}" if result.class_ is None else f"Class `{result.class_}`"
+    if result.class_ is None:
+        return f"The test set of {rule.target.name}"
+    return f"Class `{result.class_}`"
 
 
 def _subject(result: RuleLint) -> str:

@@ -1,26 +1,24 @@
 """The evidence on each result of a rule, from an evaluation and its comparisons."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, Pairing, compare
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
+from rprime.core.estimates import Estimates
 from rprime.core.gates.estimate import Estimate
+from rprime.core.gates.rows import Rows, take_or_nan, take_tests
+from rprime.core.gates.rule_tests import Statistic, Tested, Untested, judge_together
 from rprime.core.gates.rules import Rule
 from rprime.core.gates.targets import ResultLabels
-from rprime.core.gates.verdict import Against, RuleTests, VerdictCode
+from rprime.core.gates.verdict import Against, Codes, RuleTests, VerdictCode
 from rprime.core.intervals.proportions import one_sided_quantile
 from rprime.core.options import Options
-from rprime.core.selection import select
-from rprime.core.values import Values, compute
-
-LabelPositions = NDArray[np.intp]
 
 POINT = "point"
 """Method of `test: "none"`: the gate compares the values themselves."""
@@ -46,6 +44,8 @@ class RuleEvidence:
         As in `Result`.
     lower, upper
         The one-sided limits; NaN where points are compared.
+    error
+        Standard error, to first order.
     methods, pairings, reasons
         Of each result; a reason is empty where the evidence decides.
     """
@@ -60,23 +60,15 @@ class RuleEvidence:
     delta: FloatArray
     lower: FloatArray
     upper: FloatArray
+    error: FloatArray
     items: FloatArray
     methods: tuple[str | None, ...]
     pairings: tuple[Pairing | None, ...]
     reasons: tuple[str, ...]
 
-    def told_apart(self, level: float, own: float) -> FloatArray:
-        """Return the distance from a threshold that is found with power .8, to first order.
-
-        Parameters
-        ----------
-        level
-            Of the limits.
-        own
-            Level of the test.
-        """
-        error = (self.upper - self.lower) / (2 * one_sided_quantile(level))
-        return np.asarray((one_sided_quantile(own) + one_sided_quantile(1 - POWER)) * error)
+    def told_apart(self, own: float) -> FloatArray:
+        """Return the distance from a threshold that is found with power .8 at the level `own`."""
+        return distance_found(own, self.error)
 
     def detectable(self, level: float, together: int) -> FloatArray:
         """Return the true drop that the rule fails with power .8; a rise for an upper bound.
@@ -84,7 +76,7 @@ class RuleEvidence:
         Parameters
         ----------
         level
-            Of the limits.
+            Of the gate.
         together
             How many results are tested together: the p-value of the only one that got worse must
             pass Holm's first step among them.
@@ -96,136 +88,110 @@ class RuleEvidence:
         Notes
         -----
         The variance is that of an unchanged model, plus (d - d^2) / n for a drop d of a share
-        among n items, which comes as d n losses on top. The same model is behind the lint.
+        among n items, which comes as d n losses on top.
         """
-        own, rule = level / max(together, 1), self.rule
-        needed = self.told_apart(level, own)
+        rule = self.rule
+        own = level / max(together, 1) if rule.test == "auto" else 0.5
+        needed = self.told_apart(own)
         if not rule.compares:
             distance = self.observed - rule.limit
             return np.maximum(distance if rule.guards_below else -distance, 0.0) + needed
         found = np.maximum(needed - rule.threshold if rule.guards_below else needed + rule.limit, 0)
         if rule.knows_suspects:
-            quantile = float(one_sided_quantile(own) + one_sided_quantile(1 - POWER))
-            unit = quantile**2 / self.items
             changed = np.abs(self.delta) * (1 - np.abs(self.delta))
-            unchanged = np.maximum((found - rule.limit) ** 2 - unit * changed, 0.0)
-            found = np.fmax(found, _drop_of_share(rule.limit, unchanged, unit))
+            unchanged = np.maximum(self.error**2 - changed / self.items, 0.0)
+            fails_from = _reached(rule.limit, unchanged, one_sided_quantile(own) ** 2, self.items)
+            strength = one_sided_quantile(1 - POWER) ** 2
+            found = np.fmax(found, _reached(fails_from, unchanged, strength, self.items))
         low, high = rule.target.range
         room = self.baseline - low if rule.guards_below else high - self.baseline
         return np.where(found <= room, found, np.nan)
 
 
-def _drop_of_share(limit: float, unchanged: FloatArray, unit: FloatArray) -> FloatArray:
-    """Solve d = limit + sqrt(unchanged + unit (d - d^2)) for d; NaN without a solution."""
-    half = limit + unit / 2
-    with np.errstate(invalid="ignore"):
-        root = np.sqrt(half**2 - (1 + unit) * (limit**2 - unchanged))
-    return np.asarray((half + root) / (1 + unit))
-
-
-@dataclass(frozen=True)
-class Rows:
-    """The results of a rule among the rows of its evidence.
+def distance_found(level: float, error: FloatArray) -> FloatArray:
+    """Return the distance from a threshold that a test at a level finds with power .8.
 
     Parameters
     ----------
-    labels
-        Of the results.
-    positions
-        Row of each result, -1 where there is none.
-    left_out
-        Classes that the rule leaves out: they have too few items.
+    level
+        One-sided.
+    error
+        Standard error, to first order the same at all distances.
+    """
+    return np.asarray((one_sided_quantile(level) + one_sided_quantile(1 - POWER)) * error)
+
+
+def _reached(
+    start: FloatArray | float, variance: FloatArray, square: FloatArray, items: FloatArray
+) -> FloatArray:
+    """Solve d = start + z sqrt(variance + (d - d^2) / items) for d; NaN without a solution."""
+    unit = square / items
+    half = start + unit / 2
+    with np.errstate(invalid="ignore"):
+        root = np.sqrt(half**2 - (1 + unit) * (start**2 - square * variance))
+    return np.asarray((half + root) / (1 + unit))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Draft:
+    """What is known of a rule before it is tested: a column for each row of its evidence.
+
+    Parameters
+    ----------
+    rule, rows, against, reasons
+        As in `RuleEvidence`.
+    statistic
+        To be tested.
+    fixed
+        Codes of `VerdictCode` where no test decides the verdict.
+    numbers
+        Observed value and items, and for a difference baseline and delta.
+    methods
+        Of the limits; empty where nobody asks.
+    pairing
+        Of a comparison.
     """
 
-    labels: ResultLabels
-    positions: LabelPositions
-    left_out: tuple[str, ...] = ()
+    rule: Rule
+    rows: Rows
+    statistic: Statistic
+    fixed: Codes
+    numbers: Mapping[str, FloatArray]
+    reasons: tuple[str, ...] = ()
+    methods: Sequence[str | None] = ()
+    against: Against | None = None
+    pairing: Pairing | None = None
 
-    @classmethod
-    def of(
-        cls,
-        rule: Rule,
-        known: tuple[str, ...],
-        items: FloatArray,
-        others: tuple[str, ...] = (),
-    ) -> "Rows":
-        """Choose the classes that a rule is about; "all" means those with items.
-
-        Parameters
-        ----------
-        known
-            The classes that have a row each.
-        items
-            Of each row.
-        others
-            Further classes, which "all" leaves out.
-        """
-        if rule.classes is None:
-            exists = items.size > 0 and items[0] > 0
-            return cls((None,), np.array([0 if exists else -1], dtype=np.intp))
-        count = dict(zip(known, items.tolist(), strict=True))
-        everything = rule.classes == "all"
-        wanted = known if everything else rule.classes
-        out = {n for n in wanted if everything or count.get(n)}
-        out = {name for name in out if count[name] < max(rule.min_items, everything)}
-        kept: ResultLabels = tuple(name for name in wanted if name not in out) or (None,)
-        with_items = tuple(name if count[name] else None for name in known)
-        left_out = tuple(name for name in wanted if name in out)
-        return cls(kept, positions_of(kept, with_items), left_out + (others if everything else ()))
-
-    def without(self, labels: tuple[str, ...], few: tuple[int, ...]) -> "Rows":
-        """Name the classes that an average leaves out; without any left there is no row."""
-        if not few:
-            return self
-        names = tuple(labels[i] for i in few)
-        positions = self.positions if len(few) < len(labels) else np.full_like(self.positions, -1)
-        return replace(self, positions=positions, left_out=names)
-
-    def each(self, of_rows: Sequence[str], absent: Callable[[str | None], str]) -> tuple[str, ...]:
-        """Return the word for each result."""
-        return tuple(
-            of_rows[i] if i >= 0 else absent(label)
-            for i, label in zip(self.positions, self.labels, strict=True)
-        )
-
-    def evidence(
-        self,
-        rule: Rule,
-        tests: RuleTests,
-        *,
-        numbers: Mapping[str, FloatArray],
-        reasons: tuple[str, ...],
-        limits: tuple[FloatArray, FloatArray] | None = None,
-        methods: Sequence[str | None] | None = None,
-        against: Against | None = None,
-        pairing: Pairing | None = None,
-    ) -> RuleEvidence:
+    def evidence(self, tested: Tested) -> RuleEvidence:
         """Take the evidence of the results from that of all rows."""
-        blank = np.full(len(self.labels), np.nan)
-        known = {name: take_or_nan(values, self.positions) for name, values in numbers.items()}
-        ends = [blank, blank]
-        if limits is not None and rule.test == "auto":
-            ends = [take_or_nan(end, self.positions) for end in limits]
-        found = (None,) * len(tests.fixed) if methods is None else methods
-        if methods is not None and rule.test == "none":
-            found = (POINT,) * len(methods)
-        there = self.positions >= 0
+        rule, rows = self.rule, self.rows
+        known = {name: take_or_nan(values, rows.positions) for name, values in self.numbers.items()}
+        blank = np.full(known["observed"].shape, np.nan)
+        lower, upper = (take_or_nan(end, rows.positions) for end in tested.limits())
+        if rule.test == "none":
+            lower = upper = blank
         return RuleEvidence(
             rule=rule,
-            against=against,
-            labels=self.labels,
-            left_out=self.left_out,
-            tests=take_tests(tests, self.positions),
+            against=self.against,
+            labels=rows.labels,
+            left_out=rows.left_out,
+            tests=take_tests(tested.tests, rows.positions),
             observed=known["observed"],
             baseline=known.get("baseline", blank),
             delta=known.get("delta", blank),
-            lower=ends[0],
-            upper=ends[1],
+            lower=lower,
+            upper=upper,
+            error=take_or_nan(tested.error(), rows.positions),
             items=known["items"],
-            methods=tuple(found[i] if i >= 0 else None for i in self.positions),
-            pairings=tuple(pairing if exists else None for exists in there),
-            reasons=reasons,
+            methods=tuple(self._method(row) for row in rows.positions),
+            pairings=tuple(self.pairing if row >= 0 else None for row in rows.positions),
+            reasons=self.reasons,
         )
+
+    def _method(self, row: int) -> str | None:
+        if row < 0 or not self.methods:
+            return None
+        return POINT if self.rule.test == "none" else self.methods[row]
 
 
 @dataclass(frozen=True, eq=False)
@@ -251,18 +217,23 @@ class GateCandidate:
     level: float
 
     @cached_property
-    def values(self) -> Values:
-        """The indices of the rules; undefined values stay undefined."""
-        options = replace(self.options, indices=self.indices, undefined="null")
-        return compute(self.side.table, options, select(options), self.side.scores)
+    def estimates(self) -> Estimates:
+        """The values of the evaluation if they hold here: undefined ones stay undefined."""
+        asked, options = self.options.indices, self.options
+        known = asked is None or set(self.indices) <= set(asked)
+        known = known and options.wants_intervals(self.side.table.k)
+        if not known or options.undefined != "null":
+            options = replace(options, indices=self.indices, undefined="null")
+        return self.side.estimates(options)
 
     def estimate(self, rule: Rule) -> tuple[Estimate, Rows]:
         """Return the values that the rule bounds, and the rows that it is about."""
-        few, values = small_classes(rule, self.side), self.values
+        few, known = small_classes(rule, self.side), self.estimates
         if few:
-            values = replace(values, options=replace(values.options, left_out=few))
-        known = rule.target.estimate(self.side, values)
-        return known, Rows.of(rule, self.side.labels, known.items).without(self.side.labels, few)
+            options = replace(known.values.options, left_out=few)
+            known = replace(known, values=replace(known.values, options=options))
+        found = rule.target.estimate(self.side, known)
+        return found, Rows.of(rule, self.side.labels, found.items).without(self.side.labels, few)
 
     def difference(self, rule: Rule, comparison: Comparison) -> tuple[Difference, Rows]:
         """Return the differences that the rule bounds, and the rows that it is about."""
@@ -290,38 +261,70 @@ class GateCandidate:
         return compare(*sides, options, attributed=())
 
 
-def gather_evidence(rule: Rule, candidate: GateCandidate) -> Iterator[RuleEvidence]:
-    """Gather the evidence on a rule: on its values, or on each difference."""
+def gather_evidence(rules: Sequence[Rule], candidate: GateCandidate) -> list[RuleEvidence]:
+    """Gather the evidence on rules: on values, or on the difference from each baseline."""
+    drafts = [draft for rule in rules for draft in _drafts(rule, candidate)]
+    return evidence_of(drafts, candidate.level)
+
+
+def evidence_of(drafts: Sequence[Draft], level: float) -> list[RuleEvidence]:
+    """Test drafts together."""
+    tested = judge_together(drafts, level)
+    return [draft.evidence(one) for draft, one in zip(drafts, tested, strict=True)]
+
+
+def _drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
     if not rule.compares:
-        yield _value_evidence(rule, candidate)
+        yield _of_values(rule, candidate)
         return
     for against, comparison in candidate.comparisons.items():
         if comparison is None:
-            yield _no_baseline_evidence(rule, candidate, against)
+            yield _without_baseline(rule, candidate, against)
         else:
-            yield _difference_evidence(rule, candidate, against, comparison)
+            yield _of_difference(rule, candidate, against, comparison)
 
 
-def _value_evidence(rule: Rule, candidate: GateCandidate) -> RuleEvidence:
-    """Test the candidate's own values against a lower or upper bound."""
+def _of_values(rule: Rule, candidate: GateCandidate) -> Draft:
+    """Hold the candidate's own values against a lower or upper bound."""
     known, rows = candidate.estimate(rule)
-    return rows.evidence(
+    return draft_of_values(
         rule,
-        RuleTests.of(rule, known),
-        numbers={"observed": known.value, "items": known.items},
-        limits=known.limits(candidate.level),
+        rows,
+        known,
         methods=known.methods,
         reasons=rows.each(known.reasons, lambda label: _absent(rule, label, candidate.side.labels)),
     )
 
 
-def _no_baseline_evidence(rule: Rule, candidate: GateCandidate, against: Against) -> RuleEvidence:
+def draft_of_values(
+    rule: Rule,
+    rows: Rows,
+    known: Estimate,
+    *,
+    methods: Sequence[str | None] = (),
+    reasons: tuple[str, ...] = (),
+) -> Draft:
+    """Hold values against a lower or upper bound."""
+    return Draft(
+        rule=rule,
+        rows=rows,
+        statistic=known.statistic,
+        fixed=_fixed_values(known.value),
+        numbers={"observed": known.value, "items": known.items},
+        methods=methods,
+        reasons=reasons,
+    )
+
+
+def _without_baseline(rule: Rule, candidate: GateCandidate, against: Against) -> Draft:
     """Return `no_baseline` for the candidate's classes, `not_comparable` for others."""
     known, rows = candidate.estimate(rule)
     count = len(known.value)
-    return rows.evidence(
-        rule,
-        RuleTests.without_evidence(count, VerdictCode.no_baseline),
+    return Draft(
+        rule=rule,
+        rows=rows,
+        statistic=Untested(known.value),
+        fixed=np.full(count, VerdictCode.no_baseline, dtype=np.uint8),
         against=against,
         numbers={"observed": known.value, "items": known.items},
         reasons=rows.each(
@@ -330,48 +333,63 @@ def _no_baseline_evidence(rule: Rule, candidate: GateCandidate, against: Against
     )
 
 
-def _difference_evidence(
+def _of_difference(
     rule: Rule, candidate: GateCandidate, against: Against, comparison: Comparison
-) -> RuleEvidence:
-    """Test the difference from a baseline against the largest one allowed."""
+) -> Draft:
+    """Hold the difference from a baseline against the largest one allowed."""
     known, rows = candidate.difference(rule, comparison)
     comparable = comparison.comparability != "different"
     reasons = tuple(
         REASONS[int(code)] if comparable else "different_test_sets" for code in known.reasons
     )
-    return rows.evidence(
-        rule,
-        difference_tests(rule, known, comparable=comparable),
-        against=against,
+    found = draft_of_difference(rule, rows, known, against=against, comparable=comparable)
+    return replace(
+        found,
         pairing=comparison.pairing,
+        methods=tuple(METHODS[code] or None for code in known.methods),
+        reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
+    )
+
+
+def draft_of_difference(
+    rule: Rule, rows: Rows, known: Difference, *, against: Against, comparable: bool = True
+) -> Draft:
+    """Hold a difference against the largest or smallest one allowed."""
+    return Draft(
+        rule=rule,
+        rows=rows,
+        statistic=known,
+        fixed=_fixed_differences(known, comparable=comparable),
+        against=against,
         numbers={
             "observed": known.candidate,
             "baseline": known.baseline,
             "delta": known.value,
             "items": known.items,
         },
-        limits=known.limits(candidate.level),
-        methods=tuple(METHODS[code] or None for code in known.methods),
-        reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
     )
 
 
-def difference_tests(rule: Rule, known: Difference, *, comparable: bool = True) -> RuleTests:
-    """Test a difference of shape (..., m) against a rule.
+def _fixed_values(value: FloatArray) -> Codes:
+    """Return `undefined` where there is no value."""
+    codes = np.where(np.isfinite(value), VerdictCode.undecided, VerdictCode.undefined)
+    return codes.astype(np.uint8)
+
+
+def _fixed_differences(known: Difference, *, comparable: bool = True) -> Codes:
+    """Return the verdicts on differences that no test decides, shape (..., m).
 
     A value that only the candidate lacks is `undefined`; a value that the baseline lacks too is
     no evidence.
     """
-    tests = RuleTests.of(rule, known)
     if not comparable:
-        return replace(tests, fixed=np.full_like(tests.fixed, VerdictCode.not_comparable))
+        return np.full(known.shape, VerdictCode.not_comparable, dtype=np.uint8)
     missing = ~np.isfinite(known.value) | known.undefined
     undefined_before = np.isnan(known.baseline) & ~known.undefined
     code = np.where(undefined_before, VerdictCode.inconclusive, VerdictCode.undefined)
     fixed = np.where(missing, code, VerdictCode.undecided)
     differ = known.reasons == CLASSES_DIFFER
-    fixed = np.where(differ, VerdictCode.not_comparable, fixed)
-    return replace(tests, fixed=fixed.astype(np.uint8))
+    return np.where(differ, VerdictCode.not_comparable, fixed).astype(np.uint8)
 
 
 def small_classes(rule: Rule, *sides: Side) -> tuple[int, ...]:
@@ -399,30 +417,3 @@ def _missing_class(rule: Rule, label: str | None, comparison: Comparison) -> str
     if label in comparison.candidate_only:
         return "class_missing_in_baseline"
     return _absent(rule, label, tuple(both))
-
-
-def positions_of(labels: ResultLabels, known: Sequence[str | None]) -> LabelPositions:
-    """Return the positions of classes among the known ones, -1 where unknown."""
-    number = {name: i for i, name in enumerate(known) if name is not None}
-    return np.array(
-        [-1 if label is None else number.get(label, -1) for label in labels], dtype=np.intp
-    )
-
-
-def take_or_nan(values: FloatArray, positions: LabelPositions) -> FloatArray:
-    """Take (..., n) values at the positions; NaN at position -1."""
-    blank = np.full((*values.shape[:-1], 1), np.nan)
-    return np.asarray(np.concatenate([values, blank], axis=-1)[..., positions])
-
-
-def take_tests(tests: RuleTests, positions: LabelPositions) -> RuleTests:
-    """Take tests of shape (..., n) at the positions; `not_comparable` at position -1."""
-    blank = np.full((*tests.fixed.shape[:-1], 1), VerdictCode.not_comparable)
-    fixed = np.concatenate([tests.fixed, blank], axis=-1)[..., positions]
-    return RuleTests(
-        take_or_nan(tests.point, positions),
-        take_or_nan(tests.p_fail, positions),
-        take_or_nan(tests.p_pass, positions),
-        fixed.astype(np.uint8),
-        lambda: take_or_nan(tests.p_worse(), positions),
-    )

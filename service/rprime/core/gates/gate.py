@@ -4,11 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import date
 from functools import cache, cached_property, partial
-from typing import get_args
+from math import isfinite
+from typing import Any, get_args
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
+from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison
 from rprime.core.gates.evidence import GateCandidate, RuleEvidence, gather_evidence
@@ -35,7 +37,7 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 GATE_VERDICTS: tuple[GateVerdict, ...] = get_args(GateVerdict)
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 """In the order of the codes of `GateVerdictCode` and `VerdictCode`."""
-REASONS = {
+REASONS: dict[int, str] = {
     VerdictCode.passed: "within_limit",
     VerdictCode.fail: "beyond_limit",
     VerdictCode.waived: "waived",
@@ -83,7 +85,7 @@ def run_gate(
     if gate.anchor_requested:
         comparisons["anchor"] = anchor
     side = GateCandidate(candidate, comparisons, options, gate.indices, gate.level)
-    evidence = [found for rule in gate.rules for found in gather_evidence(rule, side)]
+    evidence = gather_evidence(gate.rules, side)
     run = GateRun.of(gate, evidence, comparisons, today) if evidence else None
     verdict = "no_rules" if run is None else run.verdict
     results = () if run is None else tuple(run.results())
@@ -157,9 +159,8 @@ class GateRun:
             tuple(e.against for e in evidence for _ in e.labels),
         )
         tests = RuleTests.join([e.tests for e in evidence])
-        found = decide(
-            tests, plan, gate.level, cache(partial(joint_laws, tests, plan, comparisons))
-        )
+        known = {against: c.aligned for against, c in comparisons.items() if c is not None}
+        found = decide(tests, plan, gate.level, cache(partial(joint_laws, tests, plan, known)))
         waivers, verdicts = apply_waivers(found, plan, tests.point, today)
         decisions = replace(found, verdicts=verdicts)
         return cls(plan, evidence, tests, decisions, effects(decisions, plan), waivers, today)
@@ -181,58 +182,76 @@ class GateRun:
 
     def results(self) -> Iterator[Result]:
         """Yield every result with its message."""
-        place = 0
-        for part in self.evidence:
-            detectable = part.detectable(self.level, self.together)
-            for row in range(len(part.labels)):
-                result = self._result(part, row, place, float(detectable[row]))
-                waiver = self.waivers[place]
-                text = sentence(result, part.rule, together=self.together, waiver=waiver)
-                yield replace(result, message=text)
-                place += 1
-
-    def _result(self, part: RuleEvidence, row: int, place: int, detectable: float) -> Result:
-        lower, upper = _known(part.lower[row]), _known(part.upper[row])
-        return Result(
-            rule=part.rule.name,
-            index=part.rule.index or None,
-            class_=part.labels[row],
-            confusion=part.rule.confusion,
-            verdict=VERDICTS[self.decisions.verdicts[place]],
-            effect=EFFECTS[self.effects[place]],
-            suspect=bool(self.decisions.suspect[place]),
-            against=part.against,
-            observed=_known(part.observed[row]),
-            baseline=_known(part.baseline[row]),
-            delta=_known(part.delta[row]),
-            kind=part.rule.kind,
-            limit=part.rule.limit,
-            lower_limit=lower,
-            upper_limit=upper,
-            level=None if lower is None and upper is None else 1 - self.level,
-            p_value=_known(self.decisions.p_value[place]),
-            p_adjusted=_known(self.decisions.p_adjusted[place]),
-            method=part.methods[row],
-            pairing=part.pairings[row],
-            n=_count(part.items[row]),
-            min_detectable_drop=_known(detectable),
-            reason=self._reason(part.reasons[row], place),
-            message="",
+        found = self.decisions
+        p_values = (found.p_value, found.p_adjusted, self.tests.p_fail)
+        of_results = zip(
+            found.verdicts.tolist(),
+            self.effects.tolist(),
+            found.suspect.tolist(),
+            self.waivers,
+            *map(_known, p_values),
+            strict=True,
         )
+        for part in self.evidence:
+            columns = (part.observed, part.baseline, part.delta, part.lower, part.upper, part.items)
+            detectable = part.detectable(self.level, self.together)
+            of_part = zip(
+                part.labels,
+                part.methods,
+                part.pairings,
+                part.reasons,
+                *map(_known, (*columns, detectable)),
+                strict=True,
+            )
+            for row in of_part:
+                yield self._result(part, row, next(of_results))
 
-    def _reason(self, given: str, place: int) -> str:
-        verdict = VerdictCode(self.decisions.verdicts[place])
-        waiver = self.waivers[place]
-        if verdict is not VerdictCode.waived and waiver is not None:
+    # Any: the members of a result in the order of `results`.
+    def _result(self, part: RuleEvidence, row: tuple[Any, ...], judged: tuple[Any, ...]) -> Result:
+        label, method, pairing, given, *numbers = row
+        observed, baseline, delta, lower, upper, n, detectable = numbers
+        verdict, effect, suspect, waiver, p_value, p_adjusted, p_alone = judged
+        members: dict[str, Any] = {
+            "rule": part.rule.name,
+            "index": part.rule.index or None,
+            "class_": label,
+            "confusion": part.rule.confusion,
+            "verdict": VERDICTS[verdict],
+            "effect": EFFECTS[effect],
+            "suspect": suspect,
+            "against": part.against,
+            "observed": observed,
+            "baseline": baseline,
+            "delta": delta,
+            "kind": part.rule.kind,
+            "limit": part.rule.limit,
+            "lower_limit": lower,
+            "upper_limit": upper,
+            "level": None if lower is None and upper is None else 1 - self.level,
+            "p_value": p_value,
+            "p_adjusted": p_adjusted,
+            "method": method,
+            "pairing": pairing,
+            "n": int(n) if n is not None and n == round(n) else n,
+            "min_detectable_drop": detectable,
+            "reason": self._reason(given, verdict, waiver, suspect=suspect, p=p_alone),
+        }
+        silent = Result(**members, message="")
+        text = sentence(silent, part.rule, together=self.together, waiver=waiver)
+        return Result(**members, message=text)
+
+    def _reason(
+        self, given: str, verdict: int, waiver: Waiver | None, *, suspect: bool, p: float | None
+    ) -> str:
+        if waiver is not None and verdict != VerdictCode.waived:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
         if verdict in REASONS:
             return REASONS[verdict]
         if given:
             return given
-        if self.decisions.suspect[place]:
+        if suspect:
             return "suspect"
-        alone = self.tests.p_fail[place] < self.level
-        return "not_significant_together" if alone else "not_enough_items"
+        return "not_enough_items" if p is None or p >= self.level else "not_significant_together"
 
     def warnings(self) -> Iterator[Warning]:
         """Warn about classes that rules leave out, and about rules with too few items."""
@@ -246,7 +265,7 @@ class GateRun:
 
 
 def joint_laws(
-    tests: RuleTests, plan: Plan, comparisons: Mapping[Against, Comparison | None]
+    tests: RuleTests, plan: Plan, comparisons: Mapping[Against, AlignedValues]
 ) -> list[Block]:
     """Return the joint law of the tests against each baseline, where it is known.
 
@@ -264,7 +283,7 @@ def joint_laws(
     for against, comparison in comparisons.items():
         own = [i for i in np.flatnonzero(~np.isnan(tests.p_fail)) if plan.against[i] == against]
         targets = {i: number for i in own if (number := numbers[i]) is not None}
-        if comparison is None or len(targets) < LEAST_CORRELATED:
+        if len(targets) < LEAST_CORRELATED:
             continue
         correlation = comparison.correlation(list(targets.values()))
         known = ~np.isnan(np.diagonal(correlation))
@@ -322,7 +341,7 @@ def _underpowered(part: RuleEvidence, start: int, level: float) -> Warning | Non
     rule = part.rule
     if not rule.knows_suspects or rule.test == "none":
         return None
-    needed = part.told_apart(level, level)
+    needed = part.told_apart(level)
     weak = np.flatnonzero(needed > rule.limit)
     if not weak.size:
         return None
@@ -339,12 +358,6 @@ def _underpowered(part: RuleEvidence, start: int, level: float) -> Warning | Non
     return Warning("underpowered", pointer, detail, SMALLEST_CHANGE)
 
 
-def _known(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
-def _count(items: float) -> float | None:
-    """Return a whole number of items as an integer."""
-    if not np.isfinite(items):
-        return None
-    return int(items) if items == np.rint(items) else float(items)
+def _known(values: FloatArray) -> list[float | None]:
+    """Return numbers, None where they are not finite."""
+    return [value if isfinite(value) else None for value in values.tolist()]

@@ -10,17 +10,23 @@ import numpy as np
 
 from rprime.core.arrays import FloatArray
 from rprime.core.cells import DenseCells
+from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.gates.advice import RuleLint, advise
+from rprime.core.gates.estimate import Estimate
 from rprime.core.gates.evidence import (
-    Rows,
-    difference_tests,
-    take_or_nan,
-    take_tests,
+    Draft,
+    RuleEvidence,
+    draft_of_difference,
+    draft_of_values,
+    evidence_of,
 )
-from rprime.core.gates.power import detectable_drops
+from rprime.core.gates.gate import joint_laws
+from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
+from rprime.core.gates.rows import Rows, take_tests
+from rprime.core.gates.rule_tests import judge_together
 from rprime.core.gates.rules import Gate, Rule, check_gate
-from rprime.core.gates.simulation import Simulation
+from rprime.core.gates.targets import IndexTarget
 from rprime.core.gates.verdict import (
     GateVerdictCode,
     Plan,
@@ -30,12 +36,15 @@ from rprime.core.gates.verdict import (
     decide,
     effects,
 )
+from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 
 CHUNK = 1 << 17
 """Cells simulated at once: 1 MiB for each array."""
 LARGEST = 1 << 27
 """Most cells to simulate: 250 classes in 2000 replicates, some seconds."""
+MOST_JOINT = 100
+"""Most classes for max-T of paired items, which counts true class, old and new prediction."""
 
 
 class LintError(ValueError):
@@ -122,11 +131,9 @@ def checked_counts(gate: Gate, table: ConfusionTable, replicates: int) -> FloatA
     Raises
     ------
     LintError
-        If the table cannot be drawn from, or a rule reads scores or cells.
+        If the table cannot be drawn from, or a rule reads scores.
     """
-    if any(rule.confusion for rule in gate.rules):
-        raise LintError("Cells are not simulated: lint the gate without its rules about cells.")
-    if any(rule.entry.scored for rule in gate.rules):
+    if any(rule.confusion is None and rule.entry.scored for rule in gate.rules):
         raise LintError("A table holds no scores: lint the gate without its rules about scores.")
     if table.stack_shape or table.has_omissions:
         raise LintError("Linting a gate needs one table without unclassified and spurious items.")
@@ -177,10 +184,20 @@ class LintRun:
     paired: bool
 
     @cached_property
+    def expected(self) -> list[RuleEvidence]:
+        """The evidence on every rule where the draws are as expected."""
+        return evidence_of(self._drafts(self.model.expected()), self.gate.level)
+
+    @cached_property
     def plan(self) -> Plan:
         """The results, in the order of `run_gate`."""
-        named = [(rule, label) for rule in self.gate.rules for label in self._rows(rule).labels]
-        return Plan(self.gate, tuple(r for r, _ in named), tuple(label for _, label in named))
+        named = [(part, label) for part in self.expected for label in part.labels]
+        return Plan(
+            self.gate,
+            tuple(part.rule for part, _ in named),
+            tuple(label for _, label in named),
+            tuple(part.against for part, _ in named),
+        )
 
     @cached_property
     def sizes(self) -> dict[str | None, float]:
@@ -197,8 +214,7 @@ class LintRun:
 
     def _counted(self, draws: SimulatedPredictions, replicates: int) -> VerdictCounts:
         with np.errstate(all="ignore"):
-            tests = self._tests(self._simulation(draws))
-        decisions = decide(tests, self.plan, self.gate.level)
+            decisions = decide(self._tests(draws), self.plan, self.gate.level, self._blocks)
         verdict = conclude(decisions, effects(decisions, self.plan), self.plan)
         return VerdictCounts(
             replicates,
@@ -207,23 +223,66 @@ class LintRun:
             np.bincount(verdict, minlength=len(GateVerdictCode)).astype(np.float64),
         )
 
-    def _simulation(self, draws: SimulatedPredictions) -> Simulation:
-        return Simulation(draws, self.gate.indices, self.paired)
+    def _tests(self, draws: SimulatedPredictions) -> RuleTests:
+        drafts = self._drafts(draws)
+        tested = judge_together(drafts, self.gate.level)
+        return RuleTests.join(
+            [take_tests(t.tests, d.rows.positions) for t, d in zip(tested, drafts, strict=True)]
+        )
 
-    def _tests(self, simulation: Simulation) -> RuleTests:
-        return RuleTests.join([self._rule_tests(rule, simulation) for rule in self.gate.rules])
+    def _blocks(self) -> list[Block]:
+        """Return the joint law of the results where the draws are as expected."""
+        return self._joint_laws
 
-    def _rule_tests(self, rule: Rule, simulation: Simulation) -> RuleTests:
+    @cached_property
+    def _joint_laws(self) -> list[Block]:
+        expected = self.model.expected()
+        if self.paired and expected.k > MOST_JOINT:
+            return []
+        pairs = expected.items() if self.paired else None
+        comparison = expected.compared(self._options, self.labels, pairs)
+        tests = RuleTests.join([part.tests for part in self.expected])
+        return joint_laws(tests, self.plan, {"baseline": comparison})
+
+    @property
+    def _options(self) -> Options:
+        return Options(indices=self.gate.indices)
+
+    def _drafts(self, draws: SimulatedPredictions) -> list[Draft]:
+        whole = self._compared(draws, self._options)
+        return [self._draft(rule, draws, whole) for rule in self.gate.rules]
+
+    def _compared(
+        self, draws: SimulatedPredictions, options: Options, labels: tuple[str, ...] = ()
+    ) -> AlignedValues:
+        return draws.compared(options, labels or self.labels, draws if self.paired else None)
+
+    def _draft(self, rule: Rule, draws: SimulatedPredictions, whole: AlignedValues) -> Draft:
+        rows, index, few = self._rows(rule), rule.target, self._left_out(rule)
+        if rule.confusion is not None:
+            known = not rule.target.lacks(self.labels)
+            cell = [self.labels.index(name) for name in rule.confusion] if known else [0, 0]
+            options, index = Options(indices=("recall",)), IndexTarget("recall", "all")
+            whole = self._compared(draws.of_cell(*cell), options, ("the class", "none"))
+        elif few:
+            whole = self._compared(draws, Options(indices=index.keys, left_out=few))
+        assert isinstance(index, IndexTarget)  # noqa: S101 (the other kind is a cell)
         if rule.compares:
-            tests = difference_tests(rule, simulation.difference(rule))
-        else:
-            tests = RuleTests.of(rule, simulation.estimate(rule))
-        return take_tests(tests, self._rows(rule).positions)
+            return draft_of_difference(rule, rows, index.difference(whole), against="baseline")
+        return draft_of_values(rule, rows, Estimate(whole.candidate.estimates, index.entry))
+
+    def _left_out(self, rule: Rule) -> tuple[int, ...]:
+        few = self.model.support < rule.min_items if rule.classes is None else ()
+        return tuple(np.flatnonzero(few).tolist())
 
     def _rows(self, rule: Rule) -> Rows:
         support = self.model.support
         if rule.classes is None:
-            return Rows.of(rule, (), support.sum(keepdims=True))
+            true = rule.confusion[0] if rule.confusion else None
+            if rule.confusion and rule.target.lacks(self.labels):
+                return Rows((None,), np.array([-1], dtype=np.intp))
+            rows = Rows.of(rule, (), np.array([self.sizes[true]]))
+            return rows.without(self.labels, self._left_out(rule))
         # A comparison has a row for each class with items, a table one for each class.
         here = support > 0 if rule.compares else np.ones(support.shape, dtype=bool)
         known = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
@@ -246,14 +305,7 @@ class LintRun:
 
     def detectable(self) -> FloatArray:
         """Return the drop that each result detects with 80 % power, NaN for none, shape (m,)."""
-        expected = self._simulation(self.model.expected())
-        together = max(int(np.count_nonzero(self.plan.tested)), 1)
-        with np.errstate(all="ignore"):
-            parts = [
-                take_or_nan(
-                    detectable_drops(rule, expected, self.gate.level, together),
-                    self._rows(rule).positions,
-                )
-                for rule in self.gate.rules
-            ]
-        return np.concatenate(parts)
+        together = int(np.count_nonzero(self.plan.tested))
+        return np.concatenate(
+            [part.detectable(self.gate.level, together) for part in self.expected], axis=-1
+        )

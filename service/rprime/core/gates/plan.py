@@ -7,8 +7,8 @@ from typing import Literal
 import numpy as np
 
 from rprime.core.arrays import FloatArray
+from rprime.core.gates.evidence import POWER
 from rprime.core.gates.lint import LintRun, checked_counts
-from rprime.core.gates.power import POWER
 from rprime.core.gates.resampling import UnchangedModel
 from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.verdict import GateVerdictCode

@@ -6,13 +6,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
+from rprime.core.comparison.aligned_values import AlignedValues
+from rprime.core.comparison.compared_side import ComparedSide
+from rprime.core.comparison.joint_counts import JointCounts
 from rprime.core.comparison.paired_variance import (
+    PairedItems,
+    PairedPredictions,
     PairedVariance,
     variance_of_patterns,
     without_noise,
 )
 from rprime.core.counts import CountRow
+from rprime.core.estimates import Estimates
 from rprime.core.intervals.gradient import ClassGradient, Gradient
+from rprime.core.options import Options
+from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 
 MOST_DRAWN = 10**8
@@ -66,6 +74,50 @@ class SimulatedPredictions:
     def largest_design_effects(self) -> tuple[float, FloatArray]:
         """Return 1: simulated items are independent."""
         return 1.0, np.ones(self.old.shape[-1])
+
+    @property
+    def k(self) -> int:
+        """The number of classes."""
+        return self.old.shape[-1]
+
+    def compared(
+        self, options: Options, labels: tuple[str, ...], pairs: PairedPredictions | None
+    ) -> AlignedValues:
+        """Compare the two models, by their pairs of predictions or as two tables."""
+        candidate, baseline = (
+            ComparedSide(Estimates.of(table, options, select(options)))
+            for table in (self.candidate, self.baseline)
+        )
+        support = np.add.reduce(self.kept + self.old, axis=-1)
+        places = np.flatnonzero(support.reshape(-1, self.k).any(0))
+        together = pairs is not None
+        return AlignedValues(candidate, baseline, labels, places, pairs, one_test_set=together)
+
+    def of_cell(self, row: int, column: int) -> "SimulatedPredictions":
+        """Return the items of one class, predicted as another one or not, as tables of two."""
+
+        def share(counts: FloatArray, total: FloatArray) -> FloatArray:
+            table = np.zeros((*total.shape, 2, 2))
+            table[..., 0, 0] = counts[..., row, column]
+            table[..., 0, 1] = total - counts[..., row, column]
+            return table
+
+        moving = self.moving[..., row]
+        old, new = share(self.old, moving), share(self.new, moving)
+        both = np.zeros_like(old)
+        both[..., 0, 0] = self.both[..., row, column]
+        both[..., 0, 1] = both[..., 0, 0] + moving - old[..., 0, 0] - new[..., 0, 0]
+        kept = share(self.kept, np.add.reduce(self.kept, axis=-1)[..., row])
+        return SimulatedPredictions(kept, old, new, both)
+
+    def items(self) -> PairedItems:
+        """Return the counts of true class, old and new prediction of a single expected draw."""
+        own = np.arange(self.k)
+        joint = self.old[:, :, None] * self.new[:, None, :]
+        joint /= np.where(self.moving > 0, self.moving, 1.0)[:, None, None]
+        joint[:, own, own] += self.kept
+        true, old, new = np.nonzero(joint)
+        return PairedItems(JointCounts(true, old, new, joint[true, old, new], self.k))
 
     def flips(self, row: CountRow, *, per_class: bool) -> tuple[FloatArray, FloatArray]:
         """Return the items that enter and that leave a count, shape (..., k) or (...)."""

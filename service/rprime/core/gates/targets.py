@@ -11,13 +11,12 @@ from rprime.core.catalog import CLASS_INDICES, find
 from rprime.core.comparison.alignment import Comparability, Side
 from rprime.core.comparison.compare import compare
 from rprime.core.comparison.difference import Difference
-from rprime.core.gates.estimate import Estimate, estimate
+from rprime.core.estimates import Estimates
+from rprime.core.gates.estimate import Estimate
 from rprime.core.index import Index, IndexScope
 from rprime.core.items import Items
 from rprime.core.options import Options
-from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
-from rprime.core.values import Values, compute
 
 ResultLabels = tuple[str | None, ...]
 """The class of each result; one None for a target that is a single number."""
@@ -32,7 +31,19 @@ UNKNOWN = ("unknown_index", "target_missing", "several_targets")
 
 
 class Compared(Protocol):
-    """A comparison, as targets read it."""
+    """A comparison of single tables or of stacks, as targets of indices read it."""
+
+    def of_overall(self, key: str) -> Difference:
+        """Return the difference of one overall index, shape (...)."""
+        ...
+
+    def of_classes(self, key: str) -> Difference:
+        """Return the differences of one per-class index, shape (..., classes)."""
+        ...
+
+
+class ComparedSides(Compared, Protocol):
+    """A comparison with the sides that a cell is taken from."""
 
     @property
     def sides(self) -> tuple[Side, Side]:
@@ -42,14 +53,6 @@ class Compared(Protocol):
     @property
     def comparability(self) -> Comparability:
         """How far the sides can be compared."""
-        ...
-
-    def of_overall(self, key: str) -> Difference:
-        """Return the difference of one overall index, shape (...)."""
-        ...
-
-    def of_classes(self, key: str) -> Difference:
-        """Return the differences of one per-class index, shape (..., classes)."""
         ...
 
 
@@ -98,11 +101,11 @@ class Target(Protocol):
         """Whether a single number names a class that is not declared."""
         ...
 
-    def estimate(self, side: Side, values: Values) -> Estimate:
+    def estimate(self, side: Side, known: Estimates) -> Estimate:
         """Return its values of the candidate, a row for each class that the candidate declares."""
         ...
 
-    def difference(self, comparison: Compared) -> Difference:
+    def difference(self, comparison: ComparedSides) -> Difference:
         """Return its differences, shape (..., rows), a row for each class of the comparison."""
         ...
 
@@ -184,9 +187,9 @@ class IndexTarget:
         """Return False: every class has a row of its own."""
         return False
 
-    def estimate(self, side: Side, values: Values) -> Estimate:
+    def estimate(self, side: Side, known: Estimates) -> Estimate:  # noqa: ARG002 (all is known)
         """Return the values of the index."""
-        return estimate(values, self.entry, side.items)
+        return Estimate(known, self.entry)
 
     def difference(self, comparison: Compared) -> Difference:
         """Return the differences of the index."""
@@ -239,14 +242,12 @@ class CellTarget:
         """Whether one of the two classes is not declared."""
         return not {self.true, self.predicted} <= set(declared)
 
-    def estimate(self, side: Side, values: Values) -> Estimate:
+    def estimate(self, side: Side, known: Estimates) -> Estimate:
         """Return the recall of the table of two; the second row is none."""
-        found = self._side(side)
-        options = replace(values.options, indices=("recall",), cell_weights=None)
-        recall = compute(found.table, options, select(options))
-        return estimate(recall, CLASS_INDICES["recall"], found.items)
+        options = replace(known.values.options, indices=("recall",), cell_weights=None)
+        return Estimate(self._side(side).estimates(options), CLASS_INDICES["recall"])
 
-    def difference(self, comparison: Compared) -> Difference:
+    def difference(self, comparison: ComparedSides) -> Difference:
         """Return the difference of the recalls of two tables of two; the second row is none."""
         relation = comparison.comparability
         identity = None if relation == "unknown" else self.name

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from functools import partial
-from typing import Literal, Protocol, Self
+from functools import cached_property
+from typing import Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,23 +52,6 @@ class GateVerdictCode(IntEnum):
 EFFECTS: tuple[Effect, ...] = ("pass", "warn", "fail")
 
 
-class Statistic(Protocol):
-    """A value with p-values against thresholds."""
-
-    @property
-    def value(self) -> FloatArray:
-        """The number itself, NaN where undefined."""
-        ...
-
-    def p_below(self, threshold: float) -> FloatArray:
-        """Smallest level at which the upper limit is below the threshold."""
-        ...
-
-    def p_above(self, threshold: float) -> FloatArray:
-        """Smallest level at which the lower limit is above the threshold."""
-        ...
-
-
 @dataclass(frozen=True, eq=False)
 class RuleTests:
     """The tests of m results; every array of shape (..., m).
@@ -92,28 +75,6 @@ class RuleTests:
     p_pass: FloatArray
     fixed: Codes
     p_worse: Callable[[], FloatArray]
-
-    @classmethod
-    def of(cls, rule: Rule, statistic: Statistic) -> Self:
-        """Test a statistic of shape (..., m) against a rule."""
-        point, threshold = statistic.value, rule.threshold
-        fails, keeps = statistic.p_below, statistic.p_above
-        if not rule.guards_below:
-            fails, keeps = keeps, fails
-        fixed = np.full(point.shape, VerdictCode.undecided, dtype=np.uint8)
-        fixed[~np.isfinite(point)] = VerdictCode.undefined
-        unknown = np.full(point.shape, np.nan)
-        if rule.test == "none":
-            return cls(point, unknown, unknown, fixed, lambda: unknown)
-        p_worse = partial(fails, 0.0) if rule.knows_suspects else lambda: unknown
-        return cls(point, fails(threshold), keeps(threshold), fixed, p_worse)
-
-    @classmethod
-    def without_evidence(cls, count: int, verdict: VerdictCode) -> Self:
-        """Return one fixed verdict for `count` results without evidence."""
-        blank = np.full(count, np.nan)
-        fixed = np.full(count, verdict, dtype=np.uint8)
-        return cls(blank, blank, blank, fixed, lambda: blank)
 
     @classmethod
     def join(cls, parts: Sequence[Self]) -> Self:
@@ -150,22 +111,22 @@ class Plan:
     labels: tuple[str | None, ...]
     against: tuple[Against | None, ...] = ()
 
-    @property
+    @cached_property
     def threshold(self) -> FloatArray:
         """A result beyond it fails."""
         return np.array([rule.threshold for rule in self.rules])
 
-    @property
+    @cached_property
     def guards_below(self) -> NDArray[np.bool_]:
         """Whether numbers below the threshold fail."""
         return np.array([rule.guards_below for rule in self.rules], dtype=bool)
 
-    @property
+    @cached_property
     def tested(self) -> NDArray[np.bool_]:
         """Whether a test decides the verdict, not the point value alone."""
         return np.array([rule.test == "auto" for rule in self.rules], dtype=bool)
 
-    @property
+    @cached_property
     def knows_suspects(self) -> NDArray[np.bool_]:
         """Whether the result may be suspect."""
         return np.array([rule.knows_suspects for rule in self.rules], dtype=bool)
@@ -174,19 +135,19 @@ class Plan:
         """Whether the policy of the result is one of these."""
         return np.array([rule.decides_by in policies for rule in self.rules], dtype=bool)
 
-    @property
+    @cached_property
     def mandatory(self) -> NDArray[np.bool_]:
         """Whether the result must pass for the gate to pass."""
         return self.decided_by("all_must_pass")
 
-    @property
+    @cached_property
     def starts(self) -> list[int]:
         """Position of the first result of each rule, for each side that it is held against."""
         sides = self.against or (None,) * len(self.rules)
         owners = [(id(rule), side) for rule, side in zip(self.rules, sides, strict=True)]
         return [i for i, owner in enumerate(owners) if i == 0 or owner != owners[i - 1]]
 
-    @property
+    @cached_property
     def advisory(self) -> NDArray[np.bool_]:
         """Whether the result can at most warn."""
         return np.array([rule.severity == "warn" for rule in self.rules], dtype=bool)

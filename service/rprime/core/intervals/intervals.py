@@ -1,6 +1,7 @@
 """Confidence intervals of the indices of a stack of tables."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -80,6 +81,14 @@ class Intervals:
     per_class_items: Array | None = None
     overall_items: Array | None = None
     kish: float | None = None
+
+    def part(self, position: int) -> "Intervals":
+        """Return the intervals of one table of a stack of shape (n,)."""
+        known: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
+        parts: dict[str, Any] = {
+            name: v[:, position] if isinstance(v, np.ndarray) else v for name, v in known.items()
+        }
+        return Intervals(**parts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -170,6 +179,29 @@ class PreparedIntervals:
     def grouped(self) -> DesignEffects | None:
         """The effects of groups, which take Student's quantile."""
         return self.effects if self.weights is None else None
+
+    def limits(self, quantile: float) -> tuple[Array, Array]:
+        """Compute the limits of all indices.
+
+        Parameters
+        ----------
+        quantile
+            Of the normal distribution, above 0; that of each limit's one-sided level.
+
+        Returns
+        -------
+        Shapes (2, computed, ..., k) and (2, overall, ...): NaN without an interval. The same
+        arrays for the same quantile, so that a report, a comparison and a gate compute them once.
+        """
+        place = round(quantile, 12)
+        if place not in self._known:
+            self._known[place] = self.class_limits(quantile), self.overall_limits(quantile)
+        return self._known[place]
+
+    @cached_property
+    def _known(self) -> dict[float, tuple[Array, Array]]:
+        """The limits found so far, by quantile."""
+        return {}
 
     @np.errstate(all="ignore")
     def class_limits(self, quantile: float | Array) -> Array:
@@ -313,7 +345,9 @@ def _counts(
     return ScoreCounts.of(successes, trials), ScoreCounts.of(hits, whole)
 
 
-def intervals(values: Values, items: Items | None = None, *, resampling: bool = False) -> Intervals:
+def intervals(
+    values: Values, items: Items | None = None, prepared: PreparedIntervals | None = None
+) -> Intervals:
     """Compute the intervals that the indices declare.
 
     Parameters
@@ -322,18 +356,20 @@ def intervals(values: Values, items: Items | None = None, *, resampling: bool = 
         Values of a stack of tables, with the options confidence, `exact` and `sampling`.
     items
         The items of a single table, if they are grouped.
-    resampling
-        Whether to compute bootstrap intervals, too.
+    prepared
+        The prepared intervals, if they are known.
     """
-    prepared = PreparedIntervals.of(values, items)
+    prepared = prepared or PreparedIntervals.of(values, items)
     methods = prepared.methods
     own, whole = methods.per_class, methods.overall
     quantile = quantile_of(values.options.confidence)
-    per_class, overall = prepared.class_limits(quantile), prepared.overall_limits(quantile)
+    per_class, overall = prepared.limits(quantile)
+    resampling = values.options.intervals == "all"
     if resampling and can_resample(values, items):
+        per_class, overall = per_class.copy(), overall.copy()
         add_bootstrap(values, per_class, overall)
     if values.counted_as_zero is not None:
-        per_class[:, values.counted_as_zero] = np.nan
+        per_class = np.where(values.counted_as_zero, np.nan, per_class)
     few_items, low, overall_low = _reliability(prepared, per_class[0], overall[0])
     return Intervals(
         per_class_low=per_class[0],

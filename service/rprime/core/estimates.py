@@ -1,0 +1,71 @@
+"""The values of a stack of tables, with their limits at any quantile."""
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+from rprime.core.intervals.intervals import Intervals, PreparedIntervals, intervals
+from rprime.core.items import Items
+from rprime.core.options import Options
+from rprime.core.scores.scores import Scores
+from rprime.core.selection import Selection, select
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values, compute
+
+
+@dataclass(frozen=True, eq=False)
+class Estimates:
+    """The values of a stack of tables, with what their limits need, computed once.
+
+    A report, a comparison and a gate of one request read the same estimates.
+
+    Parameters
+    ----------
+    values
+        Of a single table, or of a stack.
+    items
+        Of a single table: they matter if they have groups or weights.
+    stack, position
+        The estimates of several tables that these are one of, and where; None: computed alone.
+    """
+
+    values: Values
+    items: Items | None = None
+    stack: "Estimates | None" = None
+    position: int = 0
+
+    @classmethod
+    def of(
+        cls,
+        table: ConfusionTable,
+        options: Options,
+        selection: Selection,
+        items: Items | None = None,
+        scores: Scores | None = None,
+    ) -> "Estimates":
+        """Compute the values of a selection of indices, as `compute` does."""
+        ranked = selection.intervals & {"area", "mean_precision"}
+        if scores is not None and ranked and options.wants_intervals(table.k):
+            # Rank with variances first, so that the values reuse the same sorting.
+            scores.ranking(influences=True, fixed_rows=options.sampling == "fixed_rows")
+        values = compute(table, options, selection, scores)
+        grouped = items is not None and items.groups is not None
+        return cls(replace(values, grouped=True) if grouped else values, items)
+
+    @classmethod
+    def of_stack(cls, tables: list[ConfusionTable], options: Options) -> "list[Estimates]":
+        """Compute the values of single dense tables together, and return those of each."""
+        whole = cls.of(ConfusionTable.stack(tables), options, select(options))
+        parts = [whole.values.part(i) for i in range(len(tables))]
+        return [cls(part, None, whole, i) for i, part in enumerate(parts)]
+
+    @cached_property
+    def prepared(self) -> PreparedIntervals:
+        """The part of the intervals that does not depend on their quantile."""
+        return PreparedIntervals.of(self.values, self.items)
+
+    @cached_property
+    def intervals(self) -> Intervals:
+        """The intervals of a report."""
+        if self.stack is not None:
+            return self.stack.intervals.part(self.position)
+        return intervals(self.values, self.items, self.prepared)
