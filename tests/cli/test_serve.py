@@ -203,6 +203,6 @@ def test_a_hangup_reads_the_keys_again(
         wait_until(lambda: count("keys_read") == workers)
         for times in (1, 2):
             os.kill(processes[client.base_url.port or 0], signal.SIGHUP)
-            wait_until(lambda times=times: count("reloaded") == workers * times)  # type: ignore[misc]
+            wait_until(lambda times=times: count("reloaded") == workers * times)  # type: ignore[misc] # mypy infers no type of a default
             assert count("keys_read") == workers * (times + 1)
             assert client.get("/v1/indices", headers=headers).status_code == 200

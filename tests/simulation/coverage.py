@@ -70,7 +70,7 @@ def _values(counts: FloatArray, options: Options) -> Values:
 
 
 def _counted(counts: FloatArray, truth: Values, options: Options) -> Coverage:
-    found = intervals(_values(counts, options), resampling=options.intervals == "all")
+    found = intervals(_values(counts, options))
     reported = truth.selection.reported
     low, high = found.per_class_low[:reported], found.per_class_high[:reported]
     true = truth.per_class[:reported, None]

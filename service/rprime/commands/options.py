@@ -29,7 +29,7 @@ class ServiceOptions(NamedTuple):
     on_service_error: OnServiceError
 
     @classmethod
-    def of(cls, server: str | None, **others: Any) -> "ServiceOptions | None":  # noqa: ANN401
+    def of(cls, server: str | None, **others: Any) -> "ServiceOptions | None":  # noqa: ANN401 (by name)
         """Return the options; None without an address."""
         return cls(server, **others) if server else None
 
