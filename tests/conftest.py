@@ -3,6 +3,7 @@
 import os
 import re
 import socket
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +12,7 @@ from threading import Thread
 import httpx
 import hypothesis
 import pytest
+import structlog
 import uvicorn
 from fastapi import FastAPI
 
@@ -95,6 +97,8 @@ def serve_app() -> ServeApp:
             app, log_config=None, ws="none", timeout_graceful_shutdown=stop_seconds
         )
         server = uvicorn.Server(config)
+        # A command of the same test has standard output for itself.
+        structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
