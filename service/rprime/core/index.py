@@ -98,8 +98,6 @@ class Index:
         if no other does.
     universe
         Whether it is computed on all items or on the classified ones.
-    association
-        Whether it measures association, which does not depend on the names of the classes.
     scale_invariant
         Whether multiplying every count by one factor leaves it unchanged.
     needs
@@ -147,7 +145,6 @@ class Index:
     interval: str | None = None
     parts: Parts | None = None
     score_range: Callable[..., tuple[float, float]] | None = None
-    association: bool = False
     scale_invariant: bool = True
     needs: Literal["cost", "kappa_weights"] | None = None
     of: tuple[str, ...] = ()
@@ -176,6 +173,11 @@ class Index:
         return "bootstrap" if self.resampled else self.interval
 
     @property
+    def association(self) -> bool:
+        """Whether it measures association, which does not depend on the names of the classes."""
+        return self.reads == "association"
+
+    @property
     def micro(self) -> bool:
         """Whether it has a micro average: a ratio of counts that is no share of all items."""
         ratio = self.scope == "class" and self.reads == "ratio"
@@ -196,8 +198,9 @@ WITHOUT_DENOMINATOR = {
     CountRow.predicted: ("no_predictions",),
     CountRow.negatives: ("no_samples", "single_class"),
     CountRow.predicted_negatives: ("no_samples", "single_class"),
+    CountRow.answered: ("no_samples", "no_predictions"),
 }
-"""Why a ratio of a class does not exist, by its denominator; without items for all others."""
+"""Why a ratio does not exist, by its denominator; without items of the class for all others."""
 
 
 def class_ratio(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
@@ -212,7 +215,10 @@ def overall_ratio(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of 
 
 def overall(reads: Reads, **fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
     """Declare an overall index by a function of what `reads` names."""
-    return _declare("overall", reads, fields)
+    on_classified = reads in {"moments", "association"}
+    return _declare(
+        "overall", reads, ({"universe": "classified"} if on_classified else {}) | fields
+    )
 
 
 def from_scores(scope: IndexScope, **fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
@@ -245,8 +251,7 @@ def _declare(scope: IndexScope, reads: Reads, fields: dict[str, Any]) -> Declara
         if reads == "ratio":
             numerator, denominator = formula(CountRow)
             given["rows"] = (int(numerator), int(denominator))
-            if scope == "class":
-                given["undefined"] = WITHOUT_DENOMINATOR.get(denominator, ("no_true_samples",))
+            given["undefined"] = WITHOUT_DENOMINATOR.get(denominator, ("no_true_samples",))
         return Index(
             key=formula.__name__,
             scope=scope,

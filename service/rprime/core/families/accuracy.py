@@ -14,7 +14,6 @@ from rprime.core.table import ConfusionTable
     name="Accuracy",
     tex=r"\frac{\sum_i a_i}{w}",
     source="equation (1) of Zhang, Su, Dou 2021 calls it AP",
-    undefined=("no_samples",),
 )
 def accuracy(row: type[CountRow]) -> RatioRows:
     """Share of all real items that are predicted correctly; an unclassified item is an error."""
@@ -27,7 +26,6 @@ def accuracy(row: type[CountRow]) -> RatioRows:
     tex=r"1 - \frac{\sum_i a_i}{w}",
     source="complement of accuracy",
     best=0.0,
-    undefined=("no_samples",),
 )
 def error_rate(row: type[CountRow]) -> RatioRows:
     """Share of all real items that are not predicted correctly."""
@@ -41,7 +39,6 @@ def error_rate(row: type[CountRow]) -> RatioRows:
     source="Zhang, Su, Dou 2021, eq. 23",
     range=(-np.inf, 1.0),
     range_note="at least 0 if there are no spurious items",
-    undefined=("no_samples",),
 )
 def r_prime(row: type[CountRow]) -> RatioRows:
     """1 minus (wrong + spurious predictions) / items.
@@ -57,7 +54,6 @@ def r_prime(row: type[CountRow]) -> RatioRows:
     name="Coverage",
     tex=r"\frac{\sum_{ij} n_{ij}}{w}",
     source="Chow 1970; El-Yaniv, Wiener 2010",
-    undefined=("no_samples",),
 )
 def coverage(row: type[CountRow]) -> RatioRows:
     """Share of the real items that have a prediction."""
@@ -69,7 +65,6 @@ def coverage(row: type[CountRow]) -> RatioRows:
     name="Accuracy on answered items",
     tex=r"\frac{\sum_i a_i}{\sum_{ij} n_{ij}}",
     source="Chow 1970; El-Yaniv, Wiener 2010",
-    undefined=("no_samples", "no_predictions"),
 )
 def accuracy_on_answered(row: type[CountRow]) -> RatioRows:
     """Share of the classified items that are predicted correctly."""

@@ -1,6 +1,6 @@
 """Overall agreement corrected for chance."""
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from rprime.core.arrays import Array
 from rprime.core.cells import Cells
 from rprime.core.counts import CountRow
 from rprime.core.families.moments import Moments
-from rprime.core.index import AT_MOST_ONE, SIGNED, Parts, overall
+from rprime.core.index import AT_MOST_ONE, SIGNED, Declaration, Parts, overall
 from rprime.core.table import ConfusionTable
 
 BANDS = (
@@ -35,16 +35,18 @@ def corrected(observed: Array, chance: Array | float) -> Array:
     return (observed - chance) / (1 - chance)
 
 
-@overall(
-    "moments",
+def chance_corrected(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
+    """Declare an index by a function of `Moments`; the defaults are those of Cohen's kappa."""
+    undefined = ("no_samples", "chance_agreement_is_one")
+    defaults = {"range": SIGNED, "undefined": undefined, "interval": "score"}
+    return overall("moments", **defaults | fields)
+
+
+@chance_corrected(
     symbol="CKC",
     name="Cohen's kappa",
     tex=r"\frac{P_o - P_e}{1 - P_e},\ P_e = \sum_i \frac{m_i s_i}{w^2}",
     source="Cohen 1960; bands of Landis, Koch 1977 are conventions",
-    range=SIGNED,
-    universe="classified",
-    undefined=("no_samples", "chance_agreement_is_one"),
-    interval="score",
     band=landis_koch,
 )
 def kappa(t: Moments) -> Array:
@@ -161,47 +163,34 @@ def weighted_by_column(shares: Array, weights: Literal["linear", "quadratic"] | 
     return numbers * (2 * below - sums[0]) + sums[1] - 2 * moment
 
 
-@overall(
-    "moments",
+@chance_corrected(
     symbol=r"\pi",
     name="Scott's pi",
     tex=r"\frac{P_o - P_e}{1 - P_e},\ P_e = \sum_i \left(\frac{m_i + s_i}{2w}\right)^2",
     source="Scott 1955",
-    range=SIGNED,
-    universe="classified",
-    undefined=("no_samples", "chance_agreement_is_one"),
-    interval="score",
 )
 def scott_pi(t: Moments) -> Array:
     """Agreement beyond chance, if truth and prediction follow the same distribution."""
     return corrected(t.observed, t.pooled_squares)
 
 
-@overall(
-    "moments",
+@chance_corrected(
     symbol="SPC",
     name="Scott's pi, true margin",
     tex=r"\frac{P_o - P_e}{1 - P_e},\ P_e = \sum_i \mu_i^2",
     source="the form used by Labatut, Cherifi 2011",
     range=AT_MOST_ONE,
-    universe="classified",
-    undefined=("no_samples", "chance_agreement_is_one"),
-    interval="score",
 )
 def scott_pi_true_margin(t: Moments) -> Array:
     """Agreement beyond chance, if chance depends on the true classes alone."""
     return corrected(t.observed, t.support_squares / (t.total * t.total))
 
 
-@overall(
-    "moments",
+@chance_corrected(
     symbol="MRE",
     name="Maxwell's random error coefficient",
     tex=r"\frac{P_o - 1/k}{1 - 1/k}",
     source="Maxwell 1977; Bennett, Alpert, Goldstein 1954 (S)",
-    range=SIGNED,
-    universe="classified",
-    undefined=("no_samples", "chance_agreement_is_one"),
     interval="proportion",
     parts=Parts(((CountRow.tp, CountRow.answered),), lambda agreement: agreement),
     score_range=lambda k, *_: (-1 / (k - 1) if k > 1 else -1.0, 1.0),
@@ -211,33 +200,24 @@ def maxwell_re(t: Moments) -> Array:
     return corrected(t.observed, 1 / t.k)
 
 
-@overall(
-    "moments",
+@chance_corrected(
     symbol="AC1",
     name="Gwet's AC1",
     tex=r"\frac{P_o - P_e}{1 - P_e},\ P_e = \frac{1}{k-1} \sum_i \pi_i (1 - \pi_i)",
     source="Gwet 2008",
-    range=SIGNED,
-    universe="classified",
     undefined=("no_samples", "single_class"),
-    interval="score",
 )
 def gwet_ac1(t: Moments) -> Array:
     """Agreement beyond chance that stays stable when one class dominates."""
     return corrected(t.observed, (1 - t.pooled_squares) / np.float64(t.k - 1))
 
 
-@overall(
-    "moments",
+@chance_corrected(
     symbol=r"\alpha",
     name="Krippendorff's alpha",
     tex=r"1 - (2w - 1) \frac{w - \sum_i a_i}{w \left(2w - \sum_i (m_i+s_i)^2 / 2w\right)}",
     source="Krippendorff 1970; nominal, two raters",
-    range=SIGNED,
-    universe="classified",
     scale_invariant=False,
-    undefined=("no_samples", "chance_agreement_is_one"),
-    interval="score",
 )
 def krippendorff_alpha(t: Moments) -> Array:
     """Scott's pi with a correction for small samples."""
@@ -246,14 +226,11 @@ def krippendorff_alpha(t: Moments) -> Array:
     return 1 - (ratings - 1) * (1 - t.observed) / expected
 
 
-@overall(
-    "moments",
+@chance_corrected(
     symbol="PSS",
     name="Peirce skill score",
     tex=r"\frac{P_o - P_e}{1 - \sum_i \mu_i^2},\ P_e = \sum_i \frac{m_i s_i}{w^2}",
     source="Peirce 1884; Hanssen, Kuipers 1965",
-    range=SIGNED,
-    universe="classified",
     undefined=("no_samples", "single_class"),
     interval="average",
 )
@@ -264,16 +241,12 @@ def peirce_skill_score(t: Moments) -> Array:
     return np.maximum(found, -1.0)
 
 
-@overall(
-    "moments",
+@chance_corrected(
     symbol="R_k",
     name="Matthews correlation coefficient",
     tex=r"\frac{w \sum a_i - \sum m_i s_i}{\sqrt{(w^2 - \sum s_i^2)(w^2 - \sum m_i^2)}}",
     source="Gorodkin 2004",
-    range=SIGNED,
-    universe="classified",
     undefined=("no_samples", "single_class"),
-    interval="score",
 )
 def mcc(t: Moments) -> Array:
     """Correlation between truth and prediction over all classes."""

@@ -2,15 +2,18 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.index import NON_NEGATIVE, overall
+from rprime.core.index import NON_NEGATIVE, Declaration, overall
 from rprime.core.table import ConfusionTable
 
-# All entries of this file are computed on the classified items and ignore the class names.
-FAMILY = {"association": True, "universe": "classified"}
+
+def association(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
+    """Declare an index by a function of `Association`, by default one that needs two classes."""
+    return overall("association", **{"undefined": ("no_samples", "single_class")} | fields)
 
 
 @dataclass(frozen=True)
@@ -100,8 +103,7 @@ def _entropy(margin: Array, total: Array) -> Array:
     return -np.add.reduce(shares * logs, axis=-1) + 0.0
 
 
-@overall(
-    "association",
+@association(
     symbol=r"\chi^2",
     name="Pearson's chi-square",
     tex=r"\sum_{ij} \frac{(n_{ij} - m_i s_j / w)^2}{m_i s_j / w}",
@@ -110,15 +112,13 @@ def _entropy(margin: Array, total: Array) -> Array:
     best=None,
     scale_invariant=False,
     undefined=("no_samples",),
-    **FAMILY,
 )
 def chi2(a: Association) -> Array:
     """Distance of the table from independence, over non-empty rows and columns."""
     return a.chi_square
 
 
-@overall(
-    "association",
+@association(
     symbol=r"\phi",
     name="Phi",
     tex=r"\sqrt{\chi^2 / w}",
@@ -126,21 +126,17 @@ def chi2(a: Association) -> Array:
     range=NON_NEGATIVE,
     best=None,
     undefined=("no_samples",),
-    **FAMILY,
 )
 def phi(a: Association) -> Array:
     """Square root of chi-square / items; it can exceed 1 with more than two classes."""
     return np.sqrt(a.chi_square / a.table.total)
 
 
-@overall(
-    "association",
+@association(
     symbol="V",
     name="Cramer's V",
     tex=r"\sqrt{\frac{\chi^2 / w}{\min(r, c) - 1}}",
     source="Cramer 1946",
-    undefined=("no_samples", "single_class"),
-    **FAMILY,
 )
 def cramers_v(a: Association) -> Array:
     """Phi scaled to [0, 1] by the smaller number r, c of non-empty rows and columns."""
@@ -148,14 +144,11 @@ def cramers_v(a: Association) -> Array:
     return np.sqrt(a.chi_square / a.table.total / freedom)
 
 
-@overall(
-    "association",
+@association(
     symbol="T",
     name="Tschuprow's T",
     tex=r"\sqrt{\frac{\chi^2 / w}{\sqrt{(r - 1)(c - 1)}}}",
     source="Tschuprow 1925",
-    undefined=("no_samples", "single_class"),
-    **FAMILY,
 )
 def tschuprows_t(a: Association) -> Array:
     """Phi scaled by both numbers r, c of non-empty rows and columns."""
@@ -163,29 +156,24 @@ def tschuprows_t(a: Association) -> Array:
     return np.sqrt(a.chi_square / a.table.total / freedom)
 
 
-@overall(
-    "association",
+@association(
     symbol="C",
     name="Contingency coefficient",
     tex=r"\sqrt{\frac{\chi^2}{\chi^2 + w}}",
     source="Pearson 1904",
     best=None,
     undefined=("no_samples",),
-    **FAMILY,
 )
 def contingency_coefficient(a: Association) -> Array:
     """Chi-square scaled below 1; its largest value depends on the number of classes."""
     return np.sqrt(a.chi_square / (a.chi_square + a.table.total))
 
 
-@overall(
-    "association",
+@association(
     symbol=r"\lambda_{true}",
     name="Goodman and Kruskal's lambda, true class",
     tex=r"\frac{\sum_j \max_i n_{ij} - \max_i m_i}{w - \max_i m_i}",
     source="Goodman, Kruskal 1954",
-    undefined=("no_samples", "single_class"),
-    **FAMILY,
 )
 def goodman_kruskal_lambda_true(a: Association) -> Array:
     """Share of the errors in guessing the true class that knowing the predicted one avoids."""
@@ -193,14 +181,11 @@ def goodman_kruskal_lambda_true(a: Association) -> Array:
     return known / (a.table.total - a.most_frequent_true)
 
 
-@overall(
-    "association",
+@association(
     symbol=r"\lambda_{predicted}",
     name="Goodman and Kruskal's lambda, predicted class",
     tex=r"\frac{\sum_i \max_j n_{ij} - \max_j s_j}{w - \max_j s_j}",
     source="Goodman, Kruskal 1954",
-    undefined=("no_samples", "single_class"),
-    **FAMILY,
 )
 def goodman_kruskal_lambda_predicted(a: Association) -> Array:
     """Share of the errors in guessing the predicted class that knowing the true one avoids."""
@@ -208,15 +193,12 @@ def goodman_kruskal_lambda_predicted(a: Association) -> Array:
     return known / (a.table.total - a.most_frequent_predicted)
 
 
-@overall(
-    "association",
+@association(
     symbol=r"\lambda",
     name="Goodman and Kruskal's lambda, symmetric",
     tex=r"\frac{\sum_j \max_i n_{ij} + \sum_i \max_j n_{ij} - \max_i m_i - \max_j s_j}"
     r"{2w - \max_i m_i - \max_j s_j}",
     source="Goodman, Kruskal 1954",
-    undefined=("no_samples", "single_class"),
-    **FAMILY,
 )
 def goodman_kruskal_lambda_symmetric(a: Association) -> Array:
     """Both lambdas combined: the true and the predicted class are guessed half of the time each."""
@@ -224,15 +206,12 @@ def goodman_kruskal_lambda_symmetric(a: Association) -> Array:
     return (a.best_true + a.best_predicted - frequent) / (2 * a.table.total - frequent)
 
 
-@overall(
-    "association",
+@association(
     symbol=r"\tau_{true}",
     name="Goodman and Kruskal's tau, true class",
     tex=r"\frac{\sum_{ij} n_{ij}^2 / (w s_j) - \sum_i \mu_i^2}{1 - \sum_i \mu_i^2}",
     source="Goodman, Kruskal 1954",
-    undefined=("no_samples", "single_class"),
     resampled=True,
-    **FAMILY,
 )
 def goodman_kruskal_tau_true(a: Association) -> Array:
     """Share of the errors in drawing the true class that knowing the predicted one avoids."""
@@ -240,15 +219,12 @@ def goodman_kruskal_tau_true(a: Association) -> Array:
     return _tau(t.cells.column_totals(a.squares), t.predicted, t.support, t.total)
 
 
-@overall(
-    "association",
+@association(
     symbol=r"\tau_{predicted}",
     name="Goodman and Kruskal's tau, predicted class",
     tex=r"\frac{\sum_{ij} n_{ij}^2 / (w m_i) - \sum_j (s_j/w)^2}{1 - \sum_j (s_j/w)^2}",
     source="Goodman, Kruskal 1954",
-    undefined=("no_samples", "single_class"),
     resampled=True,
-    **FAMILY,
 )
 def goodman_kruskal_tau_predicted(a: Association) -> Array:
     """Share of the errors in drawing the predicted class that knowing the true one avoids."""
@@ -263,99 +239,82 @@ def _tau(squares: Array, given: Array, margin: Array, total: Array) -> Array:
     return (known - chance) / (1 - chance)
 
 
-@overall(
-    "association",
+BITS = {
+    "range": NON_NEGATIVE,
+    "best": None,
+    "undefined": ("no_samples",),
+    "resampled": True,
+    "score_range": lambda k: (0.0, float(np.log2(k))),
+}
+"""The fields that entropies and the mutual information share."""
+
+
+@association(
     symbol="H(true)",
     name="Entropy of the true classes",
     tex=r"-\sum_i \mu_i \log_2 \mu_i",
     source="Shannon 1948",
-    range=NON_NEGATIVE,
-    best=None,
-    undefined=("no_samples",),
-    resampled=True,
-    score_range=lambda k: (0.0, float(np.log2(k))),
-    **FAMILY,
+    **BITS,
 )
 def entropy_true(a: Association) -> Array:
     """Bits needed to name a true class; a property of the test set."""
     return a.entropy_true
 
 
-@overall(
-    "association",
+@association(
     symbol="H(predicted)",
     name="Entropy of the predicted classes",
     tex=r"-\sum_j \frac{s_j}{w} \log_2 \frac{s_j}{w}",
     source="Shannon 1948",
-    range=NON_NEGATIVE,
-    best=None,
-    undefined=("no_samples",),
-    resampled=True,
-    score_range=lambda k: (0.0, float(np.log2(k))),
-    **FAMILY,
+    **BITS,
 )
 def entropy_predicted(a: Association) -> Array:
     """Bits needed to name a predicted class."""
     return a.entropy_predicted
 
 
-@overall(
-    "association",
+@association(
     symbol="I",
     name="Mutual information",
     tex=r"\sum_{ij} \frac{n_{ij}}{w} \log_2 \frac{w\, n_{ij}}{m_i s_j}",
     source="Finn 1993",
-    range=NON_NEGATIVE,
-    best=None,
-    undefined=("no_samples",),
-    resampled=True,
-    score_range=lambda k: (0.0, float(np.log2(k))),
-    **FAMILY,
+    **BITS,
 )
 def mutual_information(a: Association) -> Array:
     """Information that the predicted class gives about the true one, in bits."""
     return a.mutual_information
 
 
-@overall(
-    "association",
+@association(
     symbol="U(true | predicted)",
     name="Uncertainty coefficient, true class",
     tex=r"\frac{I}{H(true)}",
     source="Theil 1970",
-    undefined=("no_samples", "single_class"),
     resampled=True,
-    **FAMILY,
 )
 def uncertainty_true(a: Association) -> Array:
     """Share of the entropy of the true class that the predicted one removes."""
     return a.mutual_information / a.entropy_true
 
 
-@overall(
-    "association",
+@association(
     symbol="U(predicted | true)",
     name="Uncertainty coefficient, predicted class",
     tex=r"\frac{I}{H(predicted)}",
     source="Theil 1970",
-    undefined=("no_samples", "single_class"),
     resampled=True,
-    **FAMILY,
 )
 def uncertainty_predicted(a: Association) -> Array:
     """Share of the entropy of the predicted class that the true one removes."""
     return a.mutual_information / a.entropy_predicted
 
 
-@overall(
-    "association",
+@association(
     symbol="NMI",
     name="Normalized mutual information",
     tex=r"\frac{2 I}{H(true) + H(predicted)}",
     source="Finn 1993; Theil 1970",
-    undefined=("no_samples", "single_class"),
     resampled=True,
-    **FAMILY,
 )
 def normalized_mutual_information(a: Association) -> Array:
     """Mutual information divided by the mean of the two entropies."""

@@ -7,15 +7,19 @@ from rprime.core.counts import Counts
 from rprime.core.index import overall, per_class
 from rprime.core.table import ConfusionTable
 
+DISAGREEMENT = {
+    "source": "Pontius, Millones 2011",
+    "best": 0.0,
+    "universe": "classified",
+    "undefined": ("no_samples",),
+}
+
 
 @per_class(
     symbol="|m_i - s_i| / w",
     name="Quantity disagreement of the class",
     tex=r"\frac{|m_i - s_i|}{w}",
-    source="Pontius, Millones 2011",
-    best=0.0,
-    universe="classified",
-    undefined=("no_samples",),
+    **DISAGREEMENT,
     resampled=True,
 )
 def class_quantity_disagreement(c: Counts) -> Array:
@@ -27,10 +31,7 @@ def class_quantity_disagreement(c: Counts) -> Array:
     symbol="2 min(FP, FN) / w",
     name="Allocation disagreement of the class",
     tex=r"\frac{2 \min(FP, FN)}{w}",
-    source="Pontius, Millones 2011",
-    best=0.0,
-    universe="classified",
-    undefined=("no_samples",),
+    **DISAGREEMENT,
 )
 def class_allocation_disagreement(c: Counts) -> Array:
     """Disagreement because the class is predicted for the wrong items."""
@@ -42,10 +43,7 @@ def class_allocation_disagreement(c: Counts) -> Array:
     symbol="Q",
     name="Quantity disagreement",
     tex=r"\frac{\sum_i |m_i - s_i|}{2 w}",
-    source="Pontius, Millones 2011",
-    best=0.0,
-    universe="classified",
-    undefined=("no_samples",),
+    **DISAGREEMENT,
     resampled=True,
 )
 def quantity_disagreement(t: ConfusionTable) -> Array:
@@ -58,10 +56,7 @@ def quantity_disagreement(t: ConfusionTable) -> Array:
     symbol="A",
     name="Allocation disagreement",
     tex=r"\frac{\sum_i \min(FP_i, FN_i)}{w}",
-    source="Pontius, Millones 2011",
-    best=0.0,
-    universe="classified",
-    undefined=("no_samples",),
+    **DISAGREEMENT,
     resampled=True,
 )
 def allocation_disagreement(t: ConfusionTable) -> Array:
