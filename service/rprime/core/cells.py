@@ -69,7 +69,7 @@ class DenseCells:
 
     def positions(self) -> tuple[Array, Array]:
         """Row and column number of every cell, broadcastable to the cells."""
-        numbers = np.arange(self.k, dtype=np.float64)
+        numbers = np.arange(self.k)
         return numbers[:, None], numbers[None, :]
 
     def total(self, values: Array) -> Array:
@@ -174,7 +174,7 @@ class SparseCells:
 
     def positions(self) -> tuple[Array, Array]:
         """Row and column number of every cell, shape (c,)."""
-        return self.rows.astype(np.float64), self.columns.astype(np.float64)
+        return self.rows, self.columns
 
     def total(self, values: Array) -> Array:
         """Sum values over the cells of each table, shape (...)."""

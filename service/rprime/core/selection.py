@@ -4,9 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-import numpy as np
-
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES, SCORE_KEYS
 from rprime.core.index import Index
 from rprime.core.options import Options
@@ -106,7 +104,8 @@ def _select(
     wanted = set(default_keys(scored=scored) if indices is None else indices)
     if unknown := wanted - set(KEYS):
         raise KeyError(min(unknown))
-    overall = [e for e in OVERALL_INDICES.values() if e.key in wanted and _computable(e, given)]
+    computable = (e for e in OVERALL_INDICES.values() if e.needs is None or e.needs in given)
+    overall = [entry for entry in computable if entry.key in wanted]
     reported = [entry for key, entry in CLASS_INDICES.items() if key in wanted]
     return arranged((*reported, *_needed_besides(overall, wanted)), len(reported), overall)
 
@@ -114,14 +113,14 @@ def _select(
 def arranged(computed: tuple[Index, ...], reported: int, overall: Sequence[Index]) -> Selection:
     """Arrange entries as a selection: per-class ones, how many of them to report, overall ones."""
     place = {entry.key: i for i, entry in enumerate(computed)}
-    ratios = [i for i, entry in enumerate(computed) if entry.reads == "ratio"]
+    ratios = positions(entry.reads == "ratio" for entry in computed)
     return Selection(
         computed=computed,
         reported=reported,
         overall=tuple(overall),
-        ratios=np.array(ratios, dtype=np.intp),
-        numerators=np.array([computed[i].rows[0] for i in ratios], dtype=np.intp),
-        denominators=np.array([computed[i].rows[1] for i in ratios], dtype=np.intp),
+        ratios=ratios,
+        numerators=integers(computed[i].rows[0] for i in ratios),
+        denominators=integers(computed[i].rows[1] for i in ratios),
         functions=_positions(computed, lambda entry: entry.reads == "counts"),
         place=place,
         overall_place={entry.key: i for i, entry in enumerate(overall)},
@@ -130,11 +129,6 @@ def arranged(computed: tuple[Index, ...], reported: int, overall: Sequence[Index
         scored=_positions(computed, lambda entry: entry.scored),
         overall_scored=_positions(overall, lambda entry: entry.scored),
     )
-
-
-def _computable(entry: Index, given: frozenset[str]) -> bool:
-    """Whether the request has the option that the index needs."""
-    return entry.needs is None or entry.needs in given
 
 
 def _needed_besides(overall: list[Index], wanted: set[str]) -> list[Index]:
@@ -149,6 +143,5 @@ def _positions(entries: Sequence[Index], holds: Callable[[Index], bool]) -> tupl
 
 
 def _averages(kind: str, overall: Sequence[Index], place: dict[str, int]) -> tuple[Array, Array]:
-    positions = [i for i, entry in enumerate(overall) if entry.reads == kind]
-    rows = [place[overall[i].of[0]] for i in positions]
-    return np.array(positions, dtype=np.intp), np.array(rows, dtype=np.intp)
+    found = positions(entry.reads == kind for entry in overall)
+    return found, integers(place[overall[i].of[0]] for i in found)

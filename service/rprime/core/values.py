@@ -285,8 +285,11 @@ def compute(
     with np.errstate(all="ignore"):
         counts = Counts.of(table, options.beta)
         classified = Counts.of(table.classified, options.beta) if table.has_omissions else counts
-        whole = class_values(selection, counts, classified)
-    per_class = whole[..., :-1]
+        whole = class_values(selection, counts)
+        per_class, columns = whole[..., :-1], {"all": counts, "classified": classified}
+        for place in selection.functions:
+            entry = selection.computed[place]
+            per_class[place] = entry.formula(columns[entry.universe].classes)
     for place in selection.scored:
         per_class[place] = score_values(selection.computed[place], scores)
     averaged, counted = _as_averaged(options, selection, counts, per_class)
@@ -318,21 +321,14 @@ def _as_averaged(
     return averaged, counted
 
 
-def class_values(selection: Selection, counts: Counts, classified: Counts) -> Array:
-    """Compute per-class indices from counts that may be complex.
+def class_values(selection: Selection, counts: Counts) -> Array:
+    """Compute the per-class ratios of counts.
 
     Returns
     -------
-    Shape (computed, ..., k + 1); the pooled column holds ratios of counts, else NaN.
+    Shape (computed, ..., k + 1), the last column pooled; NaN for indices that are no ratios.
     """
     rows = counts.rows
-    result = np.empty((len(selection.computed), *rows.shape[1:]), dtype=rows.dtype)
+    result = np.full((len(selection.computed), *rows.shape[1:]), np.nan)
     result[selection.ratios] = rows[selection.numerators] / rows[selection.denominators]
-    columns = {"all": counts.classes, "classified": classified.classes}
-    if selection.scored:
-        result[list(selection.scored)] = np.nan
-    for place in selection.functions:
-        entry = selection.computed[place]
-        result[place, ..., :-1] = entry.formula(columns[entry.universe])
-        result[place, ..., -1] = np.nan
     return result

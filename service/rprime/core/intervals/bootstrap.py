@@ -6,9 +6,8 @@ from typing import cast
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, integers
 from rprime.core.catalog import CLASS_INDICES
-from rprime.core.intervals.methods import integers
 from rprime.core.intervals.plan import Bounds
 from rprime.core.intervals.smoothing import POOLED, SmoothedCells, smoothed
 from rprime.core.items import Items

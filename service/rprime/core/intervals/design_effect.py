@@ -7,11 +7,10 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
-from rprime.core.intervals.delta import class_gradient, macro_weights, overall_terms
+from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.intervals.plan import Plan
 from rprime.core.intervals.proportions import FEW_GROUPS
-from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.items import Items
 from rprime.core.selection import Selection
@@ -190,10 +189,8 @@ class DesignEffects:
         found = compute(table, values.options, selection)
         groups = ItemGroups.of(items, table.k, universe)
         own = class_gradient(found)
-        smooth = smooth_overall_indices(selection)
-        whole = overall_terms(found, own, smooth.macro_of, macro_weights(found, smooth.macro_of))
-        overall = np.empty(len(selection.overall))
-        overall[smooth.order] = groups.everything.effects(
+        whole = overall_gradient(found, own)
+        overall = groups.everything.effects(
             groups.squares(whole), variances(whole, table, "random")
         )
         squares, ungrouped = groups.class_squares(own.kinds), class_variances(found, own, "random")

@@ -1,13 +1,13 @@
 """The interval methods of the entries of a selection, looked up once for each selection."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import NamedTuple
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES
 from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import Index
@@ -248,7 +248,7 @@ def _scope(
         proportions=integers(proportions),
         ratios=tuple(proportions.values()),
         bounds=np.array([bounds(entry) for entry in entries]).reshape(-1, 2).T,
-        rests_on=_rests_on(entries),
+        rests_on=np.array([(_rows_of(e) * 4)[:4] for e in entries], np.intp).reshape(-1, 4),
         counted=positions(not entry.scored for entry in entries),
         resampled=positions(entry.resampled for entry in entries),
         names=tuple(names),
@@ -263,24 +263,6 @@ def bounds(entry: Index) -> tuple[float, float]:
     low, high = entry.range
     table = not entry.scored and np.isfinite(high)
     return (-1.0 if table and not np.isfinite(low) else low), high
-
-
-def positions(flags: Iterable[bool]) -> Array:
-    """Positions of the flags that are set."""
-    return integers(i for i, flag in enumerate(flags) if flag)
-
-
-def integers(values: Iterable[int]) -> Array:
-    """Return positions as an array."""
-    return np.fromiter(values, dtype=np.intp)
-
-
-def _rests_on(entries: Sequence[Index]) -> Array:
-    rows = np.empty((len(entries), 4), dtype=np.intp)
-    for i, entry in enumerate(entries):
-        found = _rows_of(entry)
-        rows[i] = (found * 4)[:4]
-    return rows
 
 
 def _rows_of(entry: Index) -> list[CountRow]:

@@ -6,16 +6,10 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES
 from rprime.core.index import Index, Parts
-from rprime.core.intervals.methods import (
-    PREVALENCE,
-    Setting,
-    integers,
-    pooled_ratio,
-    positions,
-)
+from rprime.core.intervals.methods import PREVALENCE, Setting, pooled_ratio
 from rprime.core.intervals.parts import PartChoice, PartLayout, of_index
 from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.selection import Selection, arranged
@@ -80,8 +74,6 @@ class Plan:
         The entries to differentiate.
     class_places, overall_places
         Their positions in the whole selection; -1 for per-class ones that averages alone need.
-    order
-        The overall entries in the order of their gradients.
     class_scores, class_bounds, overall_bounds
         Per-class entries with a score interval, and the ranges of theirs and of all overall ones.
     parts, parts_of
@@ -102,7 +94,6 @@ class Plan:
     selection: Selection
     class_places: Array
     overall_places: Array
-    order: Array
     class_scores: Array
     class_bounds: Array
     overall_bounds: Array
@@ -125,11 +116,6 @@ class Plan:
     def own_scores(self) -> Array:
         """Positions, among `class_scores`, of the entries with an interval of their own."""
         return np.flatnonzero(self.class_places[self.class_scores] >= 0)
-
-    @cached_property
-    def some_unwanted(self) -> bool:
-        """Whether averages alone need some of the score intervals."""
-        return len(self.own_scores) < len(self.class_scores)
 
     @cached_property
     def class_scores_of(self) -> Array:
@@ -233,9 +219,8 @@ class _Planner:
         odds = [i for i, m in enumerate(methods) if m == "odds_ratio"]
         return Plan(
             selection=sub,
-            class_places=np.array(places, dtype=np.intp),
-            overall_places=np.array(overall, dtype=np.intp),
-            order=smooth_overall_indices(sub).order,
+            class_places=integers(places),
+            overall_places=integers(overall),
             class_scores=integers(scores),
             class_bounds=_ranges(bound, [sub.computed[i] for i in scores]),
             overall_bounds=_ranges(bound, sub.overall),

@@ -1,12 +1,11 @@
 """The differentiable indices of a selection, grouped by the form of their derivatives."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, integers
 from rprime.core.selection import Selection
 
 
@@ -15,8 +14,8 @@ def smooth_class_indices(selection: Selection) -> tuple[tuple[int, ...], Array, 
     """Return the functions of counts with a derivative, without one, and those of finite range."""
     computed = selection.computed
     smooth = tuple(i for i in selection.functions if computed[i].interval is not None)
-    rough = _integers(i for i in selection.functions if computed[i].interval is None)
-    return smooth, rough, _integers(i for i in smooth if np.isfinite(computed[i].range).all())
+    rough = integers(i for i in selection.functions if computed[i].interval is None)
+    return smooth, rough, integers(i for i in smooth if np.isfinite(computed[i].range).all())
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,10 +55,10 @@ class SmoothOverallIndices:
 
         def reading(*kinds: str) -> Array:
             found = [(i, e) for i, e in enumerate(overall) if e.interval and not e.scored]
-            return _integers(i for i, e in found if e.reads in kinds)
+            return integers(i for i, e in found if e.reads in kinds)
 
         def averaged(entries: Array) -> Array:
-            return _integers(place[key] for i in entries for key in overall[i].of)
+            return integers(place[key] for i in entries for key in overall[i].of)
 
         macro, weighted, means = reading("macro"), reading("weighted"), reading("means")
         pooled = reading("micro", "ratio")
@@ -71,10 +70,10 @@ class SmoothOverallIndices:
             weighted_of=averaged(weighted),
             means=means,
             means_of=averaged(means),
-            means_from=_integers(sum(sizes[:i]) for i in range(len(sizes))),
+            means_from=integers(sum(sizes[:i]) for i in range(len(sizes))),
             pooled=pooled,
-            numerators=_integers(overall[i].rows[0] for i in pooled),
-            denominators=_integers(overall[i].rows[1] for i in pooled),
+            numerators=integers(overall[i].rows[0] for i in pooled),
+            denominators=integers(overall[i].rows[1] for i in pooled),
             moments=reading("moments"),
             by_cell=reading("table", "association"),
         )
@@ -87,7 +86,3 @@ class SmoothOverallIndices:
 
 
 smooth_overall_indices = lru_cache(maxsize=256)(SmoothOverallIndices.of)
-
-
-def _integers(values: Iterable[int]) -> Array:
-    return np.fromiter(values, dtype=np.intp)

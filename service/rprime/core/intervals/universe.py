@@ -21,7 +21,7 @@ from rprime.core.intervals.weights import Weights
 from rprime.core.options import Options
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe
-from rprime.core.values import Values
+from rprime.core.values import Values, class_values
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +71,8 @@ class Smoothed:
         with np.errstate(all="ignore"):
             for place in plan.formulas:
                 overall[place] = found.formula(plan.selection.overall[place])
-        spread = np.empty((len(plan.order), *found.table.stack_shape))
-        spread[plan.order] = variances(whole, more, options.sampling)
+        spread = np.empty((len(smooth.order), *found.table.stack_shape))
+        spread[smooth.order] = variances(whole, more, options.sampling)
         return cls(
             found,
             overall,
@@ -88,9 +88,7 @@ def _differentiated(
     """Compute the per-class values of smooth entries together with their gradients."""
     with np.errstate(all="ignore"):
         counts = Counts.of(table, options.beta)
-        rows = counts.rows
-        whole = np.full((len(selection.computed), *rows.shape[1:]), np.nan)
-        whole[selection.ratios] = rows[selection.numerators] / rows[selection.denominators]
+        whole = class_values(selection, counts)
     per_class = whole[..., :-1]
     values = Values(table, options, selection, counts, counts, per_class, whole[..., -1], per_class)
     return values, class_gradient(values, per_class)
@@ -281,10 +279,11 @@ class UniverseIntervals:
             growth=more.growth,
             bounds=_overall_bounds(plan, averages),
         )
-        own = class_scores.take(plan.own_scores) if plan.some_unwanted else class_scores
+        if len(plan.own_scores) < len(plan.class_scores):  # averages alone need the others
+            class_scores = class_scores.take(plan.own_scores)
         return cls(
             plan,
-            ClassIntervals.of(parts.take(plan.class_parts), own),
+            ClassIntervals.of(parts.take(plan.class_parts), class_scores),
             scores,
             ScoreCounts.of(scores.shares * scores.items, scores.items),
             averages,

@@ -49,10 +49,6 @@ def class_variances(
         outside = classified_entries(values.selection)
         counts = values.classified_counts
         result[outside] = spread(table.classified, table, counts, kinds[:, outside])
-    return _without_rounding(values, gradient, result)
-
-
-def _without_rounding(values: Values, gradient: ClassGradient, result: Array) -> Array:
     margins = values.counts.rows[MARGINS, ..., :-1][:, None]
     scale = np.add.reduce(margins * (gradient.margins * gradient.margins), axis=0)
     scale *= CANCELLED
@@ -204,8 +200,8 @@ def _row_sums(cells: SparseCells, column: Array) -> Array:
 def _variance_by_cell(by_cell: CellGradient, table: ConfusionTable, sampling: Sampling) -> Array:
     """Compute the variance of an index with a gradient by cell, shape (...)."""
     cells = table.cells
-    rows, columns = _cell_numbers(table)
-    influence = by_cell(rows, columns).reshape(cells.counts.shape)
+    rows, columns = np.broadcast_arrays(*cells.positions())
+    influence = by_cell(rows.ravel(), columns.ravel()).reshape(cells.counts.shape)
     counts = cells.counts
     squares, sums = counts * influence**2, cells.row_totals(counts * influence)
     square = cells.row_totals(squares)
@@ -219,12 +215,3 @@ def _variance_by_cell(by_cell: CellGradient, table: ConfusionTable, sampling: Sa
     else:
         explained = np.add.reduce(sums**2 / _positive(table.support), axis=-1)
     return np.where(total - explained <= ROUNDING * total, 0.0, total - explained)
-
-
-def _cell_numbers(table: ConfusionTable) -> tuple[Array, Array]:
-    """Return row and column number of the stored cells, flat."""
-    cells = table.cells
-    if isinstance(cells, DenseCells):
-        rows, columns = np.indices((table.k, table.k))
-        return rows.ravel(), columns.ravel()
-    return cells.rows, cells.columns

@@ -6,10 +6,9 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts
-from rprime.core.intervals.delta import class_gradient, macro_weights, overall_terms
+from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.design_effect import DesignEffects
 from rprime.core.intervals.parts import Squares
-from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.items import Items
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe
@@ -83,17 +82,15 @@ class Weights:
         """
         table = values.table.universe(universe)
         found = compute(table, values.options, selection)
-        own, smooth = class_gradient(found), smooth_overall_indices(selection)
-        whole = overall_terms(found, own, smooth.macro_of, macro_weights(found, smooth.macro_of))
+        own = class_gradient(found)
+        whole = overall_gradient(found, own)
         rows, columns, squares = _cells(self.squares.universe(universe))
         own_rows, own_columns, counts = _cells(table)
         # A tiny weight has a square of 0.
         codes = own_rows * (table.k + 1) + own_columns
         plain = counts[np.isin(codes, rows * (table.k + 1) + columns)]
-        overall = np.empty(len(selection.overall))
-        for i, place in enumerate(smooth.order):
-            influence = whole.only(i).at(rows, columns)[0]
-            overall[place] = _ratio(influence, squares, plain, self.scale)
+        influences = (whole.only(i).at(rows, columns)[0] for i in range(len(selection.overall)))
+        overall = np.array([_ratio(one, squares, plain, self.scale) for one in influences])
         kinds = slice(CountRow.tp, CountRow.tn + 1)
         below = found.counts.rows[kinds, :-1][:, None] * own.kinds**2
         above = self.counts(universe).rows[kinds, :-1][:, None] * own.kinds**2
