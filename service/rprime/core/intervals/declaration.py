@@ -29,12 +29,3 @@ class IntervalMethod:
     reported: tuple[str, ...]
     words: str
     limits: Callable[[Values, Index, Array, float | Array], Array] | None = None
-
-
-def interval(*reported: str, words: str) -> Callable[[Callable[..., Array]], IntervalMethod]:
-    """Declare an interval method of scores by the function of its limits."""
-
-    def declare(limits: Callable[..., Array]) -> IntervalMethod:
-        return IntervalMethod(limits.__name__, reported, words, limits)
-
-    return declare

@@ -84,7 +84,7 @@ def influence_of_items(values: Values, entry: Index, sampling: str) -> Array | N
         return found.weighted
     # The classes of the items are random, too, and so are the weights.
     moved = rankings.of_classes(key) - values.overall[place]
-    items = np.ones(len(scores.true)) if scores.weights is None else scores.weights
+    items = scores.item_weights
     return np.asarray(found.weighted + moved[scores.true] * items / np.add.reduce(items))
 
 
@@ -93,7 +93,7 @@ def _of_mean(values: Values, entry: Index, sampling: str) -> Array:
     scores = scores_of(values)
     assert entry.of_items is not None  # noqa: S101 (see influence_of_items)
     items = np.asarray(entry.of_items(scores, *values.option(entry)), dtype=np.float64)
-    weights = np.ones(len(items)) if scores.weights is None else scores.weights
+    weights = scores.item_weights
     centre: Array = np.full(1, scores.mean(items))
     if sampling == "fixed_rows":
         sums = np.bincount(scores.true, items * weights, scores.k)

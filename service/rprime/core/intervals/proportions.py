@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -162,9 +161,7 @@ def mover_r(shares: FloatArray, limits: FloatArray) -> FloatArray:
     return np.asarray(result)
 
 
-def clopper_pearson(
-    successes: ArrayLike, trials: ArrayLike, confidence: ArrayLike
-) -> tuple[FloatArray, FloatArray]:
+def clopper_pearson(successes: ArrayLike, trials: ArrayLike, confidence: ArrayLike) -> FloatArray:
     """Lower and upper exact limits of a proportion.
 
     Parameters
@@ -176,22 +173,22 @@ def clopper_pearson(
 
     Returns
     -------
-    Two arrays in [0, 1]: exactly 0 below at no success and exactly 1 above at no failure. NaN
+    Shape (2, ...), in [0, 1]: exactly 0 below at no success and exactly 1 above at no failure. NaN
     where there are no trials or `successes` is outside [0, trials].
 
     Notes
     -----
     Source: Clopper, Pearson 1934, by quantiles of the beta distribution.
     """
-    x, n, valid = _sample(successes, trials)
+    x, n = _floats(successes), _floats(trials)
+    valid = (n > 0) & (x >= 0) & (x <= n)
+    x, n = np.where(valid, x, 0.0), np.where(valid, n, 1.0)
     tail = (1 - _floats(confidence)) / 2
     # One more success (failure) than there are only keeps the unused branch defined.
     lower = special.betaincinv(np.where(x > 0, x, 1.0), n - x + 1, tail)
     upper = special.betainccinv(x + 1, np.where(x < n, n - x, 1.0), tail)
-    return (
-        _where_valid(valid, np.where(x > 0, lower, 0.0)),
-        _where_valid(valid, np.where(x < n, upper, 1.0)),
-    )
+    limits = np.array((np.where(x > 0, lower, 0.0), np.where(x < n, upper, 1.0)))
+    return np.where(valid, limits, np.nan)
 
 
 def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -> FloatArray:
@@ -226,7 +223,7 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
     far = shown & (p > 0) & (tail < _FAR)
     if far.any():
         tail[far] = np.maximum(np.exp(_log_far_tail(x[far], n[far], p[far])), _SMALLEST)
-    return _where_valid(n > 0, np.where(inside, tail, np.where(x > 0, 0.0, 1.0)))
+    return np.where(n > 0, np.where(inside, tail, np.where(x > 0, 0.0, 1.0)), np.nan)
 
 
 def _below_smallest(x: FloatArray, n: FloatArray, p: FloatArray) -> NDArray[np.bool_]:
@@ -285,19 +282,6 @@ def _stirling_error(n: FloatArray) -> FloatArray:
         return _floats(series)
     small = special.gammaln(n + 1) - (n + 0.5) * np.log(n) + n - np.log(2 * np.pi) / 2
     return np.where(n < 16, small, series)
-
-
-def _sample(
-    successes: ArrayLike, trials: ArrayLike
-) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """Return successes and trials as floats, with 0 of 1 where they are invalid, and the mask."""
-    x, n = _floats(successes), _floats(trials)
-    valid = np.asarray((n > 0) & (x >= 0) & (x <= n))
-    return np.where(valid, x, 0.0), np.where(valid, n, 1.0), valid
-
-
-def _where_valid(valid: NDArray[np.bool_], values: NDArray[Any]) -> FloatArray:
-    return np.where(valid, values, np.nan)
 
 
 def _floats(values: ArrayLike) -> FloatArray:

@@ -6,7 +6,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.declaration import interval
+from rprime.core.intervals.declaration import IntervalMethod
 from rprime.core.intervals.delong import (
     influence_of_items,
     ranked_key,
@@ -31,43 +31,22 @@ ROUNDS = 60
 """Most steps to a root; Newton's method needs about seven."""
 
 
-@interval(
-    "newcombe",
-    words="score interval with the variance of Hanley and McNeil (Newcombe), wider where that of "
-    "DeLong is larger",
-)
-def area(values: Values, entry: Index, _: Array, quantile: float | Array) -> Array:
-    """Limits of an area under a curve, or of an average of areas."""
+def of_ranking(values: Values, entry: Index, _: Array, quantile: float | Array) -> Array:
+    """Limits of an area or average precision of the classes, or of an average of them."""
     ranked = Ranked.of(values, ranked_key(entry) or entry.key)
     if entry.scope == "class":
         return ranked.limits(quantile)
     return _averaged(values, entry, ranked, quantile)
 
 
-@interval(
-    "wilson_effective",
-    words="Wilson, on the effective number of items by the influences of the items",
-)
-def mean_precision(values: Values, entry: Index, _: Array, quantile: float | Array) -> Array:
-    """Limits of an average precision, or of an average of them."""
-    ranked = Ranked.of(values, "average_precision")
-    if entry.scope == "class":
-        return ranked.limits(quantile)
-    return _averaged(values, entry, ranked, quantile)
-
-
-@interval(
-    "t_skewness",
-    words="t interval of a mean over the items, corrected for their skewness (Johnson; Hall)",
-)
-def items(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
+def of_mean(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
     """Limits of a mean over the items, or of a sum."""
     scores = scores_of(values)
     influence = influence_of_items(values, entry, values.options.sampling)
     if influence is None:
         return np.full((2, *found.shape), np.nan)
     sums = influence if scores.groups is None else np.bincount(scores.groups, influence)
-    number = group_number(scores) or effective_number(weights_of(scores))
+    number = group_number(scores) or effective_number(scores.item_weights)
     error = float(np.sqrt(scores.ranked.square(influence)))
     if number <= 2 or not error > ROUNDING * abs(found):
         return np.full((2, *found.shape), np.nan)
@@ -77,21 +56,42 @@ def items(values: Values, entry: Index, found: Array, quantile: float | Array) -
     return np.array([found - error * unskewed(q, skewness) for q in (t, -t)])
 
 
-@interval(
-    "wilson",
-    "clopper_pearson",
-    words="Wilson, or Clopper-Pearson where `exact` is asked for",
-)
-def share(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
+def of_share(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
     """Limits of a share of the items."""
     trials = effective_items(values, entry, found)
     quantile = of_groups(quantile, group_number(scores_of(values)))
     if values.options.exact:
-        return np.array(clopper_pearson(found * trials, trials, confidence_of(quantile)))
-    return np.array(wilson(found * trials, trials, quantile))
+        return clopper_pearson(found * trials, trials, confidence_of(quantile))
+    return wilson(found * trials, trials, quantile)
 
 
-METHODS = (area, mean_precision, items, share)
+METHODS = (
+    IntervalMethod(
+        "area",
+        ("newcombe",),
+        "score interval with the variance of Hanley and McNeil (Newcombe), wider where that of "
+        "DeLong is larger",
+        of_ranking,
+    ),
+    IntervalMethod(
+        "mean_precision",
+        ("wilson_effective",),
+        "Wilson, on the effective number of items by the influences of the items",
+        of_ranking,
+    ),
+    IntervalMethod(
+        "items",
+        ("t_skewness",),
+        "t interval of a mean over the items, corrected for their skewness (Johnson; Hall)",
+        of_mean,
+    ),
+    IntervalMethod(
+        "share",
+        ("wilson", "clopper_pearson"),
+        "Wilson, or Clopper-Pearson where `exact` is asked for",
+        of_share,
+    ),
+)
 
 
 def of_groups(quantile: float | Array, groups: int) -> float | Array:
@@ -302,11 +302,6 @@ def group_number(scores: Scores) -> int:
     return 0 if scores.groups is None else int(np.count_nonzero(np.bincount(scores.groups)))
 
 
-def weights_of(scores: Scores) -> Array:
-    """Return the weights of the items, 1 if each counts once."""
-    return np.ones(len(scores.true)) if scores.weights is None else scores.weights
-
-
 def least_effects(scores: Scores) -> Array:
     """Return the least design effect of an area of every class, shape (k,).
 
@@ -342,8 +337,7 @@ def effective_items(values: Values, entry: Index, share: Array) -> Array:
     the design effect divides it if they are grouped.
     """
     scores = scores_of(values)
-    weights = weights_of(scores)
-    kish = effective_number(weights)
+    kish = effective_number(scores.item_weights)
     influence = influence_of_items(values, entry, values.options.sampling)
     if influence is None or group_number(scores) == 1:
         return np.asarray(np.nan)

@@ -62,6 +62,11 @@ class Scores:
         """m_i, items of each class, shape (k,)."""
         return self.ranked.support
 
+    @property
+    def item_weights(self) -> Array:
+        """The weights of the items, 1 if each counts once, shape (n,)."""
+        return np.ones(len(self.true)) if self.weights is None else self.weights
+
     def once(self, key: Any, compute: Callable[[], T]) -> T:  # noqa: ANN401 (any hashable)
         """Compute a result of these scores once."""
         if key not in self._known:
