@@ -1,6 +1,6 @@
 """Confidence intervals of the indices of a stack of tables."""
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rprime.core.arrays import Array
-from rprime.core.counts import CountRow
+from rprime.core.counts import CountRow, Counts
 from rprime.core.index import CODE
 from rprime.core.intervals.bootstrap import add_bootstrap, can_resample
 from rprime.core.intervals.delong import ranked_key, scores_of
@@ -21,12 +21,10 @@ from rprime.core.intervals.methods import (
     Setting,
     methods_of,
 )
-from rprime.core.intervals.parts import effective_counts, ratio_counts
+from rprime.core.intervals.parts import ratio_counts
 from rprime.core.intervals.plan import Bounds, plan_of
 from rprime.core.intervals.proportions import (
     ScoreCounts,
-    clopper_pearson,
-    confidence_of,
     mover_r,
     quantile_of,
     student,
@@ -84,11 +82,8 @@ class Intervals:
 
     def part(self, position: int) -> "Intervals":
         """Return the intervals of one table of a stack of shape (n,)."""
-        known: dict[str, Any] = {field.name: getattr(self, field.name) for field in fields(self)}
-        parts: dict[str, Any] = {
-            name: v[:, position] if isinstance(v, np.ndarray) else v for name, v in known.items()
-        }
-        return Intervals(**parts)
+        arrays = {name: v for name, v in vars(self).items() if isinstance(v, np.ndarray)}
+        return replace(self, **{name: v[:, position] for name, v in arrays.items()})
 
 
 @dataclass(frozen=True, eq=False)
@@ -224,19 +219,18 @@ class PreparedIntervals:
             z = student(z, self.grouped.class_groups)
         shares = self.proportions.limits(at(z, self.methods.class_rows))
         plain = len(own.proportions)
-        limits[:, own.proportions] = (
-            self._exact(self.proportions, at(z, self.methods.class_rows))[:, :plain]
-            if values.options.exact
-            else shares[:, :plain]
-        )
+        if values.options.exact:
+            exact = self.proportions.exact_limits(at(z, self.methods.class_rows))
+            limits[:, own.proportions] = exact[:, :plain]
+        else:
+            limits[:, own.proportions] = shares[:, :plain]
         for universe in self.universes:
             universe.class_limits(z, limits)
         if len(self.methods.likelihood_ratios):
             limits[:, self.methods.likelihood_ratios] = self._likelihood_ratios(shares[:, plain:])
         for place in self.methods.log_ratios:
             limits[:, place] = self._log_ratio(place, at(z, place))
-        if values.scores is not None:
-            _score_limits(values, normal, limits)
+        _score_limits(values, normal, limits)
         if values.table.spurious is not None:
             places, stray = self.methods.predictions, np.asarray(values.table.spurious.any(-1))
             limits[:, places] = np.where(stray[..., None], np.nan, limits[:, places])
@@ -263,8 +257,8 @@ class PreparedIntervals:
         for universe in self.universes:
             universe.overall_limits(z, limits)
         quantiles = at(z, own.proportions)
-        exact = values.options.exact
-        shares = self._exact(self.pooled, quantiles) if exact else self.pooled.limits(quantiles)
+        limits_of = self.pooled.exact_limits if values.options.exact else self.pooled.limits
+        shares = limits_of(quantiles)
         for i, place in self.methods.affine:
             low, high = Bounds(values.table.k).of(values.selection.overall[place])
             shares[:, i] = low + (high - low) * shares[:, i]
@@ -273,8 +267,7 @@ class PreparedIntervals:
         limits[:, own.proportions] = shares
         if values.table.spurious is not None:
             limits[:, mixed] = np.where(values.table.spurious.any(-1), scores, limits[:, mixed])
-        if values.scores is not None:
-            _score_limits(values, normal, limits)
+        _score_limits(values, normal, limits)
         return self._masked(values.overall, limits, own)
 
     def _masked(self, values: Array, limits: Array, methods: ScopeMethods) -> Array:
@@ -289,10 +282,6 @@ class PreparedIntervals:
             lost[methods.counted] |= self.unsuitable[(..., *last)]
         np.copyto(limits, np.nan, where=lost)
         return limits
-
-    @staticmethod
-    def _exact(counts: ScoreCounts, z: float | Array) -> Array:
-        return np.array(clopper_pearson(counts.successes, counts.trials, confidence_of(z)))
 
     def _likelihood_ratios(self, limits: Array) -> Array:
         """Limits of ratios of two proportions from theirs, (2, 2 n, ..., k)."""
@@ -328,18 +317,17 @@ def _counts(
     values: Values, methods: Methods, effects: DesignEffects | None, weights: Weights | None
 ) -> tuple[ScoreCounts, ScoreCounts]:
     """Prepare the plain proportions, per class and overall."""
-    overall = methods.overall
-    squares = None if weights is None else weights.of_classes("all")
-    successes, trials = ratio_counts(values.counts.classes, methods.class_ratios, squares)
-    pooled = values.counts.rows[..., -1]
-    hits, whole = pooled[methods.pooled_rows[0]], pooled[methods.pooled_rows[1]]
+    of_classes = of_pooled = None
     if weights is not None:
-        below = weights.counts("all").rows[..., -1]
-        of_squares = below[methods.pooled_rows[0]], below[methods.pooled_rows[1]]
-        hits, whole = effective_counts((hits, whole), of_squares, weights.scale)
-    elif effects is not None:
+        squares = weights.counts("all")
+        of_classes = squares.classes, weights.scale
+        of_pooled = Counts(squares.rows[..., -1]), weights.scale
+    pooled = Counts(values.counts.rows[..., -1])
+    successes, trials = ratio_counts(values.counts.classes, methods.class_ratios, of_classes)
+    hits, whole = ratio_counts(pooled, methods.overall.ratios, of_pooled)
+    if effects is not None and weights is None:
         of_class = effects.per_class[methods.class_rows]
-        of_overall = effects.overall[overall.proportions]
+        of_overall = effects.overall[methods.overall.proportions]
         successes, trials = successes / of_class, trials / of_class
         hits, whole = hits / of_overall, whole / of_overall
     return ScoreCounts.of(successes, trials), ScoreCounts.of(hits, whole)
@@ -364,8 +352,7 @@ def intervals(
     own, whole = methods.per_class, methods.overall
     quantile = quantile_of(values.options.confidence)
     per_class, overall = prepared.limits(quantile)
-    resampling = values.options.intervals == "all"
-    if resampling and can_resample(values, items):
+    if values.options.intervals == "all" and can_resample(values, items):
         per_class, overall = per_class.copy(), overall.copy()
         add_bootstrap(values, per_class, overall)
     if values.counted_as_zero is not None:
@@ -374,17 +361,13 @@ def intervals(
     return Intervals(
         per_class_low=per_class[0],
         per_class_high=per_class[1],
-        per_class_reasons=_reasons(
-            prepared, own, per_class[0], values.per_class, resampling=resampling
-        ),
+        per_class_reasons=_reasons(prepared, own, per_class[0], values.per_class),
         per_class_few_items=few_items,
         per_class_low_reliability=low,
         per_class_methods=own.names,
         overall_low=overall[0],
         overall_high=overall[1],
-        overall_reasons=_reasons(
-            prepared, whole, overall[0], values.overall, resampling=resampling
-        ),
+        overall_reasons=_reasons(prepared, whole, overall[0], values.overall),
         overall_low_reliability=overall_low,
         overall_methods=whole.names,
         **_effective_numbers(prepared, per_class[0], overall[0]),
@@ -416,6 +399,8 @@ def _spread(quantile: float | Array, values: Array) -> float | Array:
 
 def _score_limits(values: Values, quantile: float | Array, limits: Array) -> None:
     """Fill in the limits of indices of scores, per class or overall, at a normal quantile."""
+    if values.scores is None:
+        return
     per_class = limits.ndim > 2
     places = values.selection.scored if per_class else values.selection.overall_scored
     entries = values.selection.computed if per_class else values.selection.overall
@@ -428,12 +413,7 @@ def _score_limits(values: Values, quantile: float | Array, limits: Array) -> Non
 
 
 def _reasons(
-    prepared: PreparedIntervals,
-    methods: ScopeMethods,
-    low: Array,
-    own: Array,
-    *,
-    resampling: bool,
+    prepared: PreparedIntervals, methods: ScopeMethods, low: Array, own: Array
 ) -> NDArray[np.uint8]:
     """Reason codes of missing intervals; 0 where there is an interval or no value."""
     unsuitable, last = prepared.unsuitable, (own.ndim - prepared.unsuitable.ndim - 1) * (None,)
@@ -444,7 +424,7 @@ def _reasons(
         weighted = prepared.values.table.weighted
         why = np.uint8(CODE["weighted" if weighted else "non_integer_counts"])
         codes[named] = np.where(missing[named] & unsuitable[(..., *last)], why, codes[named])
-    if resampling:
+    if prepared.values.options.intervals == "all":
         codes[methods.resampled] = missing[methods.resampled] * np.uint8(CODE["not_resampled"])
     return codes
 

@@ -158,12 +158,6 @@ class Methods:
         """The entry behind each of `class_ratios`."""
         return np.concatenate((self.per_class.proportions, np.repeat(self.likelihood_ratios, 2)))
 
-    @cached_property
-    def pooled_rows(self) -> tuple[Array, Array]:
-        """Numerators and denominators of the overall proportions."""
-        ratios = self.overall.ratios
-        return integers(ratio[0] for ratio in ratios), integers(ratio[1] for ratio in ratios)
-
 
 @lru_cache(maxsize=256)
 def methods_of(selection: Selection, setting: Setting) -> Methods:

@@ -184,34 +184,14 @@ def ratio_counts(
     """Return successes and trials of proportions, shape (n, ..., k) each.
 
     Precision of a class that has items and is never predicted is 0; how much of it could be right
-    is bounded by its items, so that these are the trials. The trials of weighted items are their
-    effective number.
+    is bounded by its items, so that these are the trials. The trials of weighted items are the
+    smaller of Kish's effective number (sum w)^2 / sum w^2 and of p (1 - p) / V, V the linearised
+    variance.
     """
     successes, trials = _plain_counts(counts, ratios)
     if weights is None:
         return successes, trials
-    squares, scale = weights
-    return effective_counts((successes, trials), _plain_counts(squares, ratios), scale)
-
-
-def effective_counts(
-    counts: tuple[Array, Array], squares: tuple[Array, Array], scale: float
-) -> tuple[Array, Array]:
-    """Return successes and trials in effective numbers of weighted items.
-
-    Parameters
-    ----------
-    counts
-        Successes and trials as sums of weights times the scale.
-    squares
-        The same as sums of squared weights.
-
-    Notes
-    -----
-    The trials are the smaller of Kish's (sum w)^2 / sum w^2 and p (1 - p) / V, V the linearised
-    variance.
-    """
-    successes, trials = counts
+    squares, scale = _plain_counts(weights[0], ratios), weights[1]
     share, whole = successes / trials, (trials / scale) ** 2
     kish = whole / squares[1]
     spread = squares[0] * (1 - share) ** 2 + (squares[1] - squares[0]) * share**2

@@ -102,6 +102,10 @@ class ScoreCounts:
             np.copyto(upper, 1.0, where=self.full)
         return result
 
+    def exact_limits(self, z: float | FloatArray) -> FloatArray:
+        """Compute the lower and upper limits, as `clopper_pearson` does, shape (2, ...)."""
+        return clopper_pearson(self.successes, self.trials, confidence_of(z))
+
 
 @np.errstate(all="ignore")
 def wilson(successes: ArrayLike, trials: ArrayLike, z: ArrayLike) -> FloatArray:
