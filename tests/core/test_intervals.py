@@ -16,7 +16,8 @@ from scipy import special, stats
 from rprime.core.catalog import KEYS, SCORE_KEYS
 from rprime.core.evaluate import evaluate
 from rprime.core.index import REASONS
-from rprime.core.intervals.intervals import Intervals, PreparedIntervals, intervals
+from rprime.core.intervals.intervals import Intervals, intervals
+from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import clopper_pearson, wilson
 from rprime.core.items import Items
 from rprime.core.options import Options

@@ -3,7 +3,8 @@
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from rprime.core.intervals.intervals import Intervals, PreparedIntervals, intervals
+from rprime.core.intervals.intervals import Intervals, intervals
+from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores

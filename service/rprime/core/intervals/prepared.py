@@ -1,0 +1,285 @@
+"""The intervals of a stack of tables, up to their quantile."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.counts import Counts
+from rprime.core.intervals.design_effect import DesignEffects
+from rprime.core.intervals.methods import INTERVALS, Methods, ScopeMethods, Setting, methods_of
+from rprime.core.intervals.parts import ratio_counts
+from rprime.core.intervals.plan import Bounds, plan_of
+from rprime.core.intervals.proportions import ScoreCounts, mover_r, student
+from rprime.core.intervals.universe import UniverseIntervals, at
+from rprime.core.intervals.weights import Weights
+from rprime.core.items import Items
+from rprime.core.values import Values
+
+
+@dataclass(frozen=True, eq=False)
+class PreparedIntervals:
+    """The part of the intervals that does not depend on their quantile.
+
+    Parameters
+    ----------
+    values
+        Values of a stack of tables, with the options `exact` and `sampling`.
+    methods
+        The interval methods of their entries.
+    proportions, pooled
+        The plain proportions, per class (n, ..., k), those of the likelihood ratios last, and
+        overall (n, ...).
+    universes
+        The intervals that need smoothed tables; none where no table has intervals.
+    effects
+        The design effects of the groups, or of the weights, of the items, if any.
+    weights
+        The sample weights of the items, if they have any; `values` then has the counts of Kish's
+        effective number of items.
+    unsuitable
+        Whether the counts are no numbers of items, broadcastable to the stack.
+    """
+
+    values: Values
+    methods: Methods
+    proportions: ScoreCounts
+    pooled: ScoreCounts
+    universes: tuple[UniverseIntervals, ...]
+    effects: DesignEffects | None
+    weights: Weights | None
+    unsuitable: Array
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def of(cls, values: Values, items: Items | None = None) -> "PreparedIntervals":
+        """Prepare the intervals of values.
+
+        Parameters
+        ----------
+        values
+            Values of a stack of tables.
+        items
+            The items of a single table, if they have groups or weights.
+        """
+        weights = Weights.of(values, items)
+        if weights is not None:
+            values = weights.scaled(values)
+        options, table = values.options, values.table
+        unsuitable = np.asarray(table.weighted | table.fractional & (weights is None))
+        grouped = items is not None and items.groups is not None
+        setting = Setting.of(
+            table,
+            beta=options.beta,
+            exact=options.exact,
+            sampling=options.sampling,
+            effects=grouped or weights is not None,
+        )
+        methods = methods_of(values.selection, setting)
+        cost = options.cost
+        bound = Bounds(table.k, None if cost is None else (float(cost.min()), float(cost.max())))
+        apart = () if unsuitable.all() else setting.universes
+        plans = [(plan_of(values.selection, setting, one, bound), one or "all") for one in apart]
+        found = [(plan, one) for plan, one in plans if plan is not None]
+        of_plans: list[DesignEffects] = []
+        if weights is not None:
+            of_plans = [weights.effects(plan.selection, values, one) for plan, one in found]
+        elif items is not None and grouped:
+            of_plans = [DesignEffects.of(p.selection, values, items, one) for p, one in found]
+        effects = DesignEffects.scattered(values, [p for p, _ in found], of_plans)
+        each = of_plans or (None,) * len(found)
+        return cls(
+            values,
+            methods,
+            *_counts(values, methods, effects, weights),
+            tuple(
+                UniverseIntervals.of(plan, values, one, effects=own, weights=weights)
+                for (plan, one), own in zip(found, each, strict=True)
+            ),
+            effects,
+            weights,
+            unsuitable,
+        )
+
+    @property
+    def grouped(self) -> DesignEffects | None:
+        """The effects of groups, which take Student's quantile."""
+        return self.effects if self.weights is None else None
+
+    def limits(self, quantile: float) -> tuple[Array, Array]:
+        """Compute the limits of all indices.
+
+        Parameters
+        ----------
+        quantile
+            Of the normal distribution, above 0; that of each limit's one-sided level.
+
+        Returns
+        -------
+        Shapes (2, computed, ..., k) and (2, overall, ...): NaN without an interval. The same
+        arrays for the same quantile, so that a report, a comparison and a gate compute them once.
+        """
+        place = round(quantile, 12)
+        if place not in self._known:
+            self._known[place] = self.class_limits(quantile), self.overall_limits(quantile)
+        return self._known[place]
+
+    @cached_property
+    def _known(self) -> dict[float, tuple[Array, Array]]:
+        """The limits found so far, by quantile."""
+        return {}
+
+    @np.errstate(all="ignore")
+    def class_limits(self, quantile: float | Array) -> Array:
+        """Compute the limits of the per-class indices, shape (2, computed, ..., k).
+
+        Parameters
+        ----------
+        quantile
+            A number, or an array that broadcasts to (computed, ..., k).
+
+        Returns
+        -------
+        NaN without an interval. Indices of precision that count as if it were 0 have the limits of
+        that value.
+        """
+        values, own = self.values, self.methods.per_class
+        limits = np.full((2, *values.per_class.shape), np.nan)
+        normal = z = _spread(quantile, values.per_class)
+        if self.grouped is not None:
+            z = student(z, self.grouped.class_groups)
+        shares = self.proportions.limits(at(z, self.methods.class_rows))
+        plain = len(own.proportions)
+        if values.options.exact:
+            exact = self.proportions.exact_limits(at(z, self.methods.class_rows))
+            limits[:, own.proportions] = exact[:, :plain]
+        else:
+            limits[:, own.proportions] = shares[:, :plain]
+        for universe in self.universes:
+            universe.class_limits(z, limits)
+        if len(self.methods.likelihood_ratios):
+            limits[:, self.methods.likelihood_ratios] = self._likelihood_ratios(shares[:, plain:])
+        for place in self.methods.log_ratios:
+            limits[:, place] = self._log_ratio(place, at(z, place))
+        _score_limits(values, normal, limits)
+        if values.table.spurious is not None:
+            places, stray = self.methods.predictions, np.asarray(values.table.spurious.any(-1))
+            limits[:, places] = np.where(stray[..., None], np.nan, limits[:, places])
+        return self._masked(values.observed, limits, own)
+
+    @np.errstate(all="ignore")
+    def overall_limits(self, quantile: float | Array) -> Array:
+        """Compute the limits of the overall indices, shape (2, overall, ...).
+
+        Parameters
+        ----------
+        quantile
+            A number, or an array that broadcasts to (overall, ...).
+
+        Returns
+        -------
+        NaN without an interval.
+        """
+        values, own = self.values, self.methods.overall
+        limits = np.full((2, *values.overall.shape), np.nan)
+        normal = z = _spread(quantile, values.overall)
+        if self.grouped is not None:
+            z = student(z, self.grouped.groups)
+        for universe in self.universes:
+            universe.overall_limits(z, limits)
+        quantiles = at(z, own.proportions)
+        limits_of = self.pooled.exact_limits if values.options.exact else self.pooled.limits
+        shares = limits_of(quantiles)
+        for i, place in self.methods.affine:
+            low, high = Bounds(values.table.k).of(values.selection.overall[place])
+            shares[:, i] = low + (high - low) * shares[:, i]
+        mixed = self.methods.mixed
+        scores = limits[:, mixed]
+        limits[:, own.proportions] = shares
+        if values.table.spurious is not None:
+            limits[:, mixed] = np.where(values.table.spurious.any(-1), scores, limits[:, mixed])
+        _score_limits(values, normal, limits)
+        return self._masked(values.overall, limits, own)
+
+    def _masked(self, values: Array, limits: Array, methods: ScopeMethods) -> Array:
+        """Clip limits to the range; remove those without a value, a width or suitable counts."""
+        last = (limits.ndim - self.unsuitable.ndim - 2) * (None,)
+        lowest, highest = methods.bounds.reshape(2, -1, *(1,) * (limits.ndim - 2))
+        np.maximum(limits, lowest, out=limits)
+        np.minimum(limits, highest, out=limits)
+        lost = ~(limits[0] < limits[1])
+        lost |= np.isnan(values)
+        if self.unsuitable.any():  # weights of the items of scores have come with the scores
+            lost[methods.counted] |= self.unsuitable[(..., *last)]
+        np.copyto(limits, np.nan, where=lost)
+        return limits
+
+    def _likelihood_ratios(self, limits: Array) -> Array:
+        """Limits of ratios of two proportions from theirs, (2, 2 n, ..., k)."""
+        counts, plain = self.proportions, len(self.methods.per_class.proportions)
+        shares = counts.successes[plain:] / counts.trials[plain:]
+        pairs = (-1, 2, *shares.shape[1:])
+        return mover_r(
+            shares.reshape(pairs).swapaxes(0, 1), limits.reshape(2, *pairs).swapaxes(1, 2)
+        )
+
+    def _log_ratio(self, place: int, z: float | Array) -> Array:
+        """Limits of the lift by the delta method on its logarithm."""
+        values = self.values
+        counts = values.classified_counts.classes
+        by_class = 1 / counts.support
+        by_prediction = 1 / counts.predicted
+        whole = 1 / counts.total
+        kinds = (
+            (counts.tp, 1 / counts.tp + whole - by_class - by_prediction),
+            (counts.fn, whole - by_class),
+            (counts.fp, whole - by_prediction),
+            (counts.tn, whole),
+        )
+        variance = sum(items * influence * influence for items, influence in kinds)
+        if self.effects is not None:
+            variance = variance * self.effects.per_class[place]
+        half = np.sqrt(variance) * z
+        value = values.per_class[place]
+        return np.stack((value / np.exp(half), value * np.exp(half)))
+
+
+def _counts(
+    values: Values, methods: Methods, effects: DesignEffects | None, weights: Weights | None
+) -> tuple[ScoreCounts, ScoreCounts]:
+    """Prepare the plain proportions, per class and overall."""
+    of_classes = of_pooled = None
+    if weights is not None:
+        squares = weights.counts("all")
+        of_classes = squares.classes, weights.scale
+        of_pooled = Counts(squares.rows[..., -1]), weights.scale
+    pooled = Counts(values.counts.rows[..., -1])
+    successes, trials = ratio_counts(values.counts.classes, methods.class_ratios, of_classes)
+    hits, whole = ratio_counts(pooled, methods.overall.ratios, of_pooled)
+    if effects is not None and weights is None:
+        of_class = effects.per_class[methods.class_rows]
+        of_overall = effects.overall[methods.overall.proportions]
+        successes, trials = successes / of_class, trials / of_class
+        hits, whole = hits / of_overall, whole / of_overall
+    return ScoreCounts.of(successes, trials), ScoreCounts.of(hits, whole)
+
+
+def _spread(quantile: float | Array, values: Array) -> float | Array:
+    """Return a quantile for every value, if these differ."""
+    return quantile if np.ndim(quantile) == 0 else np.broadcast_to(quantile, values.shape)
+
+
+def _score_limits(values: Values, quantile: float | Array, limits: Array) -> None:
+    """Fill in the limits of indices of scores, per class or overall, at a normal quantile."""
+    if values.scores is None:
+        return
+    per_class = limits.ndim > 2
+    places = values.selection.scored if per_class else values.selection.overall_scored
+    entries = values.selection.computed if per_class else values.selection.overall
+    found = values.per_class if per_class else values.overall
+    for place in places:
+        method = INTERVALS.get(entries[place].interval or "")
+        if method is not None and method.limits is not None:
+            own = np.asarray(found[place])
+            limits[:, place] = method.limits(values, entries[place], own, at(quantile, place))
