@@ -33,7 +33,7 @@ def lint_request(body: bytes, limits: Limits) -> bytes:
     read, wanted, gate = _read(body, limits, LintRest)
     with _lint_errors(read):
         options: Any = wanted.model_dump(include={"pairing", "discordance", "replicates", "seed"})
-        if any(rule.confusion is None and rule.entry.scored for rule in gate.rules):
+        if any(rule.target.scored for rule in gate.rules):
             found = lint_scores(gate, side_of(read, None), **options)
         else:
             found = lint(gate, read.table, read.labels, **options)

@@ -133,7 +133,7 @@ def checked_counts(gate: Gate, table: ConfusionTable, replicates: int) -> FloatA
     LintError
         If the table cannot be drawn from, or a rule reads scores.
     """
-    if any(rule.confusion is None and rule.entry.scored for rule in gate.rules):
+    if any(rule.target.scored for rule in gate.rules):
         raise LintError("A table holds no scores: lint the gate without its rules about scores.")
     if table.stack_shape or table.has_omissions:
         raise LintError("Linting a gate needs one table without unclassified and spurious items.")

@@ -8,9 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from rprime.core.catalog import find
 from rprime.core.gates.targets import UNKNOWN, Mistake, Target, target_of
-from rprime.core.index import Index, IndexScope
 from rprime.core.options import Options
 
 RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain", "min_gain"]
@@ -100,11 +98,6 @@ class Rule:
         return self.id or f"{self.target.name}.{self.kind}"
 
     @property
-    def scope(self) -> IndexScope:
-        """The scope of the index: overall or per class."""
-        return "overall" if self.classes is None else "class"
-
-    @property
     def decides_by(self) -> Policy:
         """The policy, or the default one."""
         for_classes = self.knows_suspects and self.classes is not None
@@ -134,14 +127,6 @@ class Rule:
     def threshold(self) -> float:
         """The rule fails beyond this value, or difference candidate - baseline."""
         return -self.limit if self.kind == "max_drop" else self.limit
-
-    @property
-    def entry(self) -> Index:
-        """The index in the catalog; every checked rule of an index has one."""
-        found = find(self.scope, self.index)
-        if found is None:
-            raise RuleError((), "unknown_index", f"There is no {self.scope} index {self.index}.")
-        return found
 
 
 @dataclass(frozen=True, kw_only=True)

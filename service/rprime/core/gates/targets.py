@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from rprime.core.catalog import CLASS_INDICES, find
-from rprime.core.comparison.alignment import Comparability, Side
-from rprime.core.comparison.compare import compare
+from rprime.core.comparison.aligned_values import AlignedValues
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import Difference
 from rprime.core.estimates import Estimates
 from rprime.core.gates.estimate import Estimate
@@ -28,90 +29,6 @@ Correlated = tuple[IndexScope, str, str | None]
 
 UNKNOWN = ("unknown_index", "target_missing", "several_targets")
 """Mistakes after which nothing else about a rule can be checked."""
-
-
-class Compared(Protocol):
-    """A comparison of single tables or of stacks, as targets of indices read it."""
-
-    def of_overall(self, key: str) -> Difference:
-        """Return the difference of one overall index, shape (...)."""
-        ...
-
-    def of_classes(self, key: str) -> Difference:
-        """Return the differences of one per-class index, shape (..., classes)."""
-        ...
-
-
-class ComparedSides(Compared, Protocol):
-    """A comparison with the sides that a cell is taken from."""
-
-    @property
-    def sides(self) -> tuple[Side, Side]:
-        """Candidate and baseline over the union of their classes."""
-        ...
-
-    @property
-    def comparability(self) -> Comparability:
-        """How far the sides can be compared."""
-        ...
-
-
-class Target(Protocol):
-    """A number that a rule bounds, or one for each class: the rows of its evidence."""
-
-    @property
-    def name(self) -> str:
-        """Its name in default ids."""
-        ...
-
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The indices that the evaluation and the comparison must have computed."""
-        ...
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Its smallest and largest possible value."""
-        ...
-
-    @property
-    def best(self) -> float | None:
-        """Its value for a perfect classifier; None if no value is best."""
-        ...
-
-    @property
-    def classes(self) -> Classes:
-        """The classes that have a row each; None for a single number."""
-        ...
-
-    @property
-    def leaves_out(self) -> bool:
-        """Whether classes with few items can be left out of it."""
-        ...
-
-    def mistakes(self, options: Options | None) -> Iterator[Mistake]:
-        """Yield what is wrong with it."""
-        ...
-
-    def subject(self, label: str | None) -> str:
-        """Name one of its numbers in a sentence."""
-        ...
-
-    def lacks(self, declared: tuple[str, ...]) -> bool:
-        """Whether a single number names a class that is not declared."""
-        ...
-
-    def estimate(self, side: Side, known: Estimates) -> Estimate:
-        """Return its values of the candidate, a row for each class that the candidate declares."""
-        ...
-
-    def difference(self, comparison: ComparedSides) -> Difference:
-        """Return its differences, shape (..., rows), a row for each class of the comparison."""
-        ...
-
-    def correlated(self, label: str | None) -> Correlated | None:
-        """Return the number by which the comparison knows its influences, if it does."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -164,8 +81,13 @@ class IndexTarget:
         return self.entry.best
 
     @property
+    def scored(self) -> bool:
+        """Whether the index reads scores."""
+        return self.entry.scored
+
+    @property
     def leaves_out(self) -> bool:
-        """Whether it has classes, or is a plain mean over classes."""
+        """Whether classes with few items can be left out: it has classes or averages over them."""
         return self.classes is not None or self.entry.reads in ("macro", "means")
 
     def mistakes(self, options: Options | None) -> Iterator[Mistake]:
@@ -188,17 +110,17 @@ class IndexTarget:
         return False
 
     def estimate(self, side: Side, known: Estimates) -> Estimate:  # noqa: ARG002 (all is known)
-        """Return the values of the index."""
+        """Return the values of the index, a row for each class that the candidate declares."""
         return Estimate(known, self.entry)
 
-    def difference(self, comparison: Compared) -> Difference:
-        """Return the differences of the index."""
+    def difference(self, comparison: Comparison | AlignedValues) -> Difference:
+        """Return the differences, shape (..., rows), a row for each class of the comparison."""
         if self.classes is None:
             return comparison.of_overall(self.key)[..., np.newaxis]
         return comparison.of_classes(self.key)
 
     def correlated(self, label: str | None) -> Correlated | None:
-        """Return scope, key and class."""
+        """Return scope, key and class, by which a comparison knows the influences."""
         return (self.scope, self.key, label)
 
 
@@ -216,6 +138,7 @@ class CellTarget:
     predicted: str
 
     classes = None
+    scored = False
     leaves_out = False
     keys = ()
     range = (0.0, 1.0)
@@ -247,7 +170,7 @@ class CellTarget:
         options = replace(known.values.options, indices=("recall",), cell_weights=None)
         return Estimate(self._side(side).estimates(options), CLASS_INDICES["recall"])
 
-    def difference(self, comparison: ComparedSides) -> Difference:
+    def difference(self, comparison: Comparison) -> Difference:
         """Return the difference of the recalls of two tables of two; the second row is none."""
         relation = comparison.comparability
         identity = None if relation == "unknown" else self.name
@@ -291,6 +214,10 @@ def _binary(items: Items | None, row: int, column: int) -> Items | None:
         for name in ("groups", "weights")
     }
     return Items(np.zeros_like(predicted), predicted, **rest)
+
+
+Target = IndexTarget | CellTarget
+"""A number that a rule bounds, or one for each class: the rows of its evidence."""
 
 
 @lru_cache(maxsize=256)
