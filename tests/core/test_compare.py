@@ -21,7 +21,7 @@ from rprime.core.comparison.difference import (
     Difference,
 )
 from rprime.core.comparison.paired_proportions import probability_worse
-from rprime.core.comparison.paired_variance import PairedItems, overall_variance
+from rprime.core.comparison.paired_variance import PairedItems
 from rprime.core.comparison.shift import bowker, stuart_maxwell
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.items import Items
@@ -573,7 +573,7 @@ def test_paired_variances_are_the_sums_over_items_that_define_them(*, grouped: b
     phi = after - before
     centred = phi - phi.mean(-1, keepdims=True)
     expected = [(np.bincount(groups, row) ** 2).sum() for row in centred]
-    found = overall_variance(pairs, *overall)
+    found = pairs.overall_variance(*overall)
     np.testing.assert_allclose(found.grouped, expected, rtol=1e-9, atol=1e-15)
 
 

@@ -34,7 +34,7 @@ def test_the_planned_items_suffice_and_half_of_them_do_not() -> None:
 def test_the_drop_is_found_with_the_planned_items() -> None:
     gate = gate_of(drop(0.05, classes=("0",)))
     found = planned(gate, even(0.9, 100, k=3), 0.1)
-    needed = {plan.label: plan.needed for plan in found.classes}
+    needed = {plan.class_: plan.needed for plan in found.classes}
     assert needed["1"] is needed["2"] is None
     assert needed["0"] is not None
     for share, seen in ((1.2, True), (0.6, False)):

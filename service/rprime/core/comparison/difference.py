@@ -107,6 +107,11 @@ class Difference:
         return self[np.unravel_index(np.arange(self.value.size), self.shape)]
 
     @classmethod
+    def unknown(cls, count: int) -> "Difference":
+        """Return differences of which nothing is known: every member is NaN."""
+        return cls(**dict.fromkeys(ARRAYS, np.full(count, np.nan)), mover=None)
+
+    @classmethod
     def join(cls, parts: "Sequence[Difference]") -> "Difference":
         """Concatenate differences along the last axis; all unpaired ones are of one comparison."""
         movers = [part.mover for part in parts if part.mover is not None]

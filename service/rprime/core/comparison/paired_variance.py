@@ -96,14 +96,61 @@ class PairedItems:
         return self.joint.flips(row, per_class=per_class)
 
     def overall_variance(self, old: Gradient, new: Gradient) -> "PairedVariance":
-        """Sum T phi^2 - (sum T phi)^2 / w of overall indices, shape (index,)."""
-        return overall_variance(self, old, new)
+        """Sum T phi^2 - (sum T phi)^2 / w of overall indices, shape (index,).
+
+        phi = G_new[r, j2] - G_old[r, j1] is the influence of an item. NaN where an index has no
+        derivative.
+        """
+        live = np.flatnonzero(_differentiable(old) & _differentiable(new))
+        independent, grouped = np.full((2, len(old.row)), np.nan)
+        found = self._smooth_variance(select_indices(old, live), select_indices(new, live))
+        independent[live], grouped[live] = found.independent, found.grouped
+        return PairedVariance(independent, grouped)
+
+    def _smooth_variance(self, old: Gradient, new: Gradient) -> "PairedVariance":
+        joint, count = self.joint, len(old.row)
+        before, after = (_CellLookup.of(side, joint.k) for side in (old, new))
+        moments = np.zeros((3, count))
+        sums = None if self.groups is None else np.empty((len(joint.items), count))
+        for part in _parts(len(joint.items), count):
+            true, items = joint.true[part], joint.items[part]
+            g_old = before.at(true, joint.old[part])
+            phi = after.at(true, joint.new[part])
+            phi -= g_old
+            moments[0] += items @ phi
+            if sums is not None:
+                sums[part] = phi
+            moments[1] += items @ np.square(phi, out=phi)
+            moments[2] += items @ np.square(g_old, out=g_old)
+        mean = moments[0] / joint.total
+        independent = without_noise(moments[1] - moments[0] * mean, moments[2])
+        if sums is None:
+            return PairedVariance(independent, independent)
+        groups, combination = self.grouping
+        totals = (np.bincount(groups, column[combination]) for column in (sums - mean).T)
+        return PairedVariance(independent, np.array([total @ total for total in totals]))
 
     def class_variance(
         self, old: ClassGradient, new: ClassGradient, classified: Array
     ) -> "PairedVariance":
-        """Sum T phi^2 - (sum T phi)^2 / w of per-class indices, shape (index, k)."""
-        return class_variance(self, old, new, classified)
+        """Sum T phi^2 - (sum T phi)^2 / w of per-class indices, shape (index, k).
+
+        An index of one class depends only on whether the true class and both predictions of an
+        item are this class, another one or missing: eighteen patterns replace all combinations.
+        """
+        counts = pattern_counts(self.joint)
+        if self.groups is None:
+            occurring = np.flatnonzero(counts.any(-1))
+            found = variance_of_patterns(occurring, counts[occurring], old, new, classified)
+            return PairedVariance(found, found)
+        every = np.arange(PATTERNS)
+        independent = variance_of_patterns(every, counts, old, new, classified)
+        entries, grouped = _GroupCounts.of(self), np.empty(independent.shape)
+        for place in range(len(grouped)):
+            phi = _pattern_influences(every, old, new, classified, slice(place, place + 1))[1][0]
+            centred = phi - (counts * phi).sum(0) / self.joint.total
+            grouped[place] = entries.sum_of_squares(centred)
+        return PairedVariance(independent, grouped)
 
     @property
     def grouping(self) -> tuple[Array, Array]:
@@ -157,23 +204,6 @@ class PairedVariance:
         return np.asarray(np.maximum(ratio, 1.0))
 
 
-def overall_variance(pairs: PairedItems, old: Gradient, new: Gradient) -> PairedVariance:
-    """Sum T phi^2 - (sum T phi)^2 / w of overall indices, shape (index,).
-
-    phi = G_new[r, j2] - G_old[r, j1] is the influence of an item. NaN where an index has no
-    derivative.
-    """
-    live = np.flatnonzero(_differentiable(old) & _differentiable(new))
-    found = _smooth_variance(pairs, select_indices(old, live), select_indices(new, live))
-    independent = np.full(len(old.row), np.nan)
-    independent[live] = found.independent
-    if pairs.groups is None:
-        return PairedVariance(independent, independent)
-    grouped = np.full(len(old.row), np.nan)
-    grouped[live] = found.grouped
-    return PairedVariance(independent, grouped)
-
-
 def _differentiable(gradient: Gradient) -> Array:
     """Whether each index has a derivative, shape (index,)."""
     known = np.asarray(~np.isnan(gradient.row).any(-1))
@@ -190,28 +220,6 @@ def select_indices(gradient: Gradient, places: Array) -> Gradient:
         None if silent is None else silent[places],
         tuple((i, cells[place]) for i, place in enumerate(places.tolist()) if place in cells),
     )
-
-
-def _smooth_variance(pairs: PairedItems, old: Gradient, new: Gradient) -> PairedVariance:
-    joint, count = pairs.joint, len(old.row)
-    before, after = (_CellLookup.of(side, joint.k) for side in (old, new))
-    moments = np.zeros((3, count))
-    sums = None if pairs.groups is None else np.empty((len(joint.items), count))
-    for part in _parts(len(joint.items), count):
-        true, items = joint.true[part], joint.items[part]
-        g_old = before.at(true, joint.old[part])
-        phi = after.at(true, joint.new[part])
-        phi -= g_old
-        moments[0] += items @ phi
-        if sums is not None:
-            sums[part] = phi
-        moments[1] += items @ np.square(phi, out=phi)
-        moments[2] += items @ np.square(g_old, out=g_old)
-    mean = moments[0] / joint.total
-    independent = without_noise(moments[1] - moments[0] * mean, moments[2])
-    if sums is None:
-        return PairedVariance(independent, independent)
-    return PairedVariance(independent, _by_group(pairs, sums - mean))
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,45 +253,6 @@ class _CellLookup:
         return g
 
 
-def _by_group(pairs: PairedItems, influence: Array) -> Array:
-    """Square group sums of centred influences of shape (combination, index), shape (index,)."""
-    groups, combination = pairs.grouping
-    sums = (np.bincount(groups, column[combination]) for column in influence.T)
-    return np.array([total @ total for total in sums])
-
-
-def class_variance(
-    pairs: PairedItems, old: ClassGradient, new: ClassGradient, classified: Array
-) -> PairedVariance:
-    """Sum T phi^2 - (sum T phi)^2 / w of per-class indices, shape (index, k).
-
-    An index of one class depends only on whether the true class and both predictions of an item
-    are this class, another one or missing: eighteen patterns replace all combinations.
-
-    Parameters
-    ----------
-    pairs
-        The items.
-    old, new
-        Gradients of both sides.
-    classified
-        Shape (index,): whether unclassified items have no influence on it.
-    """
-    counts = pattern_counts(pairs.joint)
-    if pairs.groups is None:
-        occurring = np.flatnonzero(counts.any(-1))
-        found = variance_of_patterns(occurring, counts[occurring], old, new, classified)
-        return PairedVariance(found, found)
-    every = np.arange(PATTERNS)
-    independent = variance_of_patterns(every, counts, old, new, classified)
-    entries, grouped = _GroupCounts.of(pairs), np.empty(independent.shape)
-    for place in range(len(grouped)):
-        phi = _pattern_influences(every, old, new, classified, slice(place, place + 1))[1][0]
-        centred = phi - (counts * phi).sum(0) / pairs.joint.total
-        grouped[place] = entries.sum_of_squares(centred)
-    return PairedVariance(independent, grouped)
-
-
 def variance_of_patterns(
     patterns: Array, counts: Array, old: ClassGradient, new: ClassGradient, classified: Array
 ) -> Array:
@@ -294,8 +263,10 @@ def variance_of_patterns(
     patterns, counts
         Shapes (p,) and (p, ..., k): numbers of patterns, and the items of each class in them;
         patterns without items may be missing.
-    old, new, classified
-        As in `class_variance`.
+    old, new
+        Gradients of both sides.
+    classified
+        Shape (index,): whether unclassified items have no influence on it.
     """
     result = np.empty(old.kinds.shape[1:])
     total = counts.sum(0)

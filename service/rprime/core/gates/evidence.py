@@ -1,6 +1,6 @@
 """The evidence on each result of a rule, from an evaluation and its comparisons."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -13,7 +13,7 @@ from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.estimates import Estimates
 from rprime.core.gates.estimate import Estimate
 from rprime.core.gates.rows import Rows, take_or_nan, take_tests
-from rprime.core.gates.rule_tests import Statistic, Tested, Untested, judge_together
+from rprime.core.gates.rule_tests import Draft, Tested, judge_together
 from rprime.core.gates.rules import Rule
 from rprime.core.gates.targets import ResultLabels
 from rprime.core.gates.verdict import Against, Codes, RuleTests, VerdictCode
@@ -132,68 +132,6 @@ def _reached(
     return np.asarray((half + root) / (1 + unit))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class Draft:
-    """What is known of a rule before it is tested: a column for each row of its evidence.
-
-    Parameters
-    ----------
-    rule, rows, against, reasons
-        As in `RuleEvidence`.
-    statistic
-        To be tested.
-    fixed
-        Codes of `VerdictCode` where no test decides the verdict.
-    numbers
-        Observed value and items, and for a difference baseline and delta.
-    methods
-        Of the limits; empty where nobody asks.
-    pairing
-        Of a comparison.
-    """
-
-    rule: Rule
-    rows: Rows
-    statistic: Statistic
-    fixed: Codes
-    numbers: Mapping[str, FloatArray]
-    reasons: tuple[str, ...] = ()
-    methods: Sequence[str | None] = ()
-    against: Against | None = None
-    pairing: Pairing | None = None
-
-    def evidence(self, tested: Tested) -> RuleEvidence:
-        """Take the evidence of the results from that of all rows."""
-        rule, rows = self.rule, self.rows
-        known = {name: take_or_nan(values, rows.positions) for name, values in self.numbers.items()}
-        blank = np.full(known["observed"].shape, np.nan)
-        lower, upper = (take_or_nan(end, rows.positions) for end in tested.limits())
-        if rule.test == "none":
-            lower = upper = blank
-        return RuleEvidence(
-            rule=rule,
-            against=self.against,
-            labels=rows.labels,
-            left_out=rows.left_out,
-            tests=take_tests(tested.tests, rows.positions),
-            observed=known["observed"],
-            baseline=known.get("baseline", blank),
-            delta=known.get("delta", blank),
-            lower=lower,
-            upper=upper,
-            error=take_or_nan(tested.error(), rows.positions),
-            items=known["items"],
-            methods=tuple(self._method(row) for row in rows.positions),
-            pairings=tuple(self.pairing if row >= 0 else None for row in rows.positions),
-            reasons=self.reasons,
-        )
-
-    def _method(self, row: int) -> str | None:
-        if row < 0 or not self.methods:
-            return None
-        return POINT if self.rule.test == "none" else self.methods[row]
-
-
 @dataclass(frozen=True, eq=False)
 class GateCandidate:
     """The candidate of a gate, and what it is held against.
@@ -270,7 +208,40 @@ def gather_evidence(rules: Sequence[Rule], candidate: GateCandidate) -> list[Rul
 def evidence_of(drafts: Sequence[Draft], level: float) -> list[RuleEvidence]:
     """Test drafts together."""
     tested = judge_together(drafts, level)
-    return [draft.evidence(one) for draft, one in zip(drafts, tested, strict=True)]
+    return [_evidence(draft, one) for draft, one in zip(drafts, tested, strict=True)]
+
+
+def _evidence(draft: Draft, tested: Tested) -> RuleEvidence:
+    """Take the evidence of the results from that of all rows."""
+    rule, rows = draft.rule, draft.rows
+    known = {name: take_or_nan(values, rows.positions) for name, values in draft.numbers.items()}
+    blank = np.full(known["observed"].shape, np.nan)
+    lower, upper = (take_or_nan(end, rows.positions) for end in tested.limits())
+    if rule.test == "none":
+        lower = upper = blank
+    return RuleEvidence(
+        rule=rule,
+        against=draft.against,
+        labels=rows.labels,
+        left_out=rows.left_out,
+        tests=take_tests(tested.tests, rows.positions),
+        observed=known["observed"],
+        baseline=known.get("baseline", blank),
+        delta=known.get("delta", blank),
+        lower=lower,
+        upper=upper,
+        error=take_or_nan(tested.error(), rows.positions),
+        items=known["items"],
+        methods=tuple(_method(draft, row) for row in rows.positions),
+        pairings=tuple(draft.pairing if row >= 0 else None for row in rows.positions),
+        reasons=draft.reasons,
+    )
+
+
+def _method(draft: Draft, row: int) -> str | None:
+    if row < 0 or not draft.methods:
+        return None
+    return POINT if draft.rule.test == "none" else draft.methods[row]
 
 
 def _drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
@@ -323,7 +294,7 @@ def _without_baseline(rule: Rule, candidate: GateCandidate, against: Against) ->
     return Draft(
         rule=rule,
         rows=rows,
-        statistic=Untested(known.value),
+        statistic=Difference.unknown(count),
         fixed=np.full(count, VerdictCode.no_baseline, dtype=np.uint8),
         against=against,
         numbers={"observed": known.value, "items": known.items},

@@ -4,17 +4,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, reduce
 from operator import add
-from typing import Literal
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.aligned_values import AlignedValues
+from rprime.core.comparison.compare import Pairing
 from rprime.core.gates.advice import RuleLint, advise
 from rprime.core.gates.estimate import Estimate
 from rprime.core.gates.evidence import (
-    Draft,
     RuleEvidence,
     draft_of_difference,
     draft_of_values,
@@ -24,7 +23,7 @@ from rprime.core.gates.gate import joint_laws
 from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
 from rprime.core.gates.rows import Rows, take_tests
-from rprime.core.gates.rule_tests import judge_together
+from rprime.core.gates.rule_tests import Draft, judge_together
 from rprime.core.gates.rules import Gate, Rule, check_gate
 from rprime.core.gates.targets import IndexTarget
 from rprime.core.gates.verdict import (
@@ -76,7 +75,7 @@ def lint(
     table: ConfusionTable,
     labels: tuple[str, ...],
     *,
-    pairing: Literal["paired", "unpaired"] = "paired",
+    pairing: Pairing = "paired",
     discordance: float = 0.06,
     replicates: int = 2000,
     seed: int = 0,
@@ -108,11 +107,7 @@ def lint(
     """
     check_gate(gate)
     counts = checked_counts(gate, table, replicates)
-    paired = pairing == "paired"
-    model = (
-        UnchangedModel.paired(counts, discordance) if paired else UnchangedModel.unpaired(counts)
-    )
-    run = LintRun(gate, labels, model, paired=paired)
+    run = LintRun.of(gate, labels, counts, pairing, discordance)
     counted = (
         run.count(replicates, np.random.default_rng(seed)) if gate.rules else VerdictCounts.none()
     )
@@ -183,6 +178,20 @@ class LintRun:
     model: UnchangedModel
     paired: bool
 
+    @classmethod
+    def of(
+        cls,
+        gate: Gate,
+        labels: tuple[str, ...],
+        counts: FloatArray,
+        pairing: Pairing,
+        discordance: float,
+    ) -> "LintRun":
+        """Build the model whose table has these counts."""
+        if pairing == "unpaired":
+            return cls(gate, labels, UnchangedModel.unpaired(counts), paired=False)
+        return cls(gate, labels, UnchangedModel.paired(counts, discordance), paired=True)
+
     @cached_property
     def expected(self) -> list[RuleEvidence]:
         """The evidence on every rule where the draws are as expected."""
@@ -214,7 +223,9 @@ class LintRun:
 
     def _counted(self, draws: SimulatedPredictions, replicates: int) -> VerdictCounts:
         with np.errstate(all="ignore"):
-            decisions = decide(self._tests(draws), self.plan, self.gate.level, self._blocks)
+            decisions = decide(
+                self._tests(draws), self.plan, self.gate.level, lambda: self._joint_laws
+            )
         verdict = conclude(decisions, effects(decisions, self.plan), self.plan)
         return VerdictCounts(
             replicates,
@@ -230,12 +241,9 @@ class LintRun:
             [take_tests(t.tests, d.rows.positions) for t, d in zip(tested, drafts, strict=True)]
         )
 
-    def _blocks(self) -> list[Block]:
-        """Return the joint law of the results where the draws are as expected."""
-        return self._joint_laws
-
     @cached_property
     def _joint_laws(self) -> list[Block]:
+        """The joint law of the results where the draws are as expected."""
         expected = self.model.expected()
         if self.paired and expected.k > MOST_JOINT:
             return []

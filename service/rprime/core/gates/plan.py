@@ -2,14 +2,13 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
+from rprime.core.comparison.compare import Pairing
 from rprime.core.gates.evidence import POWER
 from rprime.core.gates.lint import LintRun, checked_counts
-from rprime.core.gates.resampling import UnchangedModel
 from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.verdict import GateVerdictCode
 from rprime.core.table import ConfusionTable
@@ -31,7 +30,7 @@ class ClassPlan:
         None if even a thousand times as many do not suffice, or no rule is about the class.
     """
 
-    label: str
+    class_: str
     items: int
     needed: int | None
 
@@ -65,7 +64,7 @@ def plan_items(
     table: ConfusionTable,
     labels: tuple[str, ...],
     *,
-    pairing: Literal["paired", "unpaired"] = "paired",
+    pairing: Pairing = "paired",
     discordance: float = 0.06,
     drop: float | None = None,
     replicates: int = 400,
@@ -93,7 +92,7 @@ def plan_items(
     """
     check_gate(gate)
     counts = checked_counts(gate, table, replicates)
-    sizes = _Sizes(gate, labels, counts, pairing == "paired", discordance)
+    sizes = _Sizes(gate, labels, counts, pairing, discordance)
     factors = sizes.finding(drop)
     passing = sizes.passing(replicates, seed)
     finding = float(np.max(factors)) if factors.size else np.nan
@@ -115,18 +114,13 @@ class _Sizes:
     gate: Gate
     labels: tuple[str, ...]
     counts: FloatArray
-    paired: bool
+    pairing: Pairing
     discordance: float
 
     def run(self, factor: float) -> LintRun:
         """Return the gate on a test set of another size."""
         counts = np.rint(self.counts * factor)
-        model = (
-            UnchangedModel.paired(counts, self.discordance)
-            if self.paired
-            else UnchangedModel.unpaired(counts)
-        )
-        return LintRun(self.gate, self.labels, model, paired=self.paired)
+        return LintRun.of(self.gate, self.labels, counts, self.pairing, self.discordance)
 
     @cached_property
     def results(self) -> list[tuple[str, str | None]]:
@@ -169,7 +163,7 @@ class _Sizes:
         for label, items in zip(self.labels, support.tolist(), strict=True):
             own = factors[[name == label for _, name in self.results]]
             needed = items * float(np.max(own)) if own.size else np.nan
-            found.append(ClassPlan(label=label, items=round(items), needed=_items(needed)))
+            found.append(ClassPlan(class_=label, items=round(items), needed=_items(needed)))
         return found
 
 
@@ -201,7 +195,7 @@ def _advice(
     lacking = [c for c in classes if c.needed is not None and c.needed > c.items]
     lacking.sort(key=lambda c: -(c.needed or 0) / max(c.items, 1))
     texts.extend(
-        f"Class `{c.label}` has {c.items:,} items and needs {c.needed:,}." for c in lacking[:5]
+        f"Class `{c.class_}` has {c.items:,} items and needs {c.needed:,}." for c in lacking[:5]
     )
     if len(lacking) > len(lacking[:5]):
         texts.append(f"{len(lacking) - 5} more classes need more items than they have.")

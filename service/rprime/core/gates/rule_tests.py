@@ -1,108 +1,56 @@
 """Test rules on values and differences, as many as possible in one pass."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol, Self
+from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
+from rprime.core.comparison.compare import Pairing
+from rprime.core.comparison.difference import Difference
+from rprime.core.comparison.mover import MoverLimits
+from rprime.core.gates.rows import Rows
 from rprime.core.gates.rules import Rule
-from rprime.core.gates.verdict import Codes, RuleTests
+from rprime.core.gates.verdict import Against, Codes, RuleTests
 
 LimitPair = tuple[FloatArray, FloatArray]
 
 
-class Statistic(Protocol):
-    """Values or differences with limits and p-values, shape (..., m)."""
-
-    @classmethod
-    def join(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate parts of one source along the last axis."""
-        ...
-
-    @property
-    def source(self) -> object:
-        """What the limits are computed from: only statistics with the same source can be joined."""
-        ...
-
-    @property
-    def value(self) -> FloatArray:
-        """The numbers themselves, NaN where undefined."""
-        ...
-
-    @property
-    def standard_error(self) -> FloatArray:
-        """The standard error, to first order."""
-        ...
-
-    def limits(self, level: float) -> LimitPair:
-        """Return the one-sided limits, each at this level."""
-        ...
-
-    def p(self, threshold: FloatArray) -> LimitPair:
-        """Return the smallest levels at which a number is below, and above, its threshold."""
-        ...
-
-    @property
-    def p_of_no_change(self) -> LimitPair:
-        """The smallest levels at which a number is below, and above, 0."""
-        ...
+Statistic = Difference | MoverLimits
+"""Values or differences with limits and p-values, shape (..., m)."""
 
 
-@dataclass(frozen=True, eq=False)
-class Untested:
-    """Values that nothing is known of."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Draft:
+    """What is known of a rule before it is tested: a column for each row of its evidence.
 
-    value: FloatArray
+    Parameters
+    ----------
+    rule, rows, against, reasons
+        As in `RuleEvidence`.
+    statistic
+        To be tested.
+    fixed
+        Codes of `VerdictCode` where no test decides the verdict.
+    numbers
+        Observed value and items, and for a difference baseline and delta.
+    methods
+        Of the limits; empty where nobody asks.
+    pairing
+        Of a comparison.
+    """
 
-    @property
-    def standard_error(self) -> FloatArray:
-        """NaN."""
-        return self.value * np.nan
-
-    @property
-    def source(self) -> type["Untested"]:
-        """Return what no other statistic has."""
-        return Untested
-
-    @classmethod
-    def join(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate parts along the last axis."""
-        return cls(np.concatenate([part.value for part in parts], axis=-1))
-
-    def limits(self, level: float) -> LimitPair:  # noqa: ARG002 (there are none)
-        """Return NaN."""
-        return self.standard_error, self.standard_error
-
-    def p(self, threshold: FloatArray) -> LimitPair:  # noqa: ARG002 (nothing is tested)
-        """Return NaN."""
-        return self.standard_error, self.standard_error
-
-    @property
-    def p_of_no_change(self) -> LimitPair:
-        """NaN."""
-        return self.standard_error, self.standard_error
-
-
-class Testable(Protocol):
-    """A rule and the statistic that it bounds."""
-
-    @property
-    def rule(self) -> Rule:
-        """The rule."""
-        ...
-
-    @property
-    def statistic(self) -> Statistic:
-        """What it bounds."""
-        ...
-
-    @property
-    def fixed(self) -> Codes:
-        """Codes of `VerdictCode` where no test decides the verdict, shape (..., m)."""
-        ...
+    rule: Rule
+    rows: Rows
+    statistic: Statistic
+    fixed: Codes
+    numbers: Mapping[str, FloatArray]
+    reasons: tuple[str, ...] = ()
+    methods: Sequence[str | None] = ()
+    against: Against | None = None
+    pairing: Pairing | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +62,7 @@ class Tested:
     error: Callable[[], FloatArray]
 
 
-def judge_together(parts: Sequence[Testable], level: float) -> list[Tested]:
+def judge_together(parts: Sequence[Draft], level: float) -> list[Tested]:
     """Test rules: those whose statistics have one source in one pass.
 
     Parameters
@@ -140,13 +88,14 @@ def judge_together(parts: Sequence[Testable], level: float) -> list[Tested]:
 class _Group:
     """Rules with statistics of one source."""
 
-    parts: Sequence[Testable]
+    parts: Sequence[Draft]
     level: float
 
     @cached_property
     def joined(self) -> Statistic:
-        first = self.parts[0].statistic
-        return first.join([part.statistic for part in self.parts])
+        parts: list[Any] = [part.statistic for part in self.parts]  # of one type: one source
+        found: Statistic = type(parts[0]).join(parts)
+        return found
 
     @cached_property
     def ends(self) -> list[int]:

@@ -3,14 +3,13 @@
 from collections import Counter
 from dataclasses import dataclass
 from datetime import date
-from typing import Literal
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.common_items import table_of
-from rprime.core.comparison.compare import compare
+from rprime.core.comparison.compare import Pairing, compare
 from rprime.core.gates.advice import RuleLint, advise
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.lint import GateLint, LintError
@@ -32,7 +31,7 @@ def lint_scores(
     gate: Gate,
     side: Side,
     *,
-    pairing: Literal["paired", "unpaired"] = "paired",
+    pairing: Pairing = "paired",
     discordance: float = 0.06,
     replicates: int = MOST_REPLICATES,
     seed: int = 0,
