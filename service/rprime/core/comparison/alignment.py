@@ -104,11 +104,6 @@ class Alignment:
         return tuple(dict.fromkeys(self.candidate.labels + self.baseline.labels))
 
     @cached_property
-    def number(self) -> dict[str, int]:
-        """Position of each class in the union."""
-        return {name: i for i, name in enumerate(self.labels)}
-
-    @cached_property
     def same_classes(self) -> bool:
         """Whether both sides declare the same classes, in any order."""
         return len(self.labels) == len(self.candidate.labels) == len(self.baseline.labels)
@@ -127,7 +122,8 @@ class Alignment:
 
     def places(self, side: Side) -> Array:
         """Return the union positions of the classes of a side, shape (k,)."""
-        return np.array([self.number[name] for name in side.labels], dtype=np.intp)
+        number = {name: i for i, name in enumerate(self.labels)}
+        return np.array([number[name] for name in side.labels], dtype=np.intp)
 
     def onto_union(self, side: Side) -> Side:
         """Renumber a side's classes; classes that it does not declare have no items."""
@@ -215,21 +211,12 @@ def _scatter_table(table: ConfusionTable, places: Array, k: int) -> ConfusionTab
 
 def rows_of(table: ConfusionTable, kept: Array) -> ConfusionTable:
     """Return a single table without the items of the other true classes, kept of shape (k,)."""
-    factors = kept.astype(np.float64)
+    factors, cells = kept.astype(np.float64), table.cells
     unclassified = None if table.unclassified is None else table.unclassified * factors
-    cells = table.cells
-    if isinstance(cells, DenseCells):
-        counts = cells.counts * factors[:, None]
-        return ConfusionTable.dense(counts, unclassified, table.spurious, weighted=table.weighted)
-    rows, columns, counts = cells.coordinates()
-    return ConfusionTable.sparse(
-        rows,
-        columns,
-        counts * factors[rows],
-        table.k,
-        unclassified=unclassified,
-        spurious=table.spurious,
-        weighted=table.weighted,
+    return replace(
+        table,
+        cells=replace(cells, counts=cells.counts * cells.by_row(factors)),
+        unclassified=None if unclassified is None or not unclassified.any() else unclassified,
     )
 
 

@@ -6,7 +6,6 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.cells import SparseCells
-from rprime.core.comparison.paired_variance import select_indices
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.options import Options
@@ -257,7 +256,7 @@ class _Integrand:
             if label is None and overall is not None:
                 place = places[key]
                 result[i] = self._at_cells(
-                    select_indices(overall, np.array([place])),
+                    overall.only(place),
                     classified=entries[place].universe == "classified",
                 )
             else:
@@ -350,7 +349,7 @@ def _halves(low: float, high: float) -> tuple[tuple[float, float], tuple[float, 
 
 def _merged_cells(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Array]:
     """Return the codes (c,) of the non-empty cells of both tables, and their counts (2, c)."""
-    sides = [_coordinates(table) for table in (old, new)]
+    sides = [coordinates(table) for table in (old, new)]
     both = np.sort(np.concatenate([code for code, _ in sides]), kind="stable")
     codes = both[np.diff(both, prepend=-1) > 0]
     counts = np.zeros((2, codes.size))
@@ -359,8 +358,11 @@ def _merged_cells(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Arra
     return codes, counts
 
 
-def _coordinates(table: ConfusionTable) -> tuple[Array, Array]:
-    """Return code and count of every non-empty cell, including unclassified and spurious items."""
+def coordinates(table: ConfusionTable) -> tuple[Array, Array]:
+    """Return code and count of every non-empty cell, including unclassified and spurious items.
+
+    The code of a cell is true (k + 1) + predicted; k is spurious and unclassified.
+    """
     k = table.k
     rows, columns, counts = table.cells.coordinates()
     parts = [(rows * (k + 1) + columns, counts)]

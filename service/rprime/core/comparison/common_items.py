@@ -135,12 +135,9 @@ def table_of(items: Items, k: int) -> ConfusionTable:
     counted = np.ones(missing.shape) if weights is None else weights
     unclassified = np.bincount(items.true[missing], counted[missing], k)
     true, predicted = (codes[~missing].astype(np.int64) for codes in (items.true, items.predicted))
-    table = ConfusionTable.sparse(
-        true, predicted, counted[~missing], k, unclassified=unclassified, weighted=weighted
-    )
     if k > MOST_DENSE:
-        return table
-    dense = np.zeros((k, k))
-    rows, columns, counts = table.cells.coordinates()
-    dense[rows, columns] = counts
+        return ConfusionTable.sparse(
+            true, predicted, counted[~missing], k, unclassified=unclassified, weighted=weighted
+        )
+    dense = np.bincount(true * k + predicted, counted[~missing], k * k).reshape(k, k)
     return ConfusionTable.dense(dense, unclassified, weighted=weighted)

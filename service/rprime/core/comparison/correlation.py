@@ -1,14 +1,15 @@
 """Correlations of differences, from the influences of the items or of the cells."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.comparison.attribution import coordinates
 from rprime.core.comparison.guard import FN, FP, TN, TP, SideGradients
 from rprime.core.comparison.paired_variance import PairedItems
 from rprime.core.intervals.delta import classified_entries
-from rprime.core.table import ConfusionTable
 
 Target = tuple[int, int | None]
 """Position of an index among the overall or the reported per-class ones, and of the class."""
@@ -77,7 +78,9 @@ def _paired(
 
 
 def _of_table(side: SideGradients, targets: Sequence[Target]) -> Array:
-    true, predicted, items = _cells(side.values.table)
+    # A spurious prediction has no true class, so it is no item.
+    codes, items = coordinates(replace(side.values.table, spurious=None))
+    true, predicted = np.divmod(codes, side.values.table.k + 1)
     return _covariance(
         lambda part: _influences(side, true[part], predicted[part], targets), items, len(targets)
     )
@@ -116,16 +119,3 @@ def _on_class(side: SideGradients, place: int, own: int, true: Array, predicted:
     if classified_entries(side.values.selection)[place]:
         found = np.where(predicted == side.values.table.k, 0.0 * found, found)
     return np.asarray(found)
-
-
-def _cells(table: ConfusionTable) -> tuple[Array, Array, Array]:
-    """Return row, column and count of the cells with items; column k is unclassified."""
-    rows, columns, counts = table.cells.coordinates()
-    if table.unclassified is None:
-        return rows, columns, counts
-    missing = np.flatnonzero(table.unclassified)
-    return (
-        np.concatenate([rows, missing]),
-        np.concatenate([columns, np.full(missing.shape, table.k)]),
-        np.concatenate([counts, table.unclassified[missing]]),
-    )

@@ -45,7 +45,7 @@ def tango_z(
     valid = (n > 0) & (np.abs(d0) <= 1) & np.isfinite(x + y)
     n, d0 = np.where(valid, n, 1.0), np.where(valid, d0, 0.0)
     surplus = x - y - n * d0
-    deviation = np.sqrt(n * _item_variance(x, y, n, d0))
+    deviation = np.sqrt(n * _variance_and_slope(x, y, n, d0)[0])
     certain = np.where(surplus == 0, 0.0, np.copysign(np.inf, surplus))
     z = np.where(deviation > 0, surplus / np.where(deviation > 0, deviation, 1.0), certain)
     return np.where(valid, z, np.nan)
@@ -174,11 +174,6 @@ def discordance_bounds(
     """
     a, b, n = _broadcast(correct_old, correct_new, trials)
     return np.abs(a - b), np.minimum(a + b, 2 * n - a - b)
-
-
-def _item_variance(x: FloatArray, y: FloatArray, n: FloatArray, d0: FloatArray) -> FloatArray:
-    """Variance 2q + D0 (1 - D0) of one item's difference, estimated under the hypothesis D0."""
-    return _variance_and_slope(x, y, n, d0)[0]
 
 
 def _variance_and_slope(

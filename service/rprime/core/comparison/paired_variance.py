@@ -103,7 +103,7 @@ class PairedItems:
         """
         live = np.flatnonzero(_differentiable(old) & _differentiable(new))
         independent, grouped = np.full((2, len(old.row)), np.nan)
-        found = self._smooth_variance(select_indices(old, live), select_indices(new, live))
+        found = self._smooth_variance(_select_indices(old, live), _select_indices(new, live))
         independent[live], grouped[live] = found.independent, found.grouped
         return PairedVariance(independent, grouped)
 
@@ -211,7 +211,7 @@ def _differentiable(gradient: Gradient) -> Array:
     return known
 
 
-def select_indices(gradient: Gradient, places: Array) -> Gradient:
+def _select_indices(gradient: Gradient, places: Array) -> Gradient:
     """Return the gradient of some indices (n,)."""
     silent = gradient.unclassified
     cells = dict(gradient.by_cell)

@@ -14,9 +14,9 @@ from rprime.core.estimates import Estimates
 from rprime.core.gates.estimate import Estimate
 from rprime.core.gates.rows import Rows, take_or_nan, take_tests
 from rprime.core.gates.rule_tests import Draft, Tested, judge_together
-from rprime.core.gates.rules import Rule
+from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.targets import ResultLabels
-from rprime.core.gates.verdict import Against, Codes, RuleTests, VerdictCode
+from rprime.core.gates.verdict import Against, Codes, Plan, RuleTests, VerdictCode
 from rprime.core.intervals.proportions import one_sided_quantile
 from rprime.core.options import Options
 
@@ -203,6 +203,17 @@ def gather_evidence(rules: Sequence[Rule], candidate: GateCandidate) -> list[Rul
     """Gather the evidence on rules: on values, or on the difference from each baseline."""
     drafts = [draft for rule in rules for draft in _drafts(rule, candidate)]
     return evidence_of(drafts, candidate.level)
+
+
+def plan_of(gate: Gate, evidence: Sequence[RuleEvidence]) -> Plan:
+    """Return the plan of all results, in the order of the rules."""
+    named = [(part, label) for part in evidence for label in part.labels]
+    return Plan(
+        gate,
+        tuple(part.rule for part, _ in named),
+        tuple(label for _, label in named),
+        tuple(part.against for part, _ in named),
+    )
 
 
 def evidence_of(drafts: Sequence[Draft], level: float) -> list[RuleEvidence]:

@@ -13,7 +13,7 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison
-from rprime.core.gates.evidence import GateCandidate, RuleEvidence, gather_evidence
+from rprime.core.gates.evidence import GateCandidate, RuleEvidence, gather_evidence, plan_of
 from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
 from rprime.core.gates.rules import Gate, Waiver, check_gate
@@ -152,12 +152,7 @@ class GateRun:
         today: date,
     ) -> "GateRun":
         """Decide every result, then apply the waivers."""
-        plan = Plan(
-            gate,
-            tuple(e.rule for e in evidence for _ in e.labels),
-            tuple(label for e in evidence for label in e.labels),
-            tuple(e.against for e in evidence for _ in e.labels),
-        )
+        plan = plan_of(gate, evidence)
         tests = RuleTests.join([e.tests for e in evidence])
         known = {against: c.aligned for against, c in comparisons.items() if c is not None}
         found = decide(tests, plan, gate.level, cache(partial(joint_laws, tests, plan, known)))

@@ -18,6 +18,7 @@ from rprime.core.gates.evidence import (
     draft_of_difference,
     draft_of_values,
     evidence_of,
+    plan_of,
 )
 from rprime.core.gates.gate import joint_laws
 from rprime.core.gates.multiplicity import Block
@@ -200,13 +201,7 @@ class LintRun:
     @cached_property
     def plan(self) -> Plan:
         """The results, in the order of `run_gate`."""
-        named = [(part, label) for part in self.expected for label in part.labels]
-        return Plan(
-            self.gate,
-            tuple(part.rule for part, _ in named),
-            tuple(label for _, label in named),
-            tuple(part.against for part, _ in named),
-        )
+        return plan_of(self.gate, self.expected)
 
     @cached_property
     def sizes(self) -> dict[str | None, float]:

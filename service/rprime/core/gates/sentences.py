@@ -63,18 +63,14 @@ def _all_of(results: Sequence[Result]) -> str:
     """Name results by their rules and classes."""
     rules: dict[str, list[Result]] = {}
     for result in results:
-        rules.setdefault(_owner(result), []).append(result)
+        anchored = " against the anchor" if result.against == "anchor" else ""
+        rules.setdefault(f"{result.rule}{anchored}", []).append(result)
     parts = []
     for owner, own in list(rules.items())[:MOST_NAMED]:
         labels = tuple(result.class_ for result in own if result.class_ is not None)
         parts.append(f"{owner} of {named(labels)}" if labels else owner)
     more = len(rules) - MOST_NAMED
     return ", ".join(parts) + (f" and {more} more rules" if more > 0 else "")
-
-
-def _owner(result: Result) -> str:
-    anchored = " against the anchor" if result.against == "anchor" else ""
-    return f"{result.rule}{anchored}"
 
 
 def _open(results: Sequence[Result]) -> str:
@@ -163,11 +159,9 @@ def _measured(result: Result, rule: Rule) -> str:
 def _change(delta: float | None) -> str:
     if delta is None:
         return "changed"
-    return f"{_verb(delta)} by {number(abs(delta))}" if delta else "did not change"
-
-
-def _verb(delta: float) -> str:
-    return "dropped" if delta < 0 else "rose"
+    if not delta:
+        return "did not change"
+    return f"{'dropped' if delta < 0 else 'rose'} by {number(abs(delta))}"
 
 
 def _limits_of_change(result: Result) -> str:
@@ -236,7 +230,8 @@ def _inconclusive(result: Result, rule: Rule, together: int) -> str:
         return _untested(result, rule)
     measured = _measured(result, rule)
     if result.suspect:
-        return f"{measured}: suspect, a {_move(rule)} is shown, but not one {_beyond(rule)}"
+        text = f"{measured}: suspect, a {_move(rule)} is shown, but not one of more than the"
+        return f"{text} {number(rule.limit)} allowed"
     alone = result.p_adjusted is not None and result.p_adjusted > result.p_value
     if result.reason == "not_significant_together" and alone:
         adjusted = f"adjusted for them the p-value is {number(result.p_adjusted or 0)}"
@@ -245,10 +240,6 @@ def _inconclusive(result: Result, rule: Rule, together: int) -> str:
             f"among {together} results tested together it does not: {adjusted}"
         )
     return f"{measured}: {_too_few(result, rule)}"
-
-
-def _beyond(rule: Rule) -> str:
-    return f"of more than the {number(rule.limit)} allowed"
 
 
 def _too_few(result: Result, rule: Rule) -> str:
