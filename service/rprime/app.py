@@ -140,14 +140,11 @@ def create_app(settings: Settings) -> FastAPI:
     app.state.services = services
     services.metrics.read(*metrics.readings(services))
     # Not include_router: FastAPI would match every request twice.
-    for module in ROUTERS:
-        app.router.routes.extend(
-            refuse_repeated(access.with_authentication(module.router.routes, services.keyring))
+    for module in (*ROUTERS, *PAGES):
+        guarded = access.with_authentication(
+            module.router.routes, services.keyring, pages=module in PAGES
         )
-    for module in PAGES:
-        app.router.routes.extend(
-            refuse_repeated(access.with_page_authentication(module.router.routes, services.keyring))
-        )
+        app.router.routes.extend(refuse_repeated(guarded))
     for public in PUBLIC:
         app.router.routes.extend(public.routes)
     app.mount("/static", StaticFiles(directory=docs.STATIC), name="static")
@@ -200,12 +197,9 @@ def _middleware(settings: Settings, services: Services) -> list[Middleware]:
     surround = [
         Middleware(
             RequestMiddleware,
-            admission=services.admission,
+            services=services,
             hosts=TrustedHosts(settings.known_hosts),
             proxies=TrustedProxies(settings.trusted_proxies),
-            metrics=services.metrics,
-            draining=services.draining,
-            log_requests=services.log_requests,
         )
     ]
     if services.keyring is not None:

@@ -125,13 +125,12 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
         options=options,
         gate=gate_of(wanted.gates, options),
     )
-    history = _NamedSides(candidate, stored_sides)
     query, anchor = reference_of(wanted.baseline), anchor_of(wanted.gates)
     if query is not None:
-        sides, origin = history.found(query, "/baseline")
+        sides, origin = _named_sides(candidate, stored_sides, query, "/baseline")
         assessment = sides.with_baseline(assessment, origin, query)
     if anchor is not None:
-        sides, origin = history.found(anchor, "/gates/anchor")
+        sides, origin = _named_sides(candidate, stored_sides, anchor, "/gates/anchor")
         assessment = sides.with_anchor(assessment, origin, anchor)
     return assessment
 
@@ -171,34 +170,23 @@ def _other_side(
     return evidence.read_baseline(other, source, candidate.evidence, limits)
 
 
-@dataclass(frozen=True)
-class _NamedSides:
-    """Where the stored evaluations that a request names are looked up.
-
-    Parameters
-    ----------
-    candidate, stored_sides
-        The candidate, and the history; None without one.
-    """
-
-    candidate: CandidateSide
-    stored_sides: "StoredSides | None"
-
-    def found(self, query: "BaselineQuery", place: str) -> "tuple[StoredSides, CandidateOrigin]":
-        """Return where to look: in the project of an id, or in that of the candidate."""
-        sides = _opened(self.stored_sides)
-        if query.by == "evaluation":
-            named = sides.find(query.name)
-            if named is None:
-                # The same for an evaluation that the caller may not see.
-                violation = Violation(f"{place}/evaluation", "baseline_not_found", _NO_SUCH_ID)
-                raise Problem("baseline_not_found", _NO_SUCH_ID, errors=[violation])
-            return sides, CandidateOrigin(named.project)
-        stored = self.candidate.stored
-        if stored is None:
-            detail = "A name is looked up in the project of a stored candidate; else give an id."
-            raise refuse(place, "needs_project", detail)
-        return sides, CandidateOrigin(stored.project, stored.model, stored.id)
+def _named_sides(
+    candidate: CandidateSide, stored_sides: "StoredSides | None", query: "BaselineQuery", place: str
+) -> "tuple[StoredSides, CandidateOrigin]":
+    """Return where to look a query up: in the project of an id, or in that of the candidate."""
+    sides = _opened(stored_sides)
+    if query.by == "evaluation":
+        named = sides.find(query.name)
+        if named is None:
+            # The same for an evaluation that the caller may not see.
+            violation = Violation(f"{place}/evaluation", "baseline_not_found", _NO_SUCH_ID)
+            raise Problem("baseline_not_found", _NO_SUCH_ID, errors=[violation])
+        return sides, CandidateOrigin(named.project)
+    stored = candidate.stored
+    if stored is None:
+        detail = "A name is looked up in the project of a stored candidate; else give an id."
+        raise refuse(place, "needs_project", detail)
+    return sides, CandidateOrigin(stored.project, stored.model, stored.id)
 
 
 _NO_SUCH_ID = "You have no evaluation with this id."

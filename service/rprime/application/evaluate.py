@@ -198,10 +198,7 @@ _FULL = "The temporary folder of the service has no room for the body; send CSV 
 
 def _digests(evaluation_request: EvaluationRequest) -> bytes:
     """Identify the request by its parsed content, since the body is no longer in memory."""
-    baseline_side = (
-        evaluation_request.assessment.baseline_side
-        if evaluation_request.assessment is not None
-        else None
-    )
-    identity = baseline_side.identity if baseline_side is not None else ""
+    assessment = evaluation_request.assessment
+    baseline_side = None if assessment is None else assessment.baseline_side
+    identity = "" if baseline_side is None else baseline_side.identity
     return f"{evaluation_request.evidence.input_digest} {identity}".encode()

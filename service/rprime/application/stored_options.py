@@ -89,7 +89,9 @@ def _changed(options: Options) -> dict[str, Any]:
 def read_options(asked: bytes, top_confusions: int) -> Options:
     """Read the options that `write_options` wrote."""
     found = _read(asked)
-    matrices = {name: np.array(found[name]) for name in MATRICES if _is_matrix(found.get(name))}
+    matrices = {
+        name: np.array(found[name]) for name in MATRICES if isinstance(found.get(name), list)
+    }
     indices = found.get("indices")
     return Options(
         **found
@@ -105,7 +107,3 @@ def read_options(asked: bytes, top_confusions: int) -> Options:
 def _read(asked: bytes) -> dict[str, Any]:
     found: dict[str, Any] = orjson.loads(asked)["options"]
     return found
-
-
-def _is_matrix(value: object) -> bool:
-    return isinstance(value, list)

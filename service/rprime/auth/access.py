@@ -104,7 +104,9 @@ def check_scopes(request: Request, *scopes: keys.Scope) -> None:
         raise _forbidden(request, access, scopes)
 
 
-def with_authentication(routes: Iterable[BaseRoute], keyring: Keyring | None) -> list[BaseRoute]:
+def with_authentication(
+    routes: Iterable[BaseRoute], keyring: Keyring | None, *, pages: bool = False
+) -> list[BaseRoute]:
     """Put a guard before every route.
 
     Parameters
@@ -113,23 +115,15 @@ def with_authentication(routes: Iterable[BaseRoute], keyring: Keyring | None) ->
         The routes; each declares what it `requires`.
     keyring
         The keys; None leaves the routes unguarded, which costs no time per request.
+    pages
+        Whether the routes are pages: visitors without a session are redirected to sign in.
 
     Raises
     ------
     TypeError
         If a route declares nothing.
     """
-    return [_guarded(route, keyring, _Guard) for route in routes]
-
-
-def with_page_authentication(
-    routes: Iterable[BaseRoute], keyring: Keyring | None
-) -> list[BaseRoute]:
-    """Put a guard before every page: it redirects visitors without a session to sign in.
-
-    Parameters and errors are those of `with_authentication`.
-    """
-    return [_guarded(route, keyring, _PageGuard) for route in routes]
+    return [_guarded(route, keyring, _PageGuard if pages else _Guard) for route in routes]
 
 
 def _guarded(route: BaseRoute, keyring: Keyring | None, guard: "type[_Guard]") -> BaseRoute:

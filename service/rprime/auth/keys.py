@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from hashlib import sha256
 from hmac import compare_digest
+from math import inf
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Literal, Self, get_args
@@ -257,7 +258,7 @@ class Keyring:
         self._stamp: object = None
         self._failure: str | None = None
         self._state = "missing"
-        self._retry_at = 0.0
+        self._retry_at = inf
 
     def verify(self, token: bytes) -> Access:
         """Return the access of a token.
@@ -297,7 +298,7 @@ class Keyring:
     def refresh(self) -> None:
         """Read the file again if it has changed."""
         stamp = _stamp(self.path)
-        if stamp == self._stamp and not self._failed_a_while_ago():
+        if stamp == self._stamp and monotonic() < self._retry_at:
             return
         # Taken before reading, so that a change in between makes the next stamp differ.
         self._stamp = stamp
@@ -314,7 +315,7 @@ class Keyring:
             )
         else:
             self._keys = {key.id: key for key in keys}
-            self._failure, self._state = None, "ok"
+            self._failure, self._state, self._retry_at = None, "ok", inf
             _report(self.path, keys)
 
     def reload(self) -> None:
@@ -327,9 +328,6 @@ class Keyring:
         """The state of the file, one of `FILE_STATES`."""
         self.refresh()
         return self._state
-
-    def _failed_a_while_ago(self) -> bool:
-        return self._failure is not None and monotonic() >= self._retry_at
 
     def _fail(self, event: str, detail: str) -> None:
         self._retry_at = monotonic() + _RETRY_SECONDS

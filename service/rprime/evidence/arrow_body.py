@@ -10,15 +10,14 @@ import pyarrow.parquet as pq
 
 from rprime.core.arrays import Array
 from rprime.core.naming import LONGEST_NAME
-from rprime.evidence.columns import DUPLICATE_ID, LABELS, Hold, Receiver, too_large
+from rprime.evidence.coding import PIECE
+from rprime.evidence.columns import DUPLICATE_ID, LABELS, Columns, Hold, too_large
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.names import RULE
 from rprime.evidence.score_columns import is_score
 from rprime.evidence.vocabulary import Names
 from rprime.problems.problem import Problem, refuse
 
-ROWS = 1 << 16
-"""Items that are coded in one piece."""
 _BLOCK = 1 << 19
 _BYTES_A_LENGTH, _BYTES_A_PLACE = 4, 8
 _SLACK = 1 << 16
@@ -26,16 +25,16 @@ _LONGEST_LABEL = 4 * LONGEST_NAME + _BYTES_A_PLACE
 """Bytes of the longest class name in UTF-8, with the length before it."""
 
 
-def read_stream(stream: IO[bytes], columns: Receiver, most: int) -> None:
+def read_stream(stream: IO[bytes], columns: Columns, most: int) -> None:
     """Read an Arrow IPC stream; see `read_parquet`."""
     # Threads would need memory for their stacks.
     options = pa.ipc.IpcReadOptions(use_threads=False)
     with pa.ipc.open_stream(pa.PythonFile(stream, mode="r"), options=options) as reader:
         wanted = columns.begin(reader.schema.names)
-        gather(columns, wanted, reader.schema, _within(_validated(reader), most))
+        gather(columns, wanted, reader.schema, _checked(reader, most))
 
 
-def read_parquet(file: IO[bytes], columns: Receiver, most: int) -> None:
+def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
     """Read Parquet by its row groups.
 
     Parameters
@@ -54,11 +53,11 @@ def read_parquet(file: IO[bytes], columns: Receiver, most: int) -> None:
         found = source.schema_arrow.names
         wanted = columns.begin(found)
         chosen = [found[place] for place in sorted(wanted.values())]
-        batches = source.iter_batches(ROWS, columns=chosen, use_threads=False)
+        batches = source.iter_batches(PIECE, columns=chosen, use_threads=False)
         order = sorted(wanted, key=wanted.__getitem__)
         schema = pa.schema([source.schema_arrow.field(place) for place in sorted(wanted.values())])
         positions = {name: place for place, name in enumerate(order)}
-        gather(columns, positions, schema, _within(_validated(batches), most))
+        gather(columns, positions, schema, _checked(batches, most))
 
 
 def _check_metadata(metadata: Any, most: int) -> list[str]:
@@ -96,15 +95,20 @@ def _is_delta(metadata: Any, column: int) -> bool:
     return any(one.startswith("DELTA") for chunk in chunks for one in chunk.encodings)
 
 
-def _within(batches: Iterable[Any], most: int) -> Iterator[Any]:
-    """Limit the bytes of batches; an unchanged dictionary counts once."""
+def _checked(batches: Iterable[Any], most: int) -> Iterator[Any]:
+    """Validate batches before their offsets and positions are used, and limit their bytes.
+
+    An unchanged dictionary counts once.
+    """
     left, dictionaries = most, dict[int, int]()
     for batch in batches:
+        batch.validate(full=True)
         for number, column in enumerate(batch.columns):
             left -= _size(column, dictionaries, number)
         if left < 0:
             raise too_large(most)
         yield batch
+        # Free the batch before the next one is read.
         del batch, column
 
 
@@ -118,17 +122,8 @@ def _size(column: Any, dictionaries: dict[int, int], number: int) -> int:
     return int(column.indices.nbytes + size)
 
 
-def _validated(batches: Iterable[Any]) -> Iterator[Any]:
-    """Validate batches before their offsets and positions are used."""
-    for batch in batches:
-        batch.validate(full=True)
-        yield batch
-        # Free the batch before the next one is read.
-        del batch
-
-
 def gather(
-    columns: Receiver, wanted: Mapping[str, int], schema: Any, batches: Iterable[Any]
+    columns: Columns, wanted: Mapping[str, int], schema: Any, batches: Iterable[Any]
 ) -> None:
     """Take columns out of batches.
 
@@ -151,8 +146,8 @@ def gather(
     for batch in batches:
         if ids is not None:
             ids.add(batch.column(id_place))
-        for start in range(0, batch.num_rows, ROWS):
-            part = batch.slice(start, ROWS)
+        for start in range(0, batch.num_rows, PIECE):
+            part = batch.slice(start, PIECE)
             columns.add({name: _piece(part.column(place)) for name, place in places.items()})
             del part
         del batch
@@ -288,8 +283,8 @@ class _Ids:
 
     def pieces(self) -> Iterable[tuple[Array, Array]]:
         for chunk in self._chunks:
-            for start in range(0, len(chunk), ROWS):
-                yield _piece_of(chunk.slice(start, ROWS))
+            for start in range(0, len(chunk), PIECE):
+                yield _piece_of(chunk.slice(start, PIECE))
 
 
 def _piece_of(ids: Any) -> tuple[Array, Array]:

@@ -1,63 +1,59 @@
 """The columns of the file of a baseline."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
-from rprime.core.arrays import Array
-from rprime.evidence.columns import Columns, Identities, Predictions, selected
-from rprime.evidence.label_columns import CodedColumn, Piece
+from rprime.evidence.columns import Columns, selected, two_baselines
+from rprime.evidence.label_columns import CodedColumn
 from rprime.evidence.vocabulary import Vocabulary
 from rprime.problems.problem import refuse
 from rprime.schemas.document import Document
 
 
-class BaselineColumns:
+class BaselineColumns(Columns):
     """The columns of a second body: evidence of its own, or predictions for the first one's items.
 
     Parameters
     ----------
     first
         The columns of the first body.
-    own
-        Receives evidence of its own.
+    untyped, matrix
+        As `Columns` takes them.
     """
 
-    def __init__(self, first: Columns, own: Columns) -> None:
+    def __init__(self, first: Columns, *, untyped: bool, matrix: bool) -> None:
+        super().__init__(
+            Document({}),
+            first.most,
+            first.hold,
+            untyped=untyped,
+            matrix=matrix,
+            chosen=first.chosen,
+        )
         self._first = first
-        self._own = own
-        self._receiver: Columns = own
-        self.hold = own.hold
+        self._predictions: CodedColumn | None = None
 
     def begin(self, columns: Iterable[str]) -> dict[str, int]:
         """Find out which of the two it is, and check the names of the columns."""
         found = list(columns)
-        names = [name for name, _ in selected(found, self._own.chosen, optional=True)]
+        places = dict(selected(found, self.chosen, optional=True))
         if self._first.has_baseline:
-            detail = "The column `y_pred_baseline` is a baseline, too; send one of the two."
-            raise refuse("/baseline", "several_kinds", detail)
-        if "y_pred_baseline" in names:
+            raise two_baselines()
+        if "y_pred_baseline" in places:
             detail = "A baseline has no column `y_pred_baseline` of its own."
             raise refuse("/baseline", "several_kinds", detail)
-        if "y_true" not in names:
-            self._receiver = self._first.beside()
-        return self._receiver.begin(found)
-
-    @property
-    def are_positions(self) -> bool:
-        """Whether the labels are positions in the declared classes."""
-        return self._receiver.are_positions
-
-    def add(self, batch: Mapping[str, Piece]) -> None:
-        """Append items."""
-        self._receiver.add(batch)
-
-    def matrix(self, items: int, width: int) -> Array:
-        """Return an array for all scores, which the caller fills."""
-        return self._receiver.matrix(items, width)
-
-    def identify(self, ids: Identities) -> None:
-        """Set the ids of the items."""
-        self._receiver.identify(ids)
+        if "y_true" in places:
+            return super().begin(found)
+        if list(places) != ["y_pred"]:
+            detail = (
+                "Without `y_true`, a baseline has the column `y_pred` alone, for the same items."
+            )
+            raise refuse("/baseline", "unknown_column", detail)
+        # Labels have the same codes as in the first body.
+        self.codes = self._first.codes
+        self._predictions = CodedColumn(self.codes, "/baseline/y_pred", null=True)
+        self._labels["y_pred"] = self._predictions
+        return places
 
     def members(self) -> dict[str, Any]:
         """Return it as members of a JSON request.
@@ -67,9 +63,9 @@ class BaselineColumns:
         Problem
             422 if the items have ids.
         """
-        if isinstance(self._receiver, Predictions):
-            return {"y_pred": _labels(self._receiver.column)}
-        arrays = self._own.document().arrays
+        if self._predictions is not None:
+            return {"y_pred": _labels(self._predictions)}
+        arrays = super().document().arrays
         if "item_id" in arrays:
             raise refuse("/item_id", "not_with_this_evidence", _IDS)
         return {
@@ -79,10 +75,10 @@ class BaselineColumns:
 
     def document(self) -> Document:
         """Return the request of the first body with this baseline."""
-        if isinstance(self._receiver, Predictions):
-            self._first.take(self._receiver)
+        if self._predictions is not None:
+            self._first.take(self._predictions)
             return self._first.document()
-        found, other = self._first.document(), self._own.document()
+        found, other = self._first.document(), super().document()
         other.pointer = "/baseline"
         found.names += ("baseline",)
         found.rest["baseline"] = {}

@@ -190,7 +190,8 @@ class Raw:
         present, found = self._present()
         positions = {name: code for code, name in enumerate(labels)}
         codes = np.full(len(self.texts), len(labels), dtype=np.uint32)
-        codes[present] = [positions.get(name, _ABSENT) for name in self._names(found, present)]
+        sent = names.normalised(found, self._place(present))
+        codes[present] = [positions.get(name, _ABSENT) for name in sent]
         self._refuse_absent(codes)
         return self._coded(labels, codes)
 
@@ -211,9 +212,6 @@ class Raw:
     def _present(self) -> tuple[list[int], list[str]]:
         texts = [(code, text) for code, text in enumerate(self.texts) if text is not None]
         return [code for code, _ in texts], [text for _, text in texts]
-
-    def _names(self, found: list[str], present: list[int]) -> list[str]:
-        return names.normalised(found, self._place(present))
 
     def _coded(self, labels: tuple[str, ...], codes: Array) -> Coded:
         kind = np.min_scalar_type(len(labels))

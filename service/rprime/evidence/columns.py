@@ -1,7 +1,6 @@
 """Columns of items, coded batch by batch."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -41,6 +40,12 @@ def too_large(most: int) -> Problem:
     return Problem("body_too_large", detail)
 
 
+def two_baselines() -> Problem:
+    """Return the problem of a column of predictions of a baseline beside another baseline."""
+    detail = "The column `y_pred_baseline` is a baseline, too; send one of the two."
+    return refuse("/baseline", "several_kinds", detail)
+
+
 DUPLICATE_ID = "Two items have this id; each item needs its own id."
 
 
@@ -58,35 +63,6 @@ class Identities(Protocol):
 
     def pieces(self) -> Iterable[tuple[Array, Array]]:
         """Yield the lengths of many ids in bytes, and their UTF-8 bytes one after another."""
-
-
-class Receiver(Protocol):
-    """What the reader of a format gives the columns to."""
-
-    hold: Hold
-
-    @property
-    def are_positions(self) -> bool:
-        """Whether the labels are positions in the declared classes; known after `begin`."""
-
-    def begin(self, columns: Iterable[str]) -> dict[str, int]:
-        """Check the names of the columns, and return the positions of those to read."""
-
-    def add(self, batch: Mapping[str, Piece]) -> None:
-        """Append items to all columns."""
-
-    def matrix(self, items: int, width: int) -> Array:
-        """Return an array for all scores, which the caller fills."""
-
-    def identify(self, ids: Identities) -> None:
-        """Set the ids of the items."""
-
-
-class _Gatherer(Protocol):
-    def add(self, piece: Piece, row: int) -> None: ...
-
-    @property
-    def nbytes(self) -> int: ...
 
 
 class _Weights:
@@ -151,8 +127,8 @@ class Columns:
 
     Parameters
     ----------
-    columns_request
-        The other members of the request, with the declared classes.
+    request
+        The other members of the request, without arrays of items.
     most
         Largest number of classes.
     hold
@@ -167,7 +143,7 @@ class Columns:
 
     def __init__(
         self,
-        columns_request: "ColumnsRequest",
+        request: Document,
         most: int,
         hold: Hold | None,
         *,
@@ -175,10 +151,14 @@ class Columns:
         matrix: bool = False,
         chosen: Mapping[str, str] = _ALL,
     ) -> None:
-        self._question = columns_request
+        self._request = request
         self.chosen = chosen
-        self._most = most
-        self._codes = columns_request.codes(most, untyped=untyped)
+        self.most = most
+        self.codes: Vocabulary | Positions = (
+            Positions(len(request.arrays["labels"]))
+            if _are_positions(request)
+            else Vocabulary(most, "/y_true", untyped=untyped)
+        )
         self._known = (*NAMES, MATRIX) if matrix else NAMES
         self.hold = hold or _hold_any
         self._held = 0
@@ -192,7 +172,7 @@ class Columns:
     @property
     def are_positions(self) -> bool:
         """Whether the labels are positions in the declared classes."""
-        return isinstance(self._codes, Positions)
+        return isinstance(self.codes, Positions)
 
     @property
     def has_baseline(self) -> bool:
@@ -212,13 +192,16 @@ class Columns:
         for name in found:
             if name in LABELS:
                 null = name != "y_true"
-                self._labels[name] = CodedColumn(self._codes, f"/{name}", null=null)
+                self._labels[name] = CodedColumn(self.codes, f"/{name}", null=null)
         if "sample_weight" in found:
             self._others["sample_weight"] = _Weights()
         if "group" in found:
             self._others["group"] = _Groups()
-        self._scores = ScoreColumns.of(found, self._question.declared(self._most))
-        self._question.check(found)
+        labels = self._request.arrays.get("labels")
+        declared = None if labels is None else names.declared(labels, "/labels", self.most)
+        self._scores = ScoreColumns.of(found, declared)
+        if "y_pred_baseline" in found and "baseline" in self._request.names:
+            raise two_baselines()
         return dict(places)
 
     def _check_names(self, places: list[tuple[str, int]]) -> None:
@@ -243,12 +226,12 @@ class Columns:
 
     def add(self, batch: Mapping[str, Piece]) -> None:
         """Append items to all columns."""
-        gatherers: Mapping[str, _Gatherer] = {**self._labels, **self._others}
+        gatherers: dict[str, CodedColumn | _Weights | _Groups] = {**self._labels, **self._others}
         for name, gatherer in gatherers.items():
             gatherer.add(batch[name], self._rows)
         if self._scores is not None:
             self._scores.add(batch, self._rows)
-        self._rows += batch["y_true"].values.size
+        self._rows += next(iter(batch.values())).values.size
         kept = (*gatherers.values(), self._scores)
         size = sum(part.nbytes for part in kept if part is not None)
         if size > self._held:
@@ -265,19 +248,16 @@ class Columns:
         """Set the ids of the items."""
         self._ids = ids
 
-    def beside(self) -> "Predictions":
-        """Return the reader of another body with other predictions for the items."""
-        return Predictions(self._question, self._codes, self.hold, self.chosen)
-
-    def take(self, predictions: "Predictions") -> None:
+    def take(self, predictions: CodedColumn) -> None:
         """Use the predictions of another body as the baseline."""
         if self._ids is not None:
             detail = "The items have ids, so the baseline needs `item_id` and `y_true`, too."
             raise refuse("/baseline", "no_id", detail)
-        if predictions.size != self._rows:
-            detail = f"It has {predictions.size} items and the candidate {self._rows}."
+        size = predictions.values.size
+        if size != self._rows:
+            detail = f"It has {size} items and the candidate {self._rows}."
             raise refuse("/baseline/y_pred", "wrong_length", detail)
-        self._labels["y_pred_baseline"] = predictions.column
+        self._labels["y_pred_baseline"] = predictions
 
     def document(self) -> Document:
         """Return the request, with the columns in place of the JSON arrays."""
@@ -287,7 +267,7 @@ class Columns:
         if order is not None:
             for column in self._labels.values():
                 column.sort(order)
-        document, other = self._question.document, self._labels.pop("y_pred_baseline", None)
+        document, other = self._request, self._labels.pop("y_pred_baseline", None)
         arrays: dict[str, object] = {
             **self._labels,
             **{_MEMBERS[name]: column.array(order) for name, column in self._others.items()},
@@ -312,46 +292,9 @@ class Columns:
         if self._scores is None:
             return {}
         scores: dict[str, object] = {MATRIX: self._scores.array(order)}
-        if "labels" in self._question.document.arrays:
+        if "labels" in self._request.arrays:
             return scores
         return scores | {"labels": self._scores.labels}
-
-
-class Predictions(Columns):
-    """The column `y_pred` of a second body for the items of the first one.
-
-    Parameters
-    ----------
-    columns_request, codes, hold, chosen
-        Those of the first body: labels have the same codes here.
-    """
-
-    def __init__(
-        self,
-        columns_request: "ColumnsRequest",
-        codes: Vocabulary | Positions,
-        hold: Hold,
-        chosen: Mapping[str, str],
-    ) -> None:
-        super().__init__(columns_request, 0, hold, chosen=chosen)
-        self._codes = codes
-        self.column = CodedColumn(codes, "/baseline/y_pred", null=True)
-        self.size = 0
-
-    def begin(self, columns: Iterable[str]) -> dict[str, int]:
-        """Check the names of the columns."""
-        found = dict(selected(columns, self.chosen, optional=True))
-        if list(found) != ["y_pred"]:
-            detail = (
-                "Without `y_true`, a baseline has the column `y_pred` alone, for the same items."
-            )
-            raise refuse("/baseline", "unknown_column", detail)
-        return found
-
-    def add(self, batch: Mapping[str, Piece]) -> None:
-        """Append items."""
-        self.column.add(batch["y_pred"], self.size)
-        self.size += batch["y_pred"].values.size
 
 
 def selected(
@@ -391,55 +334,22 @@ def selected(
 _OWN = ("y_true", "y_pred", "y_score", "sample_weight", "groups", "confusion_matrix", "cells")
 
 
-@dataclass(frozen=True, eq=False)
-class ColumnsRequest:
-    """The members of a request besides its columns.
+def _are_positions(document: Document) -> bool:
+    """Whether the labels of the items are positions in the declared classes.
 
-    Parameters
-    ----------
-    document
-        The request, without arrays of items.
-    positions
-        Whether the labels of the items are positions in the declared classes.
+    Raises
+    ------
+    Problem
+        If the request has evidence of its own, or positions but no classes.
     """
-
-    document: Document
-    positions: bool
-
-    @classmethod
-    def of(cls, document: Document) -> "ColumnsRequest":
-        """Take the members that the reader needs out of a request.
-
-        Raises
-        ------
-        Problem
-            If it has evidence of its own.
-        """
-        for name in _OWN:
-            if name in document.names:
-                detail = "The items are in the columns of the body; give the evidence once."
-                raise refuse(f"/{name}", "several_kinds", detail)
-        positions = document.rest.pop("codes", False)
-        if type(positions) is not bool:
-            raise refuse("/codes", "bool_type", "`codes` is true or false.")
-        if positions and not isinstance(document.arrays.get("labels"), list):
-            detail = "With `codes`, a label is a position in `labels`, which are missing."
-            raise refuse("/labels", "required", detail)
-        return cls(document, positions)
-
-    def codes(self, most: int, *, untyped: bool) -> Vocabulary | Positions:
-        """Return the coder of the labels."""
-        if self.positions:
-            return Positions(len(self.document.arrays["labels"]))
-        return Vocabulary(most, "/y_true", untyped=untyped)
-
-    def declared(self, most: int) -> tuple[str, ...] | None:
-        """Return the declared classes; None if there are none."""
-        given = self.document.arrays.get("labels")
-        return None if given is None else names.declared(given, "/labels", most)
-
-    def check(self, found: list[str]) -> None:
-        """Refuse a second baseline."""
-        if "y_pred_baseline" in found and "baseline" in self.document.names:
-            detail = "The column `y_pred_baseline` is a baseline, too; send one of the two."
-            raise refuse("/baseline", "several_kinds", detail)
+    for name in _OWN:
+        if name in document.names:
+            detail = "The items are in the columns of the body; give the evidence once."
+            raise refuse(f"/{name}", "several_kinds", detail)
+    positions = document.rest.pop("codes", False)
+    if type(positions) is not bool:
+        raise refuse("/codes", "bool_type", "`codes` is true or false.")
+    if positions and not isinstance(document.arrays.get("labels"), list):
+        detail = "With `codes`, a label is a position in `labels`, which are missing."
+        raise refuse("/labels", "required", detail)
+    return positions

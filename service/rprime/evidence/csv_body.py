@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from rprime.evidence.arrow_body import gather
-from rprime.evidence.columns import LABELS, LONGEST_LINE, Receiver
+from rprime.evidence.columns import LABELS, LONGEST_LINE, Columns
 from rprime.evidence.score_columns import is_score
 from rprime.problems.problem import Problem
 
@@ -22,7 +22,7 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")
 """How UTF-16 begins."""
 
 
-def read_csv(stream: IO[bytes], columns: Receiver) -> None:
+def read_csv(stream: IO[bytes], columns: Columns) -> None:
     """Read CSV in UTF-8 with a header line; an empty field is missing.
 
     Commas separate the columns; where the header has none, tabs, semicolons or bars do.
@@ -46,7 +46,7 @@ def read_csv(stream: IO[bytes], columns: Receiver) -> None:
     gather(columns, positions, pa.schema(layout.types), batches)
 
 
-def _types(wanted: Iterable[str], columns: Receiver) -> dict[str, Any]:
+def _types(wanted: Iterable[str], columns: Columns) -> dict[str, Any]:
     """Return the types, because inferred ones may change: scores may begin with 0 and 1."""
     text = pa.dictionary(pa.int32(), pa.string())
     labels = pa.int64() if columns.are_positions else text

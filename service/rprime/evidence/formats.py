@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import IO, Any, Literal
 
 from rprime.evidence.baseline_columns import BaselineColumns
-from rprime.evidence.columns import Columns, ColumnsRequest, Hold, Receiver
+from rprime.evidence.columns import Columns, Hold
 from rprime.evidence.npz_body import read_npz
 from rprime.problems.problem import Problem
 from rprime.schemas.document import Document, parse
@@ -45,28 +45,28 @@ class BodyFormat:
     title: str
     media_type: str
     suffixes: tuple[str, ...]
-    read: Callable[[IO[bytes], Receiver, int], None]
+    read: Callable[[IO[bytes], Columns, int], None]
     is_spooled: bool = False
     has_types: bool = True
     has_matrix: bool = False
     begins: tuple[bytes, ...] = ()
 
 
-def _read_csv(body: IO[bytes], columns: Receiver, _most: int) -> None:
+def _read_csv(body: IO[bytes], columns: Columns, _most: int) -> None:
     from rprime.evidence.csv_body import read_csv  # noqa: PLC0415 (pyarrow takes time to import)
 
     with _arrow_errors("CSV in UTF-8"):
         read_csv(body, columns)
 
 
-def _read_arrow(body: IO[bytes], columns: Receiver, most: int) -> None:
+def _read_arrow(body: IO[bytes], columns: Columns, most: int) -> None:
     from rprime.evidence.arrow_body import read_stream  # noqa: PLC0415 (the same)
 
     with _arrow_errors("Arrow IPC stream"):
         read_stream(body, columns, most)
 
 
-def _read_parquet(body: IO[bytes], columns: Receiver, most: int) -> None:
+def _read_parquet(body: IO[bytes], columns: Columns, most: int) -> None:
     from rprime.evidence.arrow_body import read_parquet  # noqa: PLC0415 (the same)
 
     with _arrow_errors("Parquet file"):
@@ -150,7 +150,7 @@ def read_columns(
     # Predictions alone share the labels of the first body.
     kinds = {kind} if baseline is None else {kind, baseline[0]}
     columns = Columns(
-        ColumnsRequest.of(parse(request or b"{}", limits.json_depth)),
+        parse(request or b"{}", limits.json_depth),
         limits.sparse_classes,
         hold,
         untyped=not all(FORMATS[one].has_types for one in kinds),
@@ -160,7 +160,8 @@ def read_columns(
     _read(kind, body, columns, limits)
     if baseline is None:
         return columns.document()
-    other = BaselineColumns(columns, _own(baseline[0], limits, hold, chosen))
+    form = FORMATS[baseline[0]]
+    other = BaselineColumns(columns, untyped=not form.has_types, matrix=form.has_matrix)
     _read(*baseline, other, limits)
     return other.document()
 
@@ -175,25 +176,15 @@ def read_members(
     Problem
         As `read_columns`; also if the items have ids, which JSON cannot hold.
     """
-    own = _own(kind, limits, None, chosen)
-    columns = BaselineColumns(own, own)
+    form = FORMATS[kind]
+    untyped = not form.has_types
+    first = Columns(Document({}), limits.sparse_classes, None, untyped=untyped, chosen=chosen)
+    columns = BaselineColumns(first, untyped=untyped, matrix=form.has_matrix)
     _read(kind, body, columns, limits)
     return columns.members()
 
 
-def _own(kind: Kind, limits: Limits, hold: Hold | None, chosen: Mapping[str, str]) -> Columns:
-    form = FORMATS[kind]
-    return Columns(
-        ColumnsRequest.of(Document({})),
-        limits.sparse_classes,
-        hold,
-        untyped=not form.has_types,
-        matrix=form.has_matrix,
-        chosen=chosen,
-    )
-
-
-def _read(kind: Kind, body: IO[bytes], columns: Receiver, limits: Limits) -> None:
+def _read(kind: Kind, body: IO[bytes], columns: Columns, limits: Limits) -> None:
     form = FORMATS[kind]
     if not form.is_spooled or body.seekable():
         form.read(body, columns, limits.other_body_bytes)
@@ -214,10 +205,8 @@ def _arrow_errors(what: str) -> Iterator[None]:
         yield
     except MemoryError:  # pyarrow's own error is one, too, but is no fault of the format
         raise
-    except (pa.ArrowException, UnicodeDecodeError):  # the latter in the names of columns
-        raise Problem("unreadable_body", f"The body is not a valid {what}.") from None
-    except OSError as error:
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:  # Unicode: names of columns
         # Errors of Arrow have no errno.
-        if error.errno is not None:
+        if isinstance(error, OSError) and error.errno is not None:
             raise
-        raise Problem("unreadable_body", f"The body is no valid {what}.") from None
+        raise Problem("unreadable_body", f"The body is not a valid {what}.") from None

@@ -7,7 +7,6 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.evidence.coding import Coded, Pointers, Raw, occurring
 from rprime.evidence.numbers import MOST
-from rprime.evidence.untyped_labels import merged
 from rprime.evidence.vocabulary import NO_LABEL, Growing, Names, Positions, Vocabulary, Where
 from rprime.problems.problem import refuse
 
@@ -136,9 +135,25 @@ def combined(
     kept = [
         column.values.copy() if column.shared else column.values for column in (true, predicted)
     ]
-    same = merged(texts)
+    same = _merged(texts)
     if same is not None:
         kept = [same[values] for values in kept]
     rank = int if integers else str
     raw = Raw(texts, kept[0], kept[1], places, rank=rank, reuse=True)
     return raw.sorted(most) if declared is None else raw.declared(declared)
+
+
+def _merged(names: list[str | None]) -> Array | None:
+    """Return, by code, the first code of the same name, and drop the name from the other codes.
+
+    Returns
+    -------
+    None where no name has two codes.
+    """
+    first: dict[str, int] = {}
+    codes = [i if name is None else first.setdefault(name, i) for i, name in enumerate(names)]
+    if codes == list(range(len(names))):
+        return None
+    for code, same in enumerate(codes):
+        names[code] = names[code] if code == same else None
+    return np.array(codes, np.min_scalar_type(len(names)))

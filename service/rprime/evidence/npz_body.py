@@ -14,14 +14,13 @@ import numpy as np
 from numpy.lib import format as npy
 
 from rprime.core.arrays import Array
-from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Receiver, too_large
+from rprime.evidence.coding import PIECE
+from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Columns, too_large
 from rprime.evidence.label_columns import Piece
 from rprime.evidence.numbers import raise_places
 from rprime.evidence.score_columns import is_score
 from rprime.problems.problem import Problem, refuse
 
-ROWS = 1 << 16
-"""Items that are coded in one piece."""
 _SUFFIX = ".npy"
 _METHODS = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
 _END = Struct("<4s4H2LH")
@@ -36,7 +35,7 @@ _LONGEST = 512
 """Bytes of a string; a class name has at most 128 characters."""
 
 
-def read_npz(file: IO[bytes], columns: Receiver, most: int) -> None:
+def read_npz(file: IO[bytes], columns: Columns, most: int) -> None:
     """Read an archive of arrays of equal size: one-dimensional, but for scores of all classes.
 
     The parameters are those of `arrow_body.read_parquet`.
@@ -70,7 +69,7 @@ def _check_directory(file: IO[bytes]) -> None:
         raise Problem("unreadable_body", "The archive has more members than there are columns.")
 
 
-def _read(archive: zipfile.ZipFile, columns: Receiver, most: int) -> None:
+def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
     found = archive.infolist()
     wanted = columns.begin([member.filename.removesuffix(_SUFFIX) for member in found])
     members = {name: found[place] for name, place in wanted.items()}
@@ -102,8 +101,8 @@ def _read(archive: zipfile.ZipFile, columns: Receiver, most: int) -> None:
 
 def _batches(arrays: "Mapping[str, _Member]") -> Iterator[Mapping[str, Piece]]:
     size = next(iter(arrays.values())).size
-    for start in range(0, size, ROWS):
-        rows = min(ROWS, size - start)
+    for start in range(0, size, PIECE):
+        rows = min(PIECE, size - start)
         yield {name: array.piece(rows) for name, array in arrays.items()}
 
 
@@ -161,8 +160,8 @@ class _Member:
     def fill(self, scores: Array) -> None:
         """Read all items into an array piece by piece, in row or column order as stored."""
         for part in scores.T if self.by_columns else (scores.reshape(-1),):
-            for start in range(0, part.size, ROWS):
-                room = part[start : start + ROWS]
+            for start in range(0, part.size, PIECE):
+                room = part[start : start + PIECE]
                 room[:] = self.read(room.size)
 
     def read(self, size: int) -> Array:
@@ -180,8 +179,8 @@ class _Ids:
     def __init__(self, member: _Member) -> None:
         kind = member.kind if member.kind.kind == "U" else np.dtype("U20")  # of 64 bits
         self._ids = np.empty(member.size, kind.newbyteorder("="))
-        for start in range(0, member.size, ROWS):
-            room = self._ids[start : start + ROWS]
+        for start in range(0, member.size, PIECE):
+            room = self._ids[start : start + PIECE]
             values = member.read(room.size)
             if values.dtype.kind == "f":
                 raise refuse("/item_id", "column_type", "An id is an integer or a string.")
@@ -196,7 +195,7 @@ class _Ids:
         return order
 
     def pieces(self) -> Iterable[tuple[Array, Array]]:
-        for start in range(0, self._ids.size, ROWS):
-            ids = [name.encode() for name in self._ids[start : start + ROWS].tolist()]
+        for start in range(0, self._ids.size, PIECE):
+            ids = [name.encode() for name in self._ids[start : start + PIECE].tolist()]
             lengths = np.fromiter(map(len, ids), np.int64, len(ids))
             yield lengths, np.frombuffer(b"".join(ids), np.uint8)

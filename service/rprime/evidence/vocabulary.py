@@ -7,10 +7,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.label_texts import integer_text, likely_mistake
 from rprime.evidence.coding import DENSE_RANGE, recoded
 from rprime.evidence.names import INTEGER_RULE
 from rprime.evidence.numbers import MOST, raise_places
-from rprime.evidence.untyped_labels import settled
 from rprime.problems.problem import refuse
 
 _BYTES_A_LABEL = 150
@@ -101,11 +101,26 @@ class Vocabulary:
         ----------
         declared
             The declared classes; None: those that occur.
+
+        Raises
+        ------
+        Problem
+            If, without types and declared classes, the labels are most likely a mistake.
         """
-        if self._untyped and self.kind is str:
-            return settled(self.labels, declared, self._pointer)
         texts = [None if label is None else str(label) for label in self.labels]
-        return texts, self.kind is int
+        if not (self._untyped and self.kind is str):
+            return texts, self.kind is int
+        integers = [None if text is None else integer_text(text) for text in texts]
+        numeric = None not in integers[1:]
+        if declared is not None:
+            pairs = zip(texts, integers, strict=True)
+            return [a if a in declared or b not in declared else b for a, b in pairs], numeric
+        if numeric:
+            return integers, True
+        mistake = likely_mistake(text for text in texts if text is not None)
+        if mistake is not None:
+            raise refuse(self._pointer, "ambiguous_labels", mistake)
+        return texts, False
 
     def of_integers(self, values: Array, missing: Array | None, where: Where) -> Array:
         """Code a piece of integers.

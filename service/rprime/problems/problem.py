@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from http import HTTPStatus
 from itertools import groupby, islice
 from typing import Annotated, Any
@@ -75,7 +76,8 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Support pickling, to send it from a worker process."""
-        return _again, (self.kind.code, self.detail, self.errors, self.headers)
+        again = partial(Problem, errors=self.errors, headers=self.headers)
+        return again, (self.kind.code, self.detail)
 
     @property
     def status(self) -> int:
@@ -109,12 +111,6 @@ def _published_violation(violation: Violation, *, local: bool) -> dict[str, str]
     if local and name is not None:
         found["detail"] = f"{name[:LONGEST_SEGMENT]!r}: {found['detail']}"
     return found
-
-
-def _again(
-    code: str, detail: str, errors: Sequence[Violation], headers: Mapping[str, str]
-) -> Problem:
-    return Problem(code, detail, errors=errors, headers=headers)
 
 
 def pointer(*parts: str | int) -> str:

@@ -34,17 +34,13 @@ class Deadlines:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._waited = 0.0
         self._unsent = 0
         self._stalled = 0.0
-        self.phase: Phase = "idle"
-        self.received = 0
-        self.head = 0
-        self.unreported = 0
+        self.enter("idle")
 
     def enter(self, phase: Phase) -> None:
         """Begin a phase, with all of its time left."""
-        self.phase = phase
+        self.phase: Phase = phase
         self._waited = 0.0
         self.received = 0
         self.head = 0

@@ -14,6 +14,7 @@ SECURITY = (
 )
 PRIVATE = ((b"cache-control", b"private, no-cache"), (b"vary", b"Authorization, Cookie"))
 """Headers of a response that does not say who may keep it: what one may see another may not."""
+CLOSE = (b"connection", b"close")
 REQUEST_ID = b"x-request-id"
 SAFE_ID = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
 """The ids of clients that responses and logs repeat."""

@@ -3,9 +3,9 @@
 import asyncio
 import ctypes
 import sys
-from pathlib import Path
 
 from rprime.server.admission import AdmissionControl
+from rprime.server.worker_limits import RESIDENT, memory_of_process
 
 _MOST_ARENAS = -8
 """M_ARENA_MAX of malloc.h."""
@@ -13,8 +13,6 @@ _ARENAS = 2
 """By default eight for each core, each with freed memory of its own."""
 _SECONDS = 5.0
 _GROWTH_BYTES = 16 << 20
-_STATUS = Path("/proc/self/statm")
-_PAGE_BYTES = 4096
 
 
 async def return_freed_memory(admission: AdmissionControl) -> None:
@@ -33,14 +31,12 @@ async def return_freed_memory(admission: AdmissionControl) -> None:
     if not (hasattr(library, "malloc_trim") and sys.platform == "linux"):
         return
     library.mallopt(_MOST_ARENAS, _ARENAS)
-    least = _resident()
+    least = memory_of_process(RESIDENT)
     while True:
         await asyncio.sleep(_SECONDS)
-        if not (admission.held or admission.queued) and _resident() > least + _GROWTH_BYTES:
+        if admission.held or admission.queued:
+            continue
+        if memory_of_process(RESIDENT) > least + _GROWTH_BYTES:
             # It takes milliseconds, without the interpreter lock.
             await asyncio.to_thread(library.malloc_trim, 0)
-            least = _resident()
-
-
-def _resident() -> int:
-    return int(_STATUS.read_bytes().split()[1]) * _PAGE_BYTES
+            least = memory_of_process(RESIDENT)

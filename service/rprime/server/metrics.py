@@ -60,7 +60,11 @@ class Reading:
             if not (self.label or values):
                 # Without a label it would show 0.
                 return
-            self._metric = self._made(registry)
+            names = (self.name, self.documentation, [self.label] if self.label else [])
+            if self.workers == "total":
+                self._metric = Counter(*names, registry=registry)
+            else:
+                self._metric = Gauge(*names, registry=registry, multiprocess_mode=self.workers)
         for label, value in values.items():
             metric = self._metric.labels(label) if self.label else self._metric
             if isinstance(metric, Gauge):
@@ -68,18 +72,6 @@ class Reading:
             else:
                 metric.inc(value - self._last.get(label, 0))
                 self._last[label] = value
-
-    def _made(self, registry: CollectorRegistry) -> Counter | Gauge:
-        labels = [self.label] if self.label else []
-        if self.workers == "total":
-            return Counter(self.name, self.documentation, labels, registry=registry)
-        return Gauge(
-            self.name,
-            self.documentation,
-            labels,
-            registry=registry,
-            multiprocess_mode=self.workers,
-        )
 
 
 class Metrics:

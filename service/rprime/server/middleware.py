@@ -9,13 +9,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rprime.problems.handlers import respond, stopping
 from rprime.problems.problem import Problem
-from rprime.server.admission import AdmissionControl
 from rprime.server.client_address import TrustedProxies
-from rprime.server.draining import Draining
 from rprime.server.failures import where
 from rprime.server.hosts import TrustedHosts
-from rprime.server.metrics import Metrics
 from rprime.server.request_record import RequestRecord, current_request
+from rprime.server.services import ServerServices
 from rprime.store.use import current_use
 
 _MONITORING = frozenset({"/livez", "/readyz", "/metrics", "/version"})
@@ -31,38 +29,26 @@ class RequestMiddleware:
 
     Parameters
     ----------
-    admission
-        Admits complete requests; the bytes of a request are released at its end.
+    services
+        Admit, count and log each request, and close its connection when the service stops.
     hosts
         The names that requests may use.
     proxies
         Who may name the client of a request.
-    metrics
-        Count each request.
-    draining
-        Whether connections are to close.
-    log_requests
-        Whether the log has an event for each request.
     """
 
     def __init__(
         self,
         app: ASGIApp,
         *,
-        admission: AdmissionControl,
+        services: ServerServices,
         hosts: TrustedHosts,
         proxies: TrustedProxies,
-        metrics: Metrics,
-        draining: Draining,
-        log_requests: bool = False,
     ) -> None:
         self.app = app
+        self.services = services
         self.hosts = hosts
         self.proxies = proxies
-        self.admission = admission
-        self.metrics = metrics
-        self.draining = draining
-        self.log_requests = log_requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -72,29 +58,30 @@ class RequestMiddleware:
         if scope["method"] == "HEAD":
             # RFC 9110, 9.3.2: as GET; the server omits the content, by the scope that it has.
             scope = {**scope, "method": "GET"}
-        record = RequestRecord(scope, send, proxies=self.proxies, draining=self.draining)
+        record = RequestRecord(scope, send, proxies=self.proxies, draining=self.services.draining)
         current_request.set(record)
         current_use.set(record.store)
         try:
             self.hosts.check(scope, record.hosts)
             if scope["path"] not in _MONITORING:
                 # Here a rejection costs least; an incomplete body is checked again when complete.
-                self.admission.admit(scope)
+                self.services.admission.admit(scope)
             await self.app(scope, receive, record)
         except (Exception, asyncio.CancelledError) as failure:  # noqa: BLE001 - the last handler
             problem = _problem_of(failure, record)
             if problem is not None:
                 await respond(problem, record.request_id)(scope, receive, record)
         finally:
-            self.admission.release(scope)
+            self.services.admission.release(scope)
             self._end(record)
 
     def _end(self, record: RequestRecord) -> None:
         seconds = monotonic() - record.since
-        self.metrics.observe_request(record.method, record.route, record.status, seconds)
+        metrics = self.services.metrics
+        metrics.observe_request(record.method, record.route, record.status, seconds)
         if record.store.has_changed:
             log.info("change", projects=record.projects, **record.summary(seconds))
-        if self.log_requests:
+        if self.services.log_requests:
             log.info("request", **record.summary(seconds))
 
 

@@ -26,6 +26,8 @@ class Slots:
 
     Attributes
     ----------
+    taken
+        How many work or wait.
     rejected
         How many found no place to wait.
     """
@@ -33,13 +35,8 @@ class Slots:
     def __init__(self, most: int, waiting: int) -> None:
         self.most = most
         self._waiting = waiting
-        self._taken = self.rejected = 0
+        self.taken = self.rejected = 0
         self._queue = asyncio.Semaphore(most)
-
-    @property
-    def taken(self) -> int:
-        """How many work or wait."""
-        return self._taken
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
@@ -50,10 +47,10 @@ class Slots:
         Problem
             503 if too many wait already.
         """
-        if self._taken >= self.most + self._waiting:
+        if self.taken >= self.most + self._waiting:
             self.rejected += 1
             raise overloaded("Other large requests take all the places, and more are waiting.")
-        self._taken += 1
+        self.taken += 1
         try:
             since = monotonic()
             async with self._queue:
@@ -61,7 +58,7 @@ class Slots:
                     record.queue_seconds += monotonic() - since
                 yield
         finally:
-            self._taken -= 1
+            self.taken -= 1
 
 
 def overloaded(why: str) -> Problem:

@@ -8,9 +8,7 @@ from httptools import HttpParserError, HttpParserUpgrade, HttpRequestParser
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE
 
 from rprime.problems.problem import MEDIA_TYPE, Problem
-from rprime.server.headers import CSP_NONE, REQUEST_ID, SAFE_ID, SECURITY
-
-_CLOSE = (b"connection", b"close")
+from rprime.server.headers import CLOSE, CSP_NONE, REQUEST_ID, SAFE_ID, SECURITY
 
 
 def request_id_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
@@ -55,7 +53,7 @@ class RawResponse:
             Whether the connection closes after it.
         """
         length = len(self._before) + len(request_id) + len(self._after)
-        more = _lines((*headers, _CLOSE) if closing else headers)
+        more = _lines((*headers, CLOSE) if closing else headers)
         return b"%b%bcontent-length: %d\r\nx-request-id: %b\r\n\r\n%b%b%b" % (
             *(self._head, more, length, request_id),
             *(self._before, request_id, self._after),

@@ -12,7 +12,7 @@ from starlette.types import Message, Scope, Send
 from rprime.server.admission import COMPLETED_AT
 from rprime.server.client_address import TrustedProxies
 from rprime.server.draining import Draining
-from rprime.server.headers import CSP_NONE, PRIVATE, REQUEST_ID, SAFE_ID, SECURITY
+from rprime.server.headers import CLOSE, CSP_NONE, PRIVATE, REQUEST_ID, SAFE_ID, SECURITY
 from rprime.server.metrics import METHODS, OTHER
 from rprime.store.use import StoreUse
 
@@ -23,7 +23,6 @@ KEY = "key"
 PROJECTS = "projects"
 """In the state of a request: the projects that its body names."""
 _CACHING = {b"cache-control", b"last-modified"}
-_CLOSE = (b"connection", b"close")
 _IDS = rb"-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}"
 _TRACEPARENT = re.compile(rb"00%b|(?!00|ff)[0-9a-f]{2}%b(?:-.*)?" % (_IDS, _IDS))
 
@@ -63,12 +62,7 @@ class RequestRecord:
     """
 
     def __init__(
-        self,
-        scope: Scope,
-        send: Send,
-        *,
-        proxies: TrustedProxies,
-        draining: Draining,
+        self, scope: Scope, send: Send, *, proxies: TrustedProxies, draining: Draining
     ) -> None:
         self.scope = scope
         self._send = send
@@ -110,7 +104,7 @@ class RequestRecord:
                 headers.extend(PRIVATE)
             headers.append((REQUEST_ID, self.request_id.encode()))
             if self._draining.has_started:
-                headers.append(_CLOSE)
+                headers.append(CLOSE)
         else:
             self.sent += len(message.get("body", b""))
         since = monotonic()

@@ -117,7 +117,7 @@ def serve(answer: Callable[[bytes, Channel], bytes]) -> None:
         connection.sendall(READY)
         while True:
             size = SIZE.unpack(_received(connection, SIZE.size))[0]
-            request = bytes(_received(connection, size))
+            request = _received(connection, size)
             channel = Channel(connection)
             try:
                 content = answer(request, channel)
@@ -127,12 +127,8 @@ def serve(answer: Callable[[bytes, Channel], bytes]) -> None:
             del content
 
 
-def _received(connection: socket.socket, size: int) -> bytearray:
-    found = bytearray(size)
-    view, place = memoryview(found), 0
-    while place < size:
-        count = connection.recv_into(view[place:])
-        if not count:
-            raise GoneError
-        place += count
+def _received(connection: socket.socket, size: int) -> bytes:
+    found = connection.recv(size, socket.MSG_WAITALL)
+    if len(found) < size:
+        raise GoneError
     return found

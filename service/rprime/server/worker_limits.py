@@ -7,8 +7,8 @@ from pathlib import Path
 CPU_SECONDS = 60
 """Of processor time for one request."""
 _STATUS = Path("/proc/self/statm")
-_DATA = 5
-"""Which number of it has the pages of private memory."""
+RESIDENT, _DATA = 1, 5
+"""Which numbers of it have the pages in memory, and those of private memory."""
 
 
 class WorkerLimits:
@@ -25,7 +25,7 @@ class WorkerLimits:
     """
 
     def __init__(self, memory: int, *, most: int | None = None) -> None:
-        allocated = _allocated() if _STATUS.exists() else None
+        allocated = memory_of_process(_DATA) if _STATUS.exists() else None
         self._most = self._last = resource.RLIM_INFINITY
         if allocated is not None:
             self._most = allocated + memory
@@ -64,5 +64,6 @@ def _set(limit: int, soft: int) -> None:
     resource.setrlimit(limit, (soft, hard))
 
 
-def _allocated() -> int:
-    return int(_STATUS.read_bytes().split()[_DATA]) * resource.getpagesize()
+def memory_of_process(number: int) -> int:
+    """Return one of the numbers of the memory of this process, in bytes."""
+    return int(_STATUS.read_bytes().split()[number]) * resource.getpagesize()
