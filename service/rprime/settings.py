@@ -233,9 +233,7 @@ class Settings(BaseSettings):
 
     @model_validator(mode="after")
     def _fit(self) -> "Settings":
-        fitted = self.limits.fitted(self.memory)
-        if fitted is not self.limits:
-            object.__setattr__(self, "limits", fitted)
+        object.__setattr__(self, "limits", self.limits.fitted(self.memory))
         return self
 
     @field_validator("cors_origins", "hosts", "trusted_proxies", mode="before")

@@ -218,9 +218,7 @@ def baseline_from_evidence(read: Evidence, rest: BaselineRest) -> BaselineSide:
     )
 
 
-def gate_of(
-    gates: Gates | None, options: Options, place: tuple[str, ...] = ("gates",)
-) -> Gate | None:
+def gate_of(gates: Gates | None, options: Options) -> Gate | None:
     """Return the gate of a request for the core.
 
     Raises
@@ -232,7 +230,7 @@ def gate_of(
         return None
     gate = gates.core()
     raise_violations(
-        Violation(pointer(*place, *mistake.place), mistake.code, str(mistake))
+        Violation(pointer("gates", *mistake.place), mistake.code, str(mistake))
         for mistake in mistakes(gate, options)
     )
     return gate

@@ -324,12 +324,10 @@ def _integers(values: list[Any], pointer: str, *, null: bool, without_booleans: 
 
 
 def _bounded(values: Array, pointer: str) -> Array:
-    if np.fmin.reduce(values) >= -MOST and np.fmax.reduce(values) <= MOST:
-        return values
-    if np.isnan(values).all():
-        return values
-    bad = np.argwhere((values < -MOST) | (values > MOST))
-    raise_places(bad, pointer, "out_of_range", names.INTEGER_RULE)
+    # Of NaN alone the extremes are NaN, and no place is bad.
+    if not (np.fmin.reduce(values) >= -MOST and np.fmax.reduce(values) <= MOST):
+        bad = np.argwhere((values < -MOST) | (values > MOST))
+        raise_places(bad, pointer, "out_of_range", names.INTEGER_RULE)
     return values
 
 

@@ -22,7 +22,6 @@ LONGEST_LINE = 1 << 20
 """Bytes of the CSV lines that are parsed in one piece."""
 MATRIX = "y_score"
 """The name of one array with all scores, in formats that allow it."""
-_ALL: Mapping[str, str] = {}
 _MEMBERS = {"sample_weight": "sample_weight", "group": "groups"}
 _MOST_GROUPS = 2**32 - 2
 
@@ -149,7 +148,7 @@ class Columns:
         *,
         untyped: bool = False,
         matrix: bool = False,
-        chosen: Mapping[str, str] = _ALL,
+        chosen: Mapping[str, str],
     ) -> None:
         self._request = request
         self.chosen = chosen

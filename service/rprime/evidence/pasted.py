@@ -92,7 +92,9 @@ def _tabular(rows: Cells) -> dict[str, Any]:
         found["labels"] = [row[0] for row in body]
     elif header:
         found["labels"] = rows[0]
-    _agree(rows, found, header=header, named=named)
+    if header and named and rows[0][1:] != found["labels"]:
+        detail = "The columns and the rows need the same names in the same order."
+        raise refuse("/labels", "names_differ", detail)
     return found
 
 
@@ -103,13 +105,6 @@ def _has_header(rows: Cells) -> bool:
     # Numeric names show by an additional row, or by a corner.
     corner = first[0] == "" or (count > 2 and not _is_number(first[0]))  # noqa: PLR2004 (see there)
     return count == len(first) + 1 or (count == len(first) and corner)
-
-
-def _agree(rows: Cells, found: dict[str, Any], *, header: bool, named: bool) -> None:
-    """Refuse names of columns that differ from those of the rows."""
-    if header and named and rows[0][1:] != found["labels"]:
-        detail = "The columns and the rows need the same names in the same order."
-        raise refuse("/labels", "names_differ", detail)
 
 
 def _is_number(cell: str) -> bool:

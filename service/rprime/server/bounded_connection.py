@@ -1,25 +1,42 @@
 """A connection with deadlines and bounds for its client."""
 
 import asyncio
-from typing import Any
+from typing import Any, NamedTuple
 
 from rprime.problems.problem import Problem
 from rprime.server.connection import Connection
 from rprime.server.deadlines import INTERVAL, Deadlines
-from rprime.server.framing import (
-    FIELD_BYTES,
-    LARGE_FRAMING,
-    LARGE_HEAD,
-    LINE_BYTES,
-    MALFORMED,
-    MAX_TARGET_BYTES,
-    TRAILERS,
-    FramingError,
-)
 from rprime.server.services import LIFESPAN_KEY, ServerServices
 
 _LARGE_BODY = 1 << 20
 """Bytes of a body whose client has to keep its side open until the answer."""
+_MAX_TARGET_BYTES = 65_535
+"""The parser of targets counts in 16 bits."""
+_LINE_BYTES = len(b"  HTTP/1.1\r\n") + len(b"\r\n")
+"""What the first and the last line of a head have besides the method and the target."""
+_FIELD_BYTES = len(b": \r\n")
+"""What a header field has besides its name and value."""
+
+
+class _Rejection(NamedTuple):
+    """The problem of a request that cannot be read, and the reason that the metrics count."""
+
+    problem: Problem
+    reason: str
+
+
+_MALFORMED = _Rejection(Problem("bad_request"), "malformed")
+_LARGE_HEAD = _Rejection(Problem("head_too_large"), "head")
+_LARGE_FRAMING = _Rejection(
+    Problem("bad_request", "The chunks of the body have more framing than content."), "malformed"
+)
+_TRAILERS = _Rejection(
+    Problem("bad_request", "The body has trailer fields; send them as headers."), "trailers"
+)
+
+
+class _FramingError(Exception):
+    """Stops the parser, which calls `send_400_response`."""
 
 
 class BoundedConnection(Connection):
@@ -37,7 +54,7 @@ class BoundedConnection(Connection):
         self.shared: ServerServices = self.app_state[LIFESPAN_KEY]
         self.deadlines = Deadlines(self.shared.limits)
         self._max_head = self.shared.limits.head_bytes
-        self._rejection = MALFORMED
+        self._rejection = _MALFORMED
         self._body_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
 
@@ -62,7 +79,7 @@ class BoundedConnection(Connection):
             # The parser may have buffered all of it: it reports only complete fields.
             deadlines.unreported += len(data)
             if deadlines.unreported > self._max_head:
-                self._reject(*(LARGE_HEAD if deadlines.phase == "head" else LARGE_FRAMING))
+                self._reject(*(_LARGE_HEAD if deadlines.phase == "head" else _LARGE_FRAMING))
 
     def eof_received(self) -> bool:  # type: ignore[override] # asyncio reads what it returns
         """Whether to stay open, to answer a client that sends nothing after a whole request."""
@@ -85,22 +102,22 @@ class BoundedConnection(Connection):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         deadlines = self.deadlines
-        deadlines.head += len(name) + len(value) + FIELD_BYTES
+        deadlines.head += len(name) + len(value) + _FIELD_BYTES
         if deadlines.phase == "body":
             # uvicorn would append it to the headers that the application reads, which RFC 9110,
             # 6.5.1, forbids: a trailer comes after the checks of a proxy.
-            self._rejection = TRAILERS
-            raise FramingError
+            self._rejection = _TRAILERS
+            raise _FramingError
         if deadlines.head > self._max_head:
-            self._rejection = LARGE_HEAD
-            raise FramingError
+            self._rejection = _LARGE_HEAD
+            raise _FramingError
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        lines = len(self.parser.get_method()) + len(self.url) + LINE_BYTES
-        if self.deadlines.head + lines > self._max_head or len(self.url) > MAX_TARGET_BYTES:
-            self._rejection = LARGE_HEAD
-            raise FramingError
+        lines = len(self.parser.get_method()) + len(self.url) + _LINE_BYTES
+        if self.deadlines.head + lines > self._max_head or len(self.url) > _MAX_TARGET_BYTES:
+            self._rejection = _LARGE_HEAD
+            raise _FramingError
         self.deadlines.enter("body")
         super().on_headers_complete()
 

@@ -40,16 +40,13 @@ class TrustedProxies:
             return str(peer[0])
         found = _address(peer[0])
         for hop in _forwarded(Headers(scope=scope)):
-            if found is None or not self._is_trusted(found):
+            if found is None or not any(found in network for network in self._networks):
                 break
             before = _address(hop)
             if before is None:
                 break
             found = before
         return str(peer[0] if found is None else found)
-
-    def _is_trusted(self, address: Address) -> bool:
-        return any(address in network for network in self._networks)
 
 
 def _forwarded(headers: Headers) -> Iterator[str]:

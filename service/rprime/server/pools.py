@@ -71,15 +71,13 @@ class ThreadPool:
 
     def __init__(self, most: int, waiting: int) -> None:
         self.slots = Slots(most, waiting)
-        self._executor: ThreadPoolExecutor | None = None
+        # Its threads start with the first work.
+        self._executor = ThreadPoolExecutor(most, "rprime-heavy")
 
     def start(self, work: Callable[[], Result]) -> "asyncio.Future[Result]":
         """Start work in a thread; the caller holds a place."""
-        if self._executor is None:
-            self._executor = ThreadPoolExecutor(self.slots.most, "rprime-heavy")
         return asyncio.get_running_loop().run_in_executor(self._executor, work)
 
     def close(self) -> None:
         """Let go of the threads once they have nothing to do."""
-        if self._executor is not None:
-            self._executor.shutdown(wait=False, cancel_futures=True)
+        self._executor.shutdown(wait=False, cancel_futures=True)

@@ -2,13 +2,13 @@
 
 import asyncio
 import socket
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from rprime.server.accept_loop import pending_sockets
 from rprime.server.bounded_connection import BoundedConnection
 from rprime.server.load_shedding import reject_early, reject_socket
 from rprime.server.read_scheduler import ScheduledFlowControl
@@ -16,6 +16,21 @@ from rprime.server.read_scheduler import ScheduledFlowControl
 _LARGE_READ = 64 * 1024
 """Bytes: more than a request has that costs much less to read than to answer. A client that sends
 more at a time lets the others be read first."""
+_MAX_ACCEPTED = 1000
+
+
+def pending_sockets(listener: socket.socket) -> Iterator[socket.socket]:
+    """Accept and yield the connections that wait, at most a thousand.
+
+    libuv accepts one connection in each iteration of the event loop. Under load an iteration is
+    long, and new connections, such as those of probes, would wait in the backlog without a bound.
+    """
+    for _ in range(_MAX_ACCEPTED):
+        try:
+            accepted, _address = listener.accept()
+        except OSError:
+            return
+        yield accepted
 
 
 class HttpProtocol(BoundedConnection):

@@ -15,10 +15,8 @@ def request_id_of(headers: Iterable[tuple[bytes, bytes]]) -> bytes:
     """Return the id of a request: its own if that is safe to repeat, else a new one."""
     found = [value for name, value in headers if name.lower() == REQUEST_ID]
     # The last of several.
-    for value in reversed(found):
-        if SAFE_ID.fullmatch(value):
-            return value
-    return secrets.token_hex(16).encode()
+    safe = next(filter(SAFE_ID.fullmatch, reversed(found)), None)
+    return safe or secrets.token_hex(16).encode()
 
 
 class RawResponse:

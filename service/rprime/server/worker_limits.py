@@ -24,7 +24,7 @@ class WorkerLimits:
         Bytes that may be allocated after any extension, None for any number.
     """
 
-    def __init__(self, memory: int, *, most: int | None = None) -> None:
+    def __init__(self, memory: int, *, most: int | None) -> None:
         allocated = memory_of_process(_DATA) if _STATUS.exists() else None
         self._most = self._last = resource.RLIM_INFINITY
         if allocated is not None:

@@ -70,11 +70,11 @@ class WorkerPool:
         *,
         most: int,
         waiting: int,
-        environment: Mapping[str, str] | None = None,
+        environment: Mapping[str, str],
     ) -> None:
         self.slots = Slots(most, waiting)
         self._command = command
-        self._environment = {**os.environ, **(environment or {})}
+        self._environment = {**os.environ, **environment}
         self._idle: list[_Worker] = []
         self._starting: asyncio.Task[None] | None = None
         self._is_closed = False
