@@ -19,7 +19,7 @@ from rprime.evidence.vocabulary import Names
 from rprime.problems.problem import Problem, refuse
 
 _BLOCK = 1 << 19
-_BYTES_A_LENGTH, _BYTES_A_PLACE = 4, 8
+_BYTES_A_PLACE = 8
 _SLACK = 1 << 16
 _LONGEST_LABEL = 4 * LONGEST_NAME + _BYTES_A_PLACE
 """Bytes of the longest class name in UTF-8, with the length before it."""

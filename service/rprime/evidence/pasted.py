@@ -115,7 +115,10 @@ def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[f
     """Read counts; the faults name their places in the text."""
     faults = [
         Violation(
-            f"{MATRIX}/{i}/{j}", "not_a_number", _not_a_number(i + row_offset, j + column_offset)
+            f"{MATRIX}/{i}/{j}",
+            "not_a_number",
+            f"Row {i + 1 + row_offset}, column {j + 1 + column_offset} of what you pasted is not a "
+            "number; write 0 for none.",
         )
         for i, row in enumerate(rows)
         for j, cell in enumerate(row)
@@ -124,12 +127,6 @@ def _numbers(rows: Cells, *, row_offset: int, column_offset: int) -> list[list[f
     if faults:
         raise invalid(faults)
     return [list(_counts(row)) for row in rows]
-
-
-def _not_a_number(row: int, column: int) -> str:
-    return (
-        f"Row {row + 1}, column {column + 1} of what you pasted is not a number; write 0 for none."
-    )
 
 
 def _counts(row: Iterable[str]) -> Iterable[float]:

@@ -42,7 +42,7 @@ def read_scores(
     n, k = shape
     if isinstance(given, np.ndarray):
         return _checked(given, pointer, shape)
-    if k == TWO and _is_flat(given):
+    if k == TWO and isinstance(given, list) and given and not isinstance(given[0], list):
         column = numbers.vector(given, pointer, SCORE, n, without_booleans=without_booleans)
         return two_columns(column)
     rows = numbers.lists(given, pointer)
@@ -71,10 +71,6 @@ def _checked(given: Array, pointer: str, shape: tuple[int, int]) -> Array:
         bad = ~((given >= SCORE.low) & (given <= numbers.MOST))
         numbers.raise_places(np.argwhere(bad), pointer, "out_of_range", SCORE.rule)
     return given
-
-
-def _is_flat(given: Any) -> bool:  # noqa: ANN401 (any JSON value)
-    return isinstance(given, list) and bool(given) and not isinstance(given[0], list)
 
 
 def two_columns(second: Array) -> Array:

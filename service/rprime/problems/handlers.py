@@ -38,12 +38,7 @@ async def on_validation_error(
     request: Request, exc: RequestValidationError | ValidationError
 ) -> Response:
     """Render the validation errors of Pydantic as a problem."""
-    found = (
-        exc.errors()
-        if isinstance(exc, RequestValidationError)
-        else exc.errors(include_url=False, include_context=False, include_input=False)
-    )
-    return respond(from_errors(found), request_id_of(request))
+    return respond(from_errors(exc.errors()), request_id_of(request))
 
 
 async def on_http_exception(request: Request, exc: HTTPException) -> Response:
