@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 from urllib.parse import quote, urlencode
 from uuid import uuid4
 
@@ -12,8 +12,6 @@ from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report
-from rprime.schemas.history import PurgeReport
-from rprime.schemas.report import Catalog, IndexEntry
 
 Result = TypeVar("Result")
 Model = TypeVar("Model", bound=BaseModel)
@@ -71,7 +69,7 @@ def evaluation(
 ) -> Call[Report]:
     """Evaluate a classifier."""
     path = "/v1/evaluate?include=table" if table else "/v1/evaluate"
-    return _post(path, body, partial(_received, Report), idempotency_key)
+    return post(path, body, partial(_received, Report), idempotency_key)
 
 
 def evaluation_of_columns(
@@ -96,32 +94,19 @@ def evaluation_of_columns(
     return Call("POST", path, partial(_received, Report), body, headers)
 
 
-def batch(
-    body: bytes, *, table: bool = False, idempotency_key: str | None = None
-) -> Call[list[Report | ProblemError]]:
-    """Evaluate many classifiers."""
-    path = "/v1/evaluate/batch?include=table" if table else "/v1/evaluate/batch"
-    return _post(path, body, _batch, idempotency_key)
-
-
 def comparison(body: bytes) -> Call[Comparison]:
     """Compare a candidate with a baseline."""
-    return _post("/v1/compare", body, partial(_received, Comparison))
+    return post("/v1/compare", body, partial(_received, Comparison))
 
 
 def gate_lint(body: bytes) -> Call[GateLintReport]:
     """Simulate a gate on an unchanged model."""
-    return _post("/v1/gates/lint", body, partial(_received, GateLintReport))
+    return post("/v1/gates/lint", body, partial(_received, GateLintReport))
 
 
 def gate_plan(body: bytes) -> Call[GatePlanReport]:
     """Plan the items that a gate needs."""
-    return _post("/v1/gates/plan", body, partial(_received, GatePlanReport))
-
-
-def document(path: str) -> Call[dict[str, Any]]:
-    """Get any JSON object."""
-    return Call("GET", path, lambda response: orjson.loads(response.content))
+    return post("/v1/gates/plan", body, partial(_received, GatePlanReport))
 
 
 def of_project(
@@ -130,7 +115,7 @@ def of_project(
     """Get a document about the history of a project; None in `query` means absent."""
     given = {name: value for name, value in query.items() if value is not None}
     path = f"/v1/projects/{quote(project, safe='')}/{what}?{urlencode(given)}"
-    return Call("GET", path, partial(_validated, kind))
+    return document(kind, path)
 
 
 def evaluation_report(evaluation: str, *, table: bool = False) -> Call[Report]:
@@ -139,39 +124,22 @@ def evaluation_report(evaluation: str, *, table: bool = False) -> Call[Report]:
     return Call("GET", path, partial(_received, Report))
 
 
-def purge(project: str, body: bytes) -> Call[PurgeReport]:
-    """Delete old evaluations."""
-    path = f"/v1/projects/{quote(project, safe='')}/purge"
-    return _post(path, body, partial(_validated, PurgeReport))
+READY = Call("GET", "/readyz", lambda _: True)
+"""Check the readiness of the service."""
 
 
-def indices() -> Call[Catalog]:
-    """List the catalog."""
-    return Call("GET", "/v1/indices", partial(_validated, Catalog))
+def document(kind: type[Model], path: str) -> Call[Model]:
+    """Get a document as a model."""
+    return Call("GET", path, partial(validated, kind))
 
 
-def index(scope: Literal["overall", "class"], key: str) -> Call[IndexEntry]:
-    """Describe one index."""
-    path = f"/v1/indices/{quote(scope, safe='')}/{quote(key, safe='')}"
-    return Call("GET", path, partial(_validated, IndexEntry))
-
-
-def version() -> Call[Version]:
-    """Get the version and the limits."""
-    return Call("GET", "/version", partial(_validated, Version))
-
-
-def ready() -> Call[bool]:
-    """Check the readiness of the service."""
-    return Call("GET", "/readyz", lambda _: True)
-
-
-def _post(
+def post(
     path: str,
     body: bytes,
     read: Callable[[Answered], Result],
     idempotency_key: str | None = None,
 ) -> Call[Result]:
+    """Send JSON."""
     return Call("POST", path, read, body, {"Content-Type": JSON, **_key(idempotency_key)})
 
 
@@ -186,11 +154,13 @@ def _received(kind: type[Received], response: Answered) -> Received:
     return kind(response.content, _request_id(response))
 
 
-def _validated(model: type[Model], response: Answered) -> Model:
+def validated(model: type[Model], response: Answered) -> Model:
+    """Read an answer as a model."""
     return model.model_validate_json(response.content)
 
 
-def _batch(response: Answered) -> list[Report | ProblemError]:
+def batch_results(response: Answered) -> list[Report | ProblemError]:
+    """Read the answer to a batch."""
     # The service writes with orjson, too, so each report gets its original bytes.
     return [
         Report(orjson.dumps(result["report"]), _request_id(response))

@@ -6,9 +6,8 @@ from typing import Any, Self, TypeVar
 import anyio
 import httpx
 
-from rprime.client import calls
 from rprime.client.address import address, timeouts
-from rprime.client.calls import Call
+from rprime.client.calls import READY, Call
 from rprime.client.errors import ProblemError, ServiceUnavailableError
 from rprime.client.exchange import Attempts, Patience
 from rprime.client.methods import Methods
@@ -85,7 +84,7 @@ class Client(Methods):
     def ready(self) -> bool:
         """Return whether the service is ready, without retries."""
         try:
-            return self.ask(calls.ready(), Patience(retries=0))
+            return self.ask(READY, Patience(retries=0))
         except (ProblemError, ServiceUnavailableError):
             return False
 
@@ -152,7 +151,7 @@ class AsyncClient(Methods):
     async def ready(self) -> bool:
         """Return whether the service is ready, without retries."""
         try:
-            return await self.ask(calls.ready(), Patience(retries=0))
+            return await self.ask(READY, Patience(retries=0))
         except (ProblemError, ServiceUnavailableError):
             return False
 

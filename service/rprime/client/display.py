@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import islice
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from rich.box import SIMPLE_HEAD
 from rich.console import ConsoleRenderable, Group
@@ -16,8 +16,8 @@ from rprime.report.names import clipped, isolated, shown
 from rprime.report.remarks import MARKS
 
 if TYPE_CHECKING:
-    from rprime.client.values import ClassValues, Values
-    from rprime.schemas.report import Counts, Note, Warning  # noqa: A004 (the name in the API)
+    from rprime.client.report import Report
+    from rprime.client.values import Values
 
 MOST_CLASSES = 20
 MOST_WARNINGS = 10
@@ -28,34 +28,13 @@ LONGEST_NAME = 60
 Row = list[str]
 
 
-class ShownValue(Protocol):
-    """The parts of a report that are shown."""
-
-    labels: list[str]
-    counts: "Counts"
-    warnings: "list[Warning]"
-    notes: "list[Note]"
-
-    @property
-    def verdict(self) -> str | None:
-        """The verdict of the gate."""
-
-    @property
-    def overall(self) -> "Values":
-        """The overall values."""
-
-    @property
-    def per_class(self) -> "dict[str, ClassValues]":
-        """The values of each class."""
-
-
-def overview(report: ShownValue) -> ConsoleRenderable:
+def overview(report: "Report") -> ConsoleRenderable:
     """Return a renderable of rich: the headlines, the classes, the warnings."""
     tables = [_table(title, columns, rows) for title, columns, rows in _tables(report)]
     return Group(Text(title_of(report), style="bold"), *tables, *map(Text, _remarks(report)))
 
 
-def html(report: ShownValue) -> str:
+def html(report: "Report") -> str:
     """Return HTML for a notebook; all foreign text is escaped and cannot reorder its line."""
     parts = [f"<p><strong>{escape(title_of(report))}</strong></p>"]
     for title, columns, rows in _tables(report):
@@ -69,14 +48,14 @@ def html(report: ShownValue) -> str:
     return "".join(parts) + (f"<ul>{remarks}</ul>" if remarks else "")
 
 
-def title_of(report: ShownValue) -> str:
+def title_of(report: "Report") -> str:
     """Describe the size of the evaluation and the verdict."""
     classes = len(report.labels)
     size = f"{classes:,} class{'' if classes == 1 else 'es'}, {count(report.counts.total)} items"
     return size if report.verdict is None else f"{report.verdict}: {size}"
 
 
-def _tables(report: ShownValue) -> Iterator[tuple[str, Row, list[Row]]]:
+def _tables(report: "Report") -> Iterator[tuple[str, Row, list[Row]]]:
     keys = _chosen(OVERALL_HEADLINES, report.overall)
     partial = _classified_only(report)
     rows = [[key, *_value(report.overall, key, partial)] for key in keys]
@@ -96,7 +75,7 @@ def _chosen(wanted: Iterable[str], values: "Values") -> list[str]:
     return [key for key in wanted if key in values] or list(islice(values, MOST_INSTEAD))
 
 
-def _classified_only(report: ShownValue) -> set[str]:
+def _classified_only(report: "Report") -> set[str]:
     """Return the keys of the indices that leave unclassified items out."""
     return {key for note in report.notes if note.code == "classified_only" for key in note.indices}
 
@@ -111,7 +90,7 @@ def _value(values: "Values", key: str, partial: set[str]) -> tuple[str, str]:
     return value, span(low, high)
 
 
-def _remarks(report: ShownValue) -> Iterator[str]:
+def _remarks(report: "Report") -> Iterator[str]:
     if _classified_only(report).intersection(report.overall):
         yield f"{MARKS['classified']} on the classified items alone"
     apart = [v for v in report.overall.values() if v.excluded or v.excluded_elsewhere]

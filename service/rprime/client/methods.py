@@ -2,7 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from functools import wraps
+from functools import partial, wraps
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -15,6 +15,7 @@ from typing import (
     get_args,
     overload,
 )
+from urllib.parse import quote
 
 from pydantic import BaseModel
 
@@ -132,7 +133,8 @@ class Methods:
         A report or, not raised, a problem for each.
         """
         asked = encode({"requests": [document(request) for request in requests]})
-        return calls.batch(asked, table=table, idempotency_key=idempotency_key)
+        path = "/v1/evaluate/batch?include=table" if table else "/v1/evaluate/batch"
+        return calls.post(path, asked, calls.batch_results, idempotency_key)
 
     @method
     def compare(
@@ -327,19 +329,21 @@ class Methods:
             Only count.
         """
         kept = body(keep_last=keep_last, newer_than_days=newer_than_days, dry_run=dry_run)
-        return calls.purge(project, kept)
+        path = f"/v1/projects/{quote(project, safe='')}/purge"
+        return calls.post(path, kept, partial(calls.validated, PurgeReport))
 
     @method
     def indices(self) -> Call[Catalog]:
         """List every index that a report can have."""
-        return calls.indices()
+        return calls.document(Catalog, "/v1/indices")
 
     @method
     def index(self, scope: Literal["overall", "class"], key: str) -> Call[IndexEntry]:
         """Describe one index."""
-        return calls.index(scope, key)
+        path = f"/v1/indices/{quote(scope, safe='')}/{quote(key, safe='')}"
+        return calls.document(IndexEntry, path)
 
     @method
     def version(self) -> Call[Version]:
         """Return the version and the limits of the service."""
-        return calls.version()
+        return calls.document(Version, "/version")

@@ -3,16 +3,17 @@
 import re
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from rprime.commands.exit_status import refuse, say
 
 if TYPE_CHECKING:
     from rprime.auth.keys import ApiKey
 
 app = typer.Typer(no_args_is_help=True, help="Make, list and revoke the keys of the service.")
 
-_USAGE = 2
 _UNITS = {"h": "hours", "d": "days", "w": "weeks"}
 _COLUMNS = ("ID", "STATE", "SCOPES", "PROJECT", "EXPIRES", "NAME")
 
@@ -49,13 +50,13 @@ def create(
     _valid("--project", Name | None, project)
     _valid("--name", keys.Name, name)
     if "admin" in scopes and project is not None:
-        _refuse("--scope admin is for all projects; leave --project out")
+        refuse("--scope admin is for all projects; leave --project out")
     try:
         key, token = keys.create(file, scopes, project=project, lasts=lasts, name=name)
     except keys.KeyFileError as exc:
-        _refuse(str(exc))
+        refuse(str(exc))
     typer.echo(token)
-    typer.echo(f"rprime: key {key.id} {_until(key)}; it is not shown again", err=True)
+    say(f"key {key.id} {_until(key)}; it is not shown again")
 
 
 @app.command("list")
@@ -66,7 +67,7 @@ def list_keys(*, file: File) -> None:
     try:
         found = keys.read(file)
     except keys.KeyFileError as exc:
-        _refuse(str(exc))
+        refuse(str(exc))
     rows = [_COLUMNS, *map(_row, found)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for row in rows:
@@ -86,10 +87,10 @@ def revoke(
     try:
         keys.revoke(file, key_id)
     except keys.KeyFileError as exc:
-        _refuse(str(exc))
+        refuse(str(exc))
     except keys.UnknownKeyError:
-        _refuse("no key has this id; rprime keys list shows them")
-    typer.echo(f"rprime: key {key_id} is revoked", err=True)
+        refuse("no key has this id; rprime keys list shows them")
+    say(f"key {key_id} is revoked")
 
 
 def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
@@ -98,7 +99,7 @@ def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - 
     try:
         return TypeAdapter(kind).validate_python(given)
     except ValidationError as exc:
-        _refuse(f"{option}: {exc.errors()[0]['msg']}")
+        refuse(f"{option}: {exc.errors()[0]['msg']}")
 
 
 def _duration(text: str) -> timedelta | None:
@@ -106,7 +107,7 @@ def _duration(text: str) -> timedelta | None:
         return None
     found = re.fullmatch(r"([1-9]\d{0,4})([hdw])", text)
     if found is None:
-        _refuse("--expires is a number of hours, days or weeks, such as 12h, 90d or 4w; or never")
+        refuse("--expires is a number of hours, days or weeks, such as 12h, 90d or 4w; or never")
     return timedelta(**{_UNITS[found[2]]: int(found[1])})
 
 
@@ -117,8 +118,3 @@ def _row(key: "ApiKey") -> tuple[str, ...]:
 
 def _until(key: "ApiKey") -> str:
     return "never expires" if key.expires is None else f"expires {key.expires:%Y-%m-%d %H:%M}Z"
-
-
-def _refuse(why: str) -> NoReturn:
-    typer.echo(f"rprime: {why}", err=True)
-    raise typer.Exit(_USAGE)

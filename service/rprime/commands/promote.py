@@ -65,10 +65,11 @@ def _id_of(evaluation: str) -> str:
 
 
 def _verdict(client: "Client", evaluation: str) -> str:
-    from rprime.client.calls import document
+    from rprime.client.calls import Call
 
     path = f"/v1/evaluations/{quote(evaluation, safe='')}?include=gate"
-    found: str = client.ask(document(path)).get("gate", {}).get("verdict", _NO_GATE)
+    report = client.ask(Call("GET", path, lambda answer: json.loads(answer.content)))
+    found: str = report.get("gate", {}).get("verdict", _NO_GATE)
     return found
 
 

@@ -13,9 +13,11 @@ import tempfile
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
+
+from rprime.commands.exit_status import Status, refuse, say
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -23,7 +25,6 @@ if TYPE_CHECKING:
     from rprime.auth.keys import Keyring
     from rprime.settings import Settings
 
-_USAGE = 2
 _BACKLOG = 2048
 _UDS_MODE = 0o660
 _ENDING = (signal.SIGINT, signal.SIGTERM)
@@ -80,27 +81,27 @@ def _settings(**options: Any) -> "Settings":  # noqa: ANN401 - Pydantic types th
     if unknown := unknown_variables(os.environ):
         for name, nearest in unknown.items():
             hint = "" if nearest is None else f"; did you mean {nearest}?"
-            typer.echo(f"rprime: {name}: there is no such setting{hint}", err=True)
-        raise typer.Exit(_USAGE)
+            say(f"{name}: there is no such setting{hint}")
+        raise typer.Exit(Status.USAGE)
     given = {name: value for name, value in options.items() if value is not None}
     try:
         return Settings(**given)
     except ValidationError as exc:
         for error in exc.errors():
             name = "_".join(map(str, error["loc"])).upper().removeprefix("RPRIME_")
-            typer.echo(f"rprime: RPRIME_{name}: {error['msg']}", err=True)
-        raise typer.Exit(_USAGE) from None
+            say(f"RPRIME_{name}: {error['msg']}")
+        raise typer.Exit(Status.USAGE) from None
 
 
 def _refuse_unsafe(settings: "Settings", workers: int) -> None:
     if not (settings.loopback or settings.insecure or settings.keys_file):
-        _refuse(
+        refuse(
             f"will not listen on {settings.host} for everyone who can reach it; set "
             "RPRIME_KEYS_FILE to a file of rprime keys create, or RPRIME_INSECURE=1 (--insecure) "
             "if that is meant"
         )
     if workers > 1 and settings.store.startswith("sqlite"):
-        _refuse(
+        refuse(
             "SQLite belongs to one process; for several workers set RPRIME_STORE to a "
             "PostgreSQL URL, or to none"
         )
@@ -117,7 +118,7 @@ def _refuse_damaged(keys_file: Path | None) -> None:
         # The first key may be made while the service runs; until then it is closed.
         pass
     except keys.KeyFileError as exc:
-        _refuse(str(exc))
+        refuse(str(exc))
 
 
 def _refuse_unusable(settings: "Settings") -> None:
@@ -138,12 +139,7 @@ def _refuse_unusable(settings: "Settings") -> None:
         # It may come later: until then the service is not ready.
         pass
     except StoreError as exc:
-        _refuse(str(exc))
-
-
-def _refuse(why: str) -> NoReturn:
-    typer.echo(f"rprime: {why}", err=True)
-    raise typer.Exit(_USAGE)
+        refuse(str(exc))
 
 
 def _listen(settings: "Settings") -> socket.socket:
@@ -155,7 +151,7 @@ def _listen(settings: "Settings") -> socket.socket:
             (settings.host, settings.port), family=family, backlog=_BACKLOG
         )
     except OSError as exc:
-        _refuse(f"cannot listen on {settings.host}:{settings.port}: {exc.strerror}")
+        refuse(f"cannot listen on {settings.host}:{settings.port}: {exc.strerror}")
     listener.set_inheritable(True)
     return listener
 
@@ -173,7 +169,7 @@ def _listen_at(path: Path) -> socket.socket:
             os.umask(before)
         listener.listen(_BACKLOG)
     except OSError as exc:
-        _refuse(f"cannot listen on {path}: {exc.strerror or exc}")
+        refuse(f"cannot listen on {path}: {exc.strerror or exc}")
     listener.set_inheritable(True)
     return listener
 

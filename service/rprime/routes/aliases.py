@@ -11,7 +11,7 @@ from starlette.concurrency import run_in_threadpool
 from rprime.auth.access import requires
 from rprime.problems.problem import refuse, responses
 from rprime.problems.root_path import rooted
-from rprime.routes.evaluate import json_answer, json_content, schema_reference
+from rprime.routes.evaluate import json_answer, json_content, json_responses, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.preconditions import expected, read_model
@@ -20,7 +20,7 @@ from rprime.schemas.history import AliasTarget
 from rprime.schemas.provenance import PathName
 from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected, Store
 
-router = APIRouter(tags=["History"])
+router = APIRouter(tags=["History"], default_response_class=Response)
 
 _NAME: TypeAdapter[str] = TypeAdapter(PathName)
 _ETAG = {"ETag": {"schema": {"type": "string"}}}
@@ -43,11 +43,7 @@ _NONE_MATCH = _header("If-None-Match", "`*`: only if the alias does not exist.")
     "/v1/projects/{project}/aliases",
     summary="The aliases of a project",
     description="Sorted by name.",
-    response_class=Response,
-    responses={
-        **responses("not_found", *PROBLEMS),
-        200: json_answer("The list.", "AliasList"),
-    },
+    responses=json_responses("The list.", "AliasList", "not_found", *PROBLEMS),
 )
 @requires("read")
 async def list_aliases(request: Request, project: str) -> Response:
@@ -63,7 +59,6 @@ async def list_aliases(request: Request, project: str) -> Response:
     "/v1/projects/{project}/aliases/{alias}",
     summary="An alias",
     description="The evaluation it points at. A change must send the header ETag in If-Match.",
-    response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
         200: json_answer("The alias.", "AliasEntry", headers=_ETAG),
@@ -81,7 +76,6 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
     summary="Point an alias at an evaluation",
     description="The request says which state of the alias it expects, so that one of two "
     "simultaneous promotions fails with 412.",
-    response_class=Response,
     responses={
         **responses(
             "unreadable_body",

@@ -19,9 +19,9 @@ from rprime.schemas import LINT_REQUESTS, PLAN_REQUESTS, one_of
 from rprime.server.body import media_type, read_body
 from rprime.settings import Limits
 
-router = APIRouter(tags=["Comparison"])
+router = APIRouter(tags=["Comparison"], default_response_class=Response)
 
-_PROBLEMS = responses(
+BODY_PROBLEMS = (
     "unreadable_body",
     "body_too_large",
     "unsupported_media_type",
@@ -39,9 +39,8 @@ _PROBLEMS = responses(
     "predictions (`y_pred`) for the candidate's items. Paired if both sides carry the items of "
     "one test set, else unpaired. Every difference is candidate minus baseline. A stored "
     "evaluation needs a key with the scope `read`.",
-    response_class=Response,
     responses={
-        **_PROBLEMS,
+        **responses(*BODY_PROBLEMS),
         **responses("no_store", "baseline_not_found"),
         200: json_answer("The comparison.", "CompareReport", headers=VERDICT),
     },
@@ -84,8 +83,7 @@ def _gate_route(
         name=f"{name}_gate",
         summary=summary,
         description=description,
-        response_class=Response,
-        responses={**_PROBLEMS, 200: answer},
+        responses={**responses(*BODY_PROBLEMS), 200: answer},
         openapi_extra=json_body(one_of(bodies), example={"gates": GATES, **MNIST_AFTER}),
     )(simulate)
 

@@ -48,7 +48,7 @@ SMALL = 256 * 1024
 
 _ACCEPTED = (JSON, *MEDIA_TYPES)
 
-router = APIRouter(tags=["Evaluation"], route_class=RequestRoute)
+router = APIRouter(tags=["Evaluation"], route_class=RequestRoute, default_response_class=Response)
 
 _PROBLEMS = responses(
     "unreadable_body",
@@ -92,6 +92,11 @@ def json_answer(description: str, model: str, **more: Any) -> dict[str, Any]:  #
     return {"description": description, "content": json_content(schema_reference(model)), **more}
 
 
+def json_responses(description: str, model: str, *problems: str) -> dict[int | str, dict[str, Any]]:
+    """Describe an answer with a JSON body, and the problems of a route, in the OpenAPI document."""
+    return {**responses(*problems), 200: json_answer(description, model)}
+
+
 def json_body(schema: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
     """Describe the JSON body of a request in the OpenAPI document."""
     return {"requestBody": {"required": True, "content": json_content(schema, **more)}}
@@ -126,7 +131,6 @@ _KEY = {
 _EVALUATE: dict[str, Any] = {
     "summary": "Evaluate a classifier",
     "description": _DESCRIPTION,
-    "response_class": Response,
     "responses": {
         **_PROBLEMS,
         200: {
@@ -210,7 +214,6 @@ def verdict_header(verdict: str | None) -> dict[str, str]:
     summary="Evaluate many classifiers at once",
     description="Up to 100 requests of `POST /evaluate`, each answered on its own. Tables of "
     "equal size with equal options are computed as one stack.",
-    response_class=Response,
     responses={
         **_PROBLEMS,
         200: {

@@ -17,8 +17,8 @@ from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.formats import BY_SUFFIX, Format
 from rprime.routes.evaluate import (
     VERDICT,
-    json_answer,
     json_content,
+    json_responses,
     schema_reference,
     verdict_header,
 )
@@ -28,7 +28,7 @@ from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ListQuery
 from rprime.store import EvaluationSummary, StoredEvaluation
 
-router = APIRouter(tags=["History"])
+router = APIRouter(tags=["History"], default_response_class=Response)
 
 PROBLEMS = ("no_store", "invalid_request", "internal_error", "store_unavailable")
 PARTS = ("overall", "averages", "per_class", "top_confusions", "comparison", "gate", "warnings")
@@ -40,11 +40,7 @@ _ALWAYS_LEFT_OUT = {*PARTS, "notes", "table"}
     "/v1/projects/{project}/evaluations",
     summary="The evaluations of a project",
     description="Newest first, as summaries; an evaluation must match every filter.",
-    response_class=Response,
-    responses={
-        **responses("not_found", *PROBLEMS),
-        200: json_answer("A page.", "EvaluationPage"),
-    },
+    responses=json_responses("A page.", "EvaluationPage", "not_found", *PROBLEMS),
 )
 @requires("read")
 async def list_evaluations(
@@ -96,7 +92,6 @@ _INCLUDE = {
     summary="The report on an evaluation",
     description="Computed now from the stored table, with every index of this version; the "
     "comparison and the verdict are those of the first answer.",
-    response_class=Response,
     responses={
         **responses("not_found", "not_acceptable", *PROBLEMS),
         200: {
@@ -118,7 +113,6 @@ async def get_evaluation(request: Request, evaluation: str) -> Response:
     "/v1/evaluations/{evaluation}/report.{suffix}",
     summary="A rendering of the report",
     description="`suffix` is one of " + ", ".join(f"`{suffix}`" for suffix in BY_SUFFIX) + ".",
-    response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
         200: {"description": "The rendering.", "content": RENDERINGS},
@@ -216,7 +210,6 @@ async def delete_evaluation(request: Request, evaluation: str) -> None:
     summary="The verdict in one word",
     description="`pass`, `fail`, `inconclusive`, `no_rules`; `no_gate` if the request had no "
     "gates.",
-    response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
         200: {

@@ -24,7 +24,7 @@ from rprime.schemas.figures import FigureQuery, HistoryFigureQuery
 from rprime.server.pools import ThreadPool
 from rprime.settings import Limits
 
-router = APIRouter(tags=["History"])
+router = APIRouter(tags=["History"], default_response_class=Response)
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 CONTENT: dict[str, Any] = {"image/svg+xml": {"schema": {"type": "string"}}, "image/png": _BINARY}
@@ -54,7 +54,6 @@ def drawing_of(limits: Limits) -> ThreadPool:
     description="`name` is `confusion`, the table as a heat map; `radar`, the classes around a "
     "circle, with the baseline, if any; or `per_class`, a row for each class with its intervals. "
     f"Of many classes only the worst are shown, or blocks of classes. {_SIZES}",
-    response_class=Response,
     responses=_RESPONSES,
 )
 @requires("read")
@@ -86,7 +85,6 @@ async def get_evaluation_figure(
     description="`name` is `trend`, indices with their intervals over the evaluations; `lines`, "
     "indices of the classes over them; or `boxes`, their quartiles over the classes. The filters "
     f"are those of the trend. {_SIZES}",
-    response_class=Response,
     responses=_RESPONSES,
 )
 @requires("read")

@@ -9,7 +9,7 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
 from rprime.problems.problem import responses
-from rprime.routes.evaluate import json_answer, json_body, schema_reference
+from rprime.routes.evaluate import json_body, json_responses, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.preconditions import read_model
@@ -17,7 +17,7 @@ from rprime.routes.services import get_store
 from rprime.schemas.history import ProjectSettings, PurgeRequest
 from rprime.store import Retention
 
-router = APIRouter(tags=["History"])
+router = APIRouter(tags=["History"], default_response_class=Response)
 
 _BODY = ("unreadable_body", "body_too_large", "unsupported_media_type")
 
@@ -27,11 +27,7 @@ _BODY = ("unreadable_body", "body_too_large", "unsupported_media_type")
     summary="The projects",
     description="The projects that the caller may see, sorted by name, with the number of their "
     "evaluations.",
-    response_class=Response,
-    responses={
-        **responses(*PROBLEMS),
-        200: json_answer("The list.", "ProjectList"),
-    },
+    responses=json_responses("The list.", "ProjectList", *PROBLEMS),
 )
 @requires("read")
 async def list_projects(request: Request) -> Response:
@@ -78,13 +74,16 @@ async def delete_project(request: Request, project: str) -> None:
     description="Deletes the evaluations that are neither among the newest `keep_last` of "
     "their model nor newer than `newer_than_days`; those that an alias points at always stay. "
     "`dry_run` only counts.",
-    response_class=Response,
-    responses={
-        **responses(
-            *_BODY, "not_found", "unsupported_encoding", "overloaded", "store_full", *PROBLEMS
-        ),
-        200: json_answer("What was deleted.", "PurgeReport"),
-    },
+    responses=json_responses(
+        "What was deleted.",
+        "PurgeReport",
+        *_BODY,
+        "not_found",
+        "unsupported_encoding",
+        "overloaded",
+        "store_full",
+        *PROBLEMS,
+    ),
     openapi_extra=json_body(
         schema_reference("PurgeRequest"), example={"keep_last": 500, "dry_run": True}
     ),

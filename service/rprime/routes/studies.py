@@ -14,7 +14,8 @@ from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures.discrimination import TooManyLinesError, draw_discrimination
 from rprime.report.figures.sheet import NoFiguresError
-from rprime.routes.evaluate import json_answer, json_body, json_content, schema_reference
+from rprime.routes.compare import BODY_PROBLEMS
+from rprime.routes.evaluate import json_body, json_content, json_responses, schema_reference
 from rprime.routes.figures import draw_in_pool
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
 from rprime.routes.services import get_services, readable_store
@@ -27,17 +28,8 @@ SVG = "image/svg+xml"
 LARGEST = 4 * 1024 * 1024
 """Bytes of a body; no study needs more, and reading more would delay other requests."""
 
-router = APIRouter(tags=["Studies"])
+router = APIRouter(tags=["Studies"], default_response_class=Response)
 
-_PROBLEMS = (
-    "unreadable_body",
-    "body_too_large",
-    "unsupported_media_type",
-    "unsupported_encoding",
-    "invalid_request",
-    "internal_error",
-    "overloaded",
-)
 _MULTICLASS = ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]
 
 
@@ -71,9 +63,8 @@ _AGREEMENTS = {
     "others; errors are spread evenly. A line has the pairs (c_x, c_y) to which an index gives "
     "the same value; above it the index prefers series y. With `Accept: image/svg+xml` the "
     "answer is a figure.",
-    response_class=Response,
     responses={
-        **responses("not_acceptable", *_PROBLEMS),
+        **responses("not_acceptable", *BODY_PROBLEMS),
         200: {
             "description": "The lines, each point exact to 1e-9.",
             "content": json_content(schema_reference("DiscriminationReport"))
@@ -112,11 +103,14 @@ async def study_discrimination(request: Request) -> Response:
     "better. The values of the models are posted, or computed from the stored tables of a "
     "`project`, with the default options of an evaluation; a project needs a key with the scope "
     "`read`.",
-    response_class=Response,
-    responses={
-        **responses("not_found", "no_store", "store_unavailable", *_PROBLEMS),
-        200: json_answer("The agreement.", "AgreementReport"),
-    },
+    responses=json_responses(
+        "The agreement.",
+        "AgreementReport",
+        "not_found",
+        "no_store",
+        "store_unavailable",
+        *BODY_PROBLEMS,
+    ),
     openapi_extra=json_body(
         {
             "oneOf": [

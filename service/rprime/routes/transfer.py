@@ -14,7 +14,7 @@ from starlette.responses import StreamingResponse
 
 from rprime.auth.access import requires
 from rprime.problems.problem import Problem, responses
-from rprime.routes.evaluate import json_answer
+from rprime.routes.evaluate import json_responses
 from rprime.routes.evaluations import PROBLEMS
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, get_store
@@ -24,7 +24,7 @@ from rprime.server.body import media_type, received_chunks
 if TYPE_CHECKING:
     from rprime.store import Imported
 
-router = APIRouter(tags=["History"])
+router = APIRouter(tags=["History"], default_response_class=Response)
 
 NDJSON = "application/x-ndjson"
 PIECE = 256 * 1024
@@ -38,7 +38,6 @@ _LINES = {NDJSON: {"schema": {"type": "string"}}}
     summary="The whole history",
     description="One line of JSON for each evaluation, alias and count of looks; the first one "
     "names the version of the format. Evaluations stored during the export are left out.",
-    response_class=Response,
     responses={
         **responses(*PROBLEMS),
         200: {"description": "The lines.", "content": _LINES},
@@ -69,17 +68,15 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
     "/v1/import",
     summary="Add an export to the history",
     description="Existing evaluations stay unchanged, so importing twice changes nothing.",
-    response_class=Response,
-    responses={
-        **responses(
-            "body_too_large",
-            "unsupported_media_type",
-            "unsupported_encoding",
-            "store_full",
-            *PROBLEMS,
-        ),
-        200: json_answer("What was added.", "ImportReport"),
-    },
+    responses=json_responses(
+        "What was added.",
+        "ImportReport",
+        "body_too_large",
+        "unsupported_media_type",
+        "unsupported_encoding",
+        "store_full",
+        *PROBLEMS,
+    ),
     openapi_extra={"requestBody": {"required": True, "content": _LINES}},
 )
 @requires("admin")

@@ -11,7 +11,7 @@ from rprime.history.series import Measured, filters_of
 from rprime.history.trend import trend_document
 from rprime.problems.problem import responses
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
-from rprime.routes.evaluate import json_answer
+from rprime.routes.evaluate import json_responses
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, get_store
@@ -21,7 +21,7 @@ from rprime.store import Filters, Store
 if TYPE_CHECKING:
     from rprime.core.gates.result import GateVerdict
 
-router = APIRouter(tags=["History"])
+router = APIRouter(tags=["History"], default_response_class=Response)
 
 BADGE_SECONDS = 60
 
@@ -32,11 +32,7 @@ BADGE_SECONDS = 60
     description="Oldest first, with intervals, computed now from the stored tables as one stack, "
     "so that a new index covers the whole history. With the default options of an evaluation; "
     "without indices of scores, which are not stored.",
-    response_class=Response,
-    responses={
-        **responses("not_found", *PROBLEMS),
-        200: json_answer("The series.", "Trend"),
-    },
+    responses=json_responses("The series.", "Trend", "not_found", *PROBLEMS),
 )
 @requires("read")
 async def get_trend(
@@ -58,11 +54,7 @@ async def get_trend(
     description="The newest evaluation of each version on one test set, best first. Versions that "
     "a test cannot tell apart from the best of their tier share it: paired if the items of both "
     "are stored, else unpaired, one-sided at 5 %, Holm-adjusted.",
-    response_class=Response,
-    responses={
-        **responses("not_found", *PROBLEMS),
-        200: json_answer("The tiers.", "Leaderboard"),
-    },
+    responses=json_responses("The tiers.", "Leaderboard", "not_found", *PROBLEMS),
 )
 @requires("read")
 async def get_leaderboard(
@@ -109,7 +101,6 @@ async def has_public_badge(request: Request) -> bool:
     summary="A badge",
     description="The newest verdict, or one index of the newest evaluation. Needs no key if the "
     "project has `badge_public`.",
-    response_class=Response,
     responses={
         **responses("not_found", *PROBLEMS),
         200: {
@@ -131,11 +122,7 @@ async def get_badge_svg(
     "/v1/projects/{project}/badge.json",
     summary="A badge as data",
     description="For the endpoint badge of shields.io; otherwise like badge.svg.",
-    response_class=Response,
-    responses={
-        **responses("not_found", *PROBLEMS),
-        200: json_answer("The data.", "BadgeEndpoint"),
-    },
+    responses=json_responses("The data.", "BadgeEndpoint", "not_found", *PROBLEMS),
 )
 @requires("read", unless=has_public_badge)
 async def get_badge_json(

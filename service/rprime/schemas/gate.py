@@ -163,14 +163,7 @@ class Waiver(Request):
 
     def core(self) -> demands.Waiver:
         """Return the waiver of the core."""
-        return demands.Waiver(
-            rule=self.rule,
-            class_=self.class_,
-            ceiling=self.ceiling,
-            reason=self.reason,
-            by=self.by,
-            expires=self.expires,
-        )
+        return demands.Waiver(**dict(self))
 
 
 class Effects(Request):
@@ -232,12 +225,7 @@ class Gates(Request):
         return demands.Gate(
             rules=tuple(rule.core() for rule in self.rules),
             alpha=self.alpha,
-            on={
-                "inconclusive": self.on.inconclusive,
-                "no_baseline": self.on.no_baseline,
-                "not_comparable": self.on.not_comparable,
-                "undefined": self.on.undefined,
-            },
+            on=dict[Any, Effect](self.on),
             looks=self.looks.budget if isinstance(self.looks, LookBudget) else None,
             waivers=tuple(waiver.core() for waiver in self.waivers),
             anchor_requested=self.anchor is not None,
