@@ -1,7 +1,8 @@
 """Client and AsyncClient: call a service over HTTP."""
 
 import time
-from typing import Any, Self, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, Self, TypeVar
 
 import anyio
 import httpx
@@ -13,9 +14,38 @@ from rprime.client.exchange import Attempts, Patience
 from rprime.client.methods import Methods
 
 Result = TypeVar("Result")
+Connections = TypeVar("Connections", httpx.Client, httpx.AsyncClient)
+Transport = TypeVar("Transport", httpx.BaseTransport, httpx.AsyncBaseTransport)
 
 
-class Client(Methods):
+class _HttpMethods(Methods, Generic[Connections, Transport]):
+    """What both clients keep: the address of a service, and the connections to it."""
+
+    _connections: Callable[..., Connections]
+
+    def __init__(
+        self,
+        base_url: str | None = None,
+        *,
+        key: str | None = None,
+        timeout: float = 30.0,
+        retries: int = 3,
+        backoff: float = 0.5,
+        transport: Transport | None = None,
+        http: Connections | None = None,
+    ) -> None:
+        self._address = address(base_url or (http.base_url if http else ""), key)
+        self._patience = Patience(retries=retries, backoff=backoff)
+        self._owned = http is None
+        self._http: Connections = http or self._connections(
+            transport=transport, timeout=timeouts(timeout)
+        )
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self._address.url}>"
+
+
+class Client(_HttpMethods[httpx.Client, httpx.BaseTransport]):
     """A client of a service.
 
     Parameters
@@ -51,30 +81,13 @@ class Client(Methods):
     0.5
     """
 
-    def __init__(
-        self,
-        base_url: str | None = None,
-        *,
-        key: str | None = None,
-        timeout: float = 30.0,
-        retries: int = 3,
-        backoff: float = 0.5,
-        transport: httpx.BaseTransport | None = None,
-        http: httpx.Client | None = None,
-    ) -> None:
-        self._address = address(base_url or (http.base_url if http else ""), key)
-        self._patience = Patience(retries=retries, backoff=backoff)
-        self._owned = http is None
-        self._http = http or httpx.Client(transport=transport, timeout=timeouts(timeout))
+    _connections = httpx.Client
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._address.url}>"
 
     def close(self) -> None:
         """Close the connections, unless they belong to the client in `http`."""
@@ -106,7 +119,7 @@ class Client(Methods):
             return error
 
 
-class AsyncClient(Methods):
+class AsyncClient(_HttpMethods[httpx.AsyncClient, httpx.AsyncBaseTransport]):
     """A client of a service for coroutines of asyncio or trio.
 
     It has the parameters and the methods of `Client`; `transport` and `http` are the asynchronous
@@ -118,30 +131,13 @@ class AsyncClient(Methods):
     ...     report = await client.evaluate(["cat", "dog"], ["cat", "cat"])
     """
 
-    def __init__(
-        self,
-        base_url: str | None = None,
-        *,
-        key: str | None = None,
-        timeout: float = 30.0,
-        retries: int = 3,
-        backoff: float = 0.5,
-        transport: httpx.AsyncBaseTransport | None = None,
-        http: httpx.AsyncClient | None = None,
-    ) -> None:
-        self._address = address(base_url or (http.base_url if http else ""), key)
-        self._patience = Patience(retries=retries, backoff=backoff)
-        self._owned = http is None
-        self._http = http or httpx.AsyncClient(transport=transport, timeout=timeouts(timeout))
+    _connections = httpx.AsyncClient
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} of {self._address.url}>"
 
     async def aclose(self) -> None:
         """Close the connections, unless they belong to the client in `http`."""

@@ -1,9 +1,10 @@
 """Count confusion tables of data frames with the library that holds them."""
 
 from collections.abc import Sequence
+from typing import cast
 
-from rprime.client.request import EvidenceFields, RequestFields, SideFields
-from rprime.tally import Tally, tally
+from rprime.client.request import RequestFields, SideFields
+from rprime.tally import tally
 
 
 def tallied(
@@ -39,14 +40,7 @@ def tallied(
     >>> rprime.evaluate(**rprime.tallied(polars.scan_parquet("*.parquet")))  # doctest: +SKIP
     """
     found = tally(frame, labels=labels, reject_below=reject_below)
-    request = RequestFields()
-    _fill(request, found.candidate)
+    request = cast("RequestFields", found.candidate.evidence())
     if found.baseline is not None:
-        request["baseline"] = side = SideFields()
-        _fill(side, found.baseline)
+        request["baseline"] = cast("SideFields", found.baseline.evidence())
     return request
-
-
-def _fill(side: EvidenceFields, found: Tally) -> None:
-    side["labels"], side["cells"] = list(found.labels), found.cells
-    side["unclassified"], side["weighted"] = found.unclassified, found.weighted

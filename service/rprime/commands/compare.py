@@ -1,6 +1,5 @@
 """A comparison of two classifiers, here or by a service."""
 
-from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from rprime.commands.evaluation import EvaluationOutcome
 
 
-@options.with_report_files
+@options.with_output
 @options.with_service
 def compare(
     candidate: Annotated[
@@ -36,10 +35,7 @@ def compare(
     strict: options.Strict = False,
     service: ServiceOptions | None,
     table_only: options.TableOnly = False,
-    as_json: options.AsJson = False,
-    json_file: options.JsonFile = None,
-    annotations: options.Annotations = False,
-    files: Mapping[str, Path | None],
+    output: options.Output,
 ) -> None:
     """Compare a candidate with a baseline; every difference is candidate minus baseline.
 
@@ -61,13 +57,7 @@ def compare(
                 candidate, baseline=baseline, gates=gates, request=request, columns=columns
             )
             outcome = run_operation(compare_operation(), ci_request, service, table_only=table_only)
-        publish(
-            outcome,
-            as_json=as_json,
-            annotations=annotations,
-            files=files,
-            json_file=json_file,
-        )
+        publish(outcome, output)
         conclude(outcome.verdict, judged=outcome.judged, strict=strict)
 
 

@@ -1,7 +1,5 @@
 """An evaluation, here or by a service, as a CI job needs it."""
 
-from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,7 +16,7 @@ def _origin(what: str) -> typer.models.OptionInfo:
     return found
 
 
-@options.with_report_files
+@options.with_output
 @options.with_service
 def evaluate(
     file: Annotated[
@@ -65,14 +63,11 @@ def evaluate(
             rich_help_panel=_ORIGIN,
         ),
     ] = None,
-    as_json: options.AsJson = False,
     table: Annotated[
         bool,
         typer.Option("--table", help="Add the table to the JSON.", rich_help_panel="Output"),
     ] = False,
-    json_file: options.JsonFile = None,
-    annotations: options.Annotations = False,
-    files: Mapping[str, Path | None],
+    output: options.Output,
 ) -> None:
     """Evaluate a classifier: print the report, and end with the verdict of the gate.
 
@@ -120,11 +115,5 @@ def evaluate(
         outcome = run_operation(
             evaluate_operation(table=table), ci_request, service, table_only=table_only
         )
-        publish(
-            outcome,
-            as_json=as_json,
-            annotations=annotations,
-            files=files,
-            json_file=json_file,
-        )
+        publish(outcome, output)
         conclude(outcome.verdict, judged=outcome.judged, strict=strict)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import typer
 
+from rprime import __version__
 from rprime.commands.ci_request import (
     CiRequest,
     ColumnFileRequest,
@@ -149,7 +150,9 @@ def run_on_server(
         ci_request, evaluation_request, table_only=table_only, columns=operation.columns
     )
     answer: Report | Comparison = ask(operation.there(sent), service)
-    _say_version(answer.engine_version)
+    if answer.engine_version != __version__:
+        there = answer.engine_version
+        say(f"the service computes with version {there}, the renderings with {__version__}")
     if any(warning.code == "first_evaluation" for warning in answer.warnings):
         project = getattr(answer, "project", None)
         say(f"FIRST evaluation of project {project}: there was no such project before")
@@ -288,13 +291,6 @@ def answered(
         created_at=getattr(answer, "created_at", None),
         link=link and f"{url.rstrip('/')}{link}",
     )
-
-
-def _say_version(there: str) -> None:
-    from rprime import __version__
-
-    if there != __version__:
-        say(f"the service computes with version {there}, the renderings with {__version__}")
 
 
 def _give_up(why: str, on_error: OnServiceError) -> NoReturn:

@@ -9,6 +9,8 @@ import typer
 
 from rprime.commands.exit_status import put, refuse, say
 from rprime.commands.history_source import HistorySource, Project, with_history
+from rprime.report.decimals import decimal, signed, span
+from rprime.report.names import isolated, shown
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -148,8 +150,6 @@ def leaderboard(
     history: HistorySource,
 ) -> None:
     """Rank the versions in tiers: those of one tier cannot be told apart."""
-    from rprime.report.names import shown
-
     given: Any = {"class_": class_, "test_set": test_set, "model": model, "branch": branch}
     with history.client() as client:
         found = client.leaderboard(project, index, limit=limit, **given)
@@ -236,8 +236,6 @@ def _newest(client: "Client", project: str | None, names: dict[str, str | None])
 
 
 def _step(item: "TrendItem") -> tuple[str | None, ...]:
-    from rprime.report.decimals import signed
-
     since = signed(item.since_anchor)
     names = (_moment(item), item.model, item.version)
     return (*names, _value(item), _span(item), since, item.verdict, item.evaluation)
@@ -247,8 +245,6 @@ def _explain(client: "Client", found: "Trend") -> None:
     """Say after which evaluation the index fell most, and by which predictions."""
     from rprime.core.catalog import find
     from rprime.report.changed_predictions import changed_predictions
-    from rprime.report.decimals import signed
-    from rprime.report.names import shown
 
     label = found.class_
     entry = find("overall" if label is None else "class", found.index)
@@ -289,20 +285,14 @@ def _moment(item: Any) -> str:  # noqa: ANN401 (a summary or a step)
 
 
 def _value(item: Any) -> str:  # noqa: ANN401 (any item with a value)
-    from rprime.report.decimals import decimal
-
     return decimal(None if item is None else item.value)
 
 
 def _span(item: Any) -> str:  # noqa: ANN401 (any item with an interval)
-    from rprime.report.decimals import span
-
     return span(*(item.interval or (None, None)))
 
 
 def _print(head: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
-    from rprime.report.names import isolated, shown
-
     table = [tuple(head), *(tuple(isolated(shown(c or "-")) for c in row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:

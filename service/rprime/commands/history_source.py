@@ -18,16 +18,6 @@ StoreUrl = Annotated[
     str,
     typer.Option("--store", envvar="RPRIME_STORE", show_envvar=True, help="The store itself."),
 ]
-Server = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        metavar="URL",
-        envvar="RPRIME_SERVER",
-        show_envvar=True,
-        help="Ask this service; default: open the store.",
-    ),
-]
 Project = Annotated[str, typer.Option("--project", help="Whose evaluations.")]
 DEFAULT_STORE = "sqlite:///rprime.db"
 
@@ -95,13 +85,7 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
 
 with_history = options.expanded(
     "history",
-    {
-        "server": (Server, None),
-        "key": (options.Key, None),
-        "timeout": (options.Timeout, 60.0),
-        "retries": (options.Retries, 3),
-        "store": (StoreUrl, DEFAULT_STORE),
-    },
+    {**options.connection("open the store"), "store": (StoreUrl, DEFAULT_STORE)},
     HistorySource,
 )
 """Add the options of a history; the command takes them as `history`."""

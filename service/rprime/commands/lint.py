@@ -11,6 +11,8 @@ import typer
 from rprime.commands import options
 from rprime.commands.exit_status import defects, put, refuse, refuse_problem
 from rprime.commands.options import ServiceOptions
+from rprime.report.decimals import decimal, percent
+from rprime.report.names import clipped, isolated, shown
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -157,8 +159,6 @@ def _show(found: "bytes | RenderableType") -> None:
 
 
 def _lint_overview(found: "GateLintReport") -> "RenderableType":
-    from rprime.report.decimals import decimal, percent
-
     said = (
         f"An unchanged model fails this gate in {percent(found.false_fail_rate)} of all runs "
         f"and leaves it inconclusive in {percent(found.inconclusive_rate)}."
@@ -190,8 +190,6 @@ def _plan_overview(found: "GatePlanReport") -> "RenderableType":
 
 
 def _name(label: str | None) -> str:
-    from rprime.report.names import clipped, isolated, shown
-
     return "" if label is None else isolated(clipped(shown(label), 60))
 
 
@@ -204,8 +202,6 @@ def _overview(
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
-
-    from rprime.report.names import shown
 
     table = Table(*columns, box=None)
     for row in rows[:_MOST_ROWS]:

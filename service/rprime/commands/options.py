@@ -37,17 +37,6 @@ class ServiceOptions(NamedTuple):
 _SERVICE = "Service"
 _OUTPUT = "Output"
 
-Server = Annotated[
-    str | None,
-    typer.Option(
-        "--server",
-        metavar="URL",
-        envvar="RPRIME_SERVER",
-        show_envvar=True,
-        help="Ask this service; default: evaluate here.",
-        rich_help_panel=_SERVICE,
-    ),
-]
 Key = Annotated[
     str | None,
     typer.Option(
@@ -130,17 +119,6 @@ AsJson = Annotated[
     bool,
     typer.Option("--json", help="Print the whole answer as JSON.", rich_help_panel=_OUTPUT),
 ]
-JsonFile = Annotated[
-    Path | None,
-    typer.Option(
-        "--json-file",
-        metavar="FILE",
-        help="Write the whole answer as JSON to this file.",
-        rich_help_panel=_OUTPUT,
-    ),
-]
-
-
 Annotations = Annotated[
     bool,
     typer.Option(
@@ -194,17 +172,69 @@ def _file(words: str, name: str) -> Any:  # noqa: ANN401 (an annotation)
     return Annotated[Path | None, option]
 
 
-with_report_files = expanded(
-    "files", {entry.name: (_file(entry.words, entry.name), None) for entry in FORMATS}, dict
-)
-"""Add an option for each rendering; the command takes their paths by name as `files`."""
-with_service = expanded(
-    "service",
+class Output(NamedTuple):
+    """What to print and write.
+
+    Parameters
+    ----------
+    as_json
+        Print JSON in place of what people read.
+    json_file
+        Where to write the JSON, whatever is printed.
+    annotations
+        Print annotations, too; beside the JSON on standard error.
+    files
+        By the name of a format, where to write it; None: not asked for.
+    """
+
+    as_json: bool
+    json_file: Path | None
+    annotations: bool
+    files: Mapping[str, Path | None]
+
+    @classmethod
+    def of(
+        cls, *, as_json: bool, json_file: Path | None, annotations: bool, **files: Path | None
+    ) -> "Output":
+        """Return the options; the others are paths of renderings."""
+        return cls(as_json, json_file, annotations, files)
+
+
+with_output = expanded(
+    "output",
     {
-        "server": (Server, None),
+        "as_json": (AsJson, False),
+        "json_file": (_file("the whole answer as JSON", "json-file"), None),
+        "annotations": (Annotations, False),
+        **{entry.name: (_file(entry.words, entry.name), None) for entry in FORMATS},
+    },
+    Output.of,
+)
+"""Add the options of the output, one for each rendering; the command takes them as `output`."""
+
+
+def connection(otherwise: str) -> dict[str, tuple[Any, Any]]:
+    """Return the options of a connection to a service; `otherwise`: what is done without one."""
+    server = typer.Option(
+        "--server",
+        metavar="URL",
+        envvar="RPRIME_SERVER",
+        show_envvar=True,
+        help=f"Ask this service; default: {otherwise}.",
+        rich_help_panel=_SERVICE,
+    )
+    return {
+        "server": (Annotated[str | None, server], None),
         "key": (Key, None),
         "timeout": (Timeout, 60.0),
         "retries": (Retries, 3),
+    }
+
+
+with_service = expanded(
+    "service",
+    {
+        **connection("evaluate here"),
         "on_service_error": (OnError, OnServiceError.FAIL),
     },
     ServiceOptions.of,

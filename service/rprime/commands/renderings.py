@@ -2,7 +2,7 @@
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -12,6 +12,7 @@ from rprime.commands.exit_status import Status, put, put_error, refuse, say
 
 if TYPE_CHECKING:
     from rprime.commands.evaluation import EvaluationOutcome
+    from rprime.commands.options import Output
     from rprime.report.subject import ReportSubject
 
 _LOUD = {
@@ -21,44 +22,23 @@ _LOUD = {
 }
 
 
-def publish(
-    outcome: "EvaluationOutcome",
-    *,
-    as_json: bool,
-    annotations: bool,
-    files: Mapping[str, Path | None],
-    json_file: Path | None = None,
-) -> None:
-    """Print and write what was asked for.
-
-    Parameters
-    ----------
-    outcome
-        What came out.
-    as_json
-        Print JSON in place of what people read.
-    annotations
-        Print annotations, too; beside the JSON on standard error.
-    files
-        By the name of a format, where to write it; None: not asked for.
-    json_file
-        Where to write the JSON, whatever is printed.
-    """
+def publish(outcome: "EvaluationOutcome", output: "Output") -> None:
+    """Print and write what was asked for."""
     from rprime.report.formats import BY_NAME
 
-    for name, path in files.items():
+    for name, path in output.files.items():
         if path is not None:
             _write(path, BY_NAME[name].render(outcome.subject))
-    if json_file is not None:
-        _write(json_file, outcome.content + b"\n")
+    if output.json_file is not None:
+        _write(output.json_file, outcome.content + b"\n")
     _append("GITHUB_STEP_SUMMARY", lambda: BY_NAME["markdown"].render(outcome.subject) + b"\n")
     _append("GITHUB_OUTPUT", lambda: _outputs(outcome))
-    if as_json:
+    if output.as_json:
         put(outcome.content + b"\n")
     else:
         _print(outcome.subject)
-    if annotations:
-        _annotate(outcome.subject, err=as_json)
+    if output.annotations:
+        _annotate(outcome.subject, err=output.as_json)
 
 
 def conclude(verdict: str | None, *, judged: bool, strict: bool) -> NoReturn:

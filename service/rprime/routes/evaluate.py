@@ -216,14 +216,8 @@ def verdict_header(verdict: str | None) -> dict[str, str]:
     "equal size with equal options are computed as one stack.",
     responses={
         **_PROBLEMS,
-        200: {
-            "description": "Every request got a report.",
-            "content": json_content(schema_reference("BatchReport")),
-        },
-        207: {
-            "description": "Some requests got a problem instead of a report.",
-            "content": json_content(schema_reference("BatchReport")),
-        },
+        200: json_answer("Every request got a report.", "BatchReport"),
+        207: json_answer("Some requests got a problem instead of a report.", "BatchReport"),
     },
     openapi_extra={
         "parameters": [_INCLUDE, _KEY],

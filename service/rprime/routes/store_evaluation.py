@@ -32,7 +32,6 @@ from rprime.report.formats import Format
 from rprime.routes.group_commit import GroupCommit
 from rprime.routes.negotiation import rendered
 from rprime.routes.services import Services, get_services, get_store
-from rprime.settings import Limits
 from rprime.store import (
     Idempotency,
     KeyRunningError,
@@ -51,27 +50,18 @@ MOST_LOOKS = 50
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class StoreOptions:
+class StoreOptions(ResponseOptions):
     """How to answer a request whose evaluation is stored.
 
     Parameters
     ----------
     store
         The store.
-    form
-        The rendering of the answer; None means JSON.
-    with_table
-        Whether the report has the table itself.
-    limits
-        The limits of a request.
     key
         The idempotency key, if the request has one.
     """
 
     store: Store
-    form: Format | None
-    with_table: bool
-    limits: Limits
     key: "IdempotencyKey | None" = None
 
 

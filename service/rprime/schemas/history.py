@@ -189,12 +189,17 @@ class AliasList(Answer):
     items: list[AliasEntry]
 
 
-class TrendItem(Answer):
-    """One value of a series."""
+class EvaluatedVersion(Answer):
+    """The evaluation of a version of a model."""
 
     evaluation: str
     model: str | None
     version: str | None
+
+
+class TrendItem(EvaluatedVersion):
+    """One value of a series."""
+
     created_at: datetime
     value: float | None
     interval: tuple[float, float] | None
@@ -219,12 +224,9 @@ class Trend(Answer):
     items: list[TrendItem]
 
 
-class RankedVersion(Answer):
+class RankedVersion(EvaluatedVersion):
     """A version in a tier."""
 
-    evaluation: str
-    model: str | None
-    version: str | None
     value: float
     interval: tuple[float, float] | None
 
@@ -237,12 +239,9 @@ class Tier(Answer):
     why: str
 
 
-class UnrankedVersion(Answer):
+class UnrankedVersion(EvaluatedVersion):
     """A version without a place."""
 
-    evaluation: str
-    model: str | None
-    version: str | None
     reason: str
 
 

@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from rprime.core.index import Index
 from rprime.core.studies.properties import properties_of
 from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request
-from rprime.schemas.history import Narrowed, Wanted
+from rprime.schemas.history import EvaluatedVersion, Narrowed, Wanted
 
 MOST_INDICES = 200
 MOST_CLASSES = 50
@@ -141,12 +141,9 @@ class StoredAgreementRequest(Narrowed):
     )
 
 
-class StudiedEvaluation(Answer):
+class StudiedEvaluation(EvaluatedVersion):
     """A stored evaluation as one of the models."""
 
-    evaluation: str
-    model: str | None
-    version: str | None
     created_at: datetime
 
 
