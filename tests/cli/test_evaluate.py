@@ -383,7 +383,7 @@ class TestBaselinesAndGates:
             ("rules: [{max_value: 1}]", "either index or confusion"),
             ("rules: [{index: accuracy, min_value: 1, policy: proven_only}]", "all_must_pass"),
             ("rules: [{index: recall, min_value: 1e-3}]", "/gates/rules/0/min_value"),
-            ("rules: [{index: recall, min_value: .nan}]", "exactly one of"),
+            ("rules: [{index: recall, min_value: .nan}]", "/gates/rules/0/min_value"),
             ("rules: [{index: recall, min_value: !!set {a}}]", "has no JSON"),
             ("rules: !!python/object/apply:os.system [ls]", "is no YAML"),
         ],
