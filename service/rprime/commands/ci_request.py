@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from rprime.commands.evidence_files import STDIN, ColumnFile, read_evidence
 from rprime.commands.exit_status import refuse
 from rprime.commands.mappings import read_mapping
@@ -38,8 +40,6 @@ class JsonRequest:
     @property
     def members(self) -> Json:
         """The rest of the request, the baseline included."""
-        import orjson
-
         content = orjson.loads(self.body)
         return {name: value for name, value in content.items() if name not in evidence_members()}
 
@@ -198,8 +198,6 @@ def _request(
 
 def _is_evidence(body: bytes) -> bool:
     """Whether a JSON baseline has items or a table of its own."""
-    import orjson
-
     content = orjson.loads(body)
     return (
         not isinstance(content, dict)
@@ -224,8 +222,6 @@ def _chosen(columns: str) -> dict[str, str]:
 
 def _members(file: ColumnFile, chosen: Mapping[str, str]) -> bytes:
     """Return the columns of a file as JSON, to stand within JSON."""
-    import orjson
-
     from rprime.commands.evaluation import limits, refuse_here
     from rprime.evidence import read_members
     from rprime.problems.problem import Problem
@@ -257,8 +253,6 @@ def splice(body: bytes, members: Mapping[str, Any]) -> bytes:
     So the reader still sees, and refuses, a name that stands twice; and a body that is no object
     stays as it is, for the reader to say so.
     """
-    import orjson
-
     if not members:
         return body
     try:
@@ -272,8 +266,6 @@ def splice(body: bytes, members: Mapping[str, Any]) -> bytes:
 
 def written(members: Mapping[str, Any]) -> bytes:
     """Return members of a request as JSON."""
-    import orjson
-
     try:
         return orjson.dumps(dict(members))
     except TypeError as error:
@@ -290,8 +282,6 @@ def evidence_members() -> frozenset[str]:
 
 def comparison_body(body: bytes) -> bytes:
     """Turn a request to evaluate against a baseline into one to compare."""
-    import orjson
-
     content = orjson.loads(body)
     asked = {name: content.pop(name) for name in ("baseline", "gates") if name in content}
     side = {*evidence_members(), "test_set"}
@@ -307,8 +297,6 @@ def _add(members: Json, name: str, value: object, source: str) -> None:
 
 def _fragment(part: bytes, file: str) -> object:
     """Return evidence as a part of a larger document."""
-    import orjson
-
     try:
         orjson.loads(part)
     except orjson.JSONDecodeError as error:

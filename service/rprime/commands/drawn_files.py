@@ -4,6 +4,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import orjson
+
 from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
@@ -50,8 +52,6 @@ def read_drawn(file: str, baseline: str | None) -> Drawn:
 
 def _report(file: str) -> Json | None:
     """Return the report in a file; None if the file is no report."""
-    import orjson
-
     path = Path(file)
     if path.suffix.lower() != ".json":
         return None
@@ -85,8 +85,6 @@ def _of_evidence(file: str, baseline: str | None) -> Drawn:
 
 def of_report(report: Json) -> Drawn:
     """Return what is drawn of a report with its table."""
-    import orjson
-
     from rprime.commands.ci_request import JsonRequest
     from rprime.commands.evaluation import read
     from rprime.report.subject import ReportSubject, baseline_name, read_comparison

@@ -13,6 +13,8 @@ from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
 
+import orjson
+
 from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
@@ -132,7 +134,6 @@ def _beginning(body: IO[bytes]) -> bytes:
 def _table(file: str, body: IO[bytes]) -> bytes | None:
     """Return the table in an archive as JSON; None if it holds columns."""
     import numpy as np
-    import orjson
 
     if _beginning(body).startswith(_ARRAY):
         refuse(f"{file} is a single array; numpy.savez gives each array its name")

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
+import orjson
 import typer
 
 from rprime.commands.exit_status import Status, put
@@ -71,8 +72,6 @@ def _document(found: "Reproduction") -> Iterator[str]:
 
 
 def _json(found: "Reproduction") -> bytes:
-    import orjson
-
     results = [
         {
             "table": result.table,

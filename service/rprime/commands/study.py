@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import orjson
 import typer
 
 from rprime.commands.exit_status import defects, put, refuse
@@ -113,8 +114,6 @@ def _read(file: str) -> bytes:
 
 
 def _lines(plan: dict[str, Any], resolution: int) -> "list[Line]":
-    import orjson
-
     from rprime.application.discrimination import discrimination_lines
     from rprime.commands.evaluation import limits, refuse_here
     from rprime.problems.problem import Problem

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import orjson
 import typer
 
 from rprime.commands.exit_status import Status, refuse, say
@@ -92,6 +93,4 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
 
 
 def _json(found: "Tally", **more: object) -> bytes:
-    import orjson
-
     return orjson.dumps(found.evidence() | more, option=orjson.OPT_SERIALIZE_NUMPY)

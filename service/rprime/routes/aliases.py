@@ -11,10 +11,10 @@ from starlette.concurrency import run_in_threadpool
 from rprime.auth.access import requires
 from rprime.problems.problem import refuse, responses
 from rprime.problems.root_path import rooted
-from rprime.routes.evaluate import json_answer, json_content, json_responses, schema_reference
+from rprime.routes.evaluate import json_answer, json_body, json_responses, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.preconditions import expected, read_model
+from rprime.routes.preconditions import CHANGE_PROBLEMS, expected, read_model
 from rprime.routes.services import get_store
 from rprime.schemas.history import AliasTarget
 from rprime.schemas.provenance import PathName
@@ -59,10 +59,7 @@ async def list_aliases(request: Request, project: str) -> Response:
     "/v1/projects/{project}/aliases/{alias}",
     summary="An alias",
     description="The evaluation it points at. A change must send the header ETag in If-Match.",
-    responses={
-        **responses("not_found", *PROBLEMS),
-        200: json_answer("The alias.", "AliasEntry", headers=_ETAG),
-    },
+    responses=json_responses("The alias.", "AliasEntry", "not_found", *PROBLEMS, headers=_ETAG),
 )
 @requires("read")
 async def get_alias(request: Request, project: str, alias: str) -> Response:
@@ -77,30 +74,23 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
     description="The request says which state of the alias it expects, so that one of two "
     "simultaneous promotions fails with 412.",
     responses={
-        **responses(
-            "unreadable_body",
+        **json_responses(
+            "The alias points at the evaluation.",
+            "AliasEntry",
             "not_found",
             "precondition_failed",
-            "body_too_large",
-            "unsupported_media_type",
-            "unsupported_encoding",
             "precondition_required",
-            "overloaded",
-            "store_full",
+            *CHANGE_PROBLEMS,
             *PROBLEMS,
+            headers=_ETAG,
         ),
-        200: json_answer("The alias points at the evaluation.", "AliasEntry", headers=_ETAG),
         201: json_answer("The alias is new.", "AliasEntry", headers=_ETAG),
     },
     openapi_extra={
         "parameters": [_MATCH, _NONE_MATCH],
-        "requestBody": {
-            "required": True,
-            "content": json_content(
-                schema_reference("AliasTarget"),
-                example={"evaluation": "01k9d3hv5gw2zj4t8x6c7m1n0p"},
-            ),
-        },
+        **json_body(
+            schema_reference("AliasTarget"), example={"evaluation": "01k9d3hv5gw2zj4t8x6c7m1n0p"}
+        ),
     },
 )
 @requires("write")

@@ -92,9 +92,14 @@ def json_answer(description: str, model: str, **more: Any) -> dict[str, Any]:  #
     return {"description": description, "content": json_content(schema_reference(model)), **more}
 
 
-def json_responses(description: str, model: str, *problems: str) -> dict[int | str, dict[str, Any]]:
+def json_responses(
+    description: str,
+    model: str,
+    *problems: str,
+    **more: Any,  # noqa: ANN401 (JSON)
+) -> dict[int | str, dict[str, Any]]:
     """Describe an answer with a JSON body, and the problems of a route, in the OpenAPI document."""
-    return {**responses(*problems), 200: json_answer(description, model)}
+    return {**responses(*problems), 200: json_answer(description, model, **more)}
 
 
 def json_body(schema: dict[str, Any], **more: Any) -> dict[str, Any]:  # noqa: ANN401 (JSON)
@@ -221,25 +226,22 @@ def verdict_header(verdict: str | None) -> dict[str, str]:
     },
     openapi_extra={
         "parameters": [_INCLUDE, _KEY],
-        "requestBody": {
-            "required": True,
-            "content": json_content(
-                {
-                    "type": "object",
-                    "additionalProperties": False,
-                    "required": ["requests"],
-                    "properties": {
-                        "requests": {
-                            "type": "array",
-                            "minItems": 1,
-                            "maxItems": 100,
-                            "items": one_of(EVALUATE_REQUESTS),
-                        }
-                    },
+        **json_body(
+            {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["requests"],
+                "properties": {
+                    "requests": {
+                        "type": "array",
+                        "minItems": 1,
+                        "maxItems": 100,
+                        "items": one_of(EVALUATE_REQUESTS),
+                    }
                 },
-                example={"requests": [sample["value"] for sample in EXAMPLES.values()]},
-            ),
-        },
+            },
+            example={"requests": [sample["value"] for sample in EXAMPLES.values()]},
+        ),
     },
 )
 @requires("evaluate")

@@ -15,6 +15,15 @@ from rprime.store import Expected
 Model = TypeVar("Model", bound=BaseModel)
 
 SMALL_BODY = 64 * 1024
+CHANGE_PROBLEMS = (
+    "unreadable_body",
+    "body_too_large",
+    "unsupported_media_type",
+    "unsupported_encoding",
+    "overloaded",
+    "store_full",
+)
+"""Problems of a small body that changes what is stored, for the OpenAPI document."""
 _TAG = re.compile(r'(W/)?"([^"]*)"')
 
 

@@ -12,14 +12,12 @@ from rprime.problems.problem import responses
 from rprime.routes.evaluate import json_body, json_responses, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
-from rprime.routes.preconditions import read_model
+from rprime.routes.preconditions import CHANGE_PROBLEMS, read_model
 from rprime.routes.services import get_store
 from rprime.schemas.history import ProjectSettings, PurgeRequest
 from rprime.store import Retention
 
 router = APIRouter(tags=["History"], default_response_class=Response)
-
-_BODY = ("unreadable_body", "body_too_large", "unsupported_media_type")
 
 
 @router.get(
@@ -44,7 +42,7 @@ async def list_projects(request: Request) -> Response:
     summary="Set who sees the badge of a project",
     description="A badge needs a key with `read`, like everything else of the project, unless it "
     "is made public here.",
-    responses=responses(*_BODY, "unsupported_encoding", "overloaded", "store_full", *PROBLEMS),
+    responses=responses(*CHANGE_PROBLEMS, *PROBLEMS),
     openapi_extra=json_body(schema_reference("ProjectSettings"), example={"badge_public": True}),
 )
 @requires("write")
@@ -75,14 +73,7 @@ async def delete_project(request: Request, project: str) -> None:
     "their model nor newer than `newer_than_days`; those that an alias points at always stay. "
     "`dry_run` only counts.",
     responses=json_responses(
-        "What was deleted.",
-        "PurgeReport",
-        *_BODY,
-        "not_found",
-        "unsupported_encoding",
-        "overloaded",
-        "store_full",
-        *PROBLEMS,
+        "What was deleted.", "PurgeReport", "not_found", *CHANGE_PROBLEMS, *PROBLEMS
     ),
     openapi_extra=json_body(
         schema_reference("PurgeRequest"), example={"keep_last": 500, "dry_run": True}

@@ -19,6 +19,8 @@ from rprime.routes.evaluate import json_body, json_content, json_responses, sche
 from rprime.routes.figures import draw_in_pool
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
 from rprime.routes.services import get_services, readable_store
+from rprime.schemas import one_of
+from rprime.schemas.studies import AgreementRequest, StoredAgreementRequest
 from rprime.server.body import media_type, read_body
 
 if TYPE_CHECKING:
@@ -112,13 +114,7 @@ async def study_discrimination(request: Request) -> Response:
         *BODY_PROBLEMS,
     ),
     openapi_extra=json_body(
-        {
-            "oneOf": [
-                schema_reference("AgreementRequest"),
-                schema_reference("StoredAgreementRequest"),
-            ]
-        },
-        examples=_AGREEMENTS,
+        one_of((AgreementRequest, StoredAgreementRequest)), examples=_AGREEMENTS
     ),
 )
 @requires("evaluate")
