@@ -1,6 +1,5 @@
 """Answer requests for the agreement between indices."""
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -83,11 +82,10 @@ def agreement_document(
     return orjson.dumps(
         {
             **models.described,
-            "pairs": [_pair(found, names) for found in agreements(values)],
+            "pairs": [_named(found, names) for found in agreements(values)],
             "boxes": {label: _boxes(by_index) for label, by_index in boxes.items()},
             "disagreements": [
-                _disagreement(found, names)
-                for found in disagreements(values, directions, MOST_NAMED)
+                _named(found, names) for found in disagreements(values, directions, MOST_NAMED)
             ],
         }
     )
@@ -130,32 +128,12 @@ def _stored(document: Document, stored: Callable[[Document], Models] | None) -> 
     return stored(document)
 
 
-def _pair(found: Agreement, names: list[str]) -> Json:
-    return {
-        "a": names[found.a],
-        "b": names[found.b],
-        "n": found.n,
-        "pearson": _known(found.pearson),
-        "spearman": _known(found.spearman),
-        "kendall": _known(found.kendall),
-        "rmse": _known(found.rmse),
-    }
-
-
-def _disagreement(found: Disagreement, names: list[str]) -> Json:
-    return {
-        "a": names[found.a],
-        "b": names[found.b],
-        "count": found.count,
-        "compared": found.compared,
-        "models": found.models,
-    }
+def _named(found: Agreement | Disagreement, names: list[str]) -> Json:
+    """Return the members of a pair of indices by their names; JSON has null for NaN."""
+    members = {name: getattr(found, name) for name in found.__slots__}
+    return members | {"a": names[found.a], "b": names[found.b]}
 
 
 def _boxes(by_index: Mapping[str, Array]) -> Json:
     found = {name: box(values) for name, values in by_index.items()}
     return {name: asdict(summary) for name, summary in found.items() if summary is not None}
-
-
-def _known(value: float) -> float | None:
-    return value if math.isfinite(value) else None

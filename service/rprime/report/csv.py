@@ -33,7 +33,6 @@ HEAD = (
     "counted_as_zero",
 )
 _FORMULA = re.compile(r"\s*[=+\-@\uff1d\uff0b\uff0d\uff20]|[\t\r]")
-_NOTHING = ("", "", "", "", "")
 
 
 def render_csv(subject: ReportSubject) -> str:
@@ -69,21 +68,15 @@ def numbers(values: Array) -> list[str]:
 
 
 def _overall(measures: Measures) -> Iterator[str]:
-    for measure in measures.overall.values():
-        parts = (*_cells(measure), *_change(measure), *_left_out(measure.remarks))
-        yield ",".join(("overall", "", measure.index.key, *parts))
+    comparison = measures.subject.comparison
+    changes = {} if comparison is None else comparison.overall
+    for key, measure in measures.overall.items():
+        parts = (*_cells(measure), _delta(changes.get(key)), *_left_out(measure.remarks))
+        yield ",".join(("overall", "", key, *parts))
 
 
 def _cells(measure: Measure) -> tuple[str, ...]:
     return (number(measure.value), number(measure.low), number(measure.high), measure.reason)
-
-
-def _change(measure: Measure) -> tuple[str, ...]:
-    change = measure.change
-    if change is None:
-        return _NOTHING
-    parts = (change.baseline, change.value, change.low, change.high)
-    return (*map(number, parts), change.reason)
 
 
 def _left_out(remarks: Remarks) -> tuple[str, str, str]:
@@ -130,6 +123,6 @@ def _changes(subject: ReportSubject) -> dict[str, dict[str, Delta]]:
 
 def _delta(delta: Delta | None) -> str:
     if delta is None:
-        return ",".join(_NOTHING)
+        return ",,,,"
     parts = (delta.baseline, delta.value, *(delta.interval or (None, None)))
     return ",".join((*map(number, parts), delta.reason or ""))

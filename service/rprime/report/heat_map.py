@@ -1,5 +1,6 @@
 """Heat map: the confusion table as rows of shaded cells."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil, sqrt
 
@@ -76,7 +77,9 @@ def heat_map(evaluation: Evaluation) -> HeatMap | None:
     names = (*(isolated(shown(label)) for label in labels), "unclassified")[: counts.shape[1]]
     rows = [
         HeatMapRow(
-            names[i], _cells(names, i, counts[i], shares[i], largest), count(table.support[i])
+            names[i],
+            tuple(_cells(names, i, counts[i], shares[i], largest)),
+            count(table.support[i]),
         )
         for i in range(len(labels))
     ]
@@ -105,36 +108,16 @@ def _counts(evaluation: Evaluation) -> Array:
 
 def _cells(
     names: tuple[str, ...], row: int, items: Array, shares: Array, largest: float
-) -> tuple[HeatMapCell, ...]:
-    return tuple(
-        _cell(
-            names[row],
-            name,
-            number,
-            share,
-            1.0 if row == column else largest,
-            right=row == column,
-        )
-        for column, (name, number, share) in enumerate(
-            zip(names, items.tolist(), shares.tolist(), strict=True)
-        )
-    )
-
-
-def _cell(
-    true: str,
-    predicted: str,
-    items: float,
-    share: float,
-    darkest: float,
-    *,
-    right: bool,
-) -> HeatMapCell:
-    if not items:
-        return HeatMapCell("", "right" if right else "", "")
-    words = f"{true} predicted as {predicted}: {count(items)} items, {decimal(share)} of the class"
-    # Errors are rare: by the square root the small ones are seen beside the largest.
-    part = share if right else sqrt(share / darkest)
-    return HeatMapCell(
-        count(items), f"{'right' if right else 'wrong'} s{ceil(LEVELS * part)}", words
-    )
+) -> Iterator[HeatMapCell]:
+    for column, (name, number, share) in enumerate(
+        zip(names, items.tolist(), shares.tolist(), strict=True)
+    ):
+        shade = "right" if row == column else "wrong"
+        if not number:
+            yield HeatMapCell("", "right" if row == column else "", "")
+            continue
+        # Errors are rare: by the square root the small ones are seen beside the largest.
+        part = share if row == column else sqrt(share / largest)
+        amount = count(number)
+        words = f"{names[row]} predicted as {name}: {amount} items, {decimal(share)} of the class"
+        yield HeatMapCell(amount, f"{shade} s{ceil(LEVELS * part)}", words)

@@ -3,11 +3,13 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
+from rprime.core.evaluate import Evaluation
 from rprime.core.index import REASONS, Index
 from rprime.report.changes import Change, Changes
 from rprime.report.decimals import known
@@ -111,16 +113,20 @@ class Measures:
     @cached_property
     def overall(self) -> dict[str, Measure]:
         """Every overall value by its key, in the order of the catalog."""
-        entries = self.subject.evaluation.overall_indices
+        e, found = self.subject.evaluation, self.subject.evaluation.intervals
         changes = {} if self.changes is None else self.changes.overall
-        columns = zip(*(part.tolist() for part in _overall(self.subject)), strict=True)
-        told = remarks_of(self.subject.evaluation)
+        limits = None
+        if found is not None:
+            limits = (found.overall_low, found.overall_high, found.overall_reasons)
+        parts = _parts(e, e.overall, e.overall_reasons, limits)
+        columns = zip(*(part.tolist() for part in parts), strict=True)
+        told = remarks_of(e)
         return {
             entry.key: replace(
                 _measure(entry, value, low, high, reason, changes.get(entry.key)),
                 remarks=told(entry),
             )
-            for entry, (value, low, high, reason) in zip(entries, columns, strict=True)
+            for entry, (value, low, high, reason) in zip(e.overall_indices, columns, strict=True)
         }
 
     @cached_property
@@ -168,18 +174,11 @@ class Measures:
         e, found = self.subject.evaluation, self.subject.evaluation.intervals
         rows = np.array([e.per_class_indices.index(entry) for entry in indices], np.intp)
         places = np.ix_(rows, self.positions)
-        values = _finite(e.per_class[places])
-        codes = np.zeros(values.shape, dtype=np.intp)
-        if e.per_class_reasons is not None:
-            codes = e.per_class_reasons[places].astype(np.intp)
-        if found is None:
-            nothing = np.full_like(values, np.nan)
-            return MeasureColumns(self.labels, indices, values, nothing, nothing, codes)
-        codes = np.where(codes > 0, codes, e.at(found.per_class_reasons)[places])
-        low, high = (
-            _finite(e.at(end)[places]) for end in (found.per_class_low, found.per_class_high)
-        )
-        return MeasureColumns(self.labels, indices, values, low, high, codes)
+        limits = None
+        if found is not None:
+            limits = (found.per_class_low, found.per_class_high, found.per_class_reasons)
+        parts = _parts(e, e.per_class, e.per_class_reasons, limits, places)
+        return MeasureColumns(self.labels, indices, *parts)
 
     @cached_property
     def positions(self) -> Array:
@@ -293,18 +292,21 @@ def _loss(measure: Measure) -> float | None:
     return None if measure.change is None else measure.change.value
 
 
-def _overall(subject: ReportSubject) -> tuple[Array, Array, Array, Array]:
-    """Values, both ends of the intervals and codes of the reasons, shape (index,) each."""
-    e, found = subject.evaluation, subject.evaluation.intervals
-    values = _finite(e.overall)
-    codes = np.zeros(values.shape, dtype=np.intp)
-    if e.overall_reasons is not None:
-        codes = e.overall_reasons.astype(np.intp)
-    if found is None:
+def _parts(
+    e: Evaluation,
+    values: Array,
+    reasons: Array | None,
+    limits: tuple[Array, Array, Array] | None,
+    places: Any = ...,  # noqa: ANN401 (an index of an array)
+) -> tuple[Array, Array, Array, Array]:
+    """Values, both ends of the intervals and codes of the reasons, at some places."""
+    values = _finite(values[places])
+    codes = np.zeros(values.shape, np.intp) if reasons is None else reasons[places].astype(np.intp)
+    if limits is None:
         nothing = np.full_like(values, np.nan)
         return values, nothing, nothing, codes
-    codes = np.where(codes > 0, codes, e.at(found.overall_reasons))
-    return values, _finite(e.at(found.overall_low)), _finite(e.at(found.overall_high)), codes
+    low, high, missing = (e.at(part)[places] for part in limits)
+    return values, _finite(low), _finite(high), np.where(codes > 0, codes, missing)
 
 
 def _finite(values: Array) -> Array:

@@ -7,12 +7,11 @@ import numpy as np
 
 from rprime.core.studies.correlation import Box
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import Canvas, Picture, draw, named
-from rprime.report.figures.steps import ClassHistory, band, draw_nothing, height_of, panels
+from rprime.report.figures.sheet import Canvas, named
+from rprime.report.figures.steps import ClassHistory, band, draw_classes
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_BOXES = 40
 """Evaluations up to which each has a box; of more, the quartiles become bands."""
@@ -24,18 +23,8 @@ MOST_NAMED = 12
 
 def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) -> bytes:
     """Draw the quartiles of indices over the classes, each index in a panel of its own."""
-    first = histories[0]
-    titles = [f"{history.index.name} of the classes" for history in histories]
-    if not first.steps:
-        return draw_nothing(titles[0], about, canvas)
-    picture = Picture(
-        title=titles[0] if len(titles) == 1 else "Indices of the classes",
-        about=about,
-        height=height_of(first.steps) * len(histories),
-        fill=lambda figure: _fill(figure, titles, histories, canvas),
-        notes=(_note(first),),
-    )
-    return draw(picture, canvas)
+    note = _note(histories[0])
+    return draw_classes(histories, "of the classes", about, canvas, fill=_fill, note=note)
 
 
 def _note(history: ClassHistory) -> str:
@@ -46,22 +35,18 @@ def _note(history: ClassHistory) -> str:
     return f"Boxes are quartiles, whiskers end at the lowest and the highest class.{dots}{names}"
 
 
-def _fill(
-    figure: "Figure", titles: Sequence[str], histories: Sequence[ClassHistory], canvas: Canvas
-) -> None:
-    found = panels(figure, titles, histories[0].steps, canvas)
-    for axes, history in zip(found, histories, strict=True):
-        boxes = history.boxes
-        if len(boxes) > MOST_BOXES:
-            band(axes, boxes)
-            continue
-        _plot(axes, boxes)
-        if len(history.labels) <= MOST_DOTS:
-            places = np.repeat(np.arange(len(boxes)), len(history.labels))
-            dots = axes.scatter(places, history.values.ravel(), 10, color=palette().ink)
-            dots.set(alpha=0.45, linewidth=0, zorder=3, gid="classes")
-        if len(boxes) <= MOST_NAMED:
-            _name_lowest(axes, history)
+def _fill(axes: "Axes", history: ClassHistory) -> None:
+    boxes = history.boxes
+    if len(boxes) > MOST_BOXES:
+        band(axes, boxes)
+        return
+    _plot(axes, boxes)
+    if len(history.labels) <= MOST_DOTS:
+        places = np.repeat(np.arange(len(boxes)), len(history.labels))
+        dots = axes.scatter(places, history.values.ravel(), 10, color=palette().ink)
+        dots.set(alpha=0.45, linewidth=0, zorder=3, gid="classes")
+    if len(boxes) <= MOST_NAMED:
+        _name_lowest(axes, history)
 
 
 def _plot(axes: "Axes", boxes: Sequence[Box | None]) -> None:

@@ -8,22 +8,19 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.report.decimals import plural
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import Canvas, Picture, draw, named
+from rprime.report.figures.sheet import Canvas, named
 from rprime.report.figures.steps import (
     MOST_MARKED,
     ClassHistory,
     End,
     band,
-    draw_nothing,
-    height_of,
+    draw_classes,
     last_of,
     name_ends,
-    panels,
 )
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 MOST_LINES = 14
 """Classes up to which each has a line; of more, the worst are drawn over the band of all."""
@@ -32,39 +29,23 @@ MOST_WORST = 6
 
 def draw_lines(histories: Sequence[ClassHistory], about: str, canvas: Canvas) -> bytes:
     """Draw indices of the classes over the same history, each in a panel of its own."""
-    first = histories[0]
-    titles = [f"{history.index.name} by class" for history in histories]
-    if not first.steps:
-        return draw_nothing(titles[0], about, canvas)
-    picture = Picture(
-        title=titles[0] if len(titles) == 1 else "Indices by class",
-        about=about,
-        height=height_of(first.steps) * len(histories),
-        fill=lambda figure: _fill(figure, titles, histories, canvas),
-        notes=_notes(first),
-    )
-    return draw(picture, canvas)
+    return draw_classes(histories, "by class", about, canvas, fill=_fill, note=_note(histories[0]))
 
 
-def _notes(history: ClassHistory) -> tuple[str, ...]:
+def _note(history: ClassHistory) -> str:
     if len(history.labels) <= MOST_LINES:
-        return ()
+        return ""
     bands = f"Bands: the middle half and all of {plural(len(history.labels), 'class')}"
-    return (f"{bands}, with the median. Lines: the {MOST_WORST} that are worst in the end.",)
+    return f"{bands}, with the median. Lines: the {MOST_WORST} that are worst in the end."
 
 
-def _fill(
-    figure: "Figure", titles: Sequence[str], histories: Sequence[ClassHistory], canvas: Canvas
-) -> None:
-    found = panels(figure, titles, histories[0].steps, canvas)
-    for axes, history in zip(found, histories, strict=True):
-        many = len(history.labels) > MOST_LINES
-        if many:
-            band(axes, history.boxes)
-        drawn = _worst(history) if many else np.arange(len(history.labels))
-        name_ends(
-            axes, [end for i, c in enumerate(drawn.tolist()) if (end := _plot(axes, history, i, c))]
-        )
+def _fill(axes: "Axes", history: ClassHistory) -> None:
+    many = len(history.labels) > MOST_LINES
+    if many:
+        band(axes, history.boxes)
+    drawn = _worst(history) if many else np.arange(len(history.labels))
+    ends = [_plot(axes, history, number, column) for number, column in enumerate(drawn.tolist())]
+    name_ends(axes, [end for end in ends if end is not None])
 
 
 def _worst(history: ClassHistory) -> Array:

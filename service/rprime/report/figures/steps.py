@@ -1,6 +1,6 @@
 """Steps: the evaluations of a history from left to right, and what is drawn over them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -74,6 +74,31 @@ def draw_nothing(title: str, about: str, canvas: Canvas) -> bytes:
         figure.text(0.5, 0.4, "No evaluation fits.", look)
 
     return draw(Picture(title, about, HEIGHT / 3, fill), canvas)
+
+
+def draw_classes(
+    histories: Sequence[ClassHistory],
+    words: str,
+    about: str,
+    canvas: Canvas,
+    *,
+    fill: "Callable[[Axes, ClassHistory], None]",
+    note: str,
+) -> bytes:
+    """Draw indices of the classes over one history, each in a panel of its own."""
+    steps = histories[0].steps
+    titles = [f"{history.index.name} {words}" for history in histories]
+    if not steps:
+        return draw_nothing(titles[0], about, canvas)
+
+    def fill_all(figure: "Figure") -> None:
+        found = panels(figure, titles, steps, canvas)
+        for axes, history in zip(found, histories, strict=True):
+            fill(axes, history)
+
+    title = titles[0] if len(titles) == 1 else f"Indices {words}"
+    height = height_of(steps) * len(histories)
+    return draw(Picture(title, about, height, fill_all, (note,) if note else ()), canvas)
 
 
 def height_of(steps: Sequence[FigureStep]) -> float:
