@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rprime.dashboard.listings import HEADLINES, Listing, ListingOrder, latest_of, listing
+from rprime.dashboard.listings import HEADLINES, Listing, ListingOrder, listing
+from rprime.dashboard.tables import project_entries
 from rprime.store import Filters, InvalidCursorError, Store, open_store
 from tests.history_service import Json, ServeApp, keep, keeping, matrix
 
@@ -99,11 +100,11 @@ def test_parts_of_a_list_make_the_whole(store: Store, order: ListingOrder) -> No
 
 
 def test_projects_come_with_their_newest_evaluation(store: Store, reports: list[Json]) -> None:
-    found = latest_of(store, list(store.projects()))
-    newest = [(one.project.name, one.newest and one.newest.id) for one in found]
+    found = project_entries(store, store.projects())
+    newest = [(one.name, one.newest and one.newest.id) for one in found]
     assert newest == [("others", reports[5]["id"]), ("pets", reports[4]["id"])]
     assert found[1].newest is not None
-    assert found[1].newest.verdict == "fail"
+    assert found[1].newest.verdict.word == "fail"
 
 
 def test_values_on_the_classified_items_alone_are_marked(

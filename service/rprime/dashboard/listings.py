@@ -1,11 +1,11 @@
-"""Overview: what the pages list, projects with their latest verdict and evaluations with values."""
+"""Overview: the evaluations of a project with values, as the pages list them."""
 
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Literal
 
 from rprime.history.series import Measured, Point
-from rprime.store import EvaluationSummary, Filters, InvalidCursorError, Project, Store
+from rprime.store import EvaluationSummary, Filters, InvalidCursorError, Store
 
 HEADLINES = ("r_prime", "macro_f1", "kappa")
 """Overall indices that a list shows of every evaluation."""
@@ -13,14 +13,6 @@ MOST_SORTED = 10_000
 """Of the newest evaluations: the others are left out of a list that is not by time."""
 
 Direction = Literal["ascending", "descending"]
-
-
-@dataclass(frozen=True)
-class Latest:
-    """A project with its newest evaluation, as far as it has one."""
-
-    project: Project
-    newest: EvaluationSummary | None
 
 
 @dataclass(frozen=True)
@@ -61,15 +53,6 @@ class ListingOrder:
 
 
 NEWEST_FIRST = ListingOrder()
-
-
-def latest_of(store: Store, projects: list[Project]) -> list[Latest]:
-    """Return projects with their newest evaluation. It reads."""
-    return [Latest(one, _newest(store, one.name)) for one in projects]
-
-
-def _newest(store: Store, project: str) -> EvaluationSummary | None:
-    return next(iter(store.page(project, limit=1).items), None)
 
 
 def listing(

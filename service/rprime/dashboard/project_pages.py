@@ -8,7 +8,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
-from rprime.dashboard.listings import ListingOrder, latest_of, listing
+from rprime.dashboard.listings import ListingOrder, listing
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.tables import pointing, project_entries, table_of
 from rprime.dashboard.templates_environment import render
@@ -58,12 +58,11 @@ async def projects(request: Request) -> Response:
     """List the projects that the caller may see, each with its latest verdict."""
     store, may_use = get_store(request), access_of(request).may_use
     found = await run_in_threadpool(
-        lambda: latest_of(store, [one for one in store.projects() if may_use(one.name)])
+        lambda: project_entries(store, [one for one in store.projects() if may_use(one.name)])
     )
     page = page_of(request, "Projects")
     origin = str(request.base_url).rstrip("/")
-    content = {"projects": project_entries(found), "origin": origin}
-    return shown(render("pages/projects.html", page, **content))
+    return shown(render("pages/projects.html", page, projects=found, origin=origin))
 
 
 @router.get("/ui/projects/{project}")

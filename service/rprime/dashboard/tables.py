@@ -6,7 +6,7 @@ from datetime import datetime
 
 from rprime.core.catalog import find
 from rprime.core.index import Index
-from rprime.dashboard.listings import HEADLINES, Latest, ListingRow
+from rprime.dashboard.listings import HEADLINES, ListingRow
 from rprime.history.series import Point
 from rprime.report.decimals import decimal, span
 from rprime.report.marks import Axis, Mark, axis_of, mark_of
@@ -17,7 +17,7 @@ from rprime.report.remarks import Remark
 from rprime.report.verdicts import HEADLINES as VERDICTS
 from rprime.report.verdicts import Headline
 from rprime.report.view import Term
-from rprime.store import Alias, EvaluationSummary
+from rprime.store import Alias, EvaluationSummary, Project, Store
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,15 +108,15 @@ class ProjectEntry:
     newest: EvaluationEntry | None
 
 
-def project_entries(found: Sequence[Latest]) -> list[ProjectEntry]:
-    """Put projects into words."""
+def project_entries(store: Store, projects: Iterable[Project]) -> list[ProjectEntry]:
+    """Put projects with their newest evaluations into words. It reads."""
     return [
         ProjectEntry(
-            one.project.name,
-            one.project.evaluations,
-            None if one.newest is None else EvaluationEntry.of(one.newest),
+            one.name,
+            one.evaluations,
+            next(map(EvaluationEntry.of, store.page(one.name, limit=1).items), None),
         )
-        for one in found
+        for one in projects
     ]
 
 

@@ -10,7 +10,6 @@ from rprime.core.comparison.attribution import Attribution, CellChanges
 from rprime.core.comparison.compare import Comparison
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift
-from rprime.core.comparison.shift import ShiftTest
 
 Json = dict[str, Any]
 
@@ -176,20 +175,16 @@ def changes_document(changes: CellChanges) -> list[Json]:
 
 def shift_document(shift: Shift) -> Json:
     """Return the tests of old-versus-new predictions, for information."""
-    return {
-        "bowker": chi_square_document(shift.bowker),
-        "stuart_maxwell": chi_square_document(shift.stuart_maxwell),
-        "reason": shift.reason,
+    tests = {"bowker": shift.bowker, "stuart_maxwell": shift.stuart_maxwell}
+    documents: Json = {
+        key: {
+            "statistic": float(test.statistic),
+            "df": int(test.df),
+            "p_value": float(test.p_value),
+        }
+        for key, test in tests.items()
     }
-
-
-def chi_square_document(test: ShiftTest) -> Json:
-    """Return a chi-square test."""
-    return {
-        "statistic": float(test.statistic),
-        "df": int(test.df),
-        "p_value": float(test.p_value),
-    }
+    return {**documents, "reason": shift.reason}
 
 
 def name(attribution: Attribution) -> str:

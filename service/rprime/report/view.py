@@ -1,7 +1,7 @@
 """View: everything that a page says of an evaluation, in words and marks, for its template."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from markupsafe import Markup
@@ -46,7 +46,7 @@ def view_of(subject: ReportSubject) -> dict[str, Any]:
         "results": gate_groups(subject.gate),
         "movements": changed_predictions(subject.comparison),
         "attributions": _attributions(subject),
-        "cautions": [_caution(grouped_warning) for grouped_warning in grouped_warnings(subject)],
+        "cautions": [_shown(warning) for warning in grouped_warnings(subject)],
         "terms": list(_terms(measures)),
     }
     empty = {name for name, member in OPTIONAL_SECTIONS.items() if not content[member]}
@@ -242,17 +242,14 @@ def _name(label: str | None) -> str | None:
     return None if label is None else shown(label)
 
 
-def _caution(grouped_warning: GroupedWarning) -> dict[str, Any]:
-    return {
-        "code": grouped_warning.code,
-        "classes": plural(grouped_warning.classes, "class") if grouped_warning.classes > 1 else "",
-        "before": shown(grouped_warning.before),
-        "label": None if grouped_warning.label is None else shown(grouped_warning.label),
-        "after": grouped_warning.after,
-        "others": [shown(label) for label in grouped_warning.others],
-        "unnamed": grouped_warning.unnamed,
-        "source": grouped_warning.source,
-    }
+def _shown(warning: GroupedWarning) -> GroupedWarning:
+    """Make the foreign text of a warning fit to be shown."""
+    return replace(
+        warning,
+        before=shown(warning.before),
+        label=_name(warning.label),
+        others=tuple(map(shown, warning.others)),
+    )
 
 
 def _terms(measures: Measures) -> Iterator[Term]:

@@ -3,12 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
 
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
 from rprime.store import ids
-from rprime.store.compression import content_key
 
 LONGEST_NAME = 255
 
@@ -154,11 +152,6 @@ class EvaluationSummary(EvaluationNames):
 class StoredEvaluation(EvaluationSummary, EvaluationContent):
     """A stored evaluation, without its items."""
 
-    @cached_property
-    def options_digest(self) -> str:
-        """The digest of the options: equal for equal bytes."""
-        return content_key(self.options).hex()
-
 
 @dataclass(frozen=True, kw_only=True)
 class Filters:
@@ -228,15 +221,9 @@ class Stack:
     ids: tuple[str, ...]
     models: tuple[str | None, ...]
     versions: tuple[str | None, ...]
-    branches: tuple[str | None, ...]
     test_sets: tuple[str | None, ...]
     verdicts: tuple[str | None, ...]
     extras: tuple[bytes | None, ...]
-
-    @cached_property
-    def created_at(self) -> tuple[datetime, ...]:
-        """The creation times, in UTC."""
-        return tuple(map(ids.created_at, self.ids))
 
 
 def tags_text(tags: Iterable[str]) -> str:

@@ -23,14 +23,13 @@ _COLUMNS = (
     _of.id,
     _of.model,
     _of.version,
-    _of.branch,
     _of.test_set,
     _of.verdict,
     _of.labels,
     _of.cells,
     _of.extras,
 )
-_LABELS, _CELLS, _EXTRAS = 6, 7, 8
+_LABELS, _CELLS, _EXTRAS = 5, 6, 7
 _Key = tuple[bytes, bool, bool]
 
 
@@ -65,7 +64,7 @@ class _Gathered:
     def stack(self) -> Stack:
         """Return all of the rows as one stack."""
         columns = tuple(zip(*self.rows, strict=True))
-        ids, models, versions, branches, test_sets, verdicts = columns[:_LABELS]
+        ids, models, versions, test_sets, verdicts = columns[:_LABELS]
         table = packed_table.unpack_stack(columns[_CELLS], ids, len(self.labels))
         return Stack(
             labels=self.labels,
@@ -73,7 +72,6 @@ class _Gathered:
             ids=ids,
             models=models,
             versions=versions,
-            branches=branches,
             test_sets=test_sets,
             verdicts=verdicts,
             extras=tuple(map(expand, columns[_EXTRAS])),
