@@ -16,22 +16,15 @@ MEMBERS = tuple((field.name, field.name.removesuffix("_")) for field in fields(R
 
 def render_gate(result: GateResult, more: Mapping[str, Json | None] = NOTHING) -> bytes:
     """Render a verdict as the JSON document of the contract; `more` adds members."""
-    return orjson.dumps({**gate_document(result), **more})
-
-
-def gate_document(result: GateResult) -> Json:
-    """Return a verdict as the object of the contract."""
-    return {
+    document: Json = {
         "verdict": result.verdict,
         "judged": result.judged,
         "message": result.message,
         "alpha": result.alpha,
         "look": result.look,
         "budget": result.budget,
-        "results": [result_document(one) for one in result.results],
+        "results": [
+            {member: getattr(one, name) for name, member in MEMBERS} for one in result.results
+        ],
     }
-
-
-def result_document(result: Result) -> Json:
-    """Return one result, its members named as in the contract."""
-    return {member: getattr(result, name) for name, member in MEMBERS}
+    return orjson.dumps({**document, **more})

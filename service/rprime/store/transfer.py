@@ -95,7 +95,10 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
                 exported.add(row.id)
             yield _line(_evaluation(row, _items(database, row)))
         last = rows[-1].id
-    yield from (_line({"alias": _alias(a)}) for a in named if a.evaluation in exported)
+    for alias in named:
+        if alias.evaluation in exported:
+            members = {"project": alias.project, "name": alias.name, "evaluation": alias.evaluation}
+            yield _line({"alias": members})
     yield from after
 
 
@@ -178,10 +181,6 @@ def _whole(values: Any) -> Any:  # noqa: ANN401 - arrays of any shape
 
 def _number(value: float) -> float:
     return int(value) if value == int(value) else float(value)
-
-
-def _alias(alias: aliases.Alias) -> dict[str, str]:
-    return {"project": alias.project, "name": alias.name, "evaluation": alias.evaluation}
 
 
 def _optional(turn: Any, value: Any) -> Any:  # noqa: ANN401 - any value
