@@ -37,11 +37,6 @@ class GroupedWarning:
     unnamed: int
     source: str
 
-    @property
-    def classes(self) -> int:
-        """How many classes it is about, 0 where it is about none in particular."""
-        return 0 if self.label is None else 1 + len(self.others) + self.unnamed
-
 
 def grouped_warnings(subject: ReportSubject) -> list[GroupedWarning]:
     """Return the warnings that the sentence of the gate does not repeat, grouped by code."""
