@@ -98,7 +98,7 @@ def serve_app() -> ServeApp:
         )
         server = uvicorn.Server(config)
         # A command of the same test has standard output for itself.
-        structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.__stderr__))
+        structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
         thread = Thread(target=server.run, kwargs={"sockets": [listener]})
         thread.start()
         try:
