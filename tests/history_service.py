@@ -64,9 +64,10 @@ def keeping(
 
 
 def keep(client: httpx.Client, content: Json, status: int = 201, **headers: str) -> Json:
-    """Evaluate and keep; the report."""
+    """Evaluate and keep; the report. A member that is None is left out."""
+    given = {name: member for name, member in content.items() if member is not None}
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = client.post("/v1/evaluate", json=content, headers=named)
+    response = client.post("/v1/evaluate", json=given, headers=named)
     assert response.status_code == status, response.text
     report: Json = response.json()
     return report

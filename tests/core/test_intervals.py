@@ -419,8 +419,9 @@ def check(found: Found) -> None:
         lowest, highest = ends.reshape(2, -1, *(1,) * (low.ndim - 1))
         bounded = np.where(exists, own, np.nan)
         bounded = np.where(bounded == np.inf, high, bounded)
-        # A difference of shares is rounded to 1e-16, however small it is.
-        slack = np.where(np.isinf(bounded), 0.0, 1e-9 * np.abs(bounded) + 1e-15)
+        # A difference of shares is rounded to 1e-16, however small it is; with 10^9 items of one
+        # class and 3 of another, 1 less a sum of squares keeps 8 digits.
+        slack = np.where(np.isinf(bounded), 0.0, 2e-8 * np.abs(bounded) + 1e-15)
         right = (low < high) & (low <= bounded + slack) & (bounded - slack <= high)
         right &= (low >= lowest - 1e-12) & (high <= highest + 1e-12)
         of_entries = (flags.reshape(len(entries), -1) for flags in (exists, right | ~exists))
