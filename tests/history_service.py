@@ -22,11 +22,12 @@ TRUE = [LABELS[i] for i in np.random.default_rng(0).integers(0, 3, 400)]
 
 
 def matrix(errors: int = 5, project: str | None = "pets", **given: Any) -> Json:
-    """Return a request with a table of 300 items, some of them errors."""
+    """Return a request with a table of 300 items, some of them errors; None leaves a member out."""
     good = 100 - 2 * errors
     table = [[good if i == j else errors for j in range(3)] for i in range(3)]
     content = {"confusion_matrix": table, "labels": LABELS, "indices": ["accuracy", "recall"]}
-    return content | ({} if project is None else {"project": project}) | given
+    whole = content | {"project": project} | given
+    return {name: member for name, member in whole.items() if member is not None}
 
 
 def predicted(seed: int, wrong: float) -> list[str]:
@@ -41,14 +42,15 @@ def predicted(seed: int, wrong: float) -> list[str]:
 
 
 def labels(seed: int = 1, wrong: float = 0.1, **given: Any) -> Json:
-    """Return a request with the labels of 400 items."""
-    return {
+    """Return a request with the labels of 400 items; None leaves a member out."""
+    whole = {
         "y_true": TRUE,
         "y_pred": predicted(seed, wrong),
         "project": "pets",
         "indices": ["accuracy", "recall", "r_prime"],
         **given,
     }
+    return {name: member for name, member in whole.items() if member is not None}
 
 
 @contextmanager
@@ -64,10 +66,9 @@ def keeping(
 
 
 def keep(client: httpx.Client, content: Json, status: int = 201, **headers: str) -> Json:
-    """Evaluate and keep; the report. A member that is None is left out."""
-    given = {name: member for name, member in content.items() if member is not None}
+    """Evaluate and keep; the report."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = client.post("/v1/evaluate", json=given, headers=named)
+    response = client.post("/v1/evaluate", json=content, headers=named)
     assert response.status_code == status, response.text
     report: Json = response.json()
     return report

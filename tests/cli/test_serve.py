@@ -105,7 +105,7 @@ def test_a_misspelt_limit_is_refused(rprime: Run) -> None:
         ("RPRIME_KEY_FILE", "RPRIME_KEYS_FILE"),
         ("rprime_drain_second", "RPRIME_DRAIN_SECONDS"),
         ("RPRIME_LIMITS_JSON_BYTES", "RPRIME_LIMITS_JSON_BODY_BYTES"),
-        ("RPRIME_XYZZY", None),
+        ("RPRIME_ZZZZZZZZ", None),
     ],
 )
 def test_an_unknown_variable_is_refused(rprime: Run, variable: str, nearest: str | None) -> None:

@@ -28,7 +28,8 @@ def history(
     with keeping(serve_app, tmp_path_factory.mktemp("pages")) as client:
         for number in range(8):
             request = labels(number, 0.15 - 0.012 * number, version=f"1.{number}", model="lenet")
-            keep(client, request | {"indices": None, "branch": "main", "project": "digits"})
+            del request["indices"]
+            keep(client, request | {"branch": "main", "project": "digits"})
         given = {"project": "digits", "model": "org/mlp", "indices": None, "branch": HOSTILE}
         for number in (6, 9, 4):
             keep(

@@ -68,7 +68,7 @@ def test_without_a_store_a_project_is_refused(serve_app: ServeApp, tmp_path: Pat
         ({"project": ""}, "/project"),
         ({"tags": ["a\nb"]}, "/tags/0"),
         ({"baseline": {"alias": "x", "version": "y"}}, "/baseline"),
-        ({"baseline": {"alias": None}}, "/baseline"),
+        ({"baseline": {"alias": None}}, "/baseline/alias"),
         ({"baseline": {"alias": "x", "cells": [[0, 0, 1]]}}, "/baseline"),
         ({"baseline": {"alias": "x", "axis": "rows_are_true"}}, "/baseline"),
     ],

@@ -24,13 +24,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def reports(serve_app: ServeApp, folder: Path) -> list[Json]:
     """Keep some evaluations; their reports, oldest first."""
     requests = [
-        matrix(errors, model="ab"[number % 2], version=str(number))
+        matrix(errors, model="ab"[number % 2], version=str(number), indices=None)
         for number, errors in enumerate((5, 2, 9, 4))
     ]
-    requests.append(matrix(**FOX, model="a", gates={"rules": FAILING}))
-    requests.append(matrix(project="others"))
+    requests.append(matrix(**FOX, model="a", gates={"rules": FAILING}, indices=None))
+    requests.append(matrix(project="others", indices=None))
     with keeping(serve_app, folder) as client:
-        return [keep(client, request | {"indices": None}) for request in requests]
+        return [keep(client, request) for request in requests]
 
 
 @pytest.fixture(scope="module")

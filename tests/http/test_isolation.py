@@ -160,7 +160,8 @@ def test_a_worker_that_ends_ends_its_request_alone(
         assert (problem["status"], problem["code"]) == ENDS[number], problem
         assert (response.getheader("Retry-After") is not None) == (number == signal.SIGKILL)
         found = client.get("/metrics").text
-        assert f'rprime_workers_ended_total{{reason="{number.name}"}} 1.0' in found
+        labels = f'kind="large_requests",reason="{number.name}"'
+        assert f"rprime_workers_ended_total{{{labels}}} 1.0" in found
         assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
     events = [orjson.loads(line) for line in log.read_text().splitlines()]
     (ended,) = [event for event in events if event["event"] == "worker_ended"]

@@ -54,7 +54,7 @@ class EvaluationRequest:
         if self.store_request is not None and items is not None and items.weights is not None:
             # The store has only the weighted table: an answer shows what it can compute again.
             items = replace(items, weights=None)
-        elif self.assessment is not None:
+        elif self.assessment is not None and self.assessment.options is self.options:
             return evaluation_of(self.assessment.estimates, found.labels)
         scores = None if found.scores is None else found.ranked
         return evaluate(found.table, found.labels, self.options, items, scores=scores)

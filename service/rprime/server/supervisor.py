@@ -7,7 +7,7 @@ from contextlib import suppress
 import structlog
 from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import mark_process_dead
-from uvicorn.supervisors import Multiprocess
+from uvicorn.supervisors.multiprocess import Multiprocess
 
 from rprime.server.metrics import ended_workers
 from rprime.server.worker_pool import reason_of
