@@ -152,3 +152,8 @@ def test_family_wise_errors_of_max_t_are_close_to_the_level() -> None:
     rejects = (step_down(special.ndtr(-z), 0.05, lambda: [block]) < 0.05).any(-1).mean()
     assert 0.04 < rejects < 0.06
     assert (holm(special.ndtr(-z)) < 0.05).any(-1).mean() < 0.03
+
+
+def test_a_p_value_of_zero_is_adjusted() -> None:
+    adjusted = step_down([0.0, 0.03, 0.03], 0.05, lambda: [equal(3, 0.5)])
+    assert adjusted[0] < 1e-300

@@ -47,16 +47,20 @@ class SessionMiddleware:
         await self.app(scope, receive, send)
 
 
-async def _living_session(request: Request) -> Session | None:
+def _signed_session(request: Request) -> Session | None:
+    """Read the session of the cookie; it may have been ended."""
     cookies = request.cookies
     cookie = cookies.get(_HOST_COOKIE) or cookies.get(_COOKIE)
     if cookie is None or is_cross_site(request.headers):
         return None
-    services = auth_services(request)
-    session = services.sessions.read(cookie)
+    return auth_services(request).sessions.read(cookie)
+
+
+async def _living_session(request: Request) -> Session | None:
+    session = _signed_session(request)
     if session is None or session.key is None:
         return session
-    revoked = services.revoked_sessions.is_session_revoked
+    revoked = auth_services(request).revoked_sessions.is_session_revoked
     has_ended = await run_in_threadpool(revoked, session.id, session.expires)
     return None if has_ended else session
 
@@ -71,7 +75,12 @@ async def end_session(request: Request) -> None:
 
 def session_of(request: Request) -> Session | None:
     """Return the session of a request; None if it has ended or comes from another site."""
-    session: Session | None = request.scope.get(_SESSION)
+    scope = request.scope
+    if _SESSION not in scope:
+        # Without keys there is no middleware: such a session only protects forms, and never ends.
+        found = _signed_session(request)
+        scope[_SESSION] = found if found is not None and found.key is None else None
+    session: Session | None = scope[_SESSION]
     return session
 
 

@@ -13,6 +13,7 @@ from rprime.core.arrays import FloatArray
 MOST_STEPPED = 200
 """Most tested results for max-T; a larger family is adjusted by Holm's procedure."""
 DRAWS = 4096
+_SMALLEST: float = float(np.finfo(np.float64).tiny)
 SEED = 1993
 
 
@@ -86,6 +87,7 @@ class Block:
         if rows.size <= 1:
             return rows.size * p
         given = np.arange(DRAWS) % rows.size
+        p = max(p, _SMALLEST)  # a p-value of 0 has no critical value
         beyond = -special.ndtri(p * _UNIFORM)
         drawn, slopes = self.draws[:, rows], self.correlation[np.ix_(rows, rows)][given]
         own = drawn[np.arange(DRAWS), given]
