@@ -33,7 +33,8 @@ def damaged(path: Path) -> None:
 
 def newer(path: Path) -> None:
     with closing(sqlite3.connect(path)) as connection:
-        connection.execute("PRAGMA user_version = 77")
+        connection.execute("UPDATE rprime_version SET version_num = '77'")
+        connection.commit()
 
 
 def foreign(path: Path) -> None:
