@@ -54,11 +54,7 @@ def labels(seed: int = 1, wrong: float = 0.1, **given: Any) -> Json:
 
 
 @contextmanager
-def keeping(
-    serve_app: ServeApp,
-    folder: Path,
-    **settings: Any,
-) -> Iterator[httpx.Client]:
+def keeping(serve_app: ServeApp, folder: Path, **settings: Any) -> Iterator[httpx.Client]:
     """Serve with a SQLite store in a folder."""
     given = {"store": f"sqlite:///{folder}/rprime.db"} | settings
     with serve_app(create_app(Settings(**given))) as client:

@@ -231,12 +231,7 @@ class TestWhatTravels:
         file = write("items.parquet", {**INLINE, "sample_weight": WEIGHTS})
         seen, request = sent(file, "--project", "pets", "--no-keep-items")
         assert seen.headers["content-type"] == "application/x-npz"
-        assert request == {
-            "labels": LABELS,
-            "codes": True,
-            "project": "pets",
-            "keep_items": False,
-        }
+        assert request == {"labels": LABELS, "codes": True, "project": "pets", "keep_items": False}
         with np.load(BytesIO(seen.body)) as archive:
             arrays = dict(archive)
         assert set(arrays) == {"y_true", "y_pred", "y_pred_baseline", "sample_weight"}

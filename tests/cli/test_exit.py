@@ -104,8 +104,7 @@ def test_a_gate_that_could_not_be_judged_ends_with_5(
 
 
 @pytest.mark.parametrize(
-    ("verdict", "strict", "status"),
-    [("pass", True, 0), ("fail", False, 1), ("no_rules", True, 3)],
+    ("verdict", "strict", "status"), [("pass", True, 0), ("fail", False, 1), ("no_rules", True, 3)]
 )
 def test_a_process_ends_with_the_status(
     rprime_process: Run,

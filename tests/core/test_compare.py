@@ -12,14 +12,7 @@ from hypothesis import strategies as st
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
-from rprime.core.comparison.difference import (
-    INFLUENCE,
-    METHODS,
-    MOVER,
-    REASONS,
-    TANGO,
-    Difference,
-)
+from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, REASONS, TANGO, Difference
 from rprime.core.comparison.paired_proportions import probability_worse
 from rprime.core.comparison.paired_variance import PairedItems
 from rprime.core.comparison.shift import bowker, stuart_maxwell

@@ -40,9 +40,7 @@ def gains(true: int, predicted: int | None, *unclassified: Any) -> tuple[Any, An
 @pytest.mark.parametrize("unclassified", [(), (UNCLASSIFIED,)])
 @pytest.mark.parametrize(("true", "predicted"), [(0, 1), (1, 0), (1, 2), (2, 0)])
 def test_a_confusion_costs_what_is_gained_by_putting_it_right(
-    unclassified: tuple[Any, ...],
-    true: int,
-    predicted: int,
+    unclassified: tuple[Any, ...], true: int, predicted: int
 ) -> None:
     known = found(*unclassified)
     overall, per_class = gains(true, predicted, *unclassified)

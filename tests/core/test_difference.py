@@ -10,13 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rprime.core.comparison.compare import compare
-from rprime.core.comparison.difference import (
-    INFLUENCE,
-    METHODS,
-    REASONS,
-    TANGO,
-    Difference,
-)
+from rprime.core.comparison.difference import INFLUENCE, METHODS, REASONS, TANGO, Difference
 from rprime.core.comparison.paired_proportions import tango_interval
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable

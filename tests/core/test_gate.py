@@ -91,8 +91,7 @@ def test_reference_joint_table_is_judged_and_adjusted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("dataset", "fallen"),
-    [("table7_mnist", "0 4 6 8"), ("table8_cifar10", "cat deer dog horse")],
+    ("dataset", "fallen"), [("table7_mnist", "0 4 6 8"), ("table8_cifar10", "cat deer dog horse")]
 )
 def test_the_paper_is_told_by_its_tables(dataset: str, fallen: str) -> None:
     before, after = (paper_side(f"{dataset}_{which}") for which in ("before", "after"))
@@ -970,11 +969,7 @@ def test_what_has_no_value_is_never_waived() -> None:
         (gate_of(drop(index="kappa")), ("rules", 0, "index"), "unknown_index"),
         (gate_of(floor(0.9, index="recall")), ("rules", 0, "index"), "unknown_index"),
         (gate_of(floor(0.9, index="expected_cost")), ("rules", 0, "index"), "option_missing"),
-        (
-            gate_of(drop(index="error_rate", classes=None)),
-            ("rules", 0, "max_drop"),
-            "use_max_gain",
-        ),
+        (gate_of(drop(index="error_rate", classes=None)), ("rules", 0, "max_drop"), "use_max_gain"),
         (gate_of(drop(0.0)), ("rules", 0, "max_drop"), "needs_superiority"),
         (gate_of(drop(0.0, test="none")), ("rules", 0, "max_drop"), "needs_superiority"),
         (gate_of(drop(-0.1)), ("rules", 0, "max_drop"), "out_of_range"),

@@ -39,12 +39,7 @@ RNG = np.random.default_rng(11)
 class Found:
     """Intervals by key."""
 
-    def __init__(
-        self,
-        table: ConfusionTable,
-        items: Items | None = None,
-        **options: Any,
-    ) -> None:
+    def __init__(self, table: ConfusionTable, items: Items | None = None, **options: Any) -> None:
         self.values = values_of(table, **options)
         self.intervals = intervals(self.values, items)
         self.place = self.values.selection.place
@@ -475,10 +470,7 @@ def test_an_index_asked_for_alone_has_the_interval_it_has_among_all(key: str) ->
     options: dict[str, Any] = {"kappa_weights": "linear", "cost": 1 - np.eye(3)}
     # With spurious predictions in one of two tables.
     stack = dense([GOOD, GOOD], np.zeros((2, 3)), [[0, 0, 0], [3, 0, 1]])
-    alone, all_of_them = (
-        Found(stack, indices=(key,), **options),
-        Found(stack, **options),
-    )
+    alone, all_of_them = (Found(stack, indices=(key,), **options), Found(stack, **options))
     for entry in alone.values.selection.overall:
         expected = all_of_them.overall(entry.key)
         np.testing.assert_allclose(alone.overall(entry.key), expected, rtol=1e-9)

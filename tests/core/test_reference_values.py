@@ -57,9 +57,7 @@ def test_reference_tables_give_their_values(name: str) -> None:
 @pytest.mark.parametrize("name", OMISSIONS)
 def test_unclassified_and_spurious_items_count_as_specified(name: str) -> None:
     case = OMISSIONS[name]
-    values = values_of(
-        dense(case["confusion_matrix"], case["unclassified"], case["spurious"]),
-    )
+    values = values_of(dense(case["confusion_matrix"], case["unclassified"], case["spurious"]))
     for key, expected in case["per_class"].items():
         assert_same(per_class(values)[key], expected, 1e-9, key)
     for key, expected in case["overall"].items():

@@ -84,11 +84,7 @@ def test_prevalence_is_as_computed(counts: Any, factors: list[int]) -> None:
 
 
 @given(tables(), st.integers(0, 2), st.integers(2, 9))
-def test_the_prevalence_of_the_own_class_is_as_computed(
-    counts: Any,
-    own: int,
-    factor: int,
-) -> None:
+def test_the_prevalence_of_the_own_class_is_as_computed(counts: Any, own: int, factor: int) -> None:
     factors = np.where(np.arange(3) == own, factor, 1)[:, None]
     before, after = everything(counts), everything(counts * factors)
     for key, entry in CLASS_INDICES.items():

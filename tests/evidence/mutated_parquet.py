@@ -20,9 +20,7 @@ _FILE: Shape = {
     _SCHEMA: Whole(),
     (3, I64): None,
     _GROUPS: {
-        _CHUNKS: {
-            _META: dict.fromkeys(((1, I32), (4, I32), _VALUES, _SENT, _DATA, _DICTIONARY)),
-        },
+        _CHUNKS: {_META: dict.fromkeys(((1, I32), (4, I32), _VALUES, _SENT, _DATA, _DICTIONARY))},
         (3, I64): None,
     },
 }

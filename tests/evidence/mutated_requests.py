@@ -46,7 +46,7 @@ PATHS = [
 ]
 EXPECTATIONS = ["", "", "", "100-continue", "100-Continue, 100-continue", "102-processing", "200"]
 EXTENSIONS = [
-    *(b"", b"", b";a=b", b";a", b';a="quoted; text"', b";" + b"e" * 9000, b";\x00", b"; a = b"),
+    *(b"", b"", b";a=b", b";a", b';a="quoted; text"', b";" + b"e" * 9000, b";\x00", b"; a = b")
 ]
 TRAILERS = [
     *(b"X-Trailer: 1\r\n", b"Host: elsewhere\r\n", b"Content-Length: 0\r\n", b"a:b\r\n" * 999),

@@ -23,10 +23,7 @@ from tests.evidence.mutated_requests import MUTATIONS
 from tests.http.column_bodies import fault, send
 from tests.services import Serve
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {
-    "gzip": gzip.compress,
-    "zstd": zstandard.compress,
-}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {"gzip": gzip.compress, "zstd": zstandard.compress}
 INFLATED = int(os.environ.get("RPRIME_TEST_INFLATED", "100"))
 SEEDS = st.lists(st.integers(0, 2**32), min_size=1, max_size=6)
 

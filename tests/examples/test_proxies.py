@@ -253,9 +253,6 @@ def test_the_compose_file_has_a_proxy_that_nginx_takes(tmp_path: Path) -> None:
     """The version of nginx in Debian has no `resolve`, which the image of the compose file has."""
     compose = yaml.safe_load((EXAMPLES / "compose" / "docker-compose.yml").read_text())
     site = compose["configs"]["proxy"]["content"].replace("$$", "$")
-    changes = {
-        "    resolver 127.0.0.11 valid=10s;\n": "",
-        "replica:8000 resolve": "127.0.0.1:8000",
-    }
+    changes = {"    resolver 127.0.0.11 valid=10s;\n": "", "replica:8000 resolve": "127.0.0.1:8000"}
     done = run(*nginx_command(tmp_path, replaced(site, changes)), "-t", cwd=tmp_path)
     assert done.returncode == 0, done.stderr

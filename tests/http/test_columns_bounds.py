@@ -18,15 +18,7 @@ import pytest
 import zstandard
 
 from tests.evidence.thrift import I32, I64, LIST, TEXT, Fields, packed
-from tests.http.column_bodies import (
-    Columns,
-    as_arrow,
-    as_npz,
-    as_parquet,
-    fault,
-    report,
-    send,
-)
+from tests.http.column_bodies import Columns, as_arrow, as_npz, as_parquet, fault, report, send
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
 

@@ -209,10 +209,7 @@ def test_compare_gives_what_evaluate_gives(client: httpx.Client) -> None:
             "/baseline/y_pred",
         ),
         (
-            {
-                "candidate": {"y_true": TRUE, "y_pred": GOOD},
-                "baseline": {"y_pred": GOOD[1:]},
-            },
+            {"candidate": {"y_true": TRUE, "y_pred": GOOD}, "baseline": {"y_pred": GOOD[1:]}},
             "/baseline/y_pred",
         ),
         (

@@ -121,10 +121,7 @@ def test_a_chunk_extension_is_ignored(client: httpx.Client) -> None:
     ids=["short fields", "long fields", "a value", "a name", "a chunk extension", "a chunk size"],
 )
 def test_forty_mebibytes_after_the_body_take_little_memory(
-    keyed: tuple[httpx.Client, str],
-    processes: dict[int, int],
-    before: bytes,
-    endless: bytes,
+    keyed: tuple[httpx.Client, str], processes: dict[int, int], before: bytes, endless: bytes
 ) -> None:
     client, _ = keyed
     process = processes[client.base_url.port or 0]

@@ -452,12 +452,7 @@ def test_another_project_is_as_if_it_were_not_there(keyed: httpx.Client, tmp_pat
     theirs = keyed.post("/evaluate", json=matrix(project="theirs"), headers=bearer(admin)).json()
     own = keyed.post("/evaluate", json=matrix(project="mine"), headers=bearer(mine)).json()
     gone = "01k9d3hv5gw2zj4t8x6c7m1n0p"
-    for method, suffix in (
-        ("GET", ""),
-        ("DELETE", ""),
-        ("GET", "/verdict"),
-        ("GET", "/report.md"),
-    ):
+    for method, suffix in (("GET", ""), ("DELETE", ""), ("GET", "/verdict"), ("GET", "/report.md")):
         answers = [
             keyed.request(method, f"/v1/evaluations/{name}{suffix}", headers=bearer(mine))
             for name in (theirs["id"], gone)

@@ -103,11 +103,7 @@ def test_scores_are_not_kept_and_that_is_said(client: httpx.Client) -> None:
     for answer in (report, found):
         assert "scores_not_kept" in [warning["code"] for warning in answer["warnings"]]
         assert answer["gate"]["results"][0]["observed"] == report["overall"]["log_loss"]["value"]
-    assert found["overall"]["log_loss"] == {
-        "value": None,
-        "interval": None,
-        "reason": "no_scores",
-    }
+    assert found["overall"]["log_loss"] == {"value": None, "interval": None, "reason": "no_scores"}
     assert "scores_not_kept" in client.get(f"{report['links']['self']}/report.md").text
     for path in ("trend", "leaderboard", "badge.svg"):
         answer = client.get(f"/v1/projects/pets/{path}?index=log_loss")

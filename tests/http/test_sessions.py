@@ -42,11 +42,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def base(path: Path, serve_app: ServeApp) -> Iterator[httpx.Client]:
     app = create_app(
-        Settings(
-            keys_file=path,
-            store=f"sqlite:///{path.parent}/rprime.db",
-            session_secret=SECRET,
-        )
+        Settings(keys_file=path, store=f"sqlite:///{path.parent}/rprime.db", session_secret=SECRET)
     )
     with serve_app(app) as client:
         yield client

@@ -7,13 +7,7 @@ import pytest
 
 from rprime.core.catalog import INDICES
 from tests.simulation.coverage import coverage
-from tests.simulation.populations import (
-    LARGE_ENOUGH,
-    NAMED,
-    REPLICATES,
-    FloatArray,
-    Population,
-)
+from tests.simulation.populations import LARGE_ENOUGH, NAMED, REPLICATES, FloatArray, Population
 
 LOWEST, HIGHEST = 0.925, 0.98
 """Promised where each class has 30 items and 5 expected errors."""

@@ -70,12 +70,7 @@ def test_a_ten_by_ten_table_takes_two_hundred_bytes() -> None:
     st.booleans(),
     st.booleans(),
 )
-def test_items_come_back_as_they_were(
-    n: int,
-    k: int,
-    more: bool,
-    ids: bool,
-) -> None:
+def test_items_come_back_as_they_were(n: int, k: int, more: bool, ids: bool) -> None:
     generator = np.random.default_rng(n)
     true = generator.integers(0, k, n).astype(np.min_scalar_type(k))
     predicted = generator.integers(0, k + 1, n).astype(np.min_scalar_type(k))

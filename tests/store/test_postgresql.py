@@ -11,12 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import URL, make_url
 
-from rprime.store import (
-    ConnectionOptions,
-    StoreAccessError,
-    StoreUnavailableError,
-    open_store,
-)
+from rprime.store import ConnectionOptions, StoreAccessError, StoreUnavailableError, open_store
 from tests.command import Run
 from tests.history_service import labels, matrix
 from tests.services import Serve

@@ -16,11 +16,7 @@ def test_a_history_is_one_stack_oldest_first(store: Store) -> None:
     assert stack.ids == tuple(new.id for new in given)
     assert stack.versions == tuple(f"1.{i}" for i in range(30))
     assert stack.labels == samples.LABELS
-    assert {*stack.models, *stack.test_sets, *stack.verdicts} == {
-        "m",
-        "t",
-        "pass",
-    }
+    assert {*stack.models, *stack.test_sets, *stack.verdicts} == {"m", "t", "pass"}
     for i, new in enumerate(given):
         assert np.array_equal(stack.table.cells.counts[i], new.table.cells.counts)
 

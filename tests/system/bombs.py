@@ -197,8 +197,7 @@ BOMBS = [
     # the room for variation, where no memory freed before counts as idle.
     replace(whole("10 000 classes", JSON, _classes), most=320 * MIB),
     replace(
-        whole("32 000 000 commas", JSON, lambda: b'{"y_true":[' + b"," * 32_000_000),
-        most=128 * MIB,
+        whole("32 000 000 commas", JSON, lambda: b'{"y_true":[' + b"," * 32_000_000), most=128 * MIB
     ),
 ]
 

@@ -136,10 +136,7 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
 
 
 def _candidate(
-    wanted: ComparisonRest,
-    source: Document,
-    limits: Limits,
-    stored_sides: "StoredSides | None",
+    wanted: ComparisonRest, source: Document, limits: Limits, stored_sides: "StoredSides | None"
 ) -> CandidateSide:
     identifier = wanted.candidate.evaluation
     if identifier is None:

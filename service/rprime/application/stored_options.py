@@ -96,10 +96,7 @@ def read_options(asked: bytes, top_confusions: int) -> Options:
     return Options(
         **found
         | matrices
-        | {
-            "indices": None if indices is None else tuple(indices),
-            "top_confusions": top_confusions,
-        }
+        | {"indices": None if indices is None else tuple(indices), "top_confusions": top_confusions}
     )
 
 

@@ -152,12 +152,7 @@ def remember(request: Request, response: Response, session: Session) -> None:
     """Set the session cookie."""
     name, secure = _cookie_for(request)
     response.set_cookie(
-        name,
-        session.cookie,
-        max_age=LASTS_SECONDS,
-        secure=secure,
-        httponly=True,
-        samesite="strict",
+        name, session.cookie, max_age=LASTS_SECONDS, secure=secure, httponly=True, samesite="strict"
     )
 
 

@@ -134,10 +134,7 @@ def document(kind: type[Model], path: str) -> Call[Model]:
 
 
 def post(
-    path: str,
-    body: bytes,
-    read: Callable[[Answered], Result],
-    idempotency_key: str | None = None,
+    path: str, body: bytes, read: Callable[[Answered], Result], idempotency_key: str | None = None
 ) -> Call[Result]:
     """Send JSON."""
     return Call("POST", path, read, body, {"Content-Type": JSON, **_key(idempotency_key)})

@@ -18,12 +18,7 @@ BUSY = frozenset({429, 502, 503, 504})
 """Statuses after which the same request may succeed."""
 # Errors that are safe to retry: the service cannot have answered, or repeats its answer to the key.
 # Other retries, such as after a read timeout, would only add to the load.
-_PASSING = (
-    httpx.NetworkError,
-    httpx.RemoteProtocolError,
-    httpx.ConnectTimeout,
-    httpx.PoolTimeout,
-)
+_PASSING = (httpx.NetworkError, httpx.RemoteProtocolError, httpx.ConnectTimeout, httpx.PoolTimeout)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,10 +8,7 @@ from rprime.tally import tally
 
 
 def tallied(
-    frame: object,
-    *,
-    labels: Sequence[str] | None = None,
-    reject_below: float | None = None,
+    frame: object, *, labels: Sequence[str] | None = None, reject_below: float | None = None
 ) -> RequestFields:
     """Count the predictions of a frame, as evidence to evaluate here or by a service.
 

@@ -73,12 +73,7 @@ class ClassValues(Values):
     """
 
     def __init__(
-        self,
-        values: "Mapping[str, Value]",
-        *,
-        support: float,
-        predicted: float,
-        correct: float,
+        self, values: "Mapping[str, Value]", *, support: float, predicted: float, correct: float
     ) -> None:
         super().__init__(values)
         self.support = support

@@ -43,10 +43,7 @@ def compare(
     """
     with defects():
         from rprime.commands.ci_request import assemble, reference_of
-        from rprime.commands.evaluation import (
-            compare_operation,
-            run_operation,
-        )
+        from rprime.commands.evaluation import compare_operation, run_operation
         from rprime.commands.renderings import conclude, publish
 
         stored = reference_of(candidate)

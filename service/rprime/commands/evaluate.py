@@ -64,8 +64,7 @@ def evaluate(
         ),
     ] = None,
     table: Annotated[
-        bool,
-        typer.Option("--table", help="Add the table to the JSON.", rich_help_panel="Output"),
+        bool, typer.Option("--table", help="Add the table to the JSON.", rich_help_panel="Output")
     ] = False,
     output: options.Output,
 ) -> None:
@@ -97,10 +96,7 @@ def evaluate(
     }
     with defects():
         from rprime.commands.ci_request import assemble
-        from rprime.commands.evaluation import (
-            evaluate_operation,
-            run_operation,
-        )
+        from rprime.commands.evaluation import evaluate_operation, run_operation
         from rprime.commands.renderings import conclude, publish
 
         ci_request = assemble(

@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import typer
 
 from rprime import __version__
-from rprime.commands.ci_request import (
-    CiRequest,
-    ColumnFileRequest,
-    JsonRequest,
-    comparison_body,
-)
+from rprime.commands.ci_request import CiRequest, ColumnFileRequest, JsonRequest, comparison_body
 from rprime.commands.exit_status import Status, refuse, refuse_problem, say
 from rprime.commands.options import OnServiceError, ServiceOptions
 
@@ -227,10 +222,7 @@ def limits() -> "Limits":
 def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
     """Ask a service, or end and say why there is no answer."""
     from rprime.client.clients import Client
-    from rprime.client.errors import (
-        ProblemError,
-        ServiceUnavailableError,
-    )
+    from rprime.client.errors import ProblemError, ServiceUnavailableError
 
     try:
         client = Client(

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from rprime.store import Store
 
 StoreUrl = Annotated[
-    str,
-    typer.Option("--store", envvar="RPRIME_STORE", show_envvar=True, help="The store itself."),
+    str, typer.Option("--store", envvar="RPRIME_STORE", show_envvar=True, help="The store itself.")
 ]
 Project = Annotated[str, typer.Option("--project", help="Whose evaluations.")]
 DEFAULT_STORE = "sqlite:///rprime.db"

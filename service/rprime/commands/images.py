@@ -22,10 +22,7 @@ def form_of(output: Path) -> "Form":
 
 def write_image(output: Path, draw: Callable[[], bytes]) -> None:
     """Draw into a file, or end and say why not."""
-    from rprime.report.figures.sheet import (
-        NoFiguresError,
-        TooMuchToDrawError,
-    )
+    from rprime.report.figures.sheet import NoFiguresError, TooMuchToDrawError
 
     try:
         output.write_bytes(draw())

@@ -76,8 +76,7 @@ def plan(
     pairing: Paired = Pairing.PAIRED,
     discordance: Discordance = None,
     drop: Annotated[
-        float | None,
-        typer.Option(help="The drop to find; default: twice the limit of each rule."),
+        float | None, typer.Option(help="The drop to find; default: twice the limit of each rule.")
     ] = None,
     seed: Seed = None,
     service: ServiceOptions | None,
@@ -119,10 +118,7 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
         refuse(f"{len(evidence.labels):,} classes are too many for a simulation")
     if evidence.scores is not None:
         return spelled_side(side_of(evidence, None))
-    vectors = {
-        "unclassified": evidence.table.unclassified,
-        "spurious": evidence.table.spurious,
-    }
+    vectors = {"unclassified": evidence.table.unclassified, "spurious": evidence.table.spurious}
     given = {
         name: vector for name, vector in vectors.items() if vector is not None and vector.any()
     }
@@ -179,11 +175,7 @@ def _lint_overview(found: "GateLintReport") -> "RenderableType":
 
 def _plan_overview(found: "GatePlanReport") -> "RenderableType":
     rows = (
-        (
-            _name(part.class_),
-            f"{part.items:,}",
-            "" if part.needed is None else f"{part.needed:,}",
-        )
+        (_name(part.class_), f"{part.items:,}", "" if part.needed is None else f"{part.needed:,}")
         for part in found.model.classes
     )
     return _overview([], ("class", "items", "needed"), list(rows), found.advice)

@@ -8,8 +8,7 @@ import typer
 
 
 def openapi(
-    *,
-    output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None,
+    *, output: Annotated[Path | None, typer.Option(help="Write to this file.")] = None
 ) -> None:
     """Print the OpenAPI document of the service."""
     from rprime.app import create_app

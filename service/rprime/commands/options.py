@@ -116,8 +116,7 @@ Strict = Annotated[
     bool, typer.Option("--strict", help="End with 3 where the gate is inconclusive.")
 ]
 AsJson = Annotated[
-    bool,
-    typer.Option("--json", help="Print the whole answer as JSON.", rich_help_panel=_OUTPUT),
+    bool, typer.Option("--json", help="Print the whole answer as JSON.", rich_help_panel=_OUTPUT)
 ]
 Annotations = Annotated[
     bool,
@@ -233,10 +232,7 @@ def connection(otherwise: str) -> dict[str, tuple[Any, Any]]:
 
 with_service = expanded(
     "service",
-    {
-        **connection("evaluate here"),
-        "on_service_error": (OnError, OnServiceError.FAIL),
-    },
+    {**connection("evaluate here"), "on_service_error": (OnError, OnServiceError.FAIL)},
     ServiceOptions.of,
 )
 """Add the options of a service; the command takes them as `service`, None without an address."""

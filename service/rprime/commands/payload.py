@@ -250,10 +250,7 @@ def _table(side: "Side", declared: Mapping[str, Any]) -> Json:
             "send the items, or evaluate here, without --server"
         )
     rows, columns, counts = (part.tolist() for part in table.cells.coordinates())
-    found: Json = {
-        "labels": side.labels,
-        "cells": list(zip(rows, columns, counts, strict=True)),
-    }
+    found: Json = {"labels": side.labels, "cells": list(zip(rows, columns, counts, strict=True))}
     if table.weighted:
         found["weighted"] = True
     for name, vector in (("unclassified", table.unclassified), ("spurious", table.spurious)):

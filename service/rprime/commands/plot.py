@@ -66,8 +66,7 @@ def plot(
         list[str] | None, typer.Option(help="Key of an index to show; can be repeated.")
     ] = None,
     baseline: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="What evidence is compared with, as a file."),
+        str | None, typer.Option(metavar="FILE", help="What evidence is compared with, as a file.")
     ] = None,
     width: Annotated[
         int, typer.Option(min=320, max=1600, help="In pixels of CSS, 96 to an inch.")
@@ -79,12 +78,10 @@ def plot(
     model: Annotated[str | None, _filter("Of this model.")] = None,
     branch: Annotated[str | None, _filter("Of this branch.")] = None,
     label: Annotated[
-        str | None,
-        typer.Option("--class", help="A trend of this class.", rich_help_panel=_HISTORY),
+        str | None, typer.Option("--class", help="A trend of this class.", rich_help_panel=_HISTORY)
     ] = None,
     limit: Annotated[
-        int,
-        typer.Option(min=1, max=1000, help="The newest so many.", rich_help_panel=_HISTORY),
+        int, typer.Option(min=1, max=1000, help="The newest so many.", rich_help_panel=_HISTORY)
     ] = 100,
     history: HistorySource,
 ) -> None:
@@ -113,10 +110,7 @@ def plot(
 
 def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
     from rprime.core.catalog import find
-    from rprime.report.figures.evaluation import (
-        FIGURES,
-        default_indices,
-    )
+    from rprime.report.figures.evaluation import FIGURES, default_indices
 
     for key in wanted.indices:
         if find("class", key) is None:

@@ -124,12 +124,7 @@ def _refuse_damaged(keys_file: Path | None) -> None:
 def _refuse_unusable(settings: "Settings") -> None:
     """Open the store once before anybody is told that the service listens."""
     from rprime.routes.store_lifespan import connection_options
-    from rprime.store import (
-        StoreError,
-        StoreFullError,
-        StoreUnavailableError,
-        open_store,
-    )
+    from rprime.store import StoreError, StoreFullError, StoreUnavailableError, open_store
 
     if settings.store == "none":
         return

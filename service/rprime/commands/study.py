@@ -55,8 +55,7 @@ class Panels(StrEnum):
 @app.command()
 def discrimination(
     indices: Annotated[
-        list[str] | None,
-        typer.Argument(metavar="INDEX...", help="Keys; `f1:1` is f1 of class 1."),
+        list[str] | None, typer.Argument(metavar="INDEX...", help="Keys; `f1:1` is f1 of class 1.")
     ] = None,
     *,
     k: Annotated[list[int] | None, typer.Option(help="Number of classes, 2 to 50.")] = None,
@@ -90,8 +89,7 @@ def discrimination(
 @app.command()
 def agreement(
     file: Annotated[
-        str,
-        typer.Argument(help="A request of POST /v1/studies/agreement; - is standard input."),
+        str, typer.Argument(help="A request of POST /v1/studies/agreement; - is standard input.")
     ],
 ) -> None:
     """Say how far indices agree over many models."""
@@ -140,9 +138,7 @@ def _print(lines: "list[Line]") -> None:
 
 
 def _draw(lines: "list[Line]", plan: dict[str, Any], output: Path) -> None:
-    from rprime.report.figures.discrimination import (
-        draw_discrimination,
-    )
+    from rprime.report.figures.discrimination import draw_discrimination
 
     form = form_of(output)
     by: Literal["condition", "index"] = "index" if plan.get("by") == Panels.INDEX else "condition"

@@ -66,14 +66,7 @@ def _of_scores(members: Json) -> Iterator[str]:
 
 
 def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
-    from rprime.tally import (
-        Engine,
-        Files,
-        TallyError,
-        UnreachableEngineError,
-        opened,
-        tally,
-    )
+    from rprime.tally import Engine, Files, TallyError, UnreachableEngineError, opened, tally
 
     labels, least = (members.get(name) for name in COUNTED_BY)
     if labels is not None:

@@ -82,10 +82,7 @@ def select(options: Options, *, scored: bool = False) -> Selection:
     KeyError
         If the catalog lacks a requested index.
     """
-    needs = {
-        "cost": options.cost is not None,
-        "kappa_weights": options.kappa_weights is not None,
-    }
+    needs = {"cost": options.cost is not None, "kappa_weights": options.kappa_weights is not None}
     given = frozenset(name for name, present in needs.items() if present)
     return _select(options.indices, given, scored)
 

@@ -32,10 +32,7 @@ router = APIRouter(include_in_schema=False)
 PASTED = "text/plain"
 MOST_PASTED = 8 * 1024 * 1024
 """Bytes: a thousand classes; what is longer comes as a file of predictions."""
-_RENDERINGS = (
-    ("JSON", ""),
-    *((entry.name, f"/report.{entry.suffix}") for entry in FORMATS),
-)
+_RENDERINGS = (("JSON", ""), *((entry.name, f"/report.{entry.suffix}") for entry in FORMATS))
 """Of a stored evaluation: how they are called, and where they are."""
 _FIGURES = {"confusion": "heat map", "per_class": "classes", "radar": "radar"}
 """Of a stored evaluation, as images: the name in the address and the name for readers."""

@@ -6,11 +6,7 @@ from rprime.core.arrays import Array
 from rprime.evidence import numbers
 from rprime.schemas.document import Document
 
-MATRICES = {
-    "cost": numbers.COST,
-    "cell_weights": numbers.WEIGHT,
-    "kappa_weights": numbers.WEIGHT,
-}
+MATRICES = {"cost": numbers.COST, "cell_weights": numbers.WEIGHT, "kappa_weights": numbers.WEIGHT}
 """The options that may be matrices, and what their numbers mean."""
 
 

@@ -198,10 +198,7 @@ def attribution_document(attribution: Attribution) -> Json:
     """Return which cells the change of an index comes from."""
     names = (*attribution.labels, None)
     rows = zip(
-        attribution.true,
-        attribution.predicted,
-        attribution.contributions.tolist(),
-        strict=True,
+        attribution.true, attribution.predicted, attribution.contributions.tolist(), strict=True
     )
     return {
         "cells": [

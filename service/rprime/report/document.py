@@ -327,10 +327,7 @@ def table(evaluation: Evaluation) -> bytes:
     rows, columns, items = evaluation.table.cells.coordinates()
     triples = zip(rows.tolist(), columns.tolist(), numbers(whole(items)), strict=True)
     cells = b",".join(b"[%d,%d,%b]" % triple for triple in triples)
-    vectors = {
-        "unclassified": evaluation.table.unclassified,
-        "spurious": evaluation.table.spurious,
-    }
+    vectors = {"unclassified": evaluation.table.unclassified, "spurious": evaluation.table.spurious}
     tail = b"".join(
         b',"%b":%b' % (name.encode(), orjson.dumps(whole(v), option=NUMPY))
         for name, v in vectors.items()

@@ -27,12 +27,7 @@ _ETAG = {"ETag": {"schema": {"type": "string"}}}
 
 
 def _header(name: str, description: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "in": "header",
-        "description": description,
-        "schema": {"type": "string"},
-    }
+    return {"name": name, "in": "header", "description": description, "schema": {"type": "string"}}
 
 
 _MATCH = _header("If-Match", "The current ETag of the alias; `*` if any alias will do.")

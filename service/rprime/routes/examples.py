@@ -34,10 +34,7 @@ EXAMPLES: dict[str, Any] = {
         "summary": "LeNet-5 on MNIST: table 4 of Zhang, Su, Dou 2021, some of the indices",
         "value": {**MNIST, **SHORT},
     },
-    "labels": {
-        "summary": "The labels of six items, one of them unclassified",
-        "value": LABELS,
-    },
+    "labels": {"summary": "The labels of six items, one of them unclassified", "value": LABELS},
     "cells": {
         "summary": "The nonzero cells of a table",
         "value": {

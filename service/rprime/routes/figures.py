@@ -58,11 +58,7 @@ def drawing_of(limits: Limits) -> ThreadPool:
 )
 @requires("read")
 async def get_evaluation_figure(
-    request: Request,
-    evaluation: str,
-    name: str,
-    form: str,
-    query: Annotated[FigureQuery, Query()],
+    request: Request, evaluation: str, name: str, form: str, query: Annotated[FigureQuery, Query()]
 ) -> Response:
     """Return the image."""
     sheet = _sheet(name, of_evaluation.FIGURES, form, query)

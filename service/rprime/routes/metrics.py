@@ -26,9 +26,7 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
     "`read` for all projects. With several workers the values are sums, but those of each process "
     "(`process_...`), which has the label `worker`.",
     response_class=Response,
-    responses={
-        200: {"description": "The metrics.", "content": {"text/plain": {}}},
-    },
+    responses={200: {"description": "The metrics.", "content": {"text/plain": {}}}},
 )
 @requires("read")
 async def get_metrics(request: Request) -> Response:

@@ -76,10 +76,7 @@ def _quality(offered: str, ranges: list[tuple[str, float]]) -> float:
 
 
 def rendered(
-    content: bytes,
-    form: Format | None,
-    status: int = 200,
-    headers: dict[str, str] | None = None,
+    content: bytes, form: Format | None, status: int = 200, headers: dict[str, str] | None = None
 ) -> Response:
     """Return a rendering as a response; form None means JSON."""
     headers = headers or {}

@@ -50,9 +50,7 @@ async def livez() -> Health:
 
 
 @router.get(
-    "/readyz",
-    summary="Can it take requests?",
-    responses=responses("store_unavailable", "stopping"),
+    "/readyz", summary="Can it take requests?", responses=responses("store_unavailable", "stopping")
 )
 async def readyz(request: Request) -> Readiness:
     """Answer when requests can be served. A failure means: send them elsewhere for now.

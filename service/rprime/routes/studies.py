@@ -75,11 +75,7 @@ _AGREEMENTS = {
     },
     openapi_extra=json_body(
         schema_reference("DiscriminationRequest"),
-        example={
-            "indices": [*_MULTICLASS, {"index": "f1", "class": 1}],
-            "k": [3],
-            "p": [0, 1],
-        },
+        example={"indices": [*_MULTICLASS, {"index": "f1", "class": 1}], "k": [3], "p": [0, 1]},
     ),
 )
 @requires("evaluate")

@@ -38,10 +38,7 @@ _LINES = {NDJSON: {"schema": {"type": "string"}}}
     summary="The whole history",
     description="One line of JSON for each evaluation, alias and count of looks; the first one "
     "names the version of the format. Evaluations stored during the export are left out.",
-    responses={
-        **responses(*PROBLEMS),
-        200: {"description": "The lines.", "content": _LINES},
-    },
+    responses={**responses(*PROBLEMS), 200: {"description": "The lines.", "content": _LINES}},
 )
 @requires("admin")
 async def export_evaluations(request: Request, query: Annotated[ExportQuery, Query()]) -> Response:

@@ -112,10 +112,7 @@ async def _answer(
         metrics = get_services(request).metrics
         metrics.worker_ended(ended.reason)
         log.warning(
-            "worker_ended",
-            kind="large_requests",
-            reason=ended.reason,
-            body=options.kind or "json",
+            "worker_ended", kind="large_requests", reason=ended.reason, body=options.kind or "json"
         )
         raise _problem_of(ended.status) from None
     answer = pickle.loads(content)  # noqa: S301 (from our own process)

@@ -9,12 +9,7 @@ from pydantic.json_schema import models_json_schema
 from rprime.schemas.history import ANSWERS, BODIES
 from rprime.schemas.members import all_member_names, member_names
 from rprime.schemas.report import BatchReport, Catalog, IndexEntry, Report, catalog, entry_of
-from rprime.schemas.request import (
-    EVALUATE_REQUESTS,
-    CompareRequest,
-    ComparisonRest,
-    RequestOptions,
-)
+from rprime.schemas.request import EVALUATE_REQUESTS, CompareRequest, ComparisonRest, RequestOptions
 from rprime.schemas.review import CompareReport, LintReport, PlanReport
 from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintRest, PlanRest
 from rprime.schemas.studies import (

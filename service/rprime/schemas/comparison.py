@@ -80,8 +80,7 @@ class Shift(Answer):
     bowker: ChiSquare
     stuart_maxwell: ChiSquare
     reason: str | None = Field(
-        default=None,
-        description="Why there are no p-values: `grouped` items are not independent.",
+        default=None, description="Why there are no p-values: `grouped` items are not independent."
     )
 
 

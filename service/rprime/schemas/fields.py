@@ -145,8 +145,7 @@ Labels = TypeAliasType(
 )
 
 Count = TypeAliasType(
-    "Count",
-    Annotated[float, Field(ge=0, le=MOST, description="Finite; fractions are allowed.")],
+    "Count", Annotated[float, Field(ge=0, le=MOST, description="Finite; fractions are allowed.")]
 )
 Weight = Annotated[float, Field(ge=0, le=MOST)]
 Cost = Annotated[float, Field(ge=-MOST, le=MOST)]

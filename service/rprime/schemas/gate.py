@@ -93,8 +93,7 @@ class Rule(Request):
         "Superiority: the value must be shown to have risen by more than this, 0 or more."
     )
     test: Literal["auto", "none"] = Field(
-        default="auto",
-        description="`auto` decides by evidence, `none` compares the point values.",
+        default="auto", description="`auto` decides by evidence, `none` compares the point values."
     )
     policy: demands.Policy | None = Field(
         default=None,

@@ -140,8 +140,7 @@ class Counts(Answer):
     spurious: float = Field(ge=0, description="Predictions on items without a true class.")
     weighted: bool = Field(description="Whether weights other than 1 went in.")
     effective_items: float | Absent = Field(
-        default=None,
-        description="Kish's effective number of items, where the items have weights.",
+        default=None, description="Kish's effective number of items, where the items have weights."
     )
 
 

@@ -41,8 +41,7 @@ Axis = Literal["rows_are_true", "rows_are_predicted"]
 OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known at import
 Score = Annotated[float, Field(ge=-MOST, le=MOST)]
 RejectBelow = Annotated[
-    Score | None,
-    Field(description="Items whose highest score is below it become unclassified."),
+    Score | None, Field(description="Items whose highest score is below it become unclassified.")
 ]
 GroupName = Annotated[str, Field(min_length=1)]
 
@@ -58,8 +57,7 @@ class EvaluateOptions(Request):
         default=1.0, gt=0, le=1000, description="Weight of recall against precision in `f_beta`."
     )
     undefined: Literal["null", "zero", "one"] = Field(
-        default="null",
-        description="The replacement of undefined per-class values in averages.",
+        default="null", description="The replacement of undefined per-class values in averages."
     )
     intervals: Literal["all"] | bool | None = Field(
         default=None,

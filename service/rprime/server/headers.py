@@ -3,15 +3,9 @@
 import re
 
 CSP = b"content-security-policy"
-CSP_NONE = (
-    CSP,
-    b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-)
+CSP_NONE = (CSP, b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'")
 """The policy of every response but pages: a browser that shows it loads and runs nothing."""
-SECURITY = (
-    (b"x-content-type-options", b"nosniff"),
-    (b"referrer-policy", b"no-referrer"),
-)
+SECURITY = ((b"x-content-type-options", b"nosniff"), (b"referrer-policy", b"no-referrer"))
 PRIVATE = ((b"cache-control", b"private, no-cache"), (b"vary", b"Authorization, Cookie"))
 """Headers of a response that does not say who may keep it: what one may see another may not."""
 CLOSE = (b"connection", b"close")

@@ -65,12 +65,7 @@ class WorkerPool:
     """
 
     def __init__(
-        self,
-        command: Sequence[str],
-        *,
-        most: int,
-        waiting: int,
-        environment: Mapping[str, str],
+        self, command: Sequence[str], *, most: int, waiting: int, environment: Mapping[str, str]
     ) -> None:
         self.slots = Slots(most, waiting)
         self._command = command
@@ -94,11 +89,7 @@ class WorkerPool:
             self._starting = None
 
     async def ask(
-        self,
-        request: bytes,
-        body: AsyncIterator[bytes],
-        *,
-        keep: Callable[[int], None],
+        self, request: bytes, body: AsyncIterator[bytes], *, keep: Callable[[int], None]
     ) -> bytearray:
         """Ask a worker; cancelled, this ends the worker.
 
@@ -187,11 +178,7 @@ class _Worker:
         self.is_free = True
 
     async def ask(
-        self,
-        request: bytes,
-        body: AsyncIterator[bytes],
-        *,
-        keep: Callable[[int], None],
+        self, request: bytes, body: AsyncIterator[bytes], *, keep: Callable[[int], None]
     ) -> bytearray:
         """Ask; afterwards the worker is free, or has to be killed."""
         self.is_free, self._refusal = False, None

@@ -8,13 +8,7 @@ from contextlib import contextmanager
 from typing import ClassVar
 
 import zstandard
-from sqlalchemy.exc import (
-    DataError,
-    DBAPIError,
-    InterfaceError,
-    InternalError,
-    OperationalError,
-)
+from sqlalchemy.exc import DataError, DBAPIError, InterfaceError, InternalError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
 from rprime.store.records import InvalidRecordError

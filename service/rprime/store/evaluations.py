@@ -127,12 +127,7 @@ def kept_items(connection: Connection, identifier: str) -> Items | None:
 
 
 def page(
-    connection: Connection,
-    project: str,
-    filters: Filters,
-    *,
-    limit: int,
-    cursor: str | None,
+    connection: Connection, project: str, filters: Filters, *, limit: int, cursor: str | None
 ) -> EvaluationPage:
     """Read the summaries that follow a cursor, newest first, as `Store.page`."""
     query = select(*SUMMARY).where(*conditions(project, filters))

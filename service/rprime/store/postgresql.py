@@ -116,9 +116,7 @@ def _engine(url: URL, breaker: CircuitBreaker, options: ConnectionOptions) -> En
         raise StoreMissingError(
             "The driver of PostgreSQL is missing: pip install 'rprime[postgres]'."
         ) from exc
-    from rprime.store.deadline_connection import (  # noqa: PLC0415 - needs the driver
-        DeadlineConnection,
-    )
+    from rprime.store.deadline_connection import DeadlineConnection  # noqa: PLC0415 - needs the driver
 
     seconds = options.statement_seconds + _NETWORK_SECONDS
     connect = partial(DeadlineConnection.bounded, breaker=breaker, seconds=seconds)

@@ -17,11 +17,7 @@ from rprime.store.aliases import Alias, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
 from rprime.store.compression import digest_bytes
 from rprime.store.database import Database
-from rprime.store.errors import (
-    StoreDamagedError,
-    StoreError,
-    StoreFullError,
-)
+from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.health import OK, trial
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay, Stored
@@ -188,12 +184,7 @@ class Store:
         self._write(lambda c: evaluations.delete(c, identifier))
 
     def page(
-        self,
-        project: str,
-        filters: Filters = ALL,
-        *,
-        limit: int = 50,
-        cursor: str | None = None,
+        self, project: str, filters: Filters = ALL, *, limit: int = 50, cursor: str | None = None
     ) -> EvaluationPage:
         """List evaluations, newest first.
 

@@ -85,8 +85,7 @@ def tally(
         untyped=untyped,
     )
     return Tallies(
-        groups.tally(TRUE, PREDICTED),
-        groups.tally(TRUE, BASELINE) if BASELINE in names else None,
+        groups.tally(TRUE, PREDICTED), groups.tally(TRUE, BASELINE) if BASELINE in names else None
     )
 
 

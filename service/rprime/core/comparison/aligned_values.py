@@ -9,14 +9,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.comparison.compared_side import ComparedSide, LimitSource
 from rprime.core.comparison.correlation import correlation
-from rprime.core.comparison.difference import (
-    CODE,
-    INFLUENCE,
-    MOVER,
-    NO_METHOD,
-    TANGO,
-    Difference,
-)
+from rprime.core.comparison.difference import CODE, INFLUENCE, MOVER, NO_METHOD, TANGO, Difference
 from rprime.core.comparison.guard import SideGradients
 from rprime.core.comparison.joint_counts import class_proportion, overall_proportion
 from rprime.core.comparison.mover import MoverLimits
@@ -249,12 +242,7 @@ class AlignedValues:
             evidence.counted["trials"][places] = self.trials(row, per_class=per_class)
 
     def _pair(
-        self,
-        evidence: "_Evidence",
-        rows: "Rows",
-        pairs: PairedPredictions,
-        *,
-        per_class: bool,
+        self, evidence: "_Evidence", rows: "Rows", pairs: PairedPredictions, *, per_class: bool
     ) -> None:
         """Fill in the evidence of paired items: Tango for proportions, else the influences."""
         variance, guard = self._paired_variance(pairs, per_class=per_class)

@@ -173,10 +173,7 @@ def changes(
 
 
 def attribute(
-    old: Values,
-    new: Values,
-    labels: tuple[str, ...],
-    targets: tuple[Target, ...],
+    old: Values, new: Values, labels: tuple[str, ...], targets: tuple[Target, ...]
 ) -> tuple[Attribution, ...]:
     """Attribute the change of indices to cells: the Aumann-Shapley path integral.
 
@@ -256,8 +253,7 @@ class _Integrand:
             if label is None and overall is not None:
                 place = places[key]
                 result[i] = self._at_cells(
-                    overall.only(place),
-                    classified=entries[place].universe == "classified",
+                    overall.only(place), classified=entries[place].universe == "classified"
                 )
             else:
                 place = values.selection.place[key]

@@ -4,14 +4,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts, RatioRows
-from rprime.core.index import (
-    AT_MOST_ONE,
-    NON_NEGATIVE,
-    SIGNED,
-    Parts,
-    class_ratio,
-    per_class,
-)
+from rprime.core.index import AT_MOST_ONE, NON_NEGATIVE, SIGNED, Parts, class_ratio, per_class
 
 RECALL = (CountRow.tp, CountRow.support)
 PRECISION = (CountRow.tp, CountRow.predicted)
@@ -63,10 +56,7 @@ def r(c: Counts) -> Array:
 
 
 @class_ratio(
-    symbol="TPR",
-    name="Recall",
-    tex=r"\frac{a_i}{m_i}",
-    source="producer's accuracy, sensitivity",
+    symbol="TPR", name="Recall", tex=r"\frac{a_i}{m_i}", source="producer's accuracy, sensitivity"
 )
 def recall(row: type[CountRow]) -> RatioRows:
     """Share of the items of the class that are predicted as it."""
@@ -85,12 +75,7 @@ def precision(row: type[CountRow]) -> RatioRows:
     return row.tp, row.predicted
 
 
-@class_ratio(
-    symbol="TNR",
-    name="Specificity",
-    tex=r"\frac{TN}{TN + FP}",
-    source="Yerushalmy 1947",
-)
+@class_ratio(symbol="TNR", name="Specificity", tex=r"\frac{TN}{TN + FP}", source="Yerushalmy 1947")
 def specificity(row: type[CountRow]) -> RatioRows:
     """Share of the other classes' items that are not predicted as the class."""
     return row.tn, row.negatives

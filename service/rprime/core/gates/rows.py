@@ -34,11 +34,7 @@ class Rows:
 
     @classmethod
     def of(
-        cls,
-        rule: Rule,
-        known: tuple[str, ...],
-        items: FloatArray,
-        others: tuple[str, ...] = (),
+        cls, rule: Rule, known: tuple[str, ...], items: FloatArray, others: tuple[str, ...] = ()
     ) -> "Rows":
         """Choose the classes that a rule is about; "all" means those with items.
 

@@ -215,10 +215,7 @@ class DesignEffects:
         overall = np.full((2, *values.overall.shape), np.nan)
         for plan, own in zip(plans, effects, strict=True):
             known = plan.class_places >= 0
-            per_class[:, plan.class_places[known]] = (
-                own.per_class[known],
-                own.class_groups[known],
-            )
+            per_class[:, plan.class_places[known]] = (own.per_class[known], own.class_groups[known])
             overall[:, plan.overall_places] = own.overall, own.groups
         return cls(per_class[0], overall[0], per_class[1], overall[1])
 

@@ -12,14 +12,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.studies.discrimination import Line
 from rprime.report.figures.palette import palette
-from rprime.report.figures.sheet import (
-    PIXELS,
-    Canvas,
-    Form,
-    Picture,
-    TooMuchToDrawError,
-    draw,
-)
+from rprime.report.figures.sheet import PIXELS, Canvas, Form, Picture, TooMuchToDrawError, draw
 from rprime.report.figures.ticks import number_values
 
 if TYPE_CHECKING:
