@@ -10,6 +10,7 @@ from fastapi import FastAPI
 from fastapi.routing import APIRoute
 from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.staticfiles import StaticFiles
 
 from rprime import __version__, schemas
@@ -147,7 +148,7 @@ def create_app(settings: Settings) -> FastAPI:
         app.router.routes.extend(refuse_repeated(guarded))
     for public in PUBLIC:
         app.router.routes.extend(public.routes)
-    app.mount("/static", StaticFiles(directory=docs.STATIC), name="static")
+    app.mount("/static", GZipMiddleware(StaticFiles(directory=docs.STATIC)), name="static")
     return app
 
 

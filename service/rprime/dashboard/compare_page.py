@@ -11,10 +11,11 @@ from rprime.dashboard.compare_view import comparison_view
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.templates_environment import render
 from rprime.history.visible_history import VisibleHistory
+from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import Query
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 
 class CompareQuery(Query):

@@ -23,12 +23,13 @@ from rprime.history.series import filters_of
 from rprime.problems.problem import Problem
 from rprime.report.names import shown as fit
 from rprime.routes.aliases import point
+from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.fields import IndexKey
 from rprime.schemas.history import Narrowed
 from rprime.store import Alias, AliasChangedError, EvaluationMissingError, Expected, Store
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 PATH = "/ui/projects/{project}/models/{model:path}"
 MOST_STEPS = 200

@@ -20,14 +20,15 @@ from rprime.report.formats import FORMATS
 from rprime.report.names import shown as fit
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import headline
+from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import find
 from rprime.routes.services import get_services, get_store
 from rprime.routes.workers import answer_columns
 from rprime.server.body import media_type, read_body
 
-public = APIRouter(include_in_schema=False)
+public = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 """These show nothing of anybody."""
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 PASTED = "text/plain"
 MOST_PASTED = 8 * 1024 * 1024

@@ -14,12 +14,13 @@ from rprime.dashboard.tables import pointing, project_entries, table_of
 from rprime.dashboard.templates_environment import render
 from rprime.history.series import filters_of
 from rprime.report.names import shown as fit
+from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import require_project
 from rprime.routes.services import get_store
 from rprime.schemas.history import Narrowed
 from rprime.store import Store
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 PAGE_SIZE = 50
 ORDERS = {

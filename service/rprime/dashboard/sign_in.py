@@ -19,9 +19,10 @@ from rprime.auth.keys import RefusedKeyError
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.templates_environment import render
 from rprime.problems.problem import Problem
+from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services
 
-public = APIRouter(include_in_schema=False)
+public = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 """Whoever comes here has not signed in yet."""
 
 TOO_OLD = "This form was open for too long, or in another browser. Send it once more."

@@ -11,10 +11,11 @@ from rprime.core.aliases import canonical
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.suggestions import unknown_index
 from rprime.problems.problem import Problem, responses
+from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.negotiation import JSON
 from rprime.schemas import Catalog, IndexEntry, catalog, entry_of
 
-router = APIRouter(tags=["Catalog"])
+router = APIRouter(route_class=CompressedRoute, tags=["Catalog"])
 
 _SCOPES = {"class": CLASS_INDICES, "overall": OVERALL_INDICES}
 _HEADERS = {"Cache-Control": "max-age=300"}

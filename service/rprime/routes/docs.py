@@ -13,6 +13,7 @@ from starlette.responses import FileResponse, HTMLResponse
 
 from rprime.problems.kinds import KINDS, PAGE, Kind
 from rprime.problems.problem import Problem
+from rprime.routes.compressed_route import CompressedRoute
 
 PACKAGE = Path(__file__).parent.parent
 STATIC = PACKAGE / "static"
@@ -21,7 +22,7 @@ DOCUMENTS = next(
     (path for path in (PACKAGE / "docs", PACKAGE.parents[1] / "docs") if path.is_dir()), PACKAGE
 )
 
-router = APIRouter(include_in_schema=False)
+router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 # Swagger UI and Redoc write styles into the page; Redoc searches in a worker made from a blob.
 _CSP = (

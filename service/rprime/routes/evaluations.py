@@ -15,6 +15,7 @@ from rprime.history.series import filters_of
 from rprime.history.stored_report import StoredReport, stored_report
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.formats import BY_SUFFIX, Format
+from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluate import (
     VERDICT,
     json_content,
@@ -28,7 +29,7 @@ from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ListQuery
 from rprime.store import EvaluationSummary, StoredEvaluation
 
-router = APIRouter(tags=["History"], default_response_class=Response)
+router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
 
 PROBLEMS = ("no_store", "invalid_request", "internal_error", "store_unavailable")
 PARTS = ("overall", "averages", "per_class", "top_confusions", "comparison", "gate", "warnings")
@@ -137,7 +138,7 @@ async def _represented(
     etag = etag_of(stored.id, __version__, limits.top_confusions, *variant)
     headers = {"ETag": etag, "Vary": "Accept", **verdict_header(stored.verdict)}
     if is_known(request, etag):
-        return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+        return rendered(b"", form, HTTPStatus.NOT_MODIFIED, headers)
     store = get_store(request)
 
     def answer() -> bytes:

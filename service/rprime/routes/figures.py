@@ -15,6 +15,7 @@ from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation
 from rprime.report.figures import history as of_history
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
+from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import PROBLEMS, find
 from rprime.routes.negotiation import PAGE_POLICY
 from rprime.routes.preconditions import etag_of, is_known
@@ -24,7 +25,7 @@ from rprime.schemas.figures import FigureQuery, HistoryFigureQuery
 from rprime.server.pools import ThreadPool
 from rprime.settings import Limits
 
-router = APIRouter(tags=["History"], default_response_class=Response)
+router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
 
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 CONTENT: dict[str, Any] = {"image/svg+xml": {"schema": {"type": "string"}}, "image/png": _BINARY}
@@ -130,10 +131,13 @@ async def draw_in_pool(request: Request, work: Callable[[], bytes]) -> bytes:
 
 
 def _answer(image: bytes, etag: str, sheet: Canvas) -> Response:
-    # A browser opens an image by itself as a document.
-    headers = {"ETag": etag, "Content-Security-Policy": PAGE_POLICY}
-    return Response(image, headers=headers, media_type=MEDIA_TYPES[sheet.form])
+    return Response(image, headers=_headers(etag), media_type=MEDIA_TYPES[sheet.form])
 
 
 def _unchanged(etag: str) -> Response:
-    return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": etag})
+    return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=_headers(etag))
+
+
+def _headers(etag: str) -> dict[str, str]:
+    # A browser opens an image by itself as a document.
+    return {"ETag": etag, "Content-Security-Policy": PAGE_POLICY}

@@ -49,15 +49,15 @@ def preferred(request: Request, offered: tuple[str, ...]) -> str:
 
 @lru_cache(maxsize=64)
 def _chosen(accept: str, offered: tuple[str, ...]) -> str:
-    ranges = [_range(part) for part in accept.split(",")]
+    ranges = [weighted(part) for part in accept.split(",")]
     best = max(offered, key=lambda media_type: _quality(media_type, ranges))
     if _quality(best, ranges) <= 0:
         raise Problem("not_acceptable")
     return best
 
 
-def _range(part: str) -> tuple[str, float]:
-    """Read one media range and its weight; an unreadable weight is 0."""
+def weighted(part: str) -> tuple[str, float]:
+    """Read one element of Accept or Accept-Encoding and its weight; an unreadable weight is 0."""
     name, *parameters = (piece.strip().lower() for piece in part.split(";"))
     weights = [p.removeprefix("q=") for p in parameters if p.startswith("q=")]
     try:

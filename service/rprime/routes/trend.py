@@ -11,6 +11,7 @@ from rprime.history.series import Measured, filters_of
 from rprime.history.trend import trend_document
 from rprime.problems.problem import responses
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
+from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluate import json_responses
 from rprime.routes.evaluations import PROBLEMS, require_project
 from rprime.routes.negotiation import JSON
@@ -21,7 +22,7 @@ from rprime.store import Filters, Store
 if TYPE_CHECKING:
     from rprime.core.gates.result import GateVerdict
 
-router = APIRouter(tags=["History"], default_response_class=Response)
+router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
 
 BADGE_SECONDS = 60
 
