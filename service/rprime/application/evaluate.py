@@ -117,7 +117,7 @@ def evaluate_body(body: bytes, options: ResponseOptions) -> RenderedReport | Uns
     Problem
         400 or 422.
     """
-    return _answered(read_request(body, options.limits, keeping=True), body, options)
+    return _answered(read_request(body, options.limits), body, options)
 
 
 def evaluate_stream(
@@ -157,7 +157,7 @@ def _json(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, 
     content = body.read()
     most = options.limits.worker_bytes
     limits = WorkerLimits(_SLACK + _TIMES_JSON * len(content), most=most)
-    evaluation_request = read_request(content, options.limits, keeping=True)
+    evaluation_request = read_request(content, options.limits)
     limits.lift()
     return evaluation_request, hashlib.sha256(content).digest()
 

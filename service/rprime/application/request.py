@@ -90,7 +90,7 @@ class EvaluationRequest:
         return bool(found and found.judged)
 
 
-def read_request(body: bytes, limits: Limits, *, keeping: bool = False) -> EvaluationRequest:
+def read_request(body: bytes, limits: Limits) -> EvaluationRequest:
     """Read a request.
 
     Parameters
@@ -99,19 +99,13 @@ def read_request(body: bytes, limits: Limits, *, keeping: bool = False) -> Evalu
         JSON, UTF-8.
     limits
         The limits of a request.
-    keeping
-        Whether the caller can store evaluations.
 
     Raises
     ------
     Problem
-        400 if it cannot be read, 422 if it cannot be evaluated, 409 if it names a project and the
-        caller cannot store it.
+        400 if it cannot be read, 422 if it cannot be evaluated.
     """
-    evaluation_request = validate_request(parse(body, limits.json_depth), limits)
-    if evaluation_request.store_request is not None and not keeping:
-        raise Problem("no_store")
-    return evaluation_request
+    return validate_request(parse(body, limits.json_depth), limits)
 
 
 def validate_request(document: Document, limits: Limits) -> EvaluationRequest:

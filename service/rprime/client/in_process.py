@@ -50,6 +50,8 @@ class InProcess(Methods):
 
 def _report(body: bytes, limits: Limits, *, table: bool = False) -> bytes:
     evaluation_request = read_request(body, limits)
+    if evaluation_request.store_request is not None:
+        raise Problem("no_store")
     return evaluation_request.report(evaluation_request.evaluate(), with_table=table)
 
 

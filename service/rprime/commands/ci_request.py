@@ -35,7 +35,7 @@ class JsonRequest:
         """Read it; a `Problem` says what is wrong with it."""
         from rprime.application import read_request
 
-        return read_request(self.body, limits, keeping=True)
+        return read_request(self.body, limits)
 
     @property
     def members(self) -> Json:

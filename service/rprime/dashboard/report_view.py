@@ -61,7 +61,7 @@ def render_pasted(text: bytes, options: bytes, limits: Limits) -> Markup:
     """
     given = read_pasted(text.decode("utf-8", "replace"))
     more = orjson.loads(options) if options else {}
-    evaluation_request = read_request(orjson.dumps({**more, **given}), limits, keeping=True)
+    evaluation_request = read_request(orjson.dumps({**more, **given}), limits)
     if evaluation_request.store_request is not None:
         raise NOT_KEPT
     return render_report_view(report_subject(evaluation_request, evaluation_request.evaluate()))

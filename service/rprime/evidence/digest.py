@@ -2,17 +2,19 @@
 
 import hashlib
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 import orjson
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
-from rprime.core.items import Items
-from rprime.core.table import ConfusionTable
 from rprime.evidence.coding import PIECE, occurring
 from rprime.evidence.columns import Identities
 from rprime.evidence.item_ids import packed
+
+if TYPE_CHECKING:
+    from rprime.evidence.reader import Evidence
 
 
 def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identities | None) -> str:
@@ -51,21 +53,16 @@ def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identit
     return digest.hexdigest()
 
 
-def evidence_digest(
-    labels: Sequence[str],
-    table: ConfusionTable,
-    items: Items | None,
-    identities: Identities | None = None,
-    scores: Array | None = None,
-) -> str:
-    """Identify evidence by its content, independent of its encoding.
+def evidence_digest(evidence: "Evidence") -> str:
+    """Identify evidence by its content: the same for the same content in any encoding.
 
     Returns
     -------
     "sha256:" and the hexadecimal digest of the class names, the table, the items and the scores.
     """
     digest = hashlib.sha256(b"rprime-input1\n")
-    digest.update(orjson.dumps(labels) + b"\n")
+    digest.update(orjson.dumps(evidence.labels) + b"\n")
+    table, items, scores = evidence.table, evidence.items, evidence.scores
     cells = table.cells
     parts = [("unclassified", table.unclassified), ("spurious", table.spurious)]
     parts.append(("counts", cells.counts))
@@ -81,9 +78,9 @@ def evidence_digest(
             digest.update(numbers.data)
     if table.weighted and items is None:
         digest.update(b"weighted\n")
-    if identities is not None:
+    if evidence.identities is not None:
         digest.update(b"ids\n")
-        for lengths, letters in identities.pieces():
+        for lengths, letters in evidence.identities.pieces():
             digest.update(packed(lengths, letters))
     if scores is not None:
         digest.update(f"scores {scores.shape[1]}\n".encode())

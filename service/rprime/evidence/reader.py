@@ -63,12 +63,7 @@ class Evidence:
             return None
         return digest.test_set_fingerprint(self.labels, self.items.true, self.identities)
 
-    @cached_property
-    def input_digest(self) -> str:
-        """Digest of the evidence: the same for the same content in any encoding."""
-        return digest.evidence_digest(
-            self.labels, self.table, self.items, self.identities, self.scores
-        )
+    input_digest = cached_property(digest.evidence_digest)
 
     def __getstate__(self) -> dict[str, object]:
         """Omit the ids when pickling: other processes need only the digests."""

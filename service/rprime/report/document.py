@@ -1,6 +1,6 @@
 """The JSON report, joined from prepared pieces and numbers dumped as whole arrays."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from math import isnan
 
@@ -47,19 +47,22 @@ def render(
     UTF-8 JSON. Numbers have full round-trip precision; what is undefined is null.
     """
     labels = [orjson.dumps(label) for label in evaluation.labels]
+    known = evaluation.intervals
+    methods = () if known is None else (known.per_class_methods, known.overall_methods)
+    layout = layout_of(evaluation.selection, *methods)
     parts = {
         "engine_version": orjson.dumps(engine_version),
         "input_digest": orjson.dumps(input_digest),
         "labels": b"[" + b",".join(labels) + b"]",
         "counts": counts(evaluation),
         "options": options(evaluation),
-        "overall": overall(evaluation, labels),
+        "overall": overall(evaluation, labels, layout),
         **({} if evaluation.page is None else page(evaluation.page)),
-        "per_class": per_class(evaluation, labels),
+        "per_class": per_class(evaluation, labels, layout),
         "top_confusions": top_confusions(evaluation, labels),
         **(members or {}),
         "warnings": orjson.dumps(evaluation.warnings + warnings),
-        "notes": _layout(evaluation).notes[evaluation.values.table.has_omissions],
+        "notes": layout.notes[evaluation.values.table.has_omissions],
     }
     if with_table:
         parts["table"] = table(evaluation)
@@ -68,22 +71,13 @@ def render(
     return b"{" + b",".join(b'"%b":%b' % (k.encode(), v) for k, v in parts.items()) + b"}"
 
 
-def _layout(evaluation: Evaluation) -> Layout:
-    known = evaluation.intervals
-    methods = () if known is None else (known.per_class_methods, known.overall_methods)
-    return layout_of(evaluation.selection, *methods)
-
-
-def numbers(values: Array) -> list[bytes]:
-    """Dump every number of an array in flat order; whole counts without a fraction."""
+def numbers(values: Array, *, counts: bool = False) -> list[bytes]:
+    """Dump every number of an array in flat order; counts without a fraction if all are whole."""
     flat = values.ravel()
+    if counts:
+        integers = flat.astype(np.int64)
+        flat = integers if (integers == flat).all() else flat
     return orjson.dumps(flat, option=NUMPY)[1:-1].split(b",") if flat.size else []
-
-
-def whole(values: Array) -> Array:
-    """Turn counts into integers where all of them are, so that they read as counts."""
-    integers = values.astype(np.int64)
-    return integers if (integers == values).all() else values
 
 
 def counts(evaluation: Evaluation) -> bytes:
@@ -97,7 +91,7 @@ def counts(evaluation: Evaluation) -> bytes:
     ]
     kish = None if evaluation.intervals is None else evaluation.intervals.kish
     return b'{"total":%b,"classified":%b,"unclassified":%b,"spurious":%b,"weighted":%b%b}' % (
-        *numbers(whole(np.array(given))),
+        *numbers(np.array(given), counts=True),
         b"true" if table.weighted else b"false",
         b"" if kish is None else b',"effective_items":%b' % orjson.dumps(kish),
     )
@@ -124,7 +118,7 @@ def options(evaluation: Evaluation) -> bytes:
     )
 
 
-def overall(evaluation: Evaluation, labels: list[bytes]) -> bytes:
+def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> bytes:
     """Render the overall values by key."""
     if not evaluation.overall_indices:
         return b"{}"
@@ -132,15 +126,16 @@ def overall(evaluation: Evaluation, labels: list[bytes]) -> bytes:
     found = [evaluation.overall]
     if known:
         found += [evaluation.at(known.overall_low), evaluation.at(known.overall_high)]
-    formats = _layout(evaluation).overall.values(*found[1:2])
+    formats = layout.overall.values(*found[1:2])
     explain(formats, evaluation.overall_reasons)
     if known:
         explain(formats, evaluation.at(known.overall_reasons))
-        mark(formats, evaluation.at(known.overall_low_reliability), b',"reliability":"low"')
+        explain(formats, evaluation.at(known.overall_low_reliability), LOW_RELIABILITY)
         if known.overall_items is not None:
             add_effective_items(formats, known.overall_items)
-    annotate(formats, evaluation, labels)
-    return b"{" + filled(formats, found)[2:] + b"}}"
+    annotate(formats, evaluation, labels, layout)
+    filled = b"".join(formats) % tuple(numbers(np.stack(found, axis=-1)))
+    return b"{" + filled[2:] + b"}}"
 
 
 def page(found: ClassPage) -> dict[str, bytes]:
@@ -149,77 +144,64 @@ def page(found: ClassPage) -> dict[str, bytes]:
     return {"classes": orjson.dumps(content | asdict(found.paging))}
 
 
-def per_class(evaluation: Evaluation, labels: list[bytes]) -> bytes:
+def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> bytes:
     """Render the values of every class that is shown, in the order of the labels or the page."""
     width, known = len(evaluation.per_class_indices), evaluation.intervals
     heads = class_heads(evaluation, labels)
     if not width or not heads:
-        return b"{" + b",".join(head + b"}" for head in heads) + b"}"
-
-    def shown(values: Array) -> Array:
-        """Return values of the reported indices, shape (classes, index)."""
-        own: Array = values[:width]
-        return (own if evaluation.page is None else own[:, evaluation.page.positions]).T
-
-    found = [shown(evaluation.per_class)]
+        return b"{" + b",".join(head + b"}" for head in heads) % () + b"}"
+    shown = slice(None) if evaluation.page is None else evaluation.page.positions
+    reported = slice(width), shown
+    found = [evaluation.per_class[reported]]
     if known:
-        found += [shown(evaluation.at(v)) for v in (known.per_class_low, known.per_class_high)]
-    formats = _layout(evaluation).per_class.values(*found[1:2], times=len(heads))
+        limits = known.per_class_low, known.per_class_high
+        found += [evaluation.at(limit)[reported] for limit in limits]
+    found = [values.T for values in found]
+    formats = layout.per_class.values(*found[1:2], times=len(heads))
     formats[::width] = [
-        b"}},%b%b" % (escaped(head), opening[1:])
+        b"}},%b%b" % (head, opening[1:])
         for head, opening in zip(heads, formats[::width], strict=True)
     ]
     codes = evaluation.per_class_reasons
-    explain(formats, None if codes is None else shown(codes))
+    explain(formats, None if codes is None else codes[reported].T)
     if known:
-        explain(formats, shown(evaluation.at(known.per_class_reasons)))
-        low = shown(evaluation.at(known.per_class_low_reliability))
-        mark(formats, low, b',"reliability":"low"')
+        explain(formats, evaluation.at(known.per_class_reasons)[reported].T)
+        low = evaluation.at(known.per_class_low_reliability)
+        explain(formats, low[reported].T, LOW_RELIABILITY)
         if known.per_class_items is not None:
-            add_effective_items(formats, shown(known.per_class_items))
-    return b"{" + filled(formats, found)[3:] + b"}}}"
+            add_effective_items(formats, known.per_class_items[reported].T)
+    filled = b"".join(formats) % tuple(numbers(np.stack(found, axis=-1)))
+    return b"{" + filled[3:] + b"}}}"
 
 
 def class_heads(evaluation: Evaluation, labels: list[bytes]) -> list[bytes]:
-    """Render the name and the counts that each class which is shown opens with."""
+    """Render the name and the counts that each class which is shown opens with, as a format."""
     table, found = evaluation.table, evaluation.page
     margins = np.stack((table.support, table.predicted, table.correct), axis=-1)
     if found is not None:
         margins, labels = margins[found.positions], [labels[i] for i in found.positions]
-    counts = numbers(whole(margins))
+    counts = numbers(margins, counts=True)
     return [
-        b'%b:{"support":%b,"predicted":%b,"correct":%b' % (label, *counts[3 * i : 3 * i + 3])
+        b'%b:{"support":%b,"predicted":%b,"correct":%b'
+        % (label.replace(b"%", b"%%"), *counts[3 * i : 3 * i + 3])
         for i, label in enumerate(labels)
     ]
 
 
-def filled(formats: list[bytes], found: list[Array]) -> bytes:
-    """Fill formats of Values with their numbers: the values and, if there, low and high limits."""
-    return b"".join(formats) % tuple(numbers(np.stack(found, axis=-1)))
-
-
-def escaped(text: bytes) -> bytes:
-    """Make text that may have a percent sign part of a format."""
-    return text.replace(b"%", b"%%")
-
-
 REASON_MEMBERS = [b',"reason":"%b"' % reason.encode() for reason in REASONS]
+LOW_RELIABILITY = (b"", b',"reliability":"low"')
 
 
-def explain(formats: list[bytes], codes: Array | None) -> None:
-    """Add reasons to Values; codes of their shape, None where there is nothing to explain."""
+def explain(
+    formats: list[bytes], codes: Array | None, members: Sequence[bytes] = REASON_MEMBERS
+) -> None:
+    """Add to Values the member of each code but 0; codes of their shape, None for all 0."""
     if codes is None:
         return
     flat = codes.reshape(-1)
     places = np.flatnonzero(flat)
     for place, code in zip(places.tolist(), flat[places].tolist(), strict=True):
-        formats[place] += REASON_MEMBERS[code]
-
-
-def mark(formats: list[bytes], where: Array, member: bytes) -> None:
-    """Add the same member to the Values where a mask holds."""
-    for place in np.flatnonzero(where).tolist():
-        formats[place] += member
+        formats[place] += members[code]
 
 
 def add_effective_items(formats: list[bytes], items: Array) -> None:
@@ -229,10 +211,11 @@ def add_effective_items(formats: list[bytes], items: Array) -> None:
         formats[place] += b',"effective_items":%b' % orjson.dumps(float(flat[place]))
 
 
-def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) -> None:
+def annotate(
+    formats: list[bytes], evaluation: Evaluation, labels: list[bytes], layout: Layout
+) -> None:
     """Add what only some overall Values have: bands, p-values, names of classes."""
-    layout, entries = _layout(evaluation), evaluation.overall_indices
-    values = evaluation.overall
+    entries, values = evaluation.overall_indices, evaluation.overall
     for place in layout.bands:
         band = entries[place].band
         if band and np.isfinite(values[place]):
@@ -243,19 +226,21 @@ def annotate(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) 
             formats[place] += b',"p_value":%b' % orjson.dumps(float(p))
     if (found := evaluation.values.scores) is not None:
         for place, member in scores.annotations(found, evaluation, labels):
-            formats[place] += escaped(member)
+            formats[place] += member.replace(b"%", b"%%")
     if evaluation.values.counted_as_zero is not None or not evaluation.values.complete:
-        name_classes(formats, evaluation, labels)
+        name_classes(formats, evaluation, labels, layout)
 
 
-def name_classes(formats: list[bytes], evaluation: Evaluation, labels: list[bytes]) -> None:
+def name_classes(
+    formats: list[bytes], evaluation: Evaluation, labels: list[bytes], layout: Layout
+) -> None:
     """Add to averages the classes whose precision counts as 0, and those left out."""
-    layout, entries = _layout(evaluation), evaluation.overall_indices
+    entries = evaluation.overall_indices
     zero = counted_as_zero(evaluation, labels)
     for place in layout.averages if zero else ():
         counted = next((zero[key] for key in entries[place].of if key in zero), b"")
         if counted:
-            formats[place] += b',"counted_as_zero":[%b]' % escaped(counted)
+            formats[place] += b',"counted_as_zero":[%b]' % counted.replace(b"%", b"%%")
     left_out = excluded(evaluation, labels)
     for place in layout.equal_averages if left_out else ():
         # A function of two averages leaves the same classes out of both.
@@ -263,7 +248,7 @@ def name_classes(formats: list[bytes], evaluation: Evaluation, labels: list[byte
         if named:
             classes = b",".join(classes for classes, _ in named if classes)
             elsewhere = sum(others for _, others in named)
-            formats[place] += b',"excluded":[%b]' % escaped(classes)
+            formats[place] += b',"excluded":[%b]' % classes.replace(b"%", b"%%")
             if elsewhere:
                 formats[place] += b',"excluded_elsewhere":%d' % elsewhere
 
@@ -314,7 +299,7 @@ def top_confusions(evaluation: Evaluation, labels: list[bytes]) -> bytes:
     table = evaluation.table
     true, predicted, items = table.cells.largest_errors(evaluation.options.top_confusions)
     shares = numbers(items / table.support[true])
-    rows = zip(true.tolist(), predicted.tolist(), numbers(whole(items)), shares, strict=True)
+    rows = zip(true.tolist(), predicted.tolist(), numbers(items, counts=True), shares, strict=True)
     entries = (
         b'{"true":%b,"predicted":%b,"items":%b,"share_of_true":%b}' % (labels[i], labels[j], n, s)
         for i, j, n, s in rows
@@ -325,11 +310,11 @@ def top_confusions(evaluation: Evaluation, labels: list[bytes]) -> bytes:
 def table(evaluation: Evaluation) -> bytes:
     """Render the table as coordinates of its non-empty cells."""
     rows, columns, items = evaluation.table.cells.coordinates()
-    triples = zip(rows.tolist(), columns.tolist(), numbers(whole(items)), strict=True)
+    triples = zip(rows.tolist(), columns.tolist(), numbers(items, counts=True), strict=True)
     cells = b",".join(b"[%d,%d,%b]" % triple for triple in triples)
     vectors = {"unclassified": evaluation.table.unclassified, "spurious": evaluation.table.spurious}
     tail = b"".join(
-        b',"%b":%b' % (name.encode(), orjson.dumps(whole(v), option=NUMPY))
+        b',"%b":[%b]' % (name.encode(), b",".join(numbers(v, counts=True)))
         for name, v in vectors.items()
         if v is not None
     )

@@ -8,7 +8,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.application import EvaluationRequest, read_request, validate_request
+from rprime.application import EvaluationRequest, validate_request
 from rprime.application.evaluate import (
     RenderedReport,
     ResponseOptions,
@@ -25,6 +25,7 @@ from rprime.routes.batching import RequestBatcher, evaluate_together, stack_key
 from rprime.routes.columns import CONTENT, PARAMETER
 from rprime.routes.examples import EXAMPLES
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
+from rprime.routes.query_parameters import check_repeated
 from rprime.routes.request_route import RequestRoute
 from rprime.routes.services import get_services, get_store
 from rprime.routes.store_evaluation import (
@@ -39,7 +40,7 @@ from rprime.routes.store_evaluation import (
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
 from rprime.schemas import EVALUATE_REQUESTS, one_of
-from rprime.schemas.document import Document, parse_batch
+from rprime.schemas.document import Document, parse, parse_batch
 from rprime.server.body import media_type, read_body, read_chunks
 from rprime.store import EvaluationDeletedError
 
@@ -198,7 +199,8 @@ async def _evaluated(
     body = b"".join(chunks)
     if len(body) > SMALL:
         return await run_in_threadpool(evaluate_body, body, options)
-    evaluation_request = read_request(body, options.limits, keeping=True)
+    document = parse(body, options.limits.json_depth)
+    evaluation_request = validate_request(document, options.limits)
     slow = evaluation_request.options.intervals == "all"
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, body, large=slow)
@@ -372,6 +374,7 @@ def _evaluated_together(evaluation_requests: dict[int, EvaluationRequest]) -> di
 
 
 def _wants_table(request: Request, *, columnar: bool = False) -> bool:
+    check_repeated(request.query_params)
     given = dict(request.query_params)
     if columnar:
         given.pop("request", None)

@@ -12,16 +12,20 @@ from starlette.routing import BaseRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rprime.problems.problem import refuse
+from rprime.routes.request_route import RequestRoute
 
 
 def refuse_repeated(routes: Iterable[BaseRoute]) -> list[BaseRoute]:
-    """Refuse repeated parameters before every route that can refuse any, and before pages."""
+    """Refuse repeated parameters before every route that can refuse any, and before pages.
+
+    A `RequestRoute` reads its parameters itself, and calls `check_repeated`.
+    """
     return [_guarded(route) if isinstance(route, APIRoute) else route for route in routes]
 
 
 def _guarded(route: APIRoute) -> APIRoute:
     refuses = HTTPStatus.UNPROCESSABLE_ENTITY in route.responses or not route.include_in_schema
-    if not refuses:
+    if not refuses or isinstance(route, RequestRoute):
         return route
     # A copy, since the route belongs to every application of this process.
     guarded = copy(route)
@@ -49,13 +53,15 @@ class _Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["query_string"]:
-            self._refuse_repeated(QueryParams(scope["query_string"]))
+            check_repeated(QueryParams(scope["query_string"]), self.lists)
         await self.app(scope, receive, send)
 
-    def _refuse_repeated(self, given: QueryParams) -> None:
-        known: set[str] = set()
-        for place, (name, _) in enumerate(given.multi_items(), start=1):
-            if name in known and name not in self.lists:
-                detail = f"Parameter {place} has the name of an earlier one: give it once."
-                raise refuse("/query", "repeated_parameter", detail)
-            known.add(name)
+
+def check_repeated(given: QueryParams, lists: frozenset[str] = frozenset()) -> None:
+    """Refuse parameters that are given twice, unless they are lists."""
+    known: set[str] = set()
+    for place, (name, _) in enumerate(given.multi_items(), start=1):
+        if name in known and name not in lists:
+            detail = f"Parameter {place} has the name of an earlier one: give it once."
+            raise refuse("/query", "repeated_parameter", detail)
+        known.add(name)

@@ -73,16 +73,13 @@ class RequestMiddleware:
                 await respond(problem, record.request_id)(scope, receive, record)
         finally:
             self.services.admission.release(scope)
-            self._end(record)
-
-    def _end(self, record: RequestRecord) -> None:
-        seconds = monotonic() - record.since
-        metrics = self.services.metrics
-        metrics.observe_request(record.method, record.route, record.status, seconds)
-        if record.store.has_changed:
-            log.info("change", projects=record.projects, **record.summary(seconds))
-        if self.services.log_requests:
-            log.info("request", **record.summary(seconds))
+            seconds = monotonic() - record.since
+            metrics = self.services.metrics
+            metrics.observe_request(record.method, record.route, record.status, seconds)
+            if record.store.has_changed:
+                log.info("change", projects=record.projects, **record.summary(seconds))
+            if self.services.log_requests:
+                log.info("request", **record.summary(seconds))
 
 
 def _problem_of(failure: BaseException, record: RequestRecord) -> Problem | None:
