@@ -8,7 +8,7 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.application import EvaluationRequest, validate_request
+from rprime.application import EvaluationRequest, read_request, validate_request
 from rprime.application.evaluate import (
     RenderedReport,
     ResponseOptions,
@@ -40,7 +40,7 @@ from rprime.routes.store_evaluation import (
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
 from rprime.schemas import EVALUATE_REQUESTS, one_of
-from rprime.schemas.document import Document, parse, parse_batch
+from rprime.schemas.document import Document, parse_batch
 from rprime.server.body import media_type, read_body, read_chunks
 from rprime.store import EvaluationDeletedError
 
@@ -199,8 +199,7 @@ async def _evaluated(
     body = b"".join(chunks)
     if len(body) > SMALL:
         return await run_in_threadpool(evaluate_body, body, options)
-    document = parse(body, options.limits.json_depth)
-    evaluation_request = validate_request(document, options.limits)
+    evaluation_request = read_request(body, options.limits)
     slow = evaluation_request.options.intervals == "all"
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, body, large=slow)
