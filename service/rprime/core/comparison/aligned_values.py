@@ -1,6 +1,6 @@
 """The differences of two sides over the same classes, with their evidence."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
@@ -11,7 +11,7 @@ from rprime.core.comparison.compared_side import ComparedSide, LimitSource
 from rprime.core.comparison.correlation import correlation
 from rprime.core.comparison.difference import CODE, INFLUENCE, MOVER, NO_METHOD, TANGO, Difference
 from rprime.core.comparison.guard import SideGradients
-from rprime.core.comparison.joint_counts import class_proportion, overall_proportion
+from rprime.core.comparison.joint_counts import OF_CLASS, Rows, class_rows, overall_rows
 from rprime.core.comparison.mover import MoverLimits
 from rprime.core.comparison.paired_scores import paired_scores
 from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions, PairedVariance
@@ -207,7 +207,7 @@ class AlignedValues:
                 result[i] = np.logical_or.reduce([changed[place[key]] for key in entry.of])
         return result
 
-    def _with_evidence(self, draft: "_Draft", rows: "Rows", *, per_class: bool) -> Difference:
+    def _with_evidence(self, draft: "_Draft", rows: Rows, *, per_class: bool) -> Difference:
         with np.errstate(all="ignore"):
             evidence = _Evidence.blank(draft.value.shape)
             if self.pairs is None:
@@ -233,7 +233,7 @@ class AlignedValues:
             return LimitSource((ComparedSide(stack),), both=True)
         return LimitSource((self.candidate, self.baseline))
 
-    def _bracket(self, evidence: "_Evidence", rows: "Rows", *, per_class: bool) -> None:
+    def _bracket(self, evidence: "_Evidence", rows: Rows, *, per_class: bool) -> None:
         """Fill in the counts that bound the paired test of a proportion."""
         for row, places in rows.items():
             for name, side in (("candidate", self.candidate), ("baseline", self.baseline)):
@@ -242,7 +242,7 @@ class AlignedValues:
             evidence.counted["trials"][places] = self.trials(row, per_class=per_class)
 
     def _pair(
-        self, evidence: "_Evidence", rows: "Rows", pairs: PairedPredictions, *, per_class: bool
+        self, evidence: "_Evidence", rows: Rows, pairs: PairedPredictions, *, per_class: bool
     ) -> None:
         """Fill in the evidence of paired items: Tango for proportions, else the influences."""
         variance, guard = self._paired_variance(pairs, per_class=per_class)
@@ -317,13 +317,6 @@ class AlignedValues:
 
 
 COUNTED = ("gains", "losses", "trials", "baseline_hits", "candidate_hits")
-OF_CLASS = {
-    CountRow.tp: CountRow.support,
-    CountRow.fn: CountRow.support,
-    CountRow.fp: CountRow.negatives,
-    CountRow.tn: CountRow.negatives,
-}
-"""The denominators of per-class counts; all items for the others."""
 
 
 @dataclass(eq=False)
@@ -418,33 +411,6 @@ class _Draft:
             mover=mover,
             **counted,
         )
-
-
-Rows = dict[CountRow, Array]
-"""The counts behind proportions, with the places of their indices in the selection."""
-
-
-@lru_cache(maxsize=256)
-def overall_rows(selection: Selection, *, everyone_answered: bool) -> Rows:
-    """Find the overall proportions of all items."""
-    return _places(
-        overall_proportion(entry, everyone_answered=everyone_answered)
-        for entry in selection.overall
-    )
-
-
-@lru_cache(maxsize=256)
-def class_rows(selection: Selection) -> Rows:
-    """Find the per-class proportions whose denominators the truth fixes."""
-    return _places(class_proportion(entry) for entry in selection.per_class)
-
-
-def _places(rows: Iterable[CountRow | None]) -> Rows:
-    found: dict[CountRow, list[int]] = {}
-    for place, row in enumerate(rows):
-        if row is not None:
-            found.setdefault(row, []).append(place)
-    return {row: np.array(places, dtype=np.intp) for row, places in found.items()}
 
 
 @lru_cache(maxsize=256)

@@ -1,7 +1,8 @@
 """Joint counts of true class, old prediction and new prediction."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -9,6 +10,7 @@ from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
 from rprime.core.index import Index
 from rprime.core.items import Items
+from rprime.core.selection import Selection
 
 MOST_BINS = 1 << 22
 """Most combinations that are counted in an array; with more, the codes are sorted."""
@@ -118,6 +120,13 @@ class JointCounts:
 COMPLEMENTS = {CountRow.fn: CountRow.tp, CountRow.tn: CountRow.fp}
 """Counts that add up to a fixed number of items."""
 
+OF_CLASS = {
+    CountRow.tp: CountRow.support,
+    CountRow.fn: CountRow.support,
+    CountRow.fp: CountRow.negatives,
+    CountRow.tn: CountRow.negatives,
+}
+"""The denominators of per-class counts; all items for the others."""
 CLASS_PROPORTIONS = frozenset(
     {
         (CountRow.tp, CountRow.support),
@@ -175,3 +184,30 @@ def overall_proportion(entry: Index, *, everyone_answered: bool) -> CountRow | N
     rows = (CountRow(entry.rows[0]), CountRow(entry.rows[1]))
     known = OVERALL_PROPORTIONS.get(rows)
     return ANSWERED_PROPORTIONS.get(rows) if known is None and everyone_answered else known
+
+
+Rows = dict[CountRow, Array]
+"""The counts behind proportions, with the places of their indices in the selection."""
+
+
+@lru_cache(maxsize=256)
+def overall_rows(selection: Selection, *, everyone_answered: bool) -> Rows:
+    """Find the overall proportions of all items."""
+    return _places(
+        overall_proportion(entry, everyone_answered=everyone_answered)
+        for entry in selection.overall
+    )
+
+
+@lru_cache(maxsize=256)
+def class_rows(selection: Selection) -> Rows:
+    """Find the per-class proportions whose denominators the truth fixes."""
+    return _places(class_proportion(entry) for entry in selection.per_class)
+
+
+def _places(rows: Iterable[CountRow | None]) -> Rows:
+    found: dict[CountRow, list[int]] = {}
+    for place, row in enumerate(rows):
+        if row is not None:
+            found.setdefault(row, []).append(place)
+    return {row: np.array(places, dtype=np.intp) for row, places in found.items()}
