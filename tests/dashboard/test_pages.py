@@ -28,8 +28,10 @@ PAGES = {
     "index": "/ui/indices/r_prime",
     "reproduced": "/ui/reproduced",
     "problem": "/ui/evaluations/none",
+    "unknown": "/nope",
 }
-EXPECTED = {"problem": "Failed to load resource: the server responded with a status of 404"}
+MISSING = "Failed to load resource: the server responded with a status of 404"
+EXPECTED = {"problem": MISSING, "unknown": MISSING}
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +67,24 @@ def test_everybody_can_use_a_page(server: str, visit: Visitor, kept: str, name: 
         assert seen.overflow() == 0
     # The browser says so itself wherever a page answers 404.
     seen.complaints[:] = [c for c in seen.complaints if not c.startswith(EXPECTED.get(name, "-"))]
+
+
+@pytest.mark.parametrize(("path", "kilobytes"), [("/", 320), ("/ui/indices", 40), ("/nope", 20)])
+def test_only_pages_with_charts_load_what_draws_them(
+    server: str, visit: Visitor, path: str, kilobytes: int
+) -> None:
+    seen = visit(server + path)
+    sizes = seen.page.evaluate(
+        "performance.getEntries().map((entry) => entry.transferSize || 0).reduce((a, b) => a + b)"
+    )
+    assert 1000 < sizes <= 1000 * kilobytes
+    seen.complaints[:] = [c for c in seen.complaints if not c.startswith(MISSING)]
+
+
+def test_an_address_of_the_api_is_not_answered_with_a_page(client: httpx.Client) -> None:
+    for path, accept in (("/nope", "*/*"), ("/v1/indices/overall/nope", "text/html")):
+        answer = client.get(path, headers={"Accept": accept})
+        assert answer.headers["content-type"] == "application/problem+json", path
 
 
 def test_what_is_pasted_becomes_a_report_and_its_names_stay_text(
@@ -218,5 +238,8 @@ def test_the_script_was_built_from_its_sources() -> None:
     digest = hashlib.sha256()
     for path in (*sources, room.joinpath("script/package-lock.json")):
         digest.update(path.read_bytes())
-    head = room.joinpath("static/dashboard.js").read_text()[:300]
-    assert digest.hexdigest() in head, "npm ci && npm run build in service/rprime/dashboard/script"
+    for script in ("charts.js", "dashboard.js", "theme.js"):
+        head = room.joinpath("static", script).read_text()[:300]
+        assert digest.hexdigest() in head, (
+            "npm ci && npm run build in service/rprime/dashboard/script"
+        )

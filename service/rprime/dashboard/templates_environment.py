@@ -162,7 +162,8 @@ _SHEETS = (
     ("rprime.dashboard", "static/pages.css"),
     ("rprime.dashboard", "static/history.css"),
 )
-ASSETS = {STYLE: "text/css", "theme.js": "text/javascript", "dashboard.js": "text/javascript"}
+_SCRIPTS = ("charts.js", "dashboard.js", "theme.js")
+ASSETS = {STYLE: "text/css"} | dict.fromkeys(_SCRIPTS, "text/javascript")
 """By name, with the media type."""
 
 

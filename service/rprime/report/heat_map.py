@@ -14,6 +14,8 @@ from rprime.report.names import isolated, shown
 MOST_CLASSES = 30
 MOST_WITH_NUMBERS = 15
 LEVELS = 10
+DARKEST_ERROR = 0.2
+"""At least this share of a class is the darkest error, so that one rare error is not."""
 LONGEST_UPRIGHT = 5
 """Characters of a class name that still stands upright above its column."""
 
@@ -44,8 +46,8 @@ class HeatMap:
     ----------
     columns
         Names of what is predicted; with a last one for unclassified items, if there are any.
-    largest_error
-        Share of a true class in the darkest wrong cell, in words.
+    darkest_error
+        Share of a true class that is drawn darkest where it is wrong, in words.
     errors
         Whether there are any.
     numbers
@@ -57,7 +59,7 @@ class HeatMap:
     columns: tuple[str, ...]
     rows: tuple[HeatMapRow, ...]
     unclassified: bool
-    largest_error: str
+    darkest_error: str
     errors: bool
     numbers: bool
     turned: bool
@@ -74,11 +76,12 @@ def heat_map(evaluation: Evaluation) -> HeatMap | None:
     wrong = shares.copy()
     np.fill_diagonal(wrong, 0.0)
     largest = float(wrong.max(initial=0.0))
+    darkest = max(largest, DARKEST_ERROR)
     names = (*(isolated(shown(label)) for label in labels), "unclassified")[: counts.shape[1]]
     rows = [
         HeatMapRow(
             names[i],
-            tuple(_cells(names, i, counts[i], shares[i], largest)),
+            tuple(_cells(names, i, counts[i], shares[i], darkest)),
             count(table.support[i]),
         )
         for i in range(len(labels))
@@ -88,7 +91,7 @@ def heat_map(evaluation: Evaluation) -> HeatMap | None:
         columns=names,
         rows=tuple(rows),
         unclassified=len(names) > len(labels),
-        largest_error=decimal(largest),
+        darkest_error=decimal(darkest),
         errors=largest > 0,
         numbers=fits,
         turned=max(map(len, names)) > (LONGEST_UPRIGHT if fits else 2),
@@ -107,7 +110,7 @@ def _counts(evaluation: Evaluation) -> Array:
 
 
 def _cells(
-    names: tuple[str, ...], row: int, items: Array, shares: Array, largest: float
+    names: tuple[str, ...], row: int, items: Array, shares: Array, darkest: float
 ) -> Iterator[HeatMapCell]:
     for column, (name, number, share) in enumerate(
         zip(names, items.tolist(), shares.tolist(), strict=True)
@@ -117,7 +120,7 @@ def _cells(
             yield HeatMapCell("", "right" if row == column else "", "")
             continue
         # Errors are rare: by the square root the small ones are seen beside the largest.
-        part = share if row == column else sqrt(share / largest)
+        part = share if row == column else sqrt(share / darkest)
         amount = count(number)
         words = f"{names[row]} predicted as {name}: {amount} items, {decimal(share)} of the class"
         yield HeatMapCell(amount, f"{shade} s{ceil(LEVELS * part)}", words)

@@ -1,5 +1,5 @@
 // Builds what the package carries: `npm ci && npm run build`.
-//   ../static/dashboard.js, ../static/theme.js   the scripts of the pages, bundled
+//   ../static/{charts,dashboard,theme}.js         the scripts of the pages, bundled
 //   ../../static/licenses/                       the licences of what is bundled
 //   ../../data/formulas.json                     every formula of the catalog, TeX to MathML
 import { execFileSync } from "node:child_process";
@@ -14,7 +14,7 @@ for (const name of readdirSync("src").sort()) digest.update(readFileSync(`src/${
 digest.update(readFileSync("package-lock.json"));
 
 await build({
-  entryPoints: ["src/dashboard.js", "src/theme.js"],
+  entryPoints: ["src/charts.js", "src/dashboard.js", "src/theme.js"],
   outdir: "../static",
   bundle: true,
   minify: true,

@@ -11,6 +11,7 @@ from rprime.report.decimals import count, plural
 from rprime.report.figures.palette import palette
 from rprime.report.figures.sheet import Canvas, Picture, draw, named
 from rprime.report.figures.ticks import LINE, label_classes, turns, width_of
+from rprime.report.heat_map import DARKEST_ERROR
 from rprime.report.subject import ReportSubject
 
 if TYPE_CHECKING:
@@ -138,17 +139,17 @@ def _fill(figure: "Figure", blocks: Blocks, cell: float) -> None:
 
     axes = figure.add_subplot(aspect="equal", anchor="NW")
     right, wrong = blocks.shares
-    largest = float(np.nanmax(wrong, initial=0.0)) or 1.0
+    darkest = float(np.nanmax(wrong, initial=DARKEST_ERROR))
     colours = palette()
     # Errors are rare: by the square root the small ones are seen beside the largest.
-    root = PowerNorm(0.5, 0, largest)
+    root = PowerNorm(0.5, 0, darkest)
     _shade(figure, axes, wrong, root, colours.wrong, "wrong: share, root scale")
     _shade(figure, axes, right, Normalize(0, 1), colours.right, "right: share of the true class")
     _frame(axes, blocks)
     rows = blocks.names[: len(blocks.labels)]
     label_classes(axes.xaxis, blocks.names, cell, turned=turns(blocks.names))
     label_classes(axes.yaxis, rows, cell)
-    _write(axes, blocks, (right, wrong / largest), cell)
+    _write(axes, blocks, (right, wrong / darkest), cell)
 
 
 def _shade(  # noqa: PLR0917 (what a scale has)

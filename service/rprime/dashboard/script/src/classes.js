@@ -89,7 +89,8 @@ const DASHES = ["solid", "dashed", "dotted", [8, 3, 2, 3], [12, 4]];
 export function drawRadar(element, charts) {
   const lead = charts.indices[0];
   const spokes = ordered(lead, charts.labels, MOST_SPOKES).slice(0, MOST_SPOKES);
-  if (spokes.length < 3) return;
+  // Of three classes each radar is a triangle.
+  if (spokes.length < 4) return;
   const values = charts.indices.map((index) => spokes.map((i) => index.values[i]));
   const bounded = charts.indices.every(({ range }) => range[1] !== null);
   const [min, max] = axisAround(values.flat().filter((n) => n !== null), [null, bounded ? 1 : null]);

@@ -1,14 +1,10 @@
+// What every page has: the switch of colours, definitions, and the filters of lists.
 import { startCatalog } from "./catalog.js";
 import { startDefinitions } from "./definitions.js";
-import { startEvaluator } from "./evaluator.js";
-import { drawModel, startFilters } from "./model.js";
-import { drawReport } from "./report.js";
+import { startFilters } from "./filters.js";
 import { startTheme } from "./switch.js";
 
 startTheme();
 startDefinitions();
-startEvaluator();
 startCatalog();
-drawReport(document);
 startFilters();
-drawModel();

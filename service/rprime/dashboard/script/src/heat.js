@@ -5,6 +5,8 @@ import { mixed, plot, tooltip } from "./plot.js";
 const MOST_CLASSES = 40;
 const LARGEST_CELL = 56;
 const DARKEST = 0.62;
+/** At least this share of a class is the darkest error, so that one rare error is not. */
+const DARKEST_ERROR = 0.2;
 
 /** The table as a map from cells to items, of the classes with most errors where there are many. */
 function tableOf(charts) {
@@ -50,7 +52,7 @@ export function drawHeat(element, charts, report) {
     const cell = Math.min((width - side - 8) / table.columns.length, LARGEST_CELL);
     const turned = longest * 7 > cell;
     const top = turned ? side : 28;
-    let largest = 0;
+    let largest = DARKEST_ERROR;
     const data = [];
     table.rows.forEach((i, y) =>
       table.columns.forEach((j, x) => {
@@ -61,7 +63,7 @@ export function drawHeat(element, charts, report) {
       }),
     );
     for (const one of data) {
-      const strength = one.right ? one.share : Math.sqrt(one.share / (largest || 1));
+      const strength = one.right ? one.share : Math.sqrt(one.share / largest);
       const hue = one.right ? colours.right : colours.wrong;
       one.fill = one.value[2] ? mixed(colours.surface, hue, 0.06 + DARKEST * strength) : mixed(colours.surface, colours.track, 0.5);
       one.text = cell >= 27 && one.value[2] ? textIn(one, cell) : "";

@@ -157,12 +157,3 @@ export function drawModel() {
   drawLines(chart("lines"), charts);
   drawBoxes(chart("boxes"), charts);
 }
-
-/** What was left empty stays out of the address, which people share. */
-export function startFilters() {
-  for (const form of document.querySelectorAll("[data-filters]")) {
-    form.addEventListener("formdata", ({ formData }) => {
-      for (const [name, value] of [...formData]) if (!value) formData.delete(name);
-    });
-  }
-}
