@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
 from rprime.core.aliases import canonical
 from rprime.core.catalog import INDICES
 from rprime.core.index import Index
 from rprime.core.intervals.methods import INTERVALS
 from rprime.report.reasons import explained
-from rprime.report.view import Term
+from rprime.report.view import term
 from rprime.schemas import IndexEntry, entry_of
 
 INVARIANCES = {
@@ -35,7 +36,7 @@ class CatalogEntry:
         always, or among models on one test set; with whether they rise together.
     """
 
-    term: Term
+    term: dict[str, Any]
     facts: IndexEntry
     invariances: tuple[tuple[str, bool], ...]
     repeats: tuple[tuple[str, bool], ...]
@@ -51,7 +52,7 @@ class CatalogEntry:
             for extent in ("always", "same_test_set")
         }
         return cls(
-            Term.of(index),
+            term(index),
             facts,
             tuple(_invariances(facts)),
             by_extent["always"],

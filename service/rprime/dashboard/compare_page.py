@@ -36,5 +36,5 @@ async def compare(request: Request) -> Response:
         comparison_view, query.candidate, query.baseline, limits, visible_history
     )
     sides = (content["candidate_entry"], content["baseline_entry"])
-    page = page_of(request, " against ".join(side.version or side.id for side in sides))
+    page = page_of(request, " against ".join(side["version"] or side["id"] for side in sides))
     return shown(render("pages/compare.html", page, **content))

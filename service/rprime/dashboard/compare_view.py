@@ -1,7 +1,7 @@
 """Two stored evaluations, compared for their page."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import orjson
@@ -10,7 +10,7 @@ from rprime.application.assessment import Assessment
 from rprime.application.request import gate_of
 from rprime.application.stored_options import CandidateOrigin
 from rprime.core.catalog import find
-from rprime.dashboard.tables import EvaluationEntry
+from rprime.dashboard.tables import entry_of
 from rprime.history.stored_report import stored_report
 from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem
@@ -21,7 +21,7 @@ from rprime.report.measures import CLASS_HEADLINES
 from rprime.report.names import shown
 from rprime.report.reasons import explained
 from rprime.report.subject import read_comparison, read_gate
-from rprime.report.view import Term, view_of
+from rprime.report.view import term, view_of
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gates
 from rprime.schemas.request import MatrixOptions
@@ -60,8 +60,8 @@ def comparison_view(
     return {
         **view_of(subject),
         "project": sides[0].project,
-        "candidate_entry": EvaluationEntry.of(sides[0]),
-        "baseline_entry": EvaluationEntry.of(sides[1]),
+        "candidate_entry": entry_of(sides[0]),
+        "baseline_entry": entry_of(sides[1]),
         "changes": changes_of(comparison),
         "flips": _flips(comparison),
     }
@@ -89,54 +89,30 @@ def _compared(
     return visible_history.with_baseline(assessment, CandidateOrigin(baseline.project), query)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownChange:
-    """A change in words, with its mark around no change."""
+def changes_of(comparison: Comparison) -> dict[str, Any]:
+    """Put the changes of the classes into words and marks, those that lost most first.
 
-    value: str
-    tone: str
-    judged: str
-    interval: str
-    mark: Mark | None
-
-
-@dataclass(frozen=True, slots=True)
-class ChangeTable:
-    """The changes of the classes, those that lost most first.
-
-    Parameters
-    ----------
-    columns
-        The indices, each with the ends of its axis.
-    rows
-        A name and a change for each index.
-    left_out
-        How many classes there are beside these.
+    Returns
+    -------
+    `columns`, the indices, each with the ends of its axis; `rows`, a name and a change for each
+    index; and how many classes are `left_out`.
     """
-
-    columns: tuple[tuple[Term, tuple[str, str]], ...]
-    rows: tuple[tuple[str, tuple[ShownChange, ...]], ...]
-    left_out: int
-
-
-def changes_of(comparison: Comparison) -> ChangeTable:
-    """Put the changes of the classes into words and marks."""
     compared = next(iter(comparison.per_class.values()), {})
     keys = tuple(key for key in CLASS_HEADLINES if key in compared)
     found = Changes.of(comparison, keys).per_class
     order = _worst_first([found[key] for key in keys], tuple(comparison.per_class))
-    stored = order[:MOST_CLASSES]
-    columns = [(key, _around_zero(found[key][label] for label in stored)) for key in keys]
-    return ChangeTable(
-        tuple(
-            (Term.of(index), axis.ends) for key, axis in columns if (index := find("class", key))
-        ),
-        tuple(
-            (shown(label), tuple(_shown(found[key][label], axis) for key, axis in columns))
-            for label in stored
-        ),
-        len(order) - len(stored),
-    )
+    kept = order[:MOST_CLASSES]
+    axes = {key: _around_zero(found[key][label] for label in kept) for key in keys}
+    return {
+        "columns": [
+            (term(index), axis.ends) for key, axis in axes.items() if (index := find("class", key))
+        ],
+        "rows": [
+            (shown(label), [_shown(found[key][label], axis) for key, axis in axes.items()])
+            for label in kept
+        ],
+        "left_out": len(order) - len(kept),
+    }
 
 
 def _worst_first(found: list[dict[str, Change]], labels: tuple[str, ...]) -> list[str]:
@@ -152,14 +128,22 @@ def _around_zero(changes: Iterator[Change]) -> Axis:
     return Axis(-axis.high, axis.high) if axis.high > 0 else Axis(-1.0, 1.0)
 
 
-def _shown(change: Change, axis: Axis) -> ShownChange:
+def _shown(change: Change, axis: Axis) -> dict[str, Any]:
+    """Put a change into words, with its mark around no change."""
     if change.value is None:
-        return ShownChange(decimal(None), "open", explained(change.reason), "", None)
-    interval = "" if change.low is None else f"[{signed(change.low)}, {signed(change.high)}]"
-    words = f"change {signed(change.value)}" + (f", interval {interval}" if interval else "")
-    mark = Mark.of(axis, change.value, (change.low, change.high), None, words)
-    tone = change.judged if change.demonstrated else "open"
-    return ShownChange(signed(change.value), tone, change.judged, interval, mark)
+        judged, interval, mark = explained(change.reason), "", None
+    else:
+        judged = change.judged
+        interval = "" if change.low is None else f"[{signed(change.low)}, {signed(change.high)}]"
+        words = f"change {signed(change.value)}" + (f", interval {interval}" if interval else "")
+        mark = Mark.of(axis, change.value, (change.low, change.high), None, words)
+    return {
+        "value": signed(change.value),
+        "tone": change.tone,
+        "judged": judged,
+        "interval": interval,
+        "mark": mark,
+    }
 
 
 def _flips(comparison: Comparison) -> list[tuple[str, str]]:

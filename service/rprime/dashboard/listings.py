@@ -13,22 +13,8 @@ MOST_SORTED = 10_000
 """Of the newest evaluations: the others are left out of a list that is not by time."""
 
 Direction = Literal["ascending", "descending"]
-
-
-@dataclass(frozen=True)
-class ListingRow:
-    """An evaluation with a value for each of the `HEADLINES`."""
-
-    summary: EvaluationSummary
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True)
-class Listing:
-    """A part of a list, and where the next part starts; None where there is none."""
-
-    rows: tuple[ListingRow, ...]
-    next_cursor: str | None
+ListingRow = tuple[EvaluationSummary, tuple[Point, ...]]
+"""An evaluation with a value for each of the `HEADLINES`."""
 
 
 @dataclass(frozen=True)
@@ -46,14 +32,6 @@ class ListingOrder:
     by: str = "date"
     direction: Direction = "descending"
 
-    @property
-    def is_newest_first(self) -> bool:
-        """Whether it is the order in which the store lists."""
-        return self == NEWEST_FIRST
-
-
-NEWEST_FIRST = ListingOrder()
-
 
 def listing(
     store: Store,
@@ -63,28 +41,26 @@ def listing(
     *,
     limit: int,
     cursor: str | None = None,
-) -> Listing:
-    """List evaluations with their headline indices. It reads.
+) -> tuple[list[ListingRow], str | None]:
+    """List evaluations with their headline indices, and say where the next part starts. It reads.
 
     Raises
     ------
     InvalidCursorError
         If no part of the list gave the cursor.
     """
-    if order.is_newest_first:
+    if order == ListingOrder():  # that of the store
         page = store.page(project, filters, limit=limit, cursor=cursor)
-        return Listing(_rows(store, project, page.items), page.next_cursor)
+        return _rows(store, project, page.items), page.next_cursor
     chosen, following = _chosen(store, project, filters, order, limit=limit, cursor=cursor)
     found = store.page(project, Filters(ids=tuple(chosen)), limit=limit).items
     by_id = {summary.id: summary for summary in found}
     # One may have been deleted in between.
     stored = tuple(by_id[identifier] for identifier in chosen if identifier in by_id)
-    return Listing(_rows(store, project, stored), following)
+    return _rows(store, project, stored), following
 
 
-def _rows(
-    store: Store, project: str, summaries: tuple[EvaluationSummary, ...]
-) -> tuple[ListingRow, ...]:
+def _rows(store: Store, project: str, summaries: tuple[EvaluationSummary, ...]) -> list[ListingRow]:
     named = Filters(ids=tuple(summary.id for summary in summaries))
     columns = [
         {
@@ -93,11 +69,11 @@ def _rows(
         }
         for key in HEADLINES
     ]
-    return tuple(
-        ListingRow(summary, tuple(column[summary.id] for column in columns))
+    return [
+        (summary, tuple(column[summary.id] for column in columns))
         for summary in summaries
         if summary.id in columns[0]
-    )
+    ]
 
 
 def _chosen(

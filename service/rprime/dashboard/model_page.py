@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Request, Response
-from pydantic import Field, ValidationError
+from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import RedirectResponse
 
@@ -15,47 +15,23 @@ from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import form_session, read_form, remember, session_of
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
-from rprime.dashboard.model_view import ModelViewOptions, model_history
+from rprime.dashboard.model_view import ModelQuery, model_history
 from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.tables import EvaluationEntry, pointing
+from rprime.dashboard.tables import entry_of, pointing
 from rprime.dashboard.templates_environment import render
-from rprime.history.series import filters_of
 from rprime.problems.problem import Problem
 from rprime.report.names import shown as fit
 from rprime.routes.aliases import point
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services, get_store
-from rprime.schemas.fields import IndexKey
-from rprime.schemas.history import Narrowed
-from rprime.store import Alias, AliasChangedError, EvaluationMissingError, Expected, Store
+from rprime.store import AliasChangedError, EvaluationMissingError, Expected, Store
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 PATH = "/ui/projects/{project}/models/{model:path}"
-MOST_STEPS = 200
-"""What a list of the store has at most."""
 _ETAG = "etag:"
 CHANGED_MEANWHILE = "Somebody else moved this alias meanwhile. Look where it points now."
 NOT_A_NAME = "An alias starts with a letter or digit, then also . _ + and -, 128 in all."
-
-
-class ModelQuery(Narrowed):
-    """What is shown of a model."""
-
-    index: IndexKey = "r_prime"
-    overall: IndexKey = "macro_f1"
-    limit: Annotated[int, Field(ge=2, le=MOST_STEPS)] = 40
-    promoted: Annotated[str | None, Field(max_length=128)] = None
-    before: Annotated[str | None, Field(max_length=64)] = None
-
-
-@dataclass(frozen=True, slots=True)
-class PointedAlias:
-    """An alias and the evaluation that it points at; it may be one of another model."""
-
-    name: str
-    alias: Alias
-    entry: EvaluationEntry | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +120,15 @@ async def _shown(
 
 
 def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
-    asked = ModelViewOptions(
-        project=project,
-        filters=filters_of(query),
-        of_classes=query.index,
-        overall=query.overall,
-        newest=query.limit,
-    )
     aliases = store.aliases(project)
     return {
-        **model_history(store, asked, pointing(aliases)),
+        **model_history(store, project, query, pointing(aliases)),
         "aliases": [
-            PointedAlias(fit(alias.name), alias, _entry(store, project, alias.evaluation))
+            {
+                "name": fit(alias.name),
+                "alias": alias,
+                "entry": _entry(store, project, alias.evaluation),
+            }
             for alias in aliases
         ],
         "before": None if query.before is None else _entry(store, project, query.before),
@@ -167,13 +140,13 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
     }
 
 
-def _entry(store: Store, project: str, evaluation: str) -> EvaluationEntry | None:
+def _entry(store: Store, project: str, evaluation: str) -> dict[str, Any] | None:
     """Describe an evaluation of the project; None if there is no such one (any more)."""
     try:
         found = store.get(evaluation)
     except EvaluationMissingError:
         return None
-    return EvaluationEntry.of(found) if found.project == project else None
+    return entry_of(found) if found.project == project else None
 
 
 def _measurable(indices: Mapping[str, Index]) -> list[tuple[str, str]]:

@@ -1,24 +1,28 @@
 """Model history: a model over its versions, as its page shows it in words and charts."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.studies.correlation import Box, box
-from rprime.dashboard.tables import EvaluationEntry, TableCell, cell_of, legend_of, measure_of
-from rprime.history.series import Measured
+from rprime.dashboard.tables import cell_of, entry_of, legend_of, measure_of
+from rprime.history.series import Measured, filters_of
 from rprime.history.stored_values import values_of_classes
 from rprime.report.decimals import decimal
 from rprime.report.marks import axis_of
 from rprime.report.measures import Measure
 from rprime.report.names import isolated, shown
-from rprime.report.view import Term
+from rprime.report.view import term
+from rprime.schemas.fields import IndexKey
+from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Store
 
+MOST_STEPS = 200
+"""What a list of the store has at most."""
 MOST_LINES = 14
 """Classes up to which each has a line; of more, the weakest and those that fell most have one."""
 MOST_WEAKEST = 5
@@ -26,39 +30,18 @@ MOST_FALLEN = 3
 _DIGITS = 7
 
 
-@dataclass(frozen=True, kw_only=True)
-class ModelViewOptions:
-    """What is asked about a model.
+class ModelQuery(Narrowed):
+    """What is shown of a model: an index of its classes and an overall index."""
 
-    Parameters
-    ----------
-    of_classes
-        Key of the index that is shown for each class.
-    overall
-        Key of the index whose trend is shown.
-    newest
-        At most so many evaluations.
-    """
-
-    project: str
-    filters: Filters
-    of_classes: str
-    overall: str
-    newest: int
-
-
-@dataclass(frozen=True, slots=True)
-class VersionStep:
-    """An evaluation of a model: its value, and its lowest class."""
-
-    entry: EvaluationEntry
-    cell: TableCell
-    lowest: str
-    lowest_value: str
+    index: IndexKey = "r_prime"
+    overall: IndexKey = "macro_f1"
+    limit: Annotated[int, Field(ge=2, le=MOST_STEPS)] = 40
+    promoted: Annotated[str | None, Field(max_length=128)] = None
+    before: Annotated[str | None, Field(max_length=64)] = None
 
 
 def model_history(
-    store: Store, asked: ModelViewOptions, aliases: Mapping[str, Sequence[str]]
+    store: Store, project: str, query: ModelQuery, aliases: Mapping[str, Sequence[str]]
 ) -> dict[str, Any]:
     """Measure a model over its versions, for the template. It reads.
 
@@ -73,13 +56,13 @@ def model_history(
         422 if there is no such index, or there are too many values.
     """
     # A class is only named so that an overall index is refused.
-    index = Measured.of(asked.of_classes, "").index
-    trend = Measured.of(asked.overall, None)
-    points = trend.points(store, asked.project, asked.filters, asked.newest)
+    index = Measured.of(query.index, "").index
+    trend = Measured.of(query.overall, None)
+    points = trend.points(store, project, filters_of(query), query.limit)
     named = Filters(ids=tuple(point.evaluation for point in points))
-    series = values_of_classes(store, asked.project, named, newest=asked.newest, indices=[index])
-    summaries = store.page(asked.project, named, limit=asked.newest).items
-    entries = {summary.id: EvaluationEntry.of(summary) for summary in summaries}
+    series = values_of_classes(store, project, named, newest=query.limit, indices=[index])
+    summaries = store.page(project, named, limit=query.limit).items
+    entries = {summary.id: entry_of(summary) for summary in summaries}
     # One may have been deleted in between.
     ids = [i for i in series.ids if i in entries and any(p.evaluation == i for p in points)]
     stored = [series.ids.index(identifier) for identifier in ids]
@@ -89,30 +72,34 @@ def model_history(
     measures = [measure_of(trend.index, point) for point in chosen]
     axis = axis_of(measures)
     return {
-        "index": Term.of(index),
-        "overall": Term.of(trend.index),
+        "index": term(index),
+        "overall": term(trend.index),
         "axis": axis.ends,
         "steps": [
-            VersionStep(entry, cell_of(measure, axis), *_lowest(series.labels, row, index))
+            {
+                "entry": entry,
+                "cell": cell_of(measure, axis),
+                "lowest": _lowest(series.labels, row, index),
+            }
             for entry, measure, row in zip(steps, measures, values, strict=True)
         ][::-1],
         "legend": legend_of(measures),
         "classes": len(series.labels),
         "charts": {
-            "steps": [_step(entry, aliases.get(entry.id, [])) for entry in steps],
+            "steps": [_step(entry, aliases.get(entry["id"], [])) for entry in steps],
             "trend": _trend(trend.index, measures),
             **_of_classes(index, series.labels, values),
         },
     }
 
 
-def _step(entry: EvaluationEntry, aliases: Sequence[str]) -> dict[str, Any]:
+def _step(entry: dict[str, Any], aliases: Sequence[str]) -> dict[str, Any]:
     return {
-        "id": entry.id,
-        "name": isolated(entry.version or entry.moment.words),
-        "time": entry.moment.words,
-        "verdict": entry.verdict.word,
-        "tone": entry.verdict.tone,
+        "id": entry["id"],
+        "name": isolated(entry["version"] or entry["time"]),
+        "time": entry["time"],
+        "verdict": entry["verdict"].word,
+        "tone": entry["verdict"].tone,
         "aliases": [isolated(alias) for alias in aliases],
     }
 

@@ -1,5 +1,6 @@
 """The pages of the projects: which there are, and the evaluations of one."""
 
+from functools import partial
 from typing import Annotated, Any
 from urllib.parse import urlencode
 
@@ -82,10 +83,12 @@ async def project(request: Request, project: str) -> Response:
 
 def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
     filters = filters_of(query)
-    found = listing(store, project, filters, query.ordered, limit=PAGE_SIZE, cursor=query.cursor)
+    rows, following = listing(
+        store, project, filters, query.ordered, limit=PAGE_SIZE, cursor=query.cursor
+    )
     models = store.models(project)
     return {
-        "table": table_of(found.rows),
+        "table": table_of(rows),
         "models": models,
         "branches": store.branches(project),
         "evaluations": sum(model.evaluations for model in models),
@@ -96,8 +99,8 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
         "orders": ORDERS,
         "given": dict.fromkeys(ListingQuery.model_fields, "") | _given(query),
         "narrowed": query != ListingQuery(),
-        "address": _Address(query),
-        "following": found.next_cursor,
+        "address": partial(_address, query),
+        "following": following,
     }
 
 
@@ -108,12 +111,7 @@ def _given(query: ListingQuery) -> dict[str, str]:
     return {name: str(value) for name, value in given.items()}
 
 
-class _Address:
-    """The query of the same list, otherwise: in another order, or a later part of it."""
-
-    def __init__(self, query: ListingQuery) -> None:
-        self._given = _given(query)
-
-    def __call__(self, **changed: str | None) -> str:
-        given = {**self._given, **changed}
-        return "?" + urlencode({name: value for name, value in given.items() if value is not None})
+def _address(query: ListingQuery, **changed: str | None) -> str:
+    """Return the query of the same list in another order, or of a later part of it."""
+    given = {**_given(query), **changed}
+    return "?" + urlencode({name: value for name, value in given.items() if value is not None})

@@ -39,6 +39,11 @@ class Change:
         """Whether the interval leaves no room for no change."""
         return self.judged in ("better", "worse", "higher", "lower")
 
+    @property
+    def tone(self) -> str:
+        """Its style on a page."""
+        return self.judged if self.demonstrated else "open"
+
     @classmethod
     def of(cls, index: Index | None, delta: Delta) -> Self:
         """Read the difference of an index."""

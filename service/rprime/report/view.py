@@ -1,10 +1,7 @@
 """View: everything that a page says of an evaluation, in words and marks, for its template."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
-
-from markupsafe import Markup
 
 from rprime.core.index import Index
 from rprime.report.changed_predictions import changed_predictions
@@ -14,7 +11,7 @@ from rprime.report.formulas import formula
 from rprime.report.gate_results import gate_groups
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.heat_map import heat_map
-from rprime.report.marks import Axis, Mark, axis_of, mark_of
+from rprime.report.marks import Axis, axis_of, mark_of
 from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import address, isolated, shown
 from rprime.report.reasons import explained
@@ -38,6 +35,7 @@ OPTIONAL_SECTIONS = {
 def view_of(subject: ReportSubject) -> dict[str, Any]:
     """Return the content of a page; templates must escape every foreign text."""
     measures = Measures(subject)
+    shown_first = (*(measure.index for measure in measures.headlines), *measures.class_headlines)
     content = {
         **_opening(subject),
         **_overall(measures),
@@ -47,7 +45,7 @@ def view_of(subject: ReportSubject) -> dict[str, Any]:
         "movements": changed_predictions(subject.comparison),
         "attributions": _attributions(subject),
         "cautions": [_shown(warning) for warning in grouped_warnings(subject)],
-        "terms": list(_terms(measures)),
+        "terms": [term(index) for index in shown_first],
     }
     empty = {name for name, member in OPTIONAL_SECTIONS.items() if not content[member]}
     sections = [(name, title) for name, title in SECTIONS.items() if name not in empty]
@@ -76,88 +74,49 @@ def _opening(subject: ReportSubject) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, slots=True)
-class Term:
-    """An index and what it means."""
-
-    key: str
-    anchor: str
-    name: str
-    scope: str
-    range: str
-    description: str
-    tex: str
-    formula: Markup
-    source: str
-
-    @classmethod
-    def of(cls, index: Index) -> "Term":
-        """Read the catalog."""
-        low, high = (bound(end) if abs(end) < float("inf") else "∞" for end in index.range)
-        low = f"{MINUS}{low}" if low == "∞" else low
-        best = "" if index.best is None else f", best {bound(index.best)}"
-        scope = "of a class" if index.scope == "class" else "overall"
-        return cls(
-            index.key,
-            f"{index.scope}-{index.key}",
-            index.name,
-            scope,
-            f"{low} to {high}{best}",
-            index.description,
-            index.tex,
-            formula(index.tex),
-            index.source,
-        )
+def term(index: Index) -> dict[str, Any]:
+    """Say what an index means: its range and formula in words."""
+    low, high = (bound(end) if abs(end) < float("inf") else "∞" for end in index.range)
+    low = f"{MINUS}{low}" if low == "∞" else low
+    best = "" if index.best is None else f", best {bound(index.best)}"
+    return {
+        "key": index.key,
+        "anchor": f"{index.scope}-{index.key}",
+        "name": index.name,
+        "scope": "of a class" if index.scope == "class" else "overall",
+        "range": f"{low} to {high}{best}",
+        "description": index.description,
+        "tex": index.tex,
+        "formula": formula(index.tex),
+        "source": index.source,
+    }
 
 
-@dataclass(frozen=True, slots=True)
-class Moved:
-    """A change in words."""
-
-    value: str
-    tone: str
-    judged: str
-
-    @classmethod
-    def of(cls, change: Change | None, *, words: bool) -> "Moved | None":
-        """Read a change; None where nothing was compared."""
-        if change is None:
-            return None
-        if change.value is None:
-            return cls(explained(change.reason), "open", "") if words else None
-        tone = change.judged if change.demonstrated else "open"
-        return cls(signed(change.value), tone, change.judged if words else "")
-
-
-@dataclass(frozen=True, slots=True)
-class FigureLink:
-    """A measure in words, with its mark."""
-
-    term: Term
-    value: str
-    absent: bool
-    interval: str
-    why: str
-    mark: Mark | None
-    change: Moved | None
-    signs: str
-    remark: str
-
-
-def _figure(measure: Measure, axis: Axis | None, term: Term, *, words: bool = True) -> FigureLink:
+def _figure(measure: Measure, axis: Axis | None, *, words: bool = True) -> dict[str, Any]:
+    """Put a measure into words, with its mark on an axis."""
     absent = measure.value is None
     reason = explained(measure.reason) if measure.reason else ""
-    return FigureLink(
-        term=term,
-        value=(reason if words else decimal(None)) if absent else decimal(measure.value),
-        absent=absent,
-        interval="" if measure.low is None else span(measure.low, measure.high),
-        why="" if absent else reason,
-        mark=None if axis is None else mark_of(measure, axis),
-        change=Moved.of(measure.change, words=words),
-        signs=measure.marks,
-        remark="; ".join(remark.text(_isolated) for remark in measure.remarks),
-    )
+    return {
+        "value": reason if absent and words else decimal(measure.value),
+        "absent": absent,
+        "interval": "" if measure.low is None else span(measure.low, measure.high),
+        "why": "" if absent else reason,
+        "mark": None if axis is None else mark_of(measure, axis),
+        "change": _moved(measure.change, words=words),
+        "signs": measure.marks,
+        "remark": "; ".join(remark.text(_isolated) for remark in measure.remarks),
+    }
+
+
+def _moved(change: Change | None, *, words: bool) -> dict[str, str] | None:
+    """Put a change into words; None where nothing was compared."""
+    if change is None:
+        return None
+    if change.value is None:
+        unknown = {"value": explained(change.reason), "tone": "open", "judged": ""}
+        return unknown if words else None
+    judged = change.judged if words else ""
+    return {"value": signed(change.value), "tone": change.tone, "judged": judged}
 
 
 def _isolated(label: str) -> str:
@@ -167,11 +126,15 @@ def _isolated(label: str) -> str:
 def _overall(measures: Measures) -> dict[str, Any]:
     axis = axis_of(measures.headlines)
     return {
-        "headlines": [_figure(m, axis, Term.of(m.index)) for m in measures.headlines],
+        "headlines": [_measured(measure, axis) for measure in measures.headlines],
         "headline_axis": axis.ends,
         "legend": measures.legend(_isolated),
-        "everything": [_figure(m, None, Term.of(m.index)) for m in measures.overall.values()],
+        "everything": [_measured(measure, None) for measure in measures.overall.values()],
     }
+
+
+def _measured(measure: Measure, axis: Axis | None) -> dict[str, Any]:
+    return {"term": term(measure.index), **_figure(measure, axis)}
 
 
 def _classes(measures: Measures) -> dict[str, Any]:
@@ -180,29 +143,29 @@ def _classes(measures: Measures) -> dict[str, Any]:
     lines = (measures.worst_first if sorted_ else measures.classes)[:MOST_CLASSES]
     order = measures.order if sorted_ else measures.own_order
     left_out = len(measures.classes) - len(lines) + measures.left_out
-    terms = [Term.of(entry) for entry in measures.class_headlines]
-    axes = [axis_of(line.measures[i] for line in lines) for i in range(len(terms))]
+    entries = measures.class_headlines
+    axes = [axis_of(line.measures[i] for line in lines) for i in range(len(entries))]
     everywhere = "the JSON report and the CSV have them all"
     rest = "a request pages through them by its option classes" if measures.left_out else everywhere
     more = f"{plural(left_out, 'class')} more: {rest}."
     return {
         "columns": [
-            {"term": term, "axis": axis.ends, "signs": signs}
-            for term, axis, signs in zip(terms, axes, measures.class_marks, strict=True)
+            {"term": term(entry), "axis": axis.ends, "signs": signs}
+            for entry, axis, signs in zip(entries, axes, measures.class_marks, strict=True)
         ],
-        "classes": [_line(line, axes, terms) for line in lines],
+        "classes": [_line(line, axes) for line in lines],
         "classes_note": f"{plural(len(measures.classes), 'class')}, {order}.",
         "classes_more": more if left_out else "",
     }
 
 
-def _line(line: ClassLine, axes: list[Axis], terms: list[Term]) -> dict[str, Any]:
-    rows = zip(line.measures, axes, terms, strict=True)
+def _line(line: ClassLine, axes: list[Axis]) -> dict[str, Any]:
+    cells = zip(line.measures, axes, strict=True)
     return {
         "label": shown(line.label),
         "support": count(line.support),
         "failing": line.failing,
-        "cells": [_figure(measure, axis, term, words=False) for measure, axis, term in rows],
+        "cells": [_figure(measure, axis, words=False) for measure, axis in cells],
     }
 
 
@@ -250,11 +213,3 @@ def _shown(warning: GroupedWarning) -> GroupedWarning:
         label=_name(warning.label),
         others=tuple(map(shown, warning.others)),
     )
-
-
-def _terms(measures: Measures) -> Iterator[Term]:
-    """Define what the page shows first, overall and of the classes."""
-    for measure in measures.headlines:
-        yield Term.of(measure.index)
-    for index in measures.class_headlines:
-        yield Term.of(index)
