@@ -73,21 +73,21 @@ class StoredSides(Protocol):
     def side(self, stored: "StoredEvaluation") -> Side:
         """Return an evaluation as a side of a comparison."""
 
-    def with_baseline(
-        self, assessment: Assessment, origin: CandidateOrigin, query: "BaselineQuery"
+    def with_side(
+        self,
+        assessment: Assessment,
+        origin: CandidateOrigin,
+        query: "BaselineQuery",
+        *,
+        anchor: bool = False,
     ) -> Assessment:
-        """Add the baseline that the query names for a candidate, or why there is none.
+        """Add the baseline or the anchor that the query names, or why there is none.
 
         Raises
         ------
         Problem
             404 if the query names what does not exist.
         """
-
-    def with_anchor(
-        self, assessment: Assessment, origin: CandidateOrigin, query: "BaselineQuery"
-    ) -> Assessment:
-        """Do the same with the anchor of a gate."""
 
 
 @dataclass(frozen=True)
@@ -125,13 +125,12 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
         options=options,
         gate=gate_of(wanted.gates, options),
     )
-    query, anchor = reference_of(wanted.baseline), anchor_of(wanted.gates)
-    if query is not None:
-        sides, origin = _named_sides(candidate, stored_sides, query, "/baseline")
-        assessment = sides.with_baseline(assessment, origin, query)
-    if anchor is not None:
-        sides, origin = _named_sides(candidate, stored_sides, anchor, "/gates/anchor")
-        assessment = sides.with_anchor(assessment, origin, anchor)
+    named = (reference_of(wanted.baseline), anchor_of(wanted.gates))
+    for query, place in zip(named, ("/baseline", "/gates/anchor"), strict=True):
+        if query is not None:
+            sides, origin = _named_sides(candidate, stored_sides, query, place)
+            anchor = place != "/baseline"
+            assessment = sides.with_side(assessment, origin, query, anchor=anchor)
     return assessment
 
 

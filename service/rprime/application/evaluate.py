@@ -3,7 +3,7 @@
 import errno
 import hashlib
 from dataclasses import dataclass
-from typing import IO, Protocol, cast
+from typing import IO, cast
 
 from rprime.application.report_subject import report_subject
 from rprime.application.request import EvaluationRequest, read_request, validate_request
@@ -13,6 +13,7 @@ from rprime.evidence.reader import Kind as EvidenceKind
 from rprime.problems.problem import Problem
 from rprime.report.formats import Format
 from rprime.server.inflating import Inflated, inflated_bound, too_large
+from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import WorkerLimits
 from rprime.settings import Limits
 
@@ -48,18 +49,6 @@ class ResponseOptions:
     kind: Kind | None = None
     encoding: str = "identity"
     request: bytes = b""
-
-
-class Received(Protocol):
-    """A body while it is received."""
-
-    received: int
-
-    def read(self, size: int = -1, /) -> bytes:
-        """Return `size` bytes, fewer only at the end."""
-
-    def keep(self, size: int) -> None:
-        """Report to the service bytes that stay in memory until the answer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,9 +109,7 @@ def evaluate_body(body: bytes, options: ResponseOptions) -> RenderedReport | Uns
     return _answered(read_request(body, options.limits), body, options)
 
 
-def evaluate_stream(
-    body: Received, options: ResponseOptions
-) -> RenderedReport | UnstoredEvaluation:
+def evaluate_stream(body: Channel, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
     """Answer a large request in a worker, or return it if it must be stored first.
 
     Raises
@@ -153,7 +140,7 @@ def _answered(
     return render_report(evaluation_request, evaluation_request.evaluate(), options)
 
 
-def _json(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
+def _json(body: Channel, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
     content = body.read()
     most = options.limits.worker_bytes
     limits = WorkerLimits(_SLACK + _TIMES_JSON * len(content), most=most)
@@ -162,7 +149,7 @@ def _json(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, 
     return evaluation_request, hashlib.sha256(content).digest()
 
 
-def _columns(body: Received, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
+def _columns(body: Channel, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
     assert options.kind is not None  # noqa: S101 (None means JSON)
     most = options.limits.other_body_bytes
     # The read buffer and the retained bytes are each within the limit of a body.

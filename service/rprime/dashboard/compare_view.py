@@ -86,7 +86,7 @@ def _compared(
         gate=gate_of(None if rules is None else Gates.model_validate(rules), options),
     )
     query = BaselineQuery(by="evaluation", name=baseline.id)
-    return visible_history.with_baseline(assessment, CandidateOrigin(baseline.project), query)
+    return visible_history.with_side(assessment, CandidateOrigin(baseline.project), query)
 
 
 def changes_of(comparison: Comparison) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from rprime.core.options import Options
 from rprime.history.pending_evaluation import side_of_stored
 from rprime.history.series import Measured, Point
 from rprime.problems.problem import refuse
+from rprime.schemas.history import LeaderboardQuery
 from rprime.store import Filters, Store
 
 LEVEL = 0.05
@@ -24,65 +25,49 @@ MOST_MEASURED = 10_000
 Json = dict[str, Any]
 
 
-@dataclass(frozen=True)
-class RankedComparisons:
-    """The index that orders versions, and the filters that select them.
-
-    Parameters
-    ----------
-    test_set
-        Its id or fingerprint; None means that of the newest evaluation.
-    limit
-        Most versions, from the best.
-    """
-
-    measured: Measured
-    test_set: str | None
-    model: str | None
-    branch: str | None
-    limit: int
-
-
-def leaderboard_document(store: Store, project: str, contest: RankedComparisons) -> bytes:
-    """Return the tiers as JSON. Reads the store.
+def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) -> bytes:
+    """Return the tiers of the versions that a query selects as JSON. Reads the store.
 
     Raises
     ------
     Problem
         422 if no direction of the index is better, 404 if no evaluation has the class.
     """
-    measured = contest.measured
+    measured = Measured.of(query.index, query.class_)
     if measured.index.higher_is_better is None:
         detail = "The index has no better direction, so it cannot order versions."
         raise refuse("/query/index", "not_ordered", detail)
-    filters = _filters(store, project, contest)
+    filters = _filters(store, project, query)
     points = measured.points(store, project, filters, MOST_MEASURED)
     if not points:
         measured.refuse_unknown_class(store, project, filters)
-    if contest.test_set is None and filters.test_set is None and filters.fingerprint is None:
+    if query.test_set is None and filters.test_set is None and filters.fingerprint is None:
         points = [point for point in points if point.test_set is None]
     newest = {_name(point): point for point in points}
-    ranking = TierRanking(store, measured, contest.limit, list(newest.values()))
+    ranking = TierRanking(store, measured, query.limit, list(newest.values()))
     tiers = ranking.tiers()
     return orjson.dumps(
         {
             "index": measured.index.key,
             "class": measured.label,
             "test_set": filters.test_set or filters.fingerprint,
-            "tiers": [_tier(number, *tier) for number, tier in enumerate(tiers, start=1)],
+            "tiers": [
+                {"tier": number, "versions": list(map(_version, points)), "why": why}
+                for number, (points, why) in enumerate(tiers, start=1)
+            ],
             "unranked": ranking.unranked,
         }
     )
 
 
-def _filters(store: Store, project: str, contest: RankedComparisons) -> Filters:
+def _filters(store: Store, project: str, query: LeaderboardQuery) -> Filters:
     """Select one test set, since values on different test sets are not comparable."""
-    names: Json = {"model": contest.model, "branch": contest.branch}
-    if contest.test_set is not None:
-        by_id = Filters(test_set=contest.test_set, **names)
+    names: Json = {"model": query.model, "branch": query.branch}
+    if query.test_set is not None:
+        by_id = Filters(test_set=query.test_set, **names)
         if store.page(project, by_id, limit=1).items:
             return by_id
-        return Filters(fingerprint=contest.test_set, **names)
+        return Filters(fingerprint=query.test_set, **names)
     newest = store.page(project, Filters(**names), limit=1).items
     if newest and newest[0].test_set is not None:
         return Filters(test_set=newest[0].test_set, **names)
@@ -92,10 +77,6 @@ def _filters(store: Store, project: str, contest: RankedComparisons) -> Filters:
 def _name(point: Point) -> tuple[str | None, str]:
     """Return the key of an entry: model and version, or the id without a version."""
     return point.model, point.version or f"\n{point.evaluation}"
-
-
-def _tier(number: int, points: list[Point], why: str) -> Json:
-    return {"tier": number, "versions": [_version(point) for point in points], "why": why}
 
 
 def _version(point: Point) -> Json:

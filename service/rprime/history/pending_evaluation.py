@@ -84,9 +84,9 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
     store_request = replace(store_request, id=new_id(), is_first=store.is_empty(project))
     origin = CandidateOrigin(project, store_request.given.model, store_request.id)
     if assessment is not None and store_request.reference is not None:
-        assessment = with_baseline(assessment, store, origin, store_request.reference)
+        assessment = with_side(assessment, store, origin, store_request.reference)
     if assessment is not None and store_request.anchor is not None:
-        assessment = with_anchor(assessment, store, origin, store_request.anchor)
+        assessment = with_side(assessment, store, origin, store_request.anchor, anchor=True)
     if assessment is not None and _counts(assessment):
         fingerprint = assessment.candidate.fingerprint or ""
         assessment = replace(assessment, look=store.looks(project, fingerprint) + 1)
@@ -107,47 +107,27 @@ def _counts(assessment: Assessment) -> bool:
     return assessment.gate is not None and assessment.candidate.fingerprint is not None
 
 
-def with_baseline(
-    assessment: Assessment, store: Store, origin: CandidateOrigin, query: BaselineQuery
+def with_side(
+    assessment: Assessment,
+    store: Store,
+    origin: CandidateOrigin,
+    query: BaselineQuery,
+    *,
+    anchor: bool = False,
 ) -> Assessment:
     """Add the stored baseline that a request names, or the reason why there is none.
+
+    Parameters
+    ----------
+    anchor
+        Whether it is the anchor of the gate.
 
     Raises
     ------
     Problem
         404 if the request names a baseline that does not exist.
     """
-    found = _resolved(store, origin, query, ("baseline",), of=assessment)
-    if isinstance(found, str):
-        return replace(assessment, missing=found)
-    return replace(assessment, baseline_side=found)
-
-
-def with_anchor(
-    assessment: Assessment, store: Store, origin: CandidateOrigin, query: BaselineQuery
-) -> Assessment:
-    """Add the anchor that a gate names, or the reason why there is none.
-
-    Raises
-    ------
-    Problem
-        404 if the gate names a baseline that does not exist.
-    """
-    found = _resolved(store, origin, query, ("gates", "anchor"), of=assessment)
-    if isinstance(found, str):
-        return replace(assessment, missing_anchor=found)
-    return replace(assessment, anchor_side=found)
-
-
-def _resolved(
-    store: Store,
-    origin: CandidateOrigin,
-    query: BaselineQuery,
-    place: tuple[str, ...],
-    *,
-    of: Assessment,
-) -> BaselineSide | str:
-    """Return the stored evaluation that a request names in a place, or why there is none."""
+    place = ("gates", "anchor") if anchor else ("baseline",)
     try:
         found = store.baseline(origin.project, query, model=origin.model)
     except BaselineNotFoundError as error:
@@ -157,14 +137,20 @@ def _resolved(
     stored = found.evaluation
     if stored is None:
         mend = "" if found.command is None else f" To set one: `{found.command}`."
-        return found.why + mend.replace("{id}", origin.id or "ID")
-    return BaselineSide(
-        side=side_of_stored(stored, store, with_items=of.candidate.items is not None),
+        why = found.why + mend.replace("{id}", origin.id or "ID")
+        if anchor:
+            return replace(assessment, missing_anchor=why)
+        return replace(assessment, missing=why)
+    side = BaselineSide(
+        side=side_of_stored(stored, store, with_items=assessment.candidate.items is not None),
         requested=query.requested,
         resolved=stored.id,
         why=found.why,
         identity=stored.id,
     )
+    if anchor:
+        return replace(assessment, anchor_side=side)
+    return replace(assessment, baseline_side=side)
 
 
 def side_of_stored(stored: StoredEvaluation, store: Store, *, with_items: bool = True) -> Side:

@@ -16,7 +16,7 @@ from rprime.report.figures.history import OF_CLASSES, TREND
 from rprime.report.figures.sheet import Canvas
 from rprime.report.figures.steps import MOST_PANELS, ClassHistory, FigureStep
 from rprime.report.figures.trend import Course, TrendLines, draw_trend
-from rprime.store import Filters, Stack, Store, ids
+from rprime.store import Filters, Store, ids
 
 _NO_MODEL = "\N{EN DASH}"
 
@@ -63,7 +63,11 @@ class HistoryFigure:
         series = [one.points(store, self.project, self.filters, self.newest) for one in measured]
         if not any(series):
             measured[0].refuse_unknown_class(store, self.project, self.filters)
-        steps = _Steps(_of_point(point) for found in series for point in found)
+        steps = _Steps(
+            _Found(point.evaluation, point.model, point.version, point.verdict)
+            for found in series
+            for point in found
+        )
         names = " and ".join(one.index.name for one in measured)
         return TrendLines(
             title=names if self.label is None else f"{names} of {self.label}",
@@ -86,7 +90,11 @@ class HistoryFigure:
         series = values_of_classes(
             store, self.project, self.filters, newest=self.newest, indices=indices
         )
-        steps = _Steps(found for stack in series.stacks for found in _of_stack(stack))
+        steps = _Steps(
+            _Found(*names)
+            for s in series.stacks
+            for names in zip(s.ids, s.models, s.versions, s.verdicts, strict=True)
+        )
         histories = [
             ClassHistory(index, steps.named, series.labels, series.of_classes(index))
             for index in indices
@@ -128,14 +136,6 @@ class _Steps:
     def _name(self, one: _Found) -> str:
         version = one.version or f"{ids.created_at(one.id):%Y-%m-%d %H:%M}"
         return f"{one.model or _NO_MODEL} {version}" if len(self.models) > 1 else version
-
-
-def _of_point(point: Point) -> _Found:
-    return _Found(point.evaluation, point.model, point.version, point.verdict)
-
-
-def _of_stack(stack: Stack) -> Iterable[_Found]:
-    return map(_Found, stack.ids, stack.models, stack.versions, stack.verdicts)
 
 
 def _course(index: Index, model: str | None, found: Sequence[Point], steps: _Steps) -> Course:

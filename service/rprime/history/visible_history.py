@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rprime.application.assessment import Assessment
 from rprime.application.stored_options import CandidateOrigin
 from rprime.core.comparison.alignment import Side
-from rprime.history.pending_evaluation import side_of_stored, with_anchor, with_baseline
+from rprime.history.pending_evaluation import side_of_stored, with_side
 from rprime.store import BaselineQuery, EvaluationMissingError, Store, StoredEvaluation, is_id
 
 
@@ -38,14 +38,13 @@ class VisibleHistory:
         """Return an evaluation as a side of a comparison."""
         return side_of_stored(stored, self.open())
 
-    def with_baseline(
-        self, assessment: Assessment, origin: CandidateOrigin, query: BaselineQuery
+    def with_side(
+        self,
+        assessment: Assessment,
+        origin: CandidateOrigin,
+        query: BaselineQuery,
+        *,
+        anchor: bool = False,
     ) -> Assessment:
-        """Add the baseline that a request names, or the reason why there is none."""
-        return with_baseline(assessment, self.open(), origin, query)
-
-    def with_anchor(
-        self, assessment: Assessment, origin: CandidateOrigin, query: BaselineQuery
-    ) -> Assessment:
-        """Add the anchor that a gate names, or the reason why there is none."""
-        return with_anchor(assessment, self.open(), origin, query)
+        """Add the baseline or the anchor that a request names, or the reason why there is none."""
+        return with_side(assessment, self.open(), origin, query, anchor=anchor)

@@ -97,29 +97,20 @@ def deltas(difference: Difference, level: float) -> list[Json]:
             difference.reasons,
         )
     )
-    return [_delta(*element) for element in zip(*flat, strict=True)]
-
-
-def _delta(  # noqa: PLR0917 (the members of a Delta in their order)
-    candidate: float,
-    baseline: float,
-    value: float,
-    low: float,
-    high: float,
-    method: int,
-    reason: int,
-) -> Json:
-    known = low == low and high == high  # noqa: PLR0124 (NaN)
-    delta: Json = {
-        "candidate": candidate,
-        "baseline": baseline,
-        "value": value,
-        "interval": (low, high) if known else None,
-        "method": METHODS[method] or None,
-    }
-    if reason:
-        delta["reason"] = REASONS[reason]
-    return delta
+    found = []
+    for candidate, baseline, value, start, end, method, reason in zip(*flat, strict=True):
+        known = start == start and end == end  # noqa: PLR0124 (NaN)
+        delta: Json = {
+            "candidate": candidate,
+            "baseline": baseline,
+            "value": value,
+            "interval": (start, end) if known else None,
+            "method": METHODS[method] or None,
+        }
+        if reason:
+            delta["reason"] = REASONS[reason]
+        found.append(delta)
+    return found
 
 
 def flips_document(flips: Flips) -> Json:

@@ -9,7 +9,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import REASONS
-from rprime.report.measures import Measure, MeasureColumns, Measures
+from rprime.report.measures import MeasureColumns, Measures
 from rprime.report.names import shown
 from rprime.report.remarks import Remarks, remarks_of
 from rprime.report.subject import ReportSubject
@@ -71,12 +71,9 @@ def _overall(measures: Measures) -> Iterator[str]:
     comparison = measures.subject.comparison
     changes = {} if comparison is None else comparison.overall
     for key, measure in measures.overall.items():
-        parts = (*_cells(measure), _delta(changes.get(key)), *_left_out(measure.remarks))
+        cells = (*map(number, (measure.value, measure.low, measure.high)), measure.reason)
+        parts = (*cells, _delta(changes.get(key)), *_left_out(measure.remarks))
         yield ",".join(("overall", "", key, *parts))
-
-
-def _cells(measure: Measure) -> tuple[str, ...]:
-    return (number(measure.value), number(measure.low), number(measure.high), measure.reason)
 
 
 def _left_out(remarks: Remarks) -> tuple[str, str, str]:
@@ -95,7 +92,8 @@ def _classes(measures: Measures) -> Iterator[str]:
     ]
     told = remarks_of(measures.subject.evaluation)
     ends = [",".join(_left_out(told(entry))) for entry in columns.indices]
-    indices = _written(columns, _changes(measures.subject), ends)
+    comparison = measures.subject.comparison
+    indices = _written(columns, {} if comparison is None else comparison.per_class, ends)
     for label, *rows in zip(columns.labels, *counts, *indices, strict=True):
         opening = f"class,{field(label)},"
         yield from (opening + row for row in rows)
@@ -114,11 +112,6 @@ def _written(
             f"{entry.key},{value},{low},{high},{reason},{delta},{end}"
             for delta, (value, low, high, reason) in zip(deltas, cells, strict=True)
         ]
-
-
-def _changes(subject: ReportSubject) -> dict[str, dict[str, Delta]]:
-    """Return the changes of the classes, by label and by index."""
-    return {} if subject.comparison is None else subject.comparison.per_class
 
 
 def _delta(delta: Delta | None) -> str:

@@ -1,6 +1,7 @@
 """The route of the metrics, and what they read."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Literal
 
 from fastapi import APIRouter, Request, Response
 
@@ -9,9 +10,7 @@ from rprime.auth.keys import FILE_STATES
 from rprime.problems.problem import Problem, responses
 from rprime.routes.services import Services, get_services
 from rprime.routes.store_lifespan import StoreHandle
-from rprime.server.admission import AdmissionControl
 from rprime.server.metrics import Reading
-from rprime.server.pools import Slots
 from rprime.store import STATES
 
 router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
@@ -47,9 +46,39 @@ def readings(services: Services) -> Iterator[Reading]:
     services
         The services of the application.
     """
-    yield from _admission_readings(services.admission, services.limits.in_flight_requests)
-    yield from _pool_readings(workers=services.workers.slots, figures=services.drawing.slots)
-    yield from _store_readings(services.store)
+    admission, store = services.admission, services.store
+    pools = {"workers": services.workers.slots, "figures": services.drawing.slots}
+    yield _single(
+        "rprime_in_flight_bytes", "Bytes of request bodies in memory.", lambda: admission.held
+    )
+    yield _single(
+        "rprime_in_flight_limit_bytes",
+        "Limit of the bytes of request bodies in memory.",
+        lambda: admission.limit,
+    )
+    yield _single(
+        "rprime_in_flight_limit_requests",
+        "Limit of the requests that are complete and not answered yet.",
+        lambda: services.limits.in_flight_requests,
+    )
+    yield _single(
+        "rprime_in_flight_requests",
+        "Requests that are complete and not answered yet.",
+        lambda: admission.queued,
+    )
+    yield Reading(
+        "rprime_pool_requests",
+        "Large requests that run or wait.",
+        "pool",
+        lambda: {name: slots.taken for name, slots in pools.items()},
+    )
+    yield Reading(
+        "rprime_pool_size",
+        "Large requests that run at a time; others wait.",
+        "pool",
+        lambda: {name: slots.most for name, slots in pools.items()},
+    )
+    yield from _store_readings(store)
     yield Reading(
         "rprime_requests_rejected",
         "Requests that were answered 503, by the limit.",
@@ -66,54 +95,23 @@ def readings(services: Services) -> Iterator[Reading]:
         )
 
 
-def _admission_readings(admission: AdmissionControl, most_requests: int) -> Iterator[Reading]:
-    yield Reading(
-        "rprime_in_flight_bytes",
-        "Bytes of request bodies in memory.",
-        "",
-        lambda: {"": admission.held},
-    )
-    yield Reading(
-        "rprime_in_flight_limit_bytes",
-        "Limit of the bytes of request bodies in memory.",
-        "",
-        lambda: {"": admission.limit},
-    )
-    yield Reading(
-        "rprime_in_flight_limit_requests",
-        "Limit of the requests that are complete and not answered yet.",
-        "",
-        lambda: {"": most_requests},
-    )
-    yield Reading(
-        "rprime_in_flight_requests",
-        "Requests that are complete and not answered yet.",
-        "",
-        lambda: {"": admission.queued},
-    )
-
-
-def _pool_readings(**pools: Slots) -> Iterator[Reading]:
-    yield Reading(
-        "rprime_pool_requests",
-        "Large requests that run or wait.",
-        "pool",
-        lambda: {name: slots.taken for name, slots in pools.items()},
-    )
-    yield Reading(
-        "rprime_pool_size",
-        "Large requests that run at a time; others wait.",
-        "pool",
-        lambda: {name: slots.most for name, slots in pools.items()},
+def _single(
+    name: str,
+    text: str,
+    read: Callable[[], float | None],
+    workers: Literal["livesum", "livemin", "max"] = "livesum",
+) -> Reading:
+    """Return a metric of one value, which None leaves out."""
+    return Reading(
+        name, text, "", lambda: {} if (value := read()) is None else {"": value}, workers
     )
 
 
 def _store_readings(store: StoreHandle) -> Iterator[Reading]:
-    yield Reading(
+    yield _single(
         "rprime_store_up",
         "1 if the store is open, 0 if it is unavailable; absent without a store.",
-        "",
-        lambda: {"": store.is_open} if store.is_kept else {},
+        lambda: store.is_open if store.is_kept else None,
         "livemin",
     )
     yield Reading(
@@ -122,11 +120,10 @@ def _store_readings(store: StoreHandle) -> Iterator[Reading]:
         "state",
         lambda: {} if store.health is None else {s: s == store.health.state for s in STATES},
     )
-    yield Reading(
+    yield _single(
         "rprime_store_last_write_timestamp_seconds",
         "When the store last committed something, since 1970.",
-        "",
-        lambda: {"": at} if store.health and (at := store.health.last_write) else {},
+        lambda: (store.health and store.health.last_write) or None,
         "max",
     )
     yield Reading(
@@ -136,9 +133,8 @@ def _store_readings(store: StoreHandle) -> Iterator[Reading]:
         lambda: {} if store.health is None else dict(store.health.failures),
         "total",
     )
-    yield Reading(
+    yield _single(
         "rprime_store_pending_writes",
         "Transactions that wait; evaluations that are committed together count once.",
-        "",
-        lambda: {"": store.store.waiting} if store.is_open else {},
+        lambda: store.store.waiting if store.is_open else None,
     )

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Query, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import requires
-from rprime.history.leaderboard import RankedComparisons, leaderboard_document
+from rprime.history.leaderboard import leaderboard_document
 from rprime.history.series import Measured, filters_of
 from rprime.history.trend import trend_document
 from rprime.problems.problem import responses
@@ -63,15 +63,8 @@ async def get_leaderboard(
 ) -> Response:
     """Return the tiers."""
     store = get_store(request)
-    contest = RankedComparisons(
-        measured=Measured.of(query.index, query.class_),
-        test_set=query.test_set,
-        model=query.model,
-        branch=query.branch,
-        limit=query.limit,
-    )
     await require_some(request, project)
-    document = await run_in_threadpool(leaderboard_document, store, project, contest)
+    document = await run_in_threadpool(leaderboard_document, store, project, query)
     return Response(document, media_type=JSON)
 
 
