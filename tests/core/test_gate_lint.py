@@ -14,10 +14,10 @@ from rprime.core.gates.evidence import draft_of_difference
 from rprime.core.gates.lint import GateLint, LintError, lint
 from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
 from rprime.core.gates.rows import Rows
-from rprime.core.gates.rule_tests import judge_together
+from rprime.core.gates.rule_tests import RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule, RuleError
 from rprime.core.gates.sentences import number
-from rprime.core.gates.verdict import Plan, VerdictCode, decide
+from rprime.core.gates.verdict import VerdictCode, decide
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
@@ -183,9 +183,6 @@ def compared(
     return draws.compared(Options(indices=indices), names(draws.k), pairs)
 
 
-ROWS = Rows((None,), np.array([0]))
-
-
 def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: int) -> float:
     """Share of models that lost a share of class 0 which the rule fails, among a family."""
     paired = pairing == "paired"
@@ -200,10 +197,10 @@ def failing(rule: Rule, counts: Array, lost: float, pairing: Pairing, family: in
     draws.new[:, 0, 0] -= both + alone
     draws.new[:, 0, 1] += kept + both + alone
     aligned = compared(draws, (rule.index,), paired=paired)
-    draft = draft_of_difference(rule, ROWS, aligned.of_classes(rule.index), against="baseline")
-    plan = Plan(gate_of(rule), (rule,) * len(counts), names(len(counts)))
-    tests = judge_together([draft], 0.05)[0].tests
-    found = decide(tests, plan, 0.05 / family * len(counts))
+    rows = Rows(names(len(counts)), np.arange(len(counts)))
+    draft = draft_of_difference(rule, rows, aligned.of_classes(rule.index), against="baseline")
+    tests = RuleTests([draft], plan_of(gate_of(rule), [draft]))
+    found = decide(tests, 0.05 / family * len(counts))
     return float((found.verdicts[:, 0] == VerdictCode.fail).mean())
 
 

@@ -8,128 +8,19 @@ import numpy as np
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
-from rprime.core.comparison.compare import Comparison, Pairing, compare
+from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.estimates import Estimates
 from rprime.core.gates.estimate import Estimate
-from rprime.core.gates.rows import Rows, take_or_nan, take_tests
-from rprime.core.gates.rule_tests import Draft, Tested, judge_together
+from rprime.core.gates.rows import Rows
+from rprime.core.gates.rule_tests import Draft, RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule
-from rprime.core.gates.targets import ResultLabels
-from rprime.core.gates.verdict import Against, Codes, Plan, RuleTests, VerdictCode
-from rprime.core.intervals.proportions import one_sided_quantile
+from rprime.core.gates.verdict import Against, Codes, VerdictCode
 from rprime.core.options import Options
 
 POINT = "point"
 """Method of `test: "none"`: the gate compares the values themselves."""
 CLASSES_DIFFER = REASONS.index("classes_differ")
-POWER = 0.8
-
-
-@dataclass(frozen=True, eq=False, kw_only=True)
-class RuleEvidence:
-    """The evidence on the m results of one rule; arrays of shape (m,), NaN where unknown.
-
-    Parameters
-    ----------
-    against
-        What the differences are from; None for values.
-    labels
-        Classes; one None for a single number.
-    left_out
-        Classes of the rule that have too few items, or none.
-    tests
-        Of the m results.
-    observed, baseline, delta, items
-        As in `Result`.
-    lower, upper
-        The one-sided limits; NaN where points are compared.
-    error
-        Standard error, to first order.
-    methods, pairings, reasons
-        Of each result; a reason is empty where the evidence decides.
-    """
-
-    rule: Rule
-    against: Against | None
-    labels: ResultLabels
-    left_out: tuple[str, ...]
-    tests: RuleTests
-    observed: FloatArray
-    baseline: FloatArray
-    delta: FloatArray
-    lower: FloatArray
-    upper: FloatArray
-    error: FloatArray
-    items: FloatArray
-    methods: tuple[str | None, ...]
-    pairings: tuple[Pairing | None, ...]
-    reasons: tuple[str, ...]
-
-    def told_apart(self, own: float) -> FloatArray:
-        """Return the distance from a threshold that is found with power .8 at the level `own`."""
-        return distance_found(own, self.error)
-
-    def detectable(self, level: float, together: int) -> FloatArray:
-        """Return the true drop that the rule fails with power .8; a rise for an upper bound.
-
-        Parameters
-        ----------
-        level
-            Of the gate.
-        together
-            How many results are tested together: the p-value of the only one that got worse must
-            pass Holm's first step among them.
-
-        Returns
-        -------
-        NaN where no possible change is found so often.
-
-        Notes
-        -----
-        The variance is that of an unchanged model, plus (d - d^2) / n for a drop d of a share
-        among n items, which comes as d n losses on top.
-        """
-        rule = self.rule
-        own = level / max(together, 1) if rule.test == "auto" else 0.5
-        needed = self.told_apart(own)
-        if not rule.compares:
-            distance = self.observed - rule.limit
-            return np.maximum(distance if rule.guards_below else -distance, 0.0) + needed
-        found = np.maximum(needed - rule.threshold if rule.guards_below else needed + rule.limit, 0)
-        if rule.knows_suspects:
-            changed = np.abs(self.delta) * (1 - np.abs(self.delta))
-            unchanged = np.maximum(self.error**2 - changed / self.items, 0.0)
-            fails_from = _reached(rule.limit, unchanged, one_sided_quantile(own) ** 2, self.items)
-            strength = one_sided_quantile(1 - POWER) ** 2
-            found = np.fmax(found, _reached(fails_from, unchanged, strength, self.items))
-        low, high = rule.target.range
-        room = self.baseline - low if rule.guards_below else high - self.baseline
-        return np.where(found <= room, found, np.nan)
-
-
-def distance_found(level: float, error: FloatArray) -> FloatArray:
-    """Return the distance from a threshold that a test at a level finds with power .8.
-
-    Parameters
-    ----------
-    level
-        One-sided.
-    error
-        Standard error, to first order the same at all distances.
-    """
-    return np.asarray((one_sided_quantile(level) + one_sided_quantile(1 - POWER)) * error)
-
-
-def _reached(
-    start: FloatArray | float, variance: FloatArray, square: FloatArray, items: FloatArray
-) -> FloatArray:
-    """Solve d = start + z sqrt(variance + (d - d^2) / items) for d; NaN without a solution."""
-    unit = square / items
-    half = start + unit / 2
-    with np.errstate(invalid="ignore"):
-        root = np.sqrt(half**2 - (1 + unit) * (start**2 - square * variance))
-    return np.asarray((half + root) / (1 + unit))
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,15 +35,12 @@ class GateCandidate:
         With the baseline and, if it was requested, the anchor; None where there is none.
     indices
         Keys of all rules.
-    level
-        One-sided, of every limit.
     """
 
     side: Side
     comparisons: dict[Against, Comparison | None]
     options: Options
     indices: tuple[str, ...]
-    level: float
 
     @cached_property
     def estimates(self) -> Estimates:
@@ -199,60 +87,10 @@ class GateCandidate:
         return compare(*sides, options, attributed=())
 
 
-def gather_evidence(rules: Sequence[Rule], candidate: GateCandidate) -> list[RuleEvidence]:
+def gather_evidence(gate: Gate, candidate: GateCandidate) -> RuleTests:
     """Gather the evidence on rules: on values, or on the difference from each baseline."""
-    drafts = [draft for rule in rules for draft in _drafts(rule, candidate)]
-    return evidence_of(drafts, candidate.level)
-
-
-def plan_of(gate: Gate, evidence: Sequence[RuleEvidence]) -> Plan:
-    """Return the plan of all results, in the order of the rules."""
-    named = [(part, label) for part in evidence for label in part.labels]
-    return Plan(
-        gate,
-        tuple(part.rule for part, _ in named),
-        tuple(label for _, label in named),
-        tuple(part.against for part, _ in named),
-    )
-
-
-def evidence_of(drafts: Sequence[Draft], level: float) -> list[RuleEvidence]:
-    """Test drafts together."""
-    tested = judge_together(drafts, level)
-    return [_evidence(draft, one) for draft, one in zip(drafts, tested, strict=True)]
-
-
-def _evidence(draft: Draft, tested: Tested) -> RuleEvidence:
-    """Take the evidence of the results from that of all rows."""
-    rule, rows = draft.rule, draft.rows
-    known = {name: take_or_nan(values, rows.positions) for name, values in draft.numbers.items()}
-    blank = np.full(known["observed"].shape, np.nan)
-    lower, upper = (take_or_nan(end, rows.positions) for end in tested.limits())
-    if rule.test == "none":
-        lower = upper = blank
-    return RuleEvidence(
-        rule=rule,
-        against=draft.against,
-        labels=rows.labels,
-        left_out=rows.left_out,
-        tests=take_tests(tested.tests, rows.positions),
-        observed=known["observed"],
-        baseline=known.get("baseline", blank),
-        delta=known.get("delta", blank),
-        lower=lower,
-        upper=upper,
-        error=take_or_nan(tested.error(), rows.positions),
-        items=known["items"],
-        methods=tuple(_method(draft, row) for row in rows.positions),
-        pairings=tuple(draft.pairing if row >= 0 else None for row in rows.positions),
-        reasons=draft.reasons,
-    )
-
-
-def _method(draft: Draft, row: int) -> str | None:
-    if row < 0 or not draft.methods:
-        return None
-    return POINT if draft.rule.test == "none" else draft.methods[row]
+    drafts = [draft for rule in gate.rules for draft in _drafts(rule, candidate)]
+    return RuleTests(drafts, plan_of(gate, drafts))
 
 
 def _drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
@@ -273,7 +111,7 @@ def _of_values(rule: Rule, candidate: GateCandidate) -> Draft:
         rule,
         rows,
         known,
-        methods=known.methods,
+        methods=_methods(rule, rows, known.methods),
         reasons=rows.each(known.reasons, lambda label: _absent(rule, label, candidate.side.labels)),
     )
 
@@ -283,7 +121,7 @@ def draft_of_values(
     rows: Rows,
     known: Estimate,
     *,
-    methods: Sequence[str | None] = (),
+    methods: tuple[str | None, ...] = (),
     reasons: tuple[str, ...] = (),
 ) -> Draft:
     """Hold values against a lower or upper bound."""
@@ -292,7 +130,7 @@ def draft_of_values(
         rows=rows,
         statistic=known.statistic,
         fixed=_fixed_values(known.value),
-        numbers={"observed": known.value, "items": known.items},
+        items=known.items,
         methods=methods,
         reasons=reasons,
     )
@@ -305,10 +143,10 @@ def _without_baseline(rule: Rule, candidate: GateCandidate, against: Against) ->
     return Draft(
         rule=rule,
         rows=rows,
-        statistic=Difference.unknown(count),
+        statistic=replace(Difference.unknown(count), candidate=known.value),
         fixed=np.full(count, VerdictCode.no_baseline, dtype=np.uint8),
         against=against,
-        numbers={"observed": known.value, "items": known.items},
+        items=known.items,
         reasons=rows.each(
             ("no_baseline",) * count, lambda label: _absent(rule, label, candidate.side.labels)
         ),
@@ -328,7 +166,7 @@ def _of_difference(
     return replace(
         found,
         pairing=comparison.pairing,
-        methods=tuple(METHODS[code] or None for code in known.methods),
+        methods=_methods(rule, rows, [METHODS[code] or None for code in known.methods]),
         reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
     )
 
@@ -343,13 +181,14 @@ def draft_of_difference(
         statistic=known,
         fixed=_fixed_differences(known, comparable=comparable),
         against=against,
-        numbers={
-            "observed": known.candidate,
-            "baseline": known.baseline,
-            "delta": known.value,
-            "items": known.items,
-        },
+        items=known.items,
     )
+
+
+def _methods(rule: Rule, rows: Rows, known: Sequence[str | None]) -> tuple[str | None, ...]:
+    """Return the method of the limits of each result."""
+    of_rows = [POINT] * len(known) if rule.test == "none" else known
+    return tuple(of_rows[row] if row >= 0 else None for row in rows.positions)
 
 
 def _fixed_values(value: FloatArray) -> Codes:

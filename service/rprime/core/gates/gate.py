@@ -13,9 +13,10 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison
-from rprime.core.gates.evidence import GateCandidate, RuleEvidence, gather_evidence, plan_of
+from rprime.core.gates.evidence import GateCandidate, gather_evidence
 from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.result import GateResult, GateVerdict, Result, Verdict
+from rprime.core.gates.rule_tests import Draft, RuleTests, distance_found
 from rprime.core.gates.rules import Gate, Waiver, check_gate
 from rprime.core.gates.sentences import gate_sentence, named, number, sentence
 from rprime.core.gates.verdict import (
@@ -25,7 +26,6 @@ from rprime.core.gates.verdict import (
     Codes,
     Decisions,
     Plan,
-    RuleTests,
     VerdictCode,
     conclude,
     decide,
@@ -84,9 +84,10 @@ def run_gate(
     comparisons: dict[Against, Comparison | None] = {"baseline": comparison}
     if gate.anchor_requested:
         comparisons["anchor"] = anchor
-    side = GateCandidate(candidate, comparisons, options, gate.indices, gate.level)
-    evidence = gather_evidence(gate.rules, side)
-    run = GateRun.of(gate, evidence, comparisons, today) if evidence else None
+    run = None
+    if gate.rules:
+        side = GateCandidate(candidate, comparisons, options, gate.indices)
+        run = GateRun.of(gather_evidence(gate, side), comparisons, today)
     verdict = "no_rules" if run is None else run.verdict
     results = () if run is None else tuple(run.results())
     return GateResult(
@@ -123,20 +124,16 @@ def _look_warnings(gate: Gate, look: int | None) -> Iterator[Warning]:
 
 @dataclass(frozen=True, eq=False)
 class GateRun:
-    """The evidence on every rule of a gate, with the verdicts after waivers.
+    """The tests of every rule of a gate, with the verdicts after waivers.
 
     Parameters
     ----------
-    evidence
-        One for each rule.
     decisions, effects
         Arrays of shape (m,), over the results of all rules in order.
     waivers
         The waiver for each result that would fail, in force or not.
     """
 
-    plan: Plan
-    evidence: list[RuleEvidence]
     tests: RuleTests
     decisions: Decisions
     effects: Codes
@@ -145,20 +142,20 @@ class GateRun:
 
     @classmethod
     def of(
-        cls,
-        gate: Gate,
-        evidence: list[RuleEvidence],
-        comparisons: Mapping[Against, Comparison | None],
-        today: date,
+        cls, tests: RuleTests, comparisons: Mapping[Against, Comparison | None], today: date
     ) -> "GateRun":
         """Decide every result, then apply the waivers."""
-        plan = plan_of(gate, evidence)
-        tests = RuleTests.join([e.tests for e in evidence])
+        plan = tests.plan
         known = {against: c.aligned for against, c in comparisons.items() if c is not None}
-        found = decide(tests, plan, gate.level, cache(partial(joint_laws, tests, plan, known)))
+        found = decide(tests, plan.gate.level, cache(partial(joint_laws, tests, known)))
         waivers, verdicts = apply_waivers(found, plan, tests.point, today)
         decisions = replace(found, verdicts=verdicts)
-        return cls(plan, evidence, tests, decisions, effects(decisions, plan), waivers, today)
+        return cls(tests, decisions, effects(decisions, plan), waivers, today)
+
+    @property
+    def plan(self) -> Plan:
+        """The rules behind the results."""
+        return self.tests.plan
 
     @property
     def verdict(self) -> GateVerdict:
@@ -177,91 +174,82 @@ class GateRun:
 
     def results(self) -> Iterator[Result]:
         """Yield every result with its message."""
-        found = self.decisions
-        p_values = (found.p_value, found.p_adjusted, self.tests.p_fail)
-        of_results = zip(
-            found.verdicts.tolist(),
-            self.effects.tolist(),
-            found.suspect.tolist(),
-            self.waivers,
-            *map(_known, p_values),
-            strict=True,
-        )
-        for part in self.evidence:
-            columns = (part.observed, part.baseline, part.delta, part.lower, part.upper, part.items)
-            detectable = part.detectable(self.level, self.together)
-            of_part = zip(
-                part.labels,
-                part.methods,
-                part.pairings,
-                part.reasons,
-                *map(_known, (*columns, detectable)),
+        tests, found, plan = self.tests, self.decisions, self.plan
+        p_alone = tests.p[0].tolist()
+        numbers = {
+            "observed": tests.values[0],
+            "baseline": tests.values[1],
+            "delta": np.where(plan.compares, tests.point, np.nan),
+            **dict(zip(("lower_limit", "upper_limit"), tests.limits(self.level), strict=True)),
+            "p_value": found.p_value,
+            "p_adjusted": found.p_adjusted,
+            "n": tests.items,
+            "min_detectable_drop": tests.detectable(self.level, self.together),
+        }
+        rows = zip(*map(_known, numbers.values()), strict=True)
+        given = (
+            (method, draft.pairing if row >= 0 else None, reason)
+            for draft in tests.drafts
+            for method, row, reason in zip(
+                draft.methods or [None] * len(draft.reasons),
+                draft.rows.positions,
+                draft.reasons,
                 strict=True,
             )
-            for row in of_part:
-                yield self._result(part, row, next(of_results))
+        )
+        for i, (row, (method, pairing, reason)) in enumerate(zip(rows, given, strict=True)):
+            members = dict(zip(numbers, row, strict=True))
+            members |= {"method": method, "pairing": pairing}
+            members["reason"] = self._reason(reason, i, p_alone[i])
+            yield self._result(i, members)
 
-    # Any: the members of a result in the order of `results`.
-    def _result(self, part: RuleEvidence, row: tuple[Any, ...], judged: tuple[Any, ...]) -> Result:
-        label, method, pairing, given, *numbers = row
-        observed, baseline, delta, lower, upper, n, detectable = numbers
-        verdict, effect, suspect, waiver, p_value, p_adjusted, p_alone = judged
-        members: dict[str, Any] = {
-            "rule": part.rule.name,
-            "index": part.rule.index or None,
-            "class_": label,
-            "confusion": part.rule.confusion,
-            "verdict": VERDICTS[verdict],
-            "effect": EFFECTS[effect],
-            "suspect": suspect,
-            "against": part.against,
-            "observed": observed,
-            "baseline": baseline,
-            "delta": delta,
-            "kind": part.rule.kind,
-            "limit": part.rule.limit,
-            "lower_limit": lower,
-            "upper_limit": upper,
-            "level": None if lower is None and upper is None else 1 - self.level,
-            "p_value": p_value,
-            "p_adjusted": p_adjusted,
-            "method": method,
-            "pairing": pairing,
-            "n": int(n) if n is not None and n == round(n) else n,
-            "min_detectable_drop": detectable,
-            "reason": self._reason(given, verdict, waiver, suspect=suspect, p=p_alone),
-        }
-        silent = Result(**members, message="")
-        text = sentence(silent, part.rule, together=self.together, waiver=waiver)
-        return Result(**members, message=text)
+    # Any: the members of a result that are numbers or texts.
+    def _result(self, i: int, members: dict[str, Any]) -> Result:
+        rule, n, waiver = self.plan.rules[i], members["n"], self.waivers[i]
+        members["n"] = int(n) if n is not None and n == round(n) else n
+        bounded = members["lower_limit"] is not None or members["upper_limit"] is not None
+        found = Result(
+            **members,
+            rule=rule.name,
+            index=rule.index or None,
+            class_=self.plan.labels[i],
+            confusion=rule.confusion,
+            verdict=VERDICTS[self.decisions.verdicts[i]],
+            effect=EFFECTS[self.effects[i]],
+            suspect=bool(self.decisions.suspect[i]),
+            against=self.plan.against[i],
+            kind=rule.kind,
+            limit=rule.limit,
+            level=1 - self.level if bounded else None,
+        )
+        found.message = sentence(found, rule, together=self.together, waiver=waiver)
+        return found
 
-    def _reason(
-        self, given: str, verdict: int, waiver: Waiver | None, *, suspect: bool, p: float | None
-    ) -> str:
+    def _reason(self, given: str, i: int, p: float) -> str:
+        waiver, verdict = self.waivers[i], self.decisions.verdicts[i]
         if waiver is not None and verdict != VerdictCode.waived:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
         if verdict in REASONS:
             return REASONS[verdict]
         if given:
             return given
-        if suspect:
+        if self.decisions.suspect[i]:
             return "suspect"
-        return "not_enough_items" if p is None or p >= self.level else "not_significant_together"
+        return "not_significant_together" if p < self.level else "not_enough_items"
 
     def warnings(self) -> Iterator[Warning]:
         """Warn about classes that rules leave out, and about rules with too few items."""
         place = 0
-        for part in self.evidence:
-            if part.left_out:
-                yield _left_out(part, place)
-            if warning := _underpowered(part, place, self.level):
+        for draft in self.tests.drafts:
+            error = self.tests.error[place : place + len(draft.rows.labels)]
+            if draft.rows.left_out:
+                yield _left_out(draft, place)
+            if warning := _underpowered(draft, error, place, self.level):
                 yield warning
-            place += len(part.labels)
+            place += error.size
 
 
-def joint_laws(
-    tests: RuleTests, plan: Plan, comparisons: Mapping[Against, AlignedValues]
-) -> list[Block]:
+def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -> list[Block]:
     """Return the joint law of the tests against each baseline, where it is known.
 
     Notes
@@ -269,6 +257,7 @@ def joint_laws(
     The correlations are those of the differences, whose influences the comparison knows. A rule
     that forbids low numbers fails for small differences, so its statistic has the other sign.
     """
+    plan = tests.plan
     signs = np.where(plan.guards_below, -1.0, 1.0)
     numbers = [
         None if rule.min_items and rule.classes is None else rule.target.correlated(label)
@@ -276,7 +265,7 @@ def joint_laws(
     ]
     blocks = []
     for against, comparison in comparisons.items():
-        own = [i for i in np.flatnonzero(~np.isnan(tests.p_fail)) if plan.against[i] == against]
+        own = [i for i in np.flatnonzero(~np.isnan(tests.p[0])) if plan.against[i] == against]
         targets = {i: number for i in own if (number := numbers[i]) is not None}
         if len(targets) < LEAST_CORRELATED:
             continue
@@ -320,29 +309,30 @@ def apply_waivers(
     return tuple(waivers), after
 
 
-def _left_out(part: RuleEvidence, start: int) -> Warning:
+def _left_out(draft: Draft, start: int) -> Warning:
     """Name the classes that a rule leaves out because of their items."""
-    few = f"{number(part.rule.min_items)} items" if part.rule.min_items > 1 else "items"
-    sides = "" if part.against is None else f" on both sides, candidate and {part.against}"
+    rule, names = draft.rule, draft.rows.left_out
+    few = f"{number(rule.min_items)} items" if rule.min_items > 1 else "items"
+    sides = "" if draft.against is None else f" on both sides, candidate and {draft.against}"
     detail = (
-        f"Rule {part.rule.name} leaves out {len(part.left_out)} of its classes, which do not have "
-        f"{few}{sides}: {named(part.left_out)}."
+        f"Rule {rule.name} leaves out {len(names)} of its classes, which do not have "
+        f"{few}{sides}: {named(names)}."
     )
     return Warning("classes_left_out", f"/gate/results/{start}", detail, "docs/gates.md#rules")
 
 
-def _underpowered(part: RuleEvidence, start: int, level: float) -> Warning | None:
+def _underpowered(draft: Draft, error: FloatArray, start: int, level: float) -> Warning | None:
     """Warn if the test set is too small, so that an unchanged model often fails to pass."""
-    rule = part.rule
+    rule, labels = draft.rule, draft.rows.labels
     if not rule.knows_suspects or rule.test == "none":
         return None
-    needed = part.told_apart(level)
+    needed = distance_found(level, error)
     weak = np.flatnonzero(needed > rule.limit)
     if not weak.size:
         return None
     worst = weak[np.argmax(needed[weak])]
-    label = part.labels[worst]
-    where = "" if label is None else f" for {weak.size} of {len(part.labels)} classes"
+    label = labels[worst]
+    where = "" if label is None else f" for {weak.size} of {len(labels)} classes"
     example = "" if label is None else f" (class `{label}`)"
     detail = (
         f"Rule {rule.name} allows {number(rule.limit)}, but an unchanged model passes it in fewer "

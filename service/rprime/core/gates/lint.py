@@ -13,29 +13,15 @@ from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compare import Pairing
 from rprime.core.gates.advice import RuleLint, advise
 from rprime.core.gates.estimate import Estimate
-from rprime.core.gates.evidence import (
-    RuleEvidence,
-    draft_of_difference,
-    draft_of_values,
-    evidence_of,
-    plan_of,
-)
+from rprime.core.gates.evidence import draft_of_difference, draft_of_values
 from rprime.core.gates.gate import joint_laws
 from rprime.core.gates.multiplicity import Block
 from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
-from rprime.core.gates.rows import Rows, take_tests
-from rprime.core.gates.rule_tests import Draft, judge_together
+from rprime.core.gates.rows import Rows
+from rprime.core.gates.rule_tests import Draft, RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule, check_gate
 from rprime.core.gates.targets import IndexTarget
-from rprime.core.gates.verdict import (
-    GateVerdictCode,
-    Plan,
-    RuleTests,
-    VerdictCode,
-    conclude,
-    decide,
-    effects,
-)
+from rprime.core.gates.verdict import GateVerdictCode, Plan, VerdictCode, conclude, decide, effects
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 
@@ -194,14 +180,15 @@ class LintRun:
         return cls(gate, labels, UnchangedModel.paired(counts, discordance), paired=True)
 
     @cached_property
-    def expected(self) -> list[RuleEvidence]:
-        """The evidence on every rule where the draws are as expected."""
-        return evidence_of(self._drafts(self.model.expected()), self.gate.level)
+    def expected(self) -> RuleTests:
+        """The tests of every rule where the draws are as expected."""
+        drafts = self._drafts(self.model.expected())
+        return RuleTests(drafts, plan_of(self.gate, drafts))
 
-    @cached_property
+    @property
     def plan(self) -> Plan:
         """The results, in the order of `run_gate`."""
-        return plan_of(self.gate, self.expected)
+        return self.expected.plan
 
     @cached_property
     def sizes(self) -> dict[str | None, float]:
@@ -218,22 +205,14 @@ class LintRun:
 
     def _counted(self, draws: SimulatedPredictions, replicates: int) -> VerdictCounts:
         with np.errstate(all="ignore"):
-            decisions = decide(
-                self._tests(draws), self.plan, self.gate.level, lambda: self._joint_laws
-            )
+            tests = RuleTests(self._drafts(draws), self.plan)
+            decisions = decide(tests, self.gate.level, lambda: self._joint_laws)
         verdict = conclude(decisions, effects(decisions, self.plan), self.plan)
         return VerdictCounts(
             replicates,
             np.add.reduce(decisions.verdicts == VerdictCode.fail, axis=0, dtype=np.float64),
             np.add.reduce(decisions.verdicts == VerdictCode.inconclusive, axis=0, dtype=np.float64),
             np.bincount(verdict, minlength=len(GateVerdictCode)).astype(np.float64),
-        )
-
-    def _tests(self, draws: SimulatedPredictions) -> RuleTests:
-        drafts = self._drafts(draws)
-        tested = judge_together(drafts, self.gate.level)
-        return RuleTests.join(
-            [take_tests(t.tests, d.rows.positions) for t, d in zip(tested, drafts, strict=True)]
         )
 
     @cached_property
@@ -244,8 +223,7 @@ class LintRun:
             return []
         pairs = expected.items() if self.paired else None
         comparison = expected.compared(self._options, self.labels, pairs)
-        tests = RuleTests.join([part.tests for part in self.expected])
-        return joint_laws(tests, self.plan, {"baseline": comparison})
+        return joint_laws(self.expected, {"baseline": comparison})
 
     @property
     def _options(self) -> Options:
@@ -309,6 +287,4 @@ class LintRun:
     def detectable(self) -> FloatArray:
         """Return the drop that each result detects with 80 % power, NaN for none, shape (m,)."""
         together = int(np.count_nonzero(self.plan.tested))
-        return np.concatenate(
-            [part.detectable(self.gate.level, together) for part in self.expected], axis=-1
-        )
+        return self.expected.detectable(self.gate.level, together)

@@ -7,8 +7,8 @@ import numpy as np
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.compare import Pairing
-from rprime.core.gates.evidence import POWER
 from rprime.core.gates.lint import LintRun, checked_counts
+from rprime.core.gates.rule_tests import POWER
 from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.verdict import GateVerdictCode
 from rprime.core.table import ConfusionTable

@@ -13,7 +13,7 @@ Verdict = Literal[
 ]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, slots=True)
 class Result:
     """The result of one rule and, for a per-class rule, one class.
 
@@ -70,7 +70,7 @@ class Result:
     n: float | None
     min_detectable_drop: float | None
     reason: str
-    message: str
+    message: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)

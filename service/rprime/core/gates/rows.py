@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from rprime.core.arrays import FloatArray
 from rprime.core.gates.rules import Rule
 from rprime.core.gates.targets import ResultLabels
-from rprime.core.gates.verdict import RuleTests, VerdictCode
 
 LabelPositions = NDArray[np.intp]
 
@@ -81,23 +80,4 @@ def positions_of(labels: ResultLabels, known: Sequence[str | None]) -> LabelPosi
     number = {name: i for i, name in enumerate(known) if name is not None}
     return np.array(
         [-1 if label is None else number.get(label, -1) for label in labels], dtype=np.intp
-    )
-
-
-def take_or_nan(values: FloatArray, positions: LabelPositions) -> FloatArray:
-    """Take (..., n) values at the positions; NaN at position -1."""
-    blank = np.full((*values.shape[:-1], 1), np.nan)
-    return np.asarray(np.concatenate([values, blank], axis=-1)[..., positions])
-
-
-def take_tests(tests: RuleTests, positions: LabelPositions) -> RuleTests:
-    """Take tests of shape (..., n) at the positions; `not_comparable` at position -1."""
-    blank = np.full((*tests.fixed.shape[:-1], 1), VerdictCode.not_comparable)
-    fixed = np.concatenate([tests.fixed, blank], axis=-1)[..., positions]
-    return RuleTests(
-        take_or_nan(tests.point, positions),
-        take_or_nan(tests.p_fail, positions),
-        take_or_nan(tests.p_pass, positions),
-        fixed.astype(np.uint8),
-        lambda: take_or_nan(tests.p_worse(), positions),
     )

@@ -1,25 +1,27 @@
 """Test rules on values and differences, as many as possible in one pass."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.compare import Pairing
 from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.mover import MoverLimits
 from rprime.core.gates.rows import Rows
-from rprime.core.gates.rules import Rule
-from rprime.core.gates.verdict import Against, Codes, RuleTests
+from rprime.core.gates.rules import Gate, Rule
+from rprime.core.gates.verdict import Against, Codes, Plan, VerdictCode
+from rprime.core.intervals.proportions import one_sided_quantile
 
 LimitPair = tuple[FloatArray, FloatArray]
-
-
 Statistic = Difference | MoverLimits
-"""Values or differences with limits and p-values, shape (..., m)."""
+"""Values or differences with limits and p-values, shape (..., n)."""
+Positions = NDArray[np.intp]
+POWER = 0.8
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -28,114 +30,195 @@ class Draft:
 
     Parameters
     ----------
-    rule, rows, against, reasons
-        As in `RuleEvidence`.
+    rows
+        The results of the rule among the rows.
     statistic
         To be tested.
     fixed
         Codes of `VerdictCode` where no test decides the verdict.
-    numbers
-        Observed value and items, and for a difference baseline and delta.
-    methods
-        Of the limits; empty where nobody asks.
+    items
+        Behind each row.
+    against
+        What the differences are from; None for values.
+    reasons, methods
+        Of the results; a reason is empty where the evidence decides. Empty where nobody asks.
     pairing
-        Of a comparison.
+        Of the comparison.
     """
 
     rule: Rule
     rows: Rows
     statistic: Statistic
     fixed: Codes
-    numbers: Mapping[str, FloatArray]
-    reasons: tuple[str, ...] = ()
-    methods: Sequence[str | None] = ()
+    items: FloatArray
     against: Against | None = None
+    reasons: tuple[str, ...] = ()
+    methods: tuple[str | None, ...] = ()
     pairing: Pairing | None = None
 
 
+def plan_of(gate: Gate, drafts: Sequence[Draft]) -> Plan:
+    """Return the plan of all results, in the order of the rules."""
+    named = [(draft, label) for draft in drafts for label in draft.rows.labels]
+    return Plan(
+        gate,
+        tuple(draft.rule for draft, _ in named),
+        tuple(label for _, label in named),
+        tuple(draft.against for draft, _ in named),
+    )
+
+
 @dataclass(frozen=True, eq=False)
-class Tested:
-    """The tests of a rule, its limits at a level, and its standard errors."""
+class RuleTests:
+    """The tests of the m results of some rules; arrays of shape (..., m), NaN where unknown.
 
-    tests: RuleTests
-    limits: Callable[[], LimitPair]
-    error: Callable[[], FloatArray]
+    Parameters
+    ----------
+    plan
+        Of the results of the drafts.
+    """
+
+    drafts: Sequence[Draft]
+    plan: Plan
+
+    @cached_property
+    def parts(self) -> list[tuple[Draft, Positions, Positions]]:
+        """Each draft with the rows of its results, and the positions of these."""
+        start, found = 0, []
+        for draft in self.drafts:
+            rows = draft.rows.positions
+            there = np.flatnonzero(rows >= 0)
+            found.append((draft, rows[there], start + there))
+            start += rows.size
+        return found
+
+    @cached_property
+    def groups(self) -> list[tuple[Statistic, Positions]]:
+        """The statistics of the results, those of one source together, and their positions."""
+        members: dict[object, list[tuple[Any, Positions]]] = {}
+        for draft, rows, places in self.parts:
+            if rows.size:
+                statistic = draft.statistic[..., rows]
+                members.setdefault(statistic.source, []).append((statistic, places))
+        joined = (tuple(zip(*own, strict=True)) for own in members.values())
+        return [(type(own[0]).join(own), np.concatenate(places)) for own, places in joined]
+
+    @cached_property
+    def fixed(self) -> Codes:
+        """Codes of `VerdictCode` where no test decides the verdict, else `undecided`."""
+        shape = (*self.drafts[0].fixed.shape[:-1], len(self.plan.rules))
+        found = np.full(shape, VerdictCode.not_comparable, dtype=np.uint8)
+        for draft, rows, places in self.parts:
+            found[..., places] = draft.fixed[..., rows]
+        return found
+
+    def _of_statistics(self, compute: Callable[[Statistic, Positions], Any]) -> FloatArray:
+        """Compute two numbers for each result, shape (2, ..., m)."""
+        found = np.full((2, *self.fixed.shape), np.nan)
+        for statistic, places in self.groups:
+            found[..., places] = compute(statistic, places)
+        return found
+
+    @cached_property
+    def values(self) -> LimitPair:
+        """The values of the candidate and, for a difference, of the baseline."""
+        observed, baseline = self._of_statistics(lambda one, _: (one.candidate, one.baseline))
+        return observed, np.where(self.plan.compares, baseline, np.nan)
+
+    @cached_property
+    def point(self) -> FloatArray:
+        """The value or difference that the rule bounds; NaN where undefined."""
+        return self._of_statistics(lambda one, _: one.value)[0]
+
+    @cached_property
+    def items(self) -> FloatArray:
+        """The number of items behind each value."""
+        found = np.full(self.fixed.shape, np.nan)
+        for draft, rows, places in self.parts:
+            found[..., places] = draft.items[..., rows]
+        return found
+
+    @cached_property
+    def error(self) -> FloatArray:
+        """Standard error, to first order."""
+        return self._of_statistics(lambda one, _: one.standard_error)[0]
+
+    @cached_property
+    def p(self) -> LimitPair:
+        """Smallest level at which it demonstrably violates, and keeps, the rule."""
+        return self._turned(lambda one, places: one.p(self.plan.threshold[places]))
+
+    @cached_property
+    def p_worse(self) -> FloatArray:
+        """Smallest level at which it is shown to be worse than no change."""
+        return self._turned(lambda one, _: one.p_of_no_change)[0]
+
+    def _turned(self, compute: Callable[[Statistic, Positions], LimitPair]) -> LimitPair:
+        """Return p-values of being below and above, that of the failure first."""
+        below, above = np.where(self.plan.tested, self._of_statistics(compute), np.nan)
+        guards_below = self.plan.guards_below
+        return np.where(guards_below, below, above), np.where(guards_below, above, below)
+
+    def limits(self, level: float) -> FloatArray:
+        """Return the one-sided limits, shape (2, ..., m); NaN where points are compared."""
+        found = self._of_statistics(lambda one, _: one.limits(level))
+        return np.where(self.plan.tested, found, np.nan)
+
+    def detectable(self, level: float, together: int) -> FloatArray:
+        """Return the true drop that the rule fails with power .8; a rise for an upper bound.
+
+        Parameters
+        ----------
+        level
+            Of the gate.
+        together
+            How many results are tested together: the p-value of the only one that got worse must
+            pass Holm's first step among them.
+
+        Returns
+        -------
+        NaN where no possible change is found so often.
+
+        Notes
+        -----
+        The variance is that of an unchanged model, plus (d - d^2) / n for a drop d of a share
+        among n items, which comes as d n losses on top.
+        """
+        plan, (observed, baseline) = self.plan, self.values
+        below, limit, delta = plan.guards_below, plan.limit, np.abs(self.point)
+        own = np.where(plan.tested, level / max(together, 1), 0.5)
+        needed = distance_found(own, self.error)
+        distance = np.where(below, observed - limit, limit - observed)
+        found = np.maximum(np.where(below, needed - plan.threshold, needed + limit), 0)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unchanged = np.maximum(self.error**2 - delta * (1 - delta) / self.items, 0.0)
+            fails_from = _reached(limit, unchanged, one_sided_quantile(own) ** 2, self.items)
+            strength = one_sided_quantile(1 - POWER) ** 2
+            more = np.fmax(found, _reached(fails_from, unchanged, strength, self.items))
+        found = np.where(plan.knows_suspects, more, found)
+        room = np.where(below, baseline - plan.range[0], plan.range[1] - baseline)
+        change = np.where(found <= room, found, np.nan)
+        return np.where(plan.compares, change, np.maximum(distance, 0.0) + needed)
 
 
-def judge_together(parts: Sequence[Draft], level: float) -> list[Tested]:
-    """Test rules: those whose statistics have one source in one pass.
+def distance_found(level: float | FloatArray, error: FloatArray) -> FloatArray:
+    """Return the distance from a threshold that a test at a level finds with power .8.
 
     Parameters
     ----------
     level
-        Of the limits.
-
-    Returns
-    -------
-    One for each part, in their order.
+        One-sided.
+    error
+        Standard error, to first order the same at all distances.
     """
-    groups: dict[object, list[int]] = {}
-    for i, part in enumerate(parts):
-        groups.setdefault(part.statistic.source, []).append(i)
-    found: dict[int, Tested] = {}
-    for members in groups.values():
-        group = _Group([parts[i] for i in members], level)
-        found |= zip(members, map(group.tested, range(len(members))), strict=True)
-    return [found[i] for i in range(len(parts))]
+    return np.asarray((one_sided_quantile(level) + one_sided_quantile(1 - POWER)) * error)
 
 
-@dataclass(frozen=True, eq=False)
-class _Group:
-    """Rules with statistics of one source."""
-
-    parts: Sequence[Draft]
-    level: float
-
-    @cached_property
-    def joined(self) -> Statistic:
-        parts: list[Any] = [part.statistic for part in self.parts]  # of one type: one source
-        found: Statistic = type(parts[0]).join(parts)
-        return found
-
-    @cached_property
-    def ends(self) -> list[int]:
-        return np.cumsum([part.fixed.shape[-1] for part in self.parts]).tolist()
-
-    @cached_property
-    def p(self) -> LimitPair:
-        thresholds = [np.full(p.fixed.shape[-1], p.rule.threshold) for p in self.parts]
-        return self.joined.p(np.concatenate(thresholds))
-
-    @cached_property
-    def limits(self) -> LimitPair:
-        return self.joined.limits(self.level)
-
-    @cached_property
-    def error(self) -> FloatArray:
-        return self.joined.standard_error
-
-    @cached_property
-    def p_of_no_change(self) -> LimitPair:
-        return self.joined.p_of_no_change
-
-    def tested(self, place: int) -> Tested:
-        """Return the tests of one rule."""
-        part = self.parts[place]
-        own = slice(self.ends[place] - part.fixed.shape[-1], self.ends[place])
-        unknown, below = np.full(part.fixed.shape, np.nan), part.rule.guards_below
-        p_fail = p_pass = unknown
-
-        tested = part.rule.test == "auto"
-
-        def worse() -> FloatArray:
-            if not (tested and part.rule.knows_suspects):
-                return unknown
-            return self.p_of_no_change[not below][..., own]
-
-        if tested:
-            p_fail, p_pass = (self.p[end][..., own] for end in (not below, below))
-        return Tested(
-            RuleTests(part.statistic.value, p_fail, p_pass, part.fixed, worse),
-            lambda: (self.limits[0][..., own], self.limits[1][..., own]),
-            lambda: self.error[..., own],
-        )
+def _reached(
+    start: FloatArray, variance: FloatArray, square: FloatArray, items: FloatArray
+) -> FloatArray:
+    """Solve d = start + z sqrt(variance + (d - d^2) / items) for d; NaN without a solution."""
+    unit = square / items
+    half = start + unit / 2
+    root = np.sqrt(half**2 - (1 + unit) * (start**2 - square * variance))
+    return np.asarray((half + root) / (1 + unit))

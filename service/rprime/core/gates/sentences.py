@@ -1,6 +1,7 @@
 """The messages of a gate and of its results, for readers of a CI log."""
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 
 from rprime.core.gates.result import GateVerdict, Result
 from rprime.core.gates.rules import Rule, Waiver
@@ -134,6 +135,7 @@ def sentence(result: Result, rule: Rule, *, together: int, waiver: Waiver | None
             return f"{text}, which never passes."
 
 
+@lru_cache(maxsize=1024)
 def number(value: float) -> str:
     """Write a number for people: four decimals, no trailing zeros, tiny ones not as 0."""
     if value != 0 and abs(value) < 10**-PLACES:

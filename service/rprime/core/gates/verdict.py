@@ -1,10 +1,9 @@
 """Verdicts of results and of the gate, from the tests of the rules; all on stacks."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import Literal, Self
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +11,9 @@ from numpy.typing import NDArray
 from rprime.core.arrays import FloatArray
 from rprime.core.gates.multiplicity import Blocks, no_blocks, step_down
 from rprime.core.gates.rules import Effect, Gate, OpenVerdict, Policy, Rule
+
+if TYPE_CHECKING:
+    from rprime.core.gates.rule_tests import RuleTests
 
 Codes = NDArray[np.uint8]
 Against = Literal["baseline", "anchor"]
@@ -53,46 +55,6 @@ EFFECTS: tuple[Effect, ...] = ("pass", "warn", "fail")
 
 
 @dataclass(frozen=True, eq=False)
-class RuleTests:
-    """The tests of m results; every array of shape (..., m).
-
-    Parameters
-    ----------
-    point
-        The value or difference that the rule bounds; NaN where undefined.
-    p_fail, p_pass
-        Smallest level at which it demonstrably violates, or keeps, the rule; NaN without a
-        test.
-    fixed
-        Codes of `VerdictCode` where no test decides the verdict, else `undecided`.
-    p_worse
-        Returns the smallest level at which it is shown to be worse than no change, NaN for rules
-        without suspects; computed only if some result may be suspect.
-    """
-
-    point: FloatArray
-    p_fail: FloatArray
-    p_pass: FloatArray
-    fixed: Codes
-    p_worse: Callable[[], FloatArray]
-
-    @classmethod
-    def join(cls, parts: Sequence[Self]) -> Self:
-        """Concatenate the tests of several rules."""
-
-        def joined(name: str) -> FloatArray:
-            return np.concatenate([getattr(part, name) for part in parts], axis=-1)
-
-        return cls(
-            joined("point"),
-            joined("p_fail"),
-            joined("p_pass"),
-            joined("fixed").astype(np.uint8),
-            lambda: np.concatenate([part.p_worse() for part in parts], axis=-1),
-        )
-
-
-@dataclass(frozen=True, eq=False)
 class Plan:
     """The rules behind m results, as arrays of shape (m,).
 
@@ -112,9 +74,24 @@ class Plan:
     against: tuple[Against | None, ...] = ()
 
     @cached_property
+    def limit(self) -> FloatArray:
+        """The limit of the rule."""
+        return np.array([rule.limit for rule in self.rules], dtype=np.float64)
+
+    @cached_property
     def threshold(self) -> FloatArray:
         """A result beyond it fails."""
-        return np.array([rule.threshold for rule in self.rules])
+        return np.array([rule.threshold for rule in self.rules], dtype=np.float64)
+
+    @cached_property
+    def range(self) -> FloatArray:
+        """Lowest and highest possible value, shape (2, m)."""
+        return np.array([rule.target.range for rule in self.rules], dtype=np.float64).T
+
+    @cached_property
+    def compares(self) -> NDArray[np.bool_]:
+        """Whether the rule bounds the difference from a baseline."""
+        return np.array([rule.compares for rule in self.rules], dtype=bool)
 
     @cached_property
     def guards_below(self) -> NDArray[np.bool_]:
@@ -181,15 +158,13 @@ class Decisions:
         return (suspect | self.unseen) & (self.verdicts == VerdictCode.inconclusive)
 
 
-def decide(tests: RuleTests, plan: Plan, level: float, blocks: Blocks = no_blocks) -> Decisions:
+def decide(tests: "RuleTests", level: float, blocks: Blocks = no_blocks) -> Decisions:
     """Decide the verdict of every result, before waivers.
 
     Parameters
     ----------
     tests
         Arrays of shape (..., m).
-    plan
-        Of the m results.
     level
         One-sided, of this look.
     blocks
@@ -203,16 +178,15 @@ def decide(tests: RuleTests, plan: Plan, level: float, blocks: Blocks = no_block
     intersection-union test, which needs no adjustment (Schultzberg et al. 2024). A missing number
     satisfies no comparison, so a missing value cannot pass.
     """
-    undecided = tests.fixed == VerdictCode.undecided
-    p_value = np.where(undecided & plan.tested, tests.p_fail, np.nan)
+    plan, undecided = tests.plan, tests.fixed == VerdictCode.undecided
+    p_fail, p_pass = tests.p
+    p_value = np.where(undecided, p_fail, np.nan)
     p_adjusted = step_down(p_value, level, blocks)
     tested = np.where(
         p_adjusted < level,
         VerdictCode.fail,
         np.where(
-            (tests.p_pass < level) & ~np.isnan(p_value),
-            VerdictCode.passed,
-            VerdictCode.inconclusive,
+            (p_pass < level) & ~np.isnan(p_value), VerdictCode.passed, VerdictCode.inconclusive
         ),
     )
     keeps = _keeps(tests.point, plan)
@@ -223,7 +197,7 @@ def decide(tests: RuleTests, plan: Plan, level: float, blocks: Blocks = no_block
     open_ = (verdicts == VerdictCode.inconclusive) & beyond
     suspect = open_ & plan.knows_suspects & ~np.isnan(p_value)
     if suspect.any():
-        worse = np.where(undecided & plan.tested, tests.p_worse(), np.nan)
+        worse = np.where(undecided & plan.knows_suspects, tests.p_worse, np.nan)
         suspect &= step_down(worse, level, blocks) < level
     return Decisions(verdicts, p_value, p_adjusted, suspect, open_ & np.isnan(p_value))
 
