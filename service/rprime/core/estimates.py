@@ -7,6 +7,7 @@ from rprime.core.intervals.intervals import Intervals, intervals
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.populations.intervals import PopulationIntervals
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import Selection, select
 from rprime.core.table import ConfusionTable
@@ -62,6 +63,9 @@ class Estimates:
     @cached_property
     def prepared(self) -> PreparedIntervals:
         """The part of the intervals that does not depend on their quantile."""
+        population = self.values.options.population
+        if population is not None:
+            return PopulationIntervals.of_population(self.values, population)
         return PreparedIntervals.of(self.values, self.items)
 
     @cached_property

@@ -67,8 +67,8 @@ class Evaluation:
 
     @cached_property
     def table(self) -> ConfusionTable:
-        """The table, with cell weights applied."""
-        table = self.values.table
+        """The table of the items, with cell weights applied."""
+        table = self.values.sampled
         return table[self.position[0]] if self.position else table
 
     def at(self, values: Array) -> Array:

@@ -5,6 +5,7 @@ from typing import Literal
 
 from rprime.core.arrays import Array
 from rprime.core.page import Paging
+from rprime.core.populations.population import Population
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -47,6 +48,8 @@ class Options:
         Classes, each with the smallest score at which it is predicted.
     left_out
         Positions of classes that take no part in averages.
+    population
+        The population that the indices are about; None: the items themselves.
     """
 
     indices: tuple[str, ...] | None = None
@@ -66,6 +69,7 @@ class Options:
     thresholds: tuple[tuple[str, float], ...] = ()
     classes: Paging | None = None
     left_out: tuple[int, ...] = ()
+    population: Population | None = None
 
     def wants_intervals(self, k: int) -> bool:
         """Whether intervals are computed for k classes."""

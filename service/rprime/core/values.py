@@ -46,6 +46,8 @@ class Values:
         Of the items of a single table, where the request has them.
     grouped
         Whether the items are grouped, so that tests of independent items do not hold.
+    sample
+        The tables of the items, where `table` estimates those of a population.
     """
 
     table: ConfusionTable
@@ -59,6 +61,12 @@ class Values:
     counted_as_zero: Array | None = None
     scores: Scores | None = None
     grouped: bool = False
+    sample: ConfusionTable | None = None
+
+    @property
+    def sampled(self) -> ConfusionTable:
+        """The tables of the items that were sent; `table` may be estimated from them."""
+        return self.table if self.sample is None else self.sample
 
     @cached_property
     def defined(self) -> Array:
@@ -99,6 +107,7 @@ class Values:
             pooled=self.pooled[:, position],
             averaged=self.averaged[:, position],
             counted_as_zero=None if counted is None else counted[:, position],
+            sample=None if self.sample is None else self.sample[position],
         )
         vars(found)["overall"] = self.overall[:, position]  # it is known: compute it once
         return found
@@ -207,7 +216,7 @@ class Values:
         selection = self.selection
         places = selection.place if scope == "class" else selection.overall_place
         if key not in places:
-            options = replace(self.options, indices=(key,), cell_weights=None)
+            options = replace(self.options, indices=(key,), cell_weights=None, population=None)
             found = compute(self.table, options, select(options), self.scores)
             return found.lookup(scope, key)
         return (self.per_class if scope == "class" else self.overall)[places[key]]
@@ -218,7 +227,7 @@ class Values:
 
         NaN where the counts are no numbers of independent items.
         """
-        if self.grouped:
+        if self.grouped or self.sample is not None:
             nothing = np.full(self.table.stack_shape, np.nan)
             return {entry.key: nothing for entry in OVERALL_INDICES.values() if entry.p_value}
         entries = [entry for entry in OVERALL_INDICES.values() if entry.p_value]
@@ -274,12 +283,15 @@ def compute(
     table
         The tables, without cell weights.
     options
-        Its `cell_weights` are applied here.
+        Its `population` and `cell_weights` are applied here.
     selection
         From `select`.
     scores
         Of the items of a single table, where the request has them.
     """
+    sample = None
+    if options.population is not None:
+        sample, table = table, options.population.table(table)
     if options.cell_weights is not None:
         table = table.reweighted(options.cell_weights)
     with np.errstate(all="ignore"):
@@ -297,7 +309,17 @@ def compute(
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing
     pooled = whole[..., -1]
     return Values(
-        table, options, selection, counts, classified, per_class, pooled, averaged, counted, scores
+        table,
+        options,
+        selection,
+        counts,
+        classified,
+        per_class,
+        pooled,
+        averaged,
+        counted,
+        scores,
+        sample=sample,
     )
 
 

@@ -296,7 +296,7 @@ def association_ignores_labels(f: WarningInputs) -> Array:
 @check("overall", "docs/indices.md#notation", at="/counts")
 def non_integer_counts(f: WarningInputs) -> Array:
     """Counts are not whole numbers, so there are no intervals."""
-    return f.values.table.fractional
+    return f.values.sampled.fractional
 
 
 @check("overall", "docs/indices.md#notation", at="/counts")
@@ -304,10 +304,10 @@ def normalized_counts(f: WarningInputs) -> Array:
     """Counts are fractions, and the rows, the columns or all of them sum to 1 or to 100: they seem
     to be shares or percentages, which do not tell how many items there are. Send the counts.
     """
-    table = f.values.table
+    table = f.values.sampled
     if table.weighted or not table.fractional.any():
         return np.zeros(f.total.shape, dtype=bool)
-    sums = (f.support, f.predicted, f.total[..., None])
+    sums = (table.support, table.predicted, table.total[..., None])
     return table.fractional & np.logical_or.reduce([_is_share(part) for part in sums])
 
 

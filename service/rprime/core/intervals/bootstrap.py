@@ -41,7 +41,8 @@ def resampled(selection: Selection) -> tuple[Selection, Array, Array]:
 def can_resample(values: Values, items: Items | None) -> bool:
     """Whether tables can be drawn: there are few classes, and each item counts once on its own."""
     alone = items is None or (items.groups is None and items.weights is None)
-    whole = not values.table.weighted and not np.any(values.table.fractional)
+    whole = values.sample is None and not values.table.weighted
+    whole = whole and not np.any(values.table.fractional)
     return alone and whole and values.table.k <= MOST_CLASSES
 
 

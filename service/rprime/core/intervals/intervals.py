@@ -47,6 +47,8 @@ class Intervals:
         own.
     kish
         Kish's effective number of items, of all; None if they have no weights.
+    per_class_errors, overall_errors
+        The standard errors of the values of a population; None elsewhere.
     """
 
     per_class_low: Array
@@ -63,6 +65,8 @@ class Intervals:
     per_class_items: Array | None = None
     overall_items: Array | None = None
     kish: float | None = None
+    per_class_errors: Array | None = None
+    overall_errors: Array | None = None
 
     def part(self, position: int) -> "Intervals":
         """Return the intervals of one table of a stack of shape (n,)."""
@@ -109,26 +113,21 @@ def intervals(
         overall_reasons=_reasons(prepared, whole, overall[0], values.overall),
         overall_low_reliability=overall_low,
         overall_methods=whole.names,
-        **_effective_numbers(prepared, per_class[0], overall[0]),
+        **_numbers(prepared, per_class[0], overall[0]),
     )
 
 
-def _effective_numbers(
-    prepared: PreparedIntervals, class_low: Array, overall_low: Array
-) -> dict[str, Any]:
-    """Return the fields of `Intervals` with effective numbers of items."""
-    if prepared.effects is None:
-        return {}
-    methods = prepared.methods
-    per_class, overall = np.full(class_low.shape, np.nan), np.full(overall_low.shape, np.nan)
-    for universe in prepared.universes:
-        universe.fill_items(per_class, overall)
-    plain = methods.per_class.proportions
-    per_class[plain] = prepared.proportions.trials[: len(plain)]
-    overall[methods.overall.proportions] = prepared.pooled.trials
-    per_class[np.isnan(class_low)] = overall[np.isnan(overall_low)] = np.nan
+def _numbers(prepared: PreparedIntervals, class_low: Array, overall_low: Array) -> dict[str, Any]:
+    """Return the fields of `Intervals` with effective numbers of items and standard errors."""
+    found = {"items": prepared.effective_items, "errors": prepared.standard_errors}
     kish = None if prepared.weights is None else float(prepared.values.table.total)
-    return {"per_class_items": per_class, "overall_items": overall, "kish": kish}
+    result: dict[str, Any] = {"kish": kish}
+    for name, both in found.items():
+        if both is not None:
+            per_class, overall = both
+            result[f"per_class_{name}"] = np.where(np.isnan(class_low), np.nan, per_class)
+            result[f"overall_{name}"] = np.where(np.isnan(overall_low), np.nan, overall)
+    return result
 
 
 def _reasons(
@@ -140,7 +139,7 @@ def _reasons(
     codes = missing * np.uint8(CODE["no_interval"])
     named = methods.named
     if unsuitable.any():
-        weighted = prepared.values.table.weighted
+        weighted = prepared.behind.table.weighted
         why = np.uint8(CODE["weighted" if weighted else "non_integer_counts"])
         codes[named] = np.where(missing[named] & unsuitable[(..., *last)], why, codes[named])
     if prepared.values.options.intervals == "all":
@@ -163,7 +162,7 @@ def _reliability(
     Per class: whether it rests on few items or groups, and whether on little of any kind; overall:
     whether on little of any kind. An average with equal weights rests on its smallest class.
     """
-    values, methods, effects = prepared.values, prepared.methods, prepared.grouped
+    values, methods, effects = prepared.behind, prepared.methods, prepared.grouped
     rows = values.counts.rows
     per_class = _fewest(values, methods) < FEW_ITEMS
     errors = _few_errors(rows[..., :-1], per_class.shape, prepared.proportions, methods.per_class)

@@ -103,6 +103,31 @@ class PreparedIntervals:
         )
 
     @property
+    def behind(self) -> Values:
+        """The values with the counts that they rest on."""
+        return self.values
+
+    @property
+    def effective_items(self) -> tuple[Array, Array] | None:
+        """Effective numbers of items, per class and overall; None if every item counts once."""
+        if self.effects is None:
+            return None
+        methods, values = self.methods, self.values
+        per_class = np.full(values.per_class.shape, np.nan)
+        overall = np.full(values.overall.shape, np.nan)
+        for universe in self.universes:
+            universe.fill_items(per_class, overall)
+        plain = methods.per_class.proportions
+        per_class[plain] = self.proportions.trials[: len(plain)]
+        overall[methods.overall.proportions] = self.pooled.trials
+        return per_class, overall
+
+    @property
+    def standard_errors(self) -> tuple[Array, Array] | None:
+        """Standard errors, per class and overall, where reports have them."""
+        return None
+
+    @property
     def grouped(self) -> DesignEffects | None:
         """The effects of groups, which take Student's quantile."""
         return self.effects if self.weights is None else None

@@ -7,7 +7,7 @@ from typing import cast
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.cells import Cells, DenseCells, SparseCells
+from rprime.core.cells import Cells, DenseCells
 from rprime.core.table import ConfusionTable
 
 POOLED, ROW_WISE = 0, 1
@@ -83,8 +83,7 @@ class SmoothedCells:
 
     def dense(self) -> DenseCells:
         """Return the same cells as full matrices."""
-        counts = self.base.counts if isinstance(self.base, DenseCells) else _full(self.base)
-        result = counts + self.spread[..., :, None] * self.weight[..., None, :]
+        result = full(self.base) + self.spread[..., :, None] * self.weight[..., None, :]
         own = np.arange(self.k)
         result[..., own, own] = self.diagonal
         return DenseCells(result)
@@ -111,7 +110,12 @@ def column_spread(cells: Cells | SmoothedCells, factors: Array) -> tuple[Array, 
     )
 
 
-def _full(cells: SparseCells) -> Array:
+def full(cells: Cells | SmoothedCells) -> Array:
+    """Return cells as matrices, shape (..., k, k)."""
+    if isinstance(cells, SmoothedCells):
+        return cells.dense().counts
+    if isinstance(cells, DenseCells):
+        return cells.counts
     counts = np.zeros((*cells.stack_shape, cells.k, cells.k))
     counts[..., cells.rows, cells.columns] = cells.counts
     return counts

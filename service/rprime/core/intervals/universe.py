@@ -63,7 +63,7 @@ class Smoothed:
         if options.cell_weights is not None or options.undefined != "null":
             options = replace(options, cell_weights=None, undefined="null")
         found, own = _differentiated(more, options, plan.selection)
-        found = _as_observed(plan, values, found, own)
+        found = as_observed(plan.class_places, values, found, own, plan.odds_ratio)
         smooth = smooth_overall_indices(plan.selection)
         weights = macro_weights(found, smooth.macro_of)
         overall = found.averages()
@@ -94,14 +94,29 @@ def _differentiated(
     return values, class_gradient(values, per_class)
 
 
-def _as_observed(plan: Plan, values: Values, found: Values, gradient: ClassGradient) -> Values:
-    """Let the same classes take part as at the observed tables, with the same fixed values."""
-    places = plan.class_places
+def as_observed(
+    places: Array,
+    values: Values,
+    found: Values,
+    gradient: ClassGradient,
+    odds_ratio: int | None = None,
+) -> Values:
+    """Let the same classes take part as at the observed tables, with the same fixed values.
+
+    Parameters
+    ----------
+    places
+        Positions of the per-class entries among those of the observed values; -1 for none.
+    found, gradient
+        Of the smoothed tables; the gradient is changed.
+    odds_ratio
+        The entry that keeps its own values, if any.
+    """
     if values.complete and values.class_reasons is None:
         return found
     per_class, averaged = found.per_class.copy(), found.per_class.copy()
     for i in np.flatnonzero(places >= 0):
-        if i == plan.odds_ratio:
+        if i == odds_ratio:
             continue
         own = values.per_class[places[i]]
         fixed = ~np.isfinite(own)
@@ -295,7 +310,7 @@ class UniverseIntervals:
         plan = self.plan
         by_parts, by_scores = self.classes.limits(at(quantile, plan.class_rows))
         limits[:, plan.class_parts_of] = by_parts
-        _widen(limits, plan.class_scores_of, by_scores)
+        widen(limits, plan.class_scores_of, by_scores)
         if self.log_odds is not None and plan.odds_ratio is not None:
             place = plan.class_places[plan.odds_ratio]
             value, centre, error = self.log_odds
@@ -317,7 +332,7 @@ class UniverseIntervals:
         limits[:, plan.overall_places] = self.scores.scaled(found)
         if self.averages is not None:
             wider = self.averages.limits(at(quantile, plan.average_places))
-            _widen(limits, plan.average_places[plan.averages.kept], wider[:, plan.averages.kept])
+            widen(limits, plan.average_places[plan.averages.kept], wider[:, plan.averages.kept])
 
 
 def at(quantile: float | Array, places: Array | int) -> float | Array:
@@ -325,7 +340,7 @@ def at(quantile: float | Array, places: Array | int) -> float | Array:
     return quantile if np.ndim(quantile) == 0 else np.asarray(quantile)[places]
 
 
-def _widen(limits: Array, places: Array, found: Array) -> None:
+def widen(limits: Array, places: Array, found: Array) -> None:
     """Widen limits on each side to the found ones; where one is missing, take the other."""
     limits[0, places] = np.fmin(limits[0, places], found[0])
     limits[1, places] = np.fmax(limits[1, places], found[1])

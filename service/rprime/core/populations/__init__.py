@@ -1,0 +1,1 @@
+"""Populations: what is true of the population that strata of items stand for."""

@@ -1,0 +1,238 @@
+"""Intervals and standard errors of the indices of a population."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.counts import Counts
+from rprime.core.intervals.delta import class_gradient, overall_gradient
+from rprime.core.intervals.effective import ScoreIntervals
+from rprime.core.intervals.methods import Setting
+from rprime.core.intervals.plan import Bounds
+from rprime.core.intervals.prepared import PreparedIntervals
+from rprime.core.intervals.proportions import ScoreCounts
+from rprime.core.intervals.universe import as_observed, at, widen
+from rprime.core.populations.plan import PopulationPlan, ScopePlan, plan_of
+from rprime.core.populations.population import Population, dense, joint_cells
+from rprime.core.populations.sums import StratumSums
+from rprime.core.populations.variance import Stratified
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values, compute
+
+SMOOTHED, OBSERVED = 0, 1
+"""Positions of the two estimated tables in their stack."""
+
+
+@dataclass(frozen=True, eq=False)
+class LogIntervals:
+    """Ratios with their logarithms.
+
+    Parameters
+    ----------
+    values, centres, errors
+        Shape (n, ...): the ratios, their logarithms, finite where a ratio is 0 or infinite, and
+        the standard errors of these.
+    """
+
+    values: Array
+    centres: Array
+    errors: Array
+
+    def limits(self, quantile: float | Array) -> Array:
+        """Compute the limits, shape (2, n, ...)."""
+        half = self.errors * quantile
+        low = np.where(self.values > 0, np.exp(self.centres - half), self.values)
+        high = np.where(self.values < np.inf, np.exp(self.centres + half), self.values)
+        return np.stack((low, high))
+
+
+@dataclass(frozen=True, eq=False)
+class ScopeIntervals:
+    """The intervals of the entries of one scope.
+
+    Parameters
+    ----------
+    plan
+        The entries.
+    scores, score_counts
+        Intervals of all entries by effective items, and the shares and items of these.
+    sums, logs
+        Those of sums over the strata, and on the logarithmic scale.
+    errors
+        Standard errors of all entries, NaN without an interval.
+    """
+
+    plan: ScopePlan
+    scores: ScoreIntervals
+    score_counts: ScoreCounts
+    sums: StratumSums
+    logs: LogIntervals
+    errors: Array
+
+    @classmethod
+    def of(
+        cls, plan: ScopePlan, found: tuple[Array, Array, Array], sums: StratumSums, **about: Array
+    ) -> "ScopeIntervals":
+        """Prepare the intervals of entries.
+
+        Parameters
+        ----------
+        found
+            Their values, those of both estimated tables and the variances of these.
+        about
+            `growth` and `bounds` of the score intervals.
+        """
+        values, estimated, variances = found
+        smooth, spread = estimated[:, SMOOTHED], variances[:, SMOOTHED]
+        spread[plan.without] = variances[plan.without, OBSERVED] = np.nan
+        scores = ScoreIntervals.of(values, smooth, spread, **about)
+        own, there = values[plan.logs], smooth[plan.logs]
+        usual = np.isfinite(own) & (own > 0)
+        logs = LogIntervals(
+            own, np.log(np.where(usual, own, there)), np.sqrt(spread[plan.logs]) / there
+        )
+        errors = np.sqrt(variances[:, OBSERVED])
+        counts = ScoreCounts.of(scores.shares * scores.items, scores.items)
+        return cls(plan, scores, counts, sums, logs, np.where(np.isfinite(values), errors, np.nan))
+
+    def limits(self, quantile: float | Array) -> Array:
+        """Compute the limits of the entries, shape (2, n, ...)."""
+        limits, of_sums, of_logs = (
+            self.scores.scaled(self.score_counts.limits(quantile)),
+            self.plan.sums,
+            self.plan.logs,
+        )
+        if len(of_sums):
+            limits[:, of_sums] = np.where(self.sums.alone, np.nan, limits[:, of_sums])
+            own = self.sums.limits(at(quantile, of_sums))
+            widen(limits, of_sums, self.scores.take(of_sums).scaled(own))
+        limits[:, of_logs] = self.logs.limits(at(quantile, of_logs))
+        return limits
+
+    @property
+    def items(self) -> Array:
+        """Effective numbers of items, shape (n, ...); those of a stratum where it is alone."""
+        found, own = self.scores.items.copy(), self.plan.sums
+        found[own] = np.where(self.sums.alone, self.sums.trials, found[own])
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationIntervals(PreparedIntervals):
+    """The intervals of the indices of a population, up to their quantile.
+
+    Parameters
+    ----------
+    of_classes, of_overall
+        Those of each scope.
+
+    Notes
+    -----
+    Standard errors are those of Olofsson et al. 2014 and Stehman 2014, with n - 1 in each stratum.
+    Intervals are Wilson's on the effective number of items, with half an item more in each
+    stratum; of sums over the strata, the wider of these and of the sum of the Wilson intervals of
+    the strata at a reduced quantile.
+    """
+
+    of_classes: ScopeIntervals
+    of_overall: ScopeIntervals
+
+    @classmethod
+    @np.errstate(all="ignore")
+    def of_population(cls, values: Values, population: Population) -> "PopulationIntervals":
+        """Prepare the intervals of the values of a population."""
+        options, sample = values.options, dense(values.sampled)
+        setting = Setting(
+            f1=options.beta == 1, exact=options.exact, unclassified=sample.unclassified is not None
+        )
+        plan = plan_of(values.selection, setting, population.strata)
+        of_classes, of_overall = _scopes(plan, values, population, sample)
+        return cls(
+            values,
+            plan.methods,
+            _nothing(values.per_class),
+            _nothing(values.overall),
+            (),
+            None,
+            None,
+            np.asarray(sample.weighted | sample.fractional),
+            of_classes,
+            of_overall,
+        )
+
+    @cached_property
+    def behind(self) -> Values:
+        """The values with the counts of the sampled items."""
+        values, sample = self.values, self.values.sampled
+        counts = Counts.of(sample)
+        classified = Counts.of(sample.classified) if sample.has_omissions else counts
+        return replace(values, table=sample, counts=counts, classified_counts=classified)
+
+    @property
+    def effective_items(self) -> tuple[Array, Array]:
+        """Effective numbers of items, per class and overall."""
+        return self.of_classes.items, self.of_overall.items
+
+    @property
+    def standard_errors(self) -> tuple[Array, Array]:
+        """Standard errors with n - 1 in each stratum, per class and overall."""
+        return self.of_classes.errors, self.of_overall.errors
+
+    @np.errstate(all="ignore")
+    def class_limits(self, quantile: float | Array) -> Array:
+        """Compute the limits of the per-class indices, shape (2, computed, ..., k)."""
+        limits = self.of_classes.limits(quantile)
+        return self._masked(self.values.observed, limits, self.methods.per_class)
+
+    @np.errstate(all="ignore")
+    def overall_limits(self, quantile: float | Array) -> Array:
+        """Compute the limits of the overall indices, shape (2, overall, ...)."""
+        limits = self.of_overall.limits(quantile)
+        return self._masked(self.values.overall, limits, self.methods.overall)
+
+
+def _nothing(values: Array) -> ScoreCounts:
+    """Return no proportions: every interval is of a `ScopeIntervals`."""
+    nothing = np.zeros((0, *values.shape[1:]))
+    return ScoreCounts.of(nothing, nothing)
+
+
+def _scopes(
+    plan: PopulationPlan, values: Values, population: Population, sample: ConfusionTable
+) -> Iterator[ScopeIntervals]:
+    """Yield the intervals of the classes, and the overall ones."""
+    refined, more = population.smoothed(sample)
+    tables = _stacked(refined.table(more), population.table(sample))
+    options = replace(values.options, population=None, cell_weights=None, undefined="null")
+    found = compute(tables, options, values.selection)
+    own = class_gradient(found)
+    found = as_observed(np.arange(len(own.margins[0])), values, found, own)
+    counts = population.sampled(sample)
+    strata = Stratified.of(
+        population, (refined.sampled(more), counts), tables.total, lost=(0.0, 1.0)
+    )
+    growth, beta, exact = sample.total / more.total, options.beta, options.exact
+    cost = None if options.cost is None else (float(options.cost.min()), float(options.cost.max()))
+    bound, selection, shares = Bounds(sample.k, cost), values.selection, population.shares
+    yield ScopeIntervals.of(
+        plan.per_class,
+        (values.observed, found.per_class, strata.of_classes(selection, own)),
+        StratumSums.of_classes(plan.per_class, counts, shares, beta=beta, exact=exact),
+        growth=growth[..., None],
+        bounds=np.array([bound.of(entry) for entry in selection.computed]).reshape(-1, 2).T,
+    )
+    yield ScopeIntervals.of(
+        plan.overall,
+        (values.overall, found.overall, strata.of_overall(overall_gradient(found, own))),
+        StratumSums.of_overall(plan.overall, counts, shares, exact=exact),
+        growth=growth,
+        bounds=np.array([bound.of(entry) for entry in selection.overall]).reshape(-1, 2).T,
+    )
+
+
+def _stacked(smooth: ConfusionTable, observed: ConfusionTable) -> ConfusionTable:
+    both = np.stack([joint_cells(smooth), joint_cells(observed)])
+    return ConfusionTable.dense(both[..., :-1], both[..., -1])

@@ -1,0 +1,181 @@
+"""Populations: estimates, standard errors and intervals of stratified samples."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rprime.core.arrays import Array
+from rprime.core.estimates import Estimates
+from rprime.core.options import Options
+from rprime.core.populations.population import Population
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+
+# Values of plain reference code for samples stratified by the predicted class: [value, standard
+# error, lower limit, upper limit]. Rows of the tables are predicted classes. The values and
+# standard errors are those of the formulas of Olofsson et al. 2014, section 4.
+REFERENCE = [
+    {
+        "table": [[45, 3, 2], [4, 80, 16], [1, 6, 143]],
+        "shares": [0.05, 0.25, 0.7],
+        "accuracy": [
+            0.9123333333333333,
+            0.015871599784785063,
+            0.8757851238824308,
+            0.9386500686471219,
+        ],
+        "prevalence": [
+            [0.05966666666666667, 0.007114213853609962, 0.04720683362929027, 0.07910849948714137],
+            [0.231, 0.01517133913750332, 0.20274201999038644, 0.26396997654340815],
+            [0.7093333333333334, 0.015268051955162735, 0.6777772668884586, 0.7382247139503296],
+        ],
+        "recall": [
+            [0.7541899441340782, 0.08620108069953844, 0.5600908555747612, 0.8808642041893493],
+            [0.8658008658008658, 0.04299433193591447, 0.7606391323680537, 0.9290688790241832],
+            [0.9407894736842105, 0.01239840971125743, 0.9117213981661255, 0.9606987058631818],
+        ],
+        "precision": [
+            [0.9, 0.04285714285714285, 0.7863976856252035, 0.9565242350681096],
+            [0.8, 0.04020151261036848, 0.7111708344068411, 0.8666330666689676],
+            [0.9533333333333334, 0.017279558643243594, 0.9068135276008725, 0.9772134508387381],
+        ],
+    },
+    {
+        "table": [[28, 1, 1], [2, 90, 8], [1, 5, 194]],
+        "shares": [0.01, 0.19, 0.8],
+        "accuracy": [
+            0.9563333333333334,
+            0.011252585520832425,
+            0.928519692658055,
+            0.9736002092812956,
+        ],
+        "prevalence": [
+            [0.017133333333333334, 0.0048333870209247565, 0.009915032729240438, 0.0330437708386591],
+            [0.19133333333333336, 0.010550888717462993, 0.1715623528219521, 0.21498830471885597],
+            [0.7915333333333333, 0.010978935768442378, 0.7676432042361389, 0.8121840863259624],
+        ],
+        "recall": [
+            [0.5447470817120623, 0.1534625214300914, 0.2755512913502141, 0.7901076053622023],
+            [0.8937282229965157, 0.041508583463321584, 0.7855737586095906, 0.950750638942023],
+            [0.9803756422134254, 0.006434240837139002, 0.9633894097698219, 0.9895661200227217],
+        ],
+        "precision": [
+            [0.9333333333333333, 0.04632055558531008, 0.7867654163738308, 0.9815229762087295],
+            [0.9, 0.030151134457776358, 0.8256343384950865, 0.9447708629393249],
+            [0.97, 0.012092607484694713, 0.9361057075454807, 0.9861796856598887],
+        ],
+    },
+]
+
+
+def estimates(table: object, population: Population, **options: Any) -> Estimates:
+    wanted = Options(population=population, **options)
+    found = table if isinstance(table, ConfusionTable) else ConfusionTable.dense(np.array(table))
+    return Estimates.of(found, wanted, select(wanted))
+
+
+def numbers(found: Estimates, key: str, scope: str = "overall") -> Array:
+    """Value, standard error and limits of an index, (4,) or (4, k)."""
+    selection, known, values = found.values.selection, found.intervals, found.values
+    if scope == "overall":
+        place = selection.overall_place[key]
+        parts = (values.overall, known.overall_errors, known.overall_low, known.overall_high)
+    else:
+        place = selection.place[key]
+        limits = known.per_class_low, known.per_class_high
+        parts = (values.per_class, known.per_class_errors, *limits)
+    return np.array([part[place] for part in parts if part is not None])
+
+
+@pytest.mark.parametrize("case", REFERENCE)
+@pytest.mark.parametrize("own", [False, True])
+def test_strata_of_predicted_classes_agree_with_the_reference(
+    case: dict[str, Any], own: bool
+) -> None:
+    table, shares = np.array(case["table"], dtype=float).T, np.array(case["shares"])
+    population = Population("predicted", shares)
+    if own:  # the same strata, named by hand
+        counts = np.zeros((3, 3, 4))
+        for stratum in range(3):
+            counts[stratum, :, stratum] = table[:, stratum]
+        population = Population("own", shares, ("a", "b", "c"), counts)
+    found = estimates(table, population)
+    assert numbers(found, "accuracy") == pytest.approx(case["accuracy"], abs=1e-9)
+    for key in ("prevalence", "recall"):
+        expected = np.array(case[key]).T
+        assert numbers(found, key, "class") == pytest.approx(expected, abs=1e-9)
+    if not own:
+        expected = np.array(case["precision"]).T
+        assert numbers(found, "precision", "class") == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_prevalence_that_the_sample_has_changes_no_value() -> None:
+    table = ConfusionTable.dense(np.array([[40.0, 5, 5], [10, 80, 10], [3, 7, 40]]))
+    same = Population("true", table.support / table.total)
+    plain = Estimates.of(table, Options(), select(Options())).values
+    found = estimates(table, same).values
+    assert found.overall == pytest.approx(plain.overall, rel=1e-12, nan_ok=True)
+    assert found.per_class == pytest.approx(plain.per_class, rel=1e-12, nan_ok=True)
+
+
+def test_the_design_fixes_prevalences_and_keeps_the_intervals_of_recall() -> None:
+    table = ConfusionTable.dense(np.array([[40.0, 5, 5], [10, 80, 10], [3, 7, 40]]))
+    plain = Estimates.of(table, Options(), select(Options()))
+    found = estimates(table, Population("true", np.array([0.7, 0.2, 0.1])))
+    place = found.values.selection.place
+    for bound in ("per_class_low", "per_class_high"):
+        own, other = getattr(found.intervals, bound), getattr(plain.intervals, bound)
+        assert own[place["recall"]] == pytest.approx(other[place["recall"]])
+        assert np.isnan(own[place["prevalence"]]).all()
+    accuracy = numbers(found, "accuracy")
+    assert accuracy[0] == pytest.approx(0.7 * 0.8 + 0.2 * 0.8 + 0.1 * 0.8)
+    variance = np.array([0.7, 0.2, 0.1]) ** 2 * 0.8 * 0.2 / np.array([49, 99, 49])
+    assert accuracy[1] == pytest.approx(np.sqrt(variance.sum()))
+
+
+STRATA = {
+    "true": Population("true", np.array([0.6, 0.3, 0.1])),
+    "predicted": Population("predicted", np.array([0.6, 0.3, 0.1])),
+}
+KEYS = ("kappa", "mcc", "macro_f1", "weighted_f1", "r_prime", "balanced_accuracy", "scott_pi")
+
+
+@pytest.mark.parametrize(
+    ("strata", "silent"), [("true", False), ("true", True), ("predicted", False)]
+)
+def test_standard_errors_agree_with_numerical_derivatives(strata: str, silent: bool) -> None:
+    population, step = STRATA[strata], 1e-4
+    cells = np.array([[40.0, 5, 5, 0], [10, 80, 10, 0], [3, 7, 40, 0]])
+    if silent:
+        cells[:, 3] = 4, 3, 2
+    axis = 1 if strata == "true" else 0
+    items = cells.sum(axis)[:3]
+
+    def values(shares_within: Array) -> Array:
+        """Values at other shares of the cells within the strata."""
+        sizes = items[:, None] if strata == "true" else np.append(items, 0)
+        table = shares_within * sizes
+        found = estimates(ConfusionTable.dense(table[:, :3], table[:, 3]), population).values
+        overall = [found.lookup("overall", key) for key in KEYS]
+        return np.array([*overall, *found.lookup("class", "f1"), *found.lookup("class", "r_prime")])
+
+    whole = items[:, None] if strata == "true" else np.append(items, 1)
+    within = cells / whole
+    variance = np.zeros(len(KEYS) + 6)
+    for stratum in range(3):
+        own = (stratum, slice(None)) if strata == "true" else (slice(None), stratum)
+        influences = []
+        for cell in range(len(within[own])):
+            more, less = within.copy(), within.copy()
+            unit = np.eye(len(within[own]))[cell]
+            more[own] = (1 - step) * within[own] + step * unit
+            less[own] = (1 + step) * within[own] - step * unit
+            influences.append((values(np.abs(more)) - values(np.abs(less))) / (2 * step))
+        phi, q = np.array(influences), within[own]
+        spread = q @ phi**2 - (q @ phi) ** 2
+        variance += spread / (items[stratum] - 1)
+    found = estimates(ConfusionTable.dense(cells[:, :3], cells[:, 3]), population)
+    errors = [numbers(found, key)[1] for key in KEYS]
+    errors += [*numbers(found, "f1", "class")[1], *numbers(found, "r_prime", "class")[1]]
+    assert errors == pytest.approx(np.sqrt(variance), rel=1e-4)
