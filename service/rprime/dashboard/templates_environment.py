@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
 from markupsafe import Markup
 
 from rprime.report.decimals import decimal
+from rprime.report.page import prose
 
 # What stands in a script element must not end it, nor start a comment in it.
 _UNSAFE = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
@@ -114,14 +115,6 @@ def embedded(content: object) -> Markup:
     for sign, escape in _UNSAFE.items():
         text = text.replace(sign, escape)
     return Markup(text.decode())  # noqa: S704 (nothing in it can end the element)
-
-
-def prose(text: str) -> Markup:
-    """Write a text of ours, in which names of the catalog stand between backticks."""
-    return Markup("").join(
-        Markup("<code>{}</code>").format(part) if place % 2 else part
-        for place, part in enumerate(text.split("`"))
-    )
 
 
 @cache

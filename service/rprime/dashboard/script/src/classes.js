@@ -18,13 +18,21 @@ function ordered(index, labels, most) {
   return order.sort((a, b) => known(a) - known(b));
 }
 
-export function drawDots(element, charts, pick) {
+/** Class numbers as the table has them; classes that it leaves out follow, the lowest value first. */
+function asInTable(names, index, labels) {
+  const number = new Map(labels.map((label, i) => [label, i]));
+  const first = names.map((name) => number.get(name)).filter((i) => i !== undefined);
+  const seen = new Set(first);
+  return [...first, ...ordered(index, labels, 0).filter((i) => !seen.has(i))];
+}
+
+export function drawDots(element, charts, pick, names) {
   const select = pick.querySelector("select");
   charts.indices.forEach((index, at) => select.add(new Option(index.name, at)));
   pick.hidden = false;
   const build = (colours, width) => {
     const index = charts.indices[select.value];
-    const order = ordered(index, charts.labels, MOST_ROWS);
+    const order = asInTable(names, index, charts.labels);
     const rows = Math.min(order.length, MOST_ROWS);
     const longest = Math.max(...order.map((i) => Math.min(charts.labels[i].length, 16)));
     const left = Math.min(20 + 6.5 * longest, width * 0.3);

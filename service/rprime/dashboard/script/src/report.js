@@ -12,7 +12,8 @@ export function drawReport(report) {
   if (!charts.labels.length) return;
   drawHeat(chart("heat"), charts, report);
   if (charts.indices.length) {
-    drawDots(chart("dots"), charts, report.querySelector("[data-dots-pick]"));
+    const names = [...report.querySelectorAll(".classes tbody th bdi")].map((name) => name.textContent);
+    drawDots(chart("dots"), charts, report.querySelector("[data-dots-pick]"), names);
     drawRadar(chart("radar"), charts);
   }
 }
