@@ -21,6 +21,8 @@ _OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.cli
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 WIDTHS = (1280, 390)
 """Of a laptop and of a phone."""
+PAPER = 718
+"""Of a sheet of A4 within its margins."""
 HEIGHT = 900
 ALIKE = ("math", ".entry:nth-child(n+9)", "tbody tr:nth-child(n+9)", ".result:nth-child(n+9)")
 """What axe need not look at: no rule is about the inside of formulas, and the ninth of many parts
@@ -107,7 +109,7 @@ class Visit:
         return width
 
     def shoot(self, name: str) -> None:
-        """Keep pictures in light and dark colours and of all widths, where they are wanted."""
+        """Keep pictures of all widths and colours and of the paper, where they are wanted."""
         folder = os.environ.get("PAGES_SHOTS")
         if folder is None:
             return
@@ -117,7 +119,12 @@ class Visit:
             self.page.emulate_media(color_scheme=scheme)
             path = Path(folder) / f"{name}-{width}-{scheme}.png"
             self.page.screenshot(path=path, full_page=True)
-        self.page.emulate_media(color_scheme="light")
+        self.page.emulate_media(color_scheme="light", media="print")
+        self.page.set_viewport_size({"width": PAPER, "height": HEIGHT})
+        self.page.screenshot(path=Path(folder) / f"{name}-print.png", full_page=True)
+        self.page.emulate_media(media="screen", forced_colors="active")
+        self.page.screenshot(path=Path(folder) / f"{name}-forced.png", full_page=True)
+        self.page.emulate_media(forced_colors="none")
 
 
 class Visitor:

@@ -105,6 +105,20 @@ def test_everybody_can_use_a_page(history: httpx.Client, visit: Visitor, name: s
         assert seen.overflow() == 0
 
 
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_bars_hide_no_heading(history: httpx.Client, visit: Visitor, width: int) -> None:
+    page = visit(address(history, "compare"), width=width).page
+    for name in ("changes", "overall", "classes"):
+        page.locator(f".sections a[href='#{name}']").click()
+        heading, bar = (
+            page.locator(f"#{name}").bounding_box(),
+            page.locator(".sections").bounding_box(),
+        )
+        assert heading
+        assert bar
+        assert bar["y"] + bar["height"] <= heading["y"] < bar["y"] + 3 * bar["height"]
+
+
 # Lists
 
 
