@@ -20,7 +20,7 @@ from rprime.core.comparison.paired_proportions import (
     tango_interval,
     tango_z,
 )
-from rprime.core.gates.evidence import distance_found
+from rprime.core.gates.rule_tests import distance_found
 from rprime.core.intervals.proportions import binomial_tail_p, normal_quantile
 from tests.core.comparison_sides import bracket, p_fail, p_pass
 
