@@ -1,15 +1,19 @@
 """The pages in a real browser: all can use them, nothing leaves the host, no name is code."""
 
 import hashlib
+import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from importlib.resources import files
+from pathlib import Path
 
 import httpx
 import numpy as np
 import orjson
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 
 from rprime.application.reproduction import printed_table
 from rprime.core.catalog import INDICES
@@ -132,6 +136,107 @@ def test_a_file_of_predictions_is_evaluated(server: str, visit: Visitor) -> None
     page.get_by_label("Confidence").select_option("0.99")
     expect(page.locator("[data-report]")).to_contain_text("99 % interval")
     expect(classes).to_have_text(["cat", "dog"])
+
+
+def drop(page: Page, name: str, content: bytes) -> None:
+    given = {"name": name, "mimeType": "application/octet-stream", "buffer": content}
+    page.get_by_label("Predictions or a matrix").set_input_files(given)  # type: ignore[arg-type] # a FilePayload
+
+
+def test_text_and_report_are_of_the_same_evidence(server: str, visit: Visitor) -> None:
+    page = visit(server).page
+    text = page.get_by_label("Confusion matrix")
+    drop(page, "scores.csv", b"y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\n")
+    expect(page.locator(".classes tbody th")).to_have_text(["cat", "dog"])
+    expect(text).to_have_value("")
+    expect(text).to_have_attribute("placeholder", "The report below is about scores.csv.")
+
+
+def test_the_reader_says_which_columns_hold_the_classes(server: str, visit: Visitor) -> None:
+    seen = visit(server)
+    drop(seen.page, "guesses.csv", b"guess;truth\ncat;cat\ndog;cat\ndog;dog\n")
+    alert = seen.page.get_by_role("alert")
+    expect(alert).to_contain_text("Which columns of guesses.csv hold the classes?")
+    expect(alert.get_by_label("True class")).to_have_value("truth")
+    expect(alert.get_by_label("Predicted class")).to_have_value("guess")
+    assert seen.violations() == []
+    seen.page.get_by_role("button", name="Use these columns").click()
+    expect(seen.page.locator(".classes tbody th")).to_have_text(["cat", "dog"])
+    # One of the two cats was called a dog.
+    expect(seen.page.locator(".classes tbody tr").first.locator("td").first).to_have_text("2")
+    expect(alert).to_be_hidden()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("map.png", b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR", "This is an image"),
+        ("model.bin", b"abc\x00\x01\x02", "This is a binary file"),
+        (
+            "report.txt",
+            b"              precision    recall  f1-score   support\n\n  a  1.0  1.0  1.0  3\n",
+            "This is a classification report",
+        ),
+    ],
+)
+def test_what_is_no_matrix_is_recognised(
+    server: str, visit: Visitor, name: str, content: bytes, told: str
+) -> None:
+    page = visit(server).page
+    text = page.get_by_label("Confusion matrix")
+    before = text.input_value()
+    drop(page, name, content)
+    expect(page.get_by_role("alert")).to_contain_text(told)
+    expect(text).to_have_value(before)
+
+
+def test_an_empty_field_is_no_error(server: str, visit: Visitor) -> None:
+    page = visit(server).page
+    page.get_by_label("Confusion matrix").fill("")
+    expect(page.get_by_role("status")).to_have_text("Paste a matrix to evaluate it.")
+    expect(page.get_by_role("alert")).to_be_hidden()
+
+
+def test_the_address_has_the_options(server: str, visit: Visitor) -> None:
+    page = visit(server).page
+    page.get_by_label("Confidence").select_option("0.99")
+    page.get_by_label("Rows are").select_option("rows_are_predicted")
+    expect(page).to_have_url(f"{server}/?axis=rows_are_predicted&confidence=0.99")
+    shared = visit(page.url).page
+    expect(shared.get_by_label("Confidence")).to_have_value("0.99")
+    expect(shared.locator("[data-report]")).to_contain_text("99 % interval")
+    page.get_by_label("Confidence").select_option("0.95")
+    page.get_by_label("Rows are").select_option("rows_are_true")
+    expect(page).to_have_url(f"{server}/")
+
+
+def test_the_lines_for_a_terminal_and_a_program_give_the_report(
+    server: str, visit: Visitor, tmp_path: Path
+) -> None:
+    page = visit(server).page
+    page.get_by_label("Confusion matrix").fill("\tcat's\tdog\ncat's\t5\t1\ndog\t2\t7")
+    expect(page.locator(".classes tbody th")).to_have_text(["cat's", "dog"])
+    page.get_by_text("Use this in a terminal").click()
+    lines = {
+        name: page.get_by_role("group", name=name, exact=True).inner_text()
+        for name in ("curl", "Command", "Python")
+    }
+    environment = {**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"}
+    for name in ("curl", "Command"):
+        done = subprocess.run(
+            ["/bin/sh", "-c", lines[name]],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            check=True,
+        )
+        report = orjson.loads(done.stdout)
+        assert report["overall"]["accuracy"]["value"] == 0.8, name
+        assert list(report["per_class"]) == ["cat's", "dog"], name
+    done = subprocess.run(
+        [sys.executable, "-c", lines["Python"]], capture_output=True, check=True, cwd=tmp_path
+    )
+    assert b"0.8" in done.stdout
 
 
 def test_the_evaluator_keeps_nothing(client: httpx.Client) -> None:

@@ -1,2 +1,2 @@
-/* Built by `npm run build` in dashboard/script; licences: rprime/static/licenses; sources: 7e13960364627ccf0f7ca4de858f11b911f0482513e910fca2ee4d74fb1a3ece */
+/* Built by `npm run build` in dashboard/script; licences: rprime/static/licenses; sources: 2e0600bb3b64f45d54545bb93fd3149964d1647eb458b2b1ad8bbf0b50ab9a73 */
 (()=>{try{let e=localStorage.getItem("rprime-theme");(e==="light"||e==="dark")&&(document.documentElement.dataset.theme=e)}catch{}})();

@@ -1,5 +1,7 @@
 // The evaluator: what is pasted, typed or dropped becomes a report at once.
+import { askForColumns, columnsOf, renamed } from "./columns.js";
 import { drawReport } from "./report.js";
+import { showSnippets, snippetsOf } from "./snippets.js";
 
 const PAUSE = 400;
 const FILES = {
@@ -8,6 +10,13 @@ const FILES = {
   npz: "application/x-npz",
 };
 const PREDICTIONS = /(^|[,;\t"])y_true\b/;
+const OPTIONS = ["axis", "confidence"];
+/** What people paste or drop that has no counts, and what to give in its place. */
+const NO_MATRIX = [
+  [/precision\s+recall\s+f1-score/, "This is a classification report", "It has no counts of confusions. Paste what confusion_matrix(y_true, y_pred) prints."],
+  [/^\uFFFDPNG|^GIF8|^\uFFFD\uFFFD\uFFFD|^%PDF/, "This is an image or a document", "Paste the numbers of the matrix, or drop a file of predictions."],
+  [/\0/, "This is a binary file", "Matrices are text; predictions are CSV, Arrow, Parquet or NPZ."],
+];
 
 export function startEvaluator() {
   const form = document.querySelector("[data-evaluator]");
@@ -58,6 +67,22 @@ export function startEvaluator() {
     report.classList.remove("stale");
     status.textContent = "The report is up to date.";
     drawReport(report);
+    offer();
+  };
+  /** Write the options into the address, so that it can be shared. */
+  const remember = () => {
+    const query = new URLSearchParams();
+    for (const name of OPTIONS) {
+      const { options: all, value } = form.elements[name];
+      const usual = [...all].find((option) => option.defaultSelected) ?? all[0];
+      if (value !== usual.value) query.set(name, value);
+    }
+    history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
+  };
+  const offer = () => {
+    const charts = report.querySelector("#charts");
+    const service = new URL("evaluate", document.baseURI).href;
+    showSnippets(form.querySelector("[data-snippets]"), snippetsOf(charts && JSON.parse(charts.textContent), options().confidence, service));
   };
   const explain = ({ title, detail, errors = [] }) => {
     const lines = errors.map((error) => [placeOf(error.pointer), error.detail]);
@@ -69,19 +94,51 @@ export function startEvaluator() {
   };
   const evaluateText = () => {
     const given = text.value;
+    if (!given.trim()) {
+      running?.abort();
+      problem.hidden = true;
+      text.removeAttribute("aria-invalid");
+      status.textContent = "Paste a matrix to evaluate it.";
+      return;
+    }
+    if (refused(given)) return;
     const head = given.slice(0, given.search(/\r?\n|$/));
     if (PREDICTIONS.test(head)) evaluate(head.includes(",") ? given : given.replace(/[\t;]/g, ","), "text/csv");
     else evaluate(given, "text/plain");
   };
+  const refused = (given) => {
+    const found = NO_MATRIX.find(([pattern]) => pattern.test(given));
+    if (found) explain({ title: found[1], detail: found[2] });
+    return Boolean(found);
+  };
+  /** Evaluate a file; the field says so, since it does not show it. */
+  const evaluateFile = (body, type, name) => {
+    text.value = "";
+    text.placeholder = `The report below is about ${name}.`;
+    return evaluate(body, type);
+  };
   const take = async (given) => {
     repeat = () => take(given);
     const suffix = given.name.split(".").pop().toLowerCase();
-    if (FILES[suffix]) return evaluate(given, FILES[suffix]);
+    if (FILES[suffix]) return evaluateFile(given, FILES[suffix], given.name);
     const head = await given.slice(0, 4096).text();
-    if (PREDICTIONS.test(head.split(/\r?\n/, 1)[0])) return evaluate(given, "text/csv");
+    if (PREDICTIONS.test(head.split(/\r?\n/, 1)[0])) return evaluateFile(given, "text/csv", given.name);
+    if (refused(head)) return undefined;
+    const columns = columnsOf(head);
+    if (columns) return ask(given, columns);
     text.value = await given.text();
     repeat = evaluateText;
     return evaluateText();
+  };
+
+  const ask = (given, columns) => {
+    explain({ title: `Which columns of ${given.name} hold the classes?`, detail: "The file has no columns y_true and y_pred." });
+    const use = async (chosen) => {
+      const body = await renamed(given, columns, chosen);
+      repeat = () => evaluateFile(body, "text/csv", given.name);
+      return repeat();
+    };
+    problem.append(askForColumns(columns.names, use));
   };
 
   form.addEventListener("submit", (event) => {
@@ -94,7 +151,12 @@ export function startEvaluator() {
     repeat = evaluateText;
     timer = setTimeout(evaluateText, PAUSE);
   });
-  for (const name of ["axis", "confidence"]) form.elements[name].addEventListener("change", () => repeat());
+  for (const name of OPTIONS) {
+    form.elements[name].addEventListener("change", () => {
+      remember();
+      repeat();
+    });
+  }
   file.addEventListener("change", () => file.files.length && take(file.files[0]));
   form.addEventListener("dragover", (event) => {
     event.preventDefault();
@@ -107,6 +169,10 @@ export function startEvaluator() {
     file.files = event.dataTransfer.files;
     take(file.files[0]);
   });
+  const shared = [...new URLSearchParams(location.search)].filter(([name, value]) => OPTIONS.includes(name) && form.elements[name].querySelector(`option[value="${CSS.escape(value)}"]`));
+  for (const [name, value] of shared) form.elements[name].value = value;
+  if (shared.length) repeat();
+  offer();
 }
 
 /** A link beside the evaluator, which may stand behind a prefix. */
