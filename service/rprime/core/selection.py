@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from rprime.core.arrays import Array, integers, positions
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES, SCORE_KEYS
@@ -57,7 +57,7 @@ class Selection:
         """Per-class indices to report."""
         return self.computed[: self.reported]
 
-    @property
+    @cached_property
     def intervals(self) -> frozenset[str | None]:
         """The interval methods of the selected indices."""
         return frozenset(entry.interval for entry in (*self.computed, *self.overall))

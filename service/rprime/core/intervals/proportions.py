@@ -238,78 +238,41 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
     -----
     By the regularised incomplete beta function I_share(successes, trials - successes + 1), and
     in log-space where that is below 1e-200, because its factors underflow long before it does.
-    The relative accuracy is 1e-10 up to a million trials and 1e-7 up to 1e12.
+    The relative accuracy is 1e-10 up to a million trials and 1e-7 up to 1e12; below 1e-200 it is
+    1e-9 and 1e-3.
     """
     x, n, p = np.broadcast_arrays(_floats(successes), _floats(trials), _floats(share))
     inside = (x > 0) & (x <= n)
-    negligible = inside & _below_smallest(x, n, p)
-    if negligible.all():
-        return np.full(x.shape, _SMALLEST)
-    shown = inside & ~negligible
-    tail = special.betainc(np.where(shown, x, 1.0), np.where(shown, n - x + 1, 1.0), p)
-    tail = np.where(negligible, _SMALLEST, tail)
-    far = shown & (p > 0) & (tail < _FAR)
+    tail = np.asarray(
+        special.betainc(np.where(inside, x, 1.0), np.where(inside, n - x + 1, 1.0), p)
+    )
+    far = inside & (p > 0) & (tail < _FAR)
     if far.any():
-        tail[far] = np.maximum(np.exp(_log_far_tail(x[far], n[far], p[far])), _SMALLEST)
-    return np.where(n > 0, np.where(inside, tail, np.where(x > 0, 0.0, 1.0)), np.nan)
+        tail[far] = _far_tail(x[far], n[far], p[far])
+    return np.where(inside, tail, np.where(n > 0, np.where(x > 0, 0.0, 1.0), np.nan))
 
 
-def _below_smallest(x: FloatArray, n: FloatArray, p: FloatArray) -> NDArray[np.bool_]:
-    """Whether Chernoff's bound of P(X >= x), exp(-n KL(x / n, p)), is below every normal double."""
-    divergence = special.rel_entr(x, n * p) + special.rel_entr(n - x, n * (1 - p))
-    return np.asarray((divergence > _LARGEST_EXPONENT) & (x > n * p) & (p > 0))
-
-
-def _log_far_tail(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
-    """Log of P(X >= x) far above the mean: the first probability times a series.
+def _far_tail(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
+    """P(X >= x) far above the mean: the first probability times a series.
 
     The ratios of successive probabilities decrease, so the omitted terms are smaller than the
     rounding error.
     """
+    rest = n - x
+    exponent = special.rel_entr(x, n * p) + special.rel_entr(rest, n * (1 - p))
+    if np.minimum.reduce(exponent) > _LARGEST_EXPONENT:  # exp(-exponent) is Chernoff's bound
+        return np.full(x.shape, _SMALLEST)
+    # Of all shares, x / n makes x the most likely; the exponent leads from there to p.
+    likely = special.betainc(x, rest + 1, x / n)
+    likely -= np.where(rest > 0, special.betainc(x + 1, np.maximum(rest, 1.0), x / n), 0.0)
     odds = p / (1 - p)
-    first = (n - x) / (x + 1) * odds
+    first = rest / (x + 1) * odds
     terms = np.ceil(_NEGLIGIBLE / np.log(first.max(initial=0.5)))
-    j = np.arange(1.0, terms + 1).reshape(-1, *(1,) * x.ndim)
+    j = np.arange(1.0, terms + 1)[:, None]
     # Counts above n are impossible: the factor 0 ends the product.
-    ratios = np.maximum(n - x - j + 1, 0.0) / (x + j) * odds
+    ratios = np.maximum(rest - j + 1, 0.0) / (x + j) * odds
     series = 1 + np.add.reduce(np.multiply.accumulate(ratios, axis=0), axis=0)
-    return _floats(_log_probability(x, n, p) + np.log(series))
-
-
-def _log_probability(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
-    """Log of P(X = x) for 0 < x <= n, by deviances, in which large counts do not cancel.
-
-    Source: Loader 2000.
-    """
-    rest = np.maximum(n - x, 1.0)  # any value if every trial succeeds
-    deviance = _deviance(np.stack((x, rest)), np.stack((n * p, n * (1 - p))))
-    of_n, of_x, of_rest = _stirling_error(np.stack((n, x, rest)))
-    partly = of_n - of_x - of_rest - deviance[0] - deviance[1]
-    partly += np.log(n / (2 * np.pi * x * rest)) / 2
-    return np.where(x < n, partly, n * np.log(p))
-
-
-def _deviance(x: FloatArray, mean: FloatArray) -> FloatArray:
-    """Compute x log(x / mean) + mean - x, by its series where the two are close."""
-    v = (x - mean) / (x + mean)
-    far = x * np.log(x / mean) + mean - x
-    close = np.abs(v) < 0.1
-    if not close.any():
-        return far
-    series = sum(v ** (2 * j) / (2 * j + 1) for j in range(1, 11))
-    return np.where(close, (x - mean) * v + 2 * x * v * series, far)
-
-
-def _stirling_error(n: FloatArray) -> FloatArray:
-    """Compute log n! minus Stirling's formula, by its series where n is large."""
-    square = np.maximum(n, 16.0) ** 2
-    parts = (1 / 1680 - 1 / (1188 * square)) / square
-    parts = (1 / 360 - (1 / 1260 - parts) / square) / square
-    series = (1 / 12 - parts) / np.maximum(n, 16.0)
-    if np.minimum.reduce(n, axis=None) >= 16:
-        return _floats(series)
-    small = special.gammaln(n + 1) - (n + 0.5) * np.log(n) + n - np.log(2 * np.pi) / 2
-    return np.where(n < 16, small, series)
+    return np.maximum(np.exp(np.log(likely * series) - exponent), _SMALLEST)
 
 
 def _floats(values: ArrayLike) -> FloatArray:
