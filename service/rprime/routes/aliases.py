@@ -13,6 +13,7 @@ from rprime.problems.problem import refuse, responses
 from rprime.problems.root_path import rooted
 from rprime.routes.evaluate import json_answer, json_body, json_responses, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
+from rprime.routes.examples import EVALUATION
 from rprime.routes.negotiation import JSON
 from rprime.routes.preconditions import CHANGE_PROBLEMS, expected, read_model
 from rprime.routes.services import get_store
@@ -83,9 +84,7 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
     },
     openapi_extra={
         "parameters": [_MATCH, _NONE_MATCH],
-        **json_body(
-            schema_reference("AliasTarget"), example={"evaluation": "01k9d3hv5gw2zj4t8x6c7m1n0p"}
-        ),
+        **json_body(schema_reference("AliasTarget"), example={"evaluation": EVALUATION}),
     },
 )
 @requires("write")

@@ -3,10 +3,11 @@
 from typing import Any
 
 from rprime.evidence import MEDIA_TYPES
+from rprime.routes.examples import CSV
 
 CONTENT: dict[str, Any] = {
     media: {"schema": {"type": "string", "format": "binary"}} for media in MEDIA_TYPES
-}
+} | {"text/csv": {"schema": {"type": "string"}, "example": CSV}}
 """Media types of column bodies, for the OpenAPI document."""
 PARAMETER: dict[str, Any] = {
     "name": "request",

@@ -43,13 +43,69 @@ EXAMPLES: dict[str, Any] = {
         },
     },
 }
+CSV = "y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\ndog,\n"
+EVALUATION = "01k9d3hv5gw2zj4t8x6c7m1n0p"
+_CHAMPION = "01k9d3hv5gw2zj4t8x6c7m1n0q"
+PARAMETERS = {
+    "project": "digits",
+    "evaluation": EVALUATION,
+    "alias": "champion",
+    "index": "r_prime",
+    "scope": "overall",
+    "key": "r_prime",
+    "suffix": "md",
+    "form": "svg",
+    "If-Match": "*",
+}
+_FIGURES = {"getEvaluationFigure": "confusion", "getProjectFigure": "trend"}
+
+
+def _stored(evaluation: str, version: str, counts: list[list[int]]) -> dict[str, Any]:
+    """Return an evaluation as a line of an export."""
+    given = {
+        "id": evaluation,
+        "project": "digits",
+        "model": "svc",
+        "version": version,
+        "branch": "main",
+        "test_set": "digits-1",
+        "engine_version": "0.1.0",
+        "waived": False,
+        "tags": [],
+        "input_digest": f"sha256:{version * 64}",
+        "options": {"options": {}},
+        "labels": ["cat", "dog"],
+        "table": {"weighted": False, "counts": counts},
+    }
+    absent = "commit verdict fingerprint submission source gate comparison extras items"
+    return {"evaluation": given | dict.fromkeys(absent.split())}
+
+
+HISTORY = "\n".join(
+    orjson.dumps(line).decode()
+    for line in (
+        {"rprime_export": 1},
+        _stored(EVALUATION, "1", [[45, 5], [4, 46]]),
+        _stored(_CHAMPION, "2", [[47, 3], [4, 46]]),
+        {"alias": {"project": "digits", "name": "champion", "evaluation": _CHAMPION}},
+    )
+)
+"""An export that has what the other examples name, so that all succeed after its import."""
 
 
 def add_examples(document: dict[str, Any]) -> None:
-    """Add the report on the first example to an OpenAPI document.
+    """Add examples of parameters, and the report on the first example, to an OpenAPI document.
 
     Computed only for the document, so that the service starts without it.
     """
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                name = parameter["name"]
+                if name == "name":
+                    parameter["example"] = _FIGURES[operation["operationId"]]
+                elif parameter.get("required") or name == "If-Match":
+                    parameter["example"] = PARAMETERS[name]
     for path in ("/evaluate", "/v1/evaluate"):
         answer = document["paths"][path]["post"]["responses"]["200"]
         answer["content"]["application/json"]["example"] = example_report()

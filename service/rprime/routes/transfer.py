@@ -16,6 +16,7 @@ from rprime.auth.access import requires
 from rprime.problems.problem import Problem, responses
 from rprime.routes.evaluate import json_responses
 from rprime.routes.evaluations import PROBLEMS
+from rprime.routes.examples import HISTORY
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, get_store
 from rprime.schemas.history import ExportQuery
@@ -74,7 +75,12 @@ def _pieces(lines: Iterator[bytes]) -> Iterator[bytes]:
         "store_full",
         *PROBLEMS,
     ),
-    openapi_extra={"requestBody": {"required": True, "content": _LINES}},
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {NDJSON: _LINES[NDJSON] | {"example": HISTORY}},
+        }
+    },
 )
 @requires("admin")
 async def import_evaluations(request: Request) -> Response:

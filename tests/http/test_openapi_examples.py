@@ -1,0 +1,71 @@
+"""Every operation of the OpenAPI document succeeds as it is shown: "Try it out" and Execute."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.history_service import ServeApp, keeping
+
+DOCUMENT: dict[str, Any] = json.loads(
+    (Path(__file__).parents[2] / "openapi" / "openapi.json").read_text(encoding="utf-8")
+)
+HISTORY: str = DOCUMENT["paths"]["/v1/import"]["post"]["requestBody"]["content"][
+    "application/x-ndjson"
+]["example"]
+
+
+def bodies(operation: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the media type and the content of each example of a body."""
+    for media, content in operation.get("requestBody", {"content": {}})["content"].items():
+        shown = [one["value"] for one in content.get("examples", {}).values()]
+        shown += [content["example"]] if "example" in content else []
+        for value in shown:
+            yield media, value if isinstance(value, str) else json.dumps(value)
+
+
+def cases() -> Iterator[Any]:
+    for path, operations in DOCUMENT["paths"].items():
+        for method, operation in operations.items():
+            shown = list(bodies(operation))
+            # A body of which nothing is shown cannot be sent untouched.
+            assert shown or "requestBody" not in operation, path
+            for place, (media, body) in enumerate(shown or [("", "")]):
+                name = f"{operation['operationId']}-{place}"
+                yield pytest.param(method, path, media, body, id=name)
+
+
+@pytest.fixture(scope="module")
+def stored(serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    with keeping(serve_app, tmp_path_factory.mktemp("examples")) as client:
+        yield client
+
+
+@pytest.mark.parametrize(("method", "path", "media", "body"), list(cases()))
+def test_an_operation_succeeds_untouched(
+    stored: httpx.Client, method: str, path: str, media: str, body: str
+) -> None:
+    stored.delete("/v1/projects/digits")
+    lines = {"Content-Type": "application/x-ndjson"}
+    imported = stored.post("/v1/import", content=HISTORY, headers=lines)
+    assert imported.is_success, imported.text
+    headers, query = {"Content-Type": media} if media else {}, {}
+    for parameter in DOCUMENT["paths"][path][method].get("parameters", ()):
+        # What Swagger UI fills in.
+        value = parameter.get("example", parameter.get("schema", {}).get("default"))
+        if value is None:
+            assert not parameter.get("required"), parameter["name"]
+        elif parameter["in"] == "path":
+            path = path.replace(f"{{{parameter['name']}}}", value)
+        elif parameter["in"] == "header":
+            headers[parameter["name"]] = value
+        else:
+            query[parameter["name"]] = value
+    answer = stored.request(method, path, params=query, headers=headers, content=body)
+    assert answer.is_success, answer.text
+    assert answer.headers.get("content-type", "") != "application/problem+json"
+    if answer.status_code == 207:
+        assert [one["status"] for one in answer.json()["results"]] == [200, 200]
