@@ -43,7 +43,7 @@ from rprime.routes import store_lifespan as history
 from rprime.routes.batching import RequestBatcher
 from rprime.routes.query_parameters import refuse_repeated
 from rprime.routes.services import Services
-from rprime.routes.store_lifespan import StoreHandle, connection_options
+from rprime.routes.store_lifespan import StoreHandle, database_options
 from rprime.routes.workers import worker_pool
 from rprime.server.admission import AdmissionControl
 from rprime.server.client_address import TrustedProxies
@@ -155,7 +155,7 @@ def create_app(settings: Settings) -> FastAPI:
 def _services(settings: Settings) -> Services:
     limits, keys_file = settings.limits, settings.keys_file
     counted = Metrics(__version__)
-    store = StoreHandle(settings.store, connection_options(settings), counted.commits.observe)
+    store = StoreHandle(settings.store, database_options(settings), counted.commits.observe)
     return Services(
         limits=limits,
         log_requests=settings.log_requests,

@@ -209,6 +209,12 @@ class Settings(BaseSettings):
         description="How long PostgreSQL may take to answer a statement; then the request gets "
         "503.",
     )
+    project_max_bytes: ByteSize | None = Field(
+        None,
+        gt=0,
+        description="Most bytes of the evaluations of a project, such as `2GiB`; then storing "
+        "gets 507. Default: any number.",
+    )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Web origins that may call the service, separated by commas."
     )

@@ -10,7 +10,7 @@ import structlog
 from sqlalchemy import create_engine, text
 
 from rprime.store import (
-    ConnectionOptions,
+    DatabaseOptions,
     NewEvaluation,
     StoreDamagedError,
     StoreError,
@@ -273,7 +273,7 @@ def test_a_library_with_the_wal_defect_is_logged(
 
 def test_a_locked_file_is_waited_for_then_refused(path: Path) -> None:
     made(path)
-    store = open_store(f"sqlite:///{path}", options=ConnectionOptions(lock_seconds=0.2))
+    store = open_store(f"sqlite:///{path}", options=DatabaseOptions(lock_seconds=0.2))
     with closing(sqlite3.connect(path, isolation_level=None)) as stranger:
         stranger.execute("BEGIN IMMEDIATE")
         futures = [store.put(samples.evaluation(i)) for i in range(20)]
@@ -288,7 +288,7 @@ def test_a_locked_file_is_waited_for_then_refused(path: Path) -> None:
 
 
 def test_on_postgresql_a_lock_is_waited_for_then_refused(postgresql_url: str) -> None:
-    store = open_store(postgresql_url, options=ConnectionOptions(lock_seconds=0.2))
+    store = open_store(postgresql_url, options=DatabaseOptions(lock_seconds=0.2))
     engine = create_engine(postgresql_url)
     with engine.begin() as stranger:
         stranger.execute(text("LOCK TABLE evaluations IN EXCLUSIVE MODE"))

@@ -11,7 +11,7 @@ import psycopg
 import pytest
 from sqlalchemy import URL, make_url
 
-from rprime.store import ConnectionOptions, StoreAccessError, StoreUnavailableError, open_store
+from rprime.store import DatabaseOptions, StoreAccessError, StoreUnavailableError, open_store
 from tests.command import Run
 from tests.history_service import labels, matrix
 from tests.services import Serve
@@ -180,7 +180,7 @@ def test_a_server_that_is_not_there_is_named(tmp_path: Path) -> None:
 
 
 def test_a_full_pool_is_waited_for_then_refused(postgresql_url: str) -> None:
-    options = ConnectionOptions(connections=2, lock_seconds=0.3)
+    options = DatabaseOptions(connections=2, lock_seconds=0.3)
     store = open_store(postgresql_url, options=options)
     with (
         store.database.streaming(),

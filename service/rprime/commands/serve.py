@@ -123,13 +123,13 @@ def _refuse_damaged(keys_file: Path | None) -> None:
 
 def _refuse_unusable(settings: "Settings") -> None:
     """Open the store once before anybody is told that the service listens."""
-    from rprime.routes.store_lifespan import connection_options
+    from rprime.routes.store_lifespan import database_options
     from rprime.store import StoreError, StoreFullError, StoreUnavailableError, open_store
 
     if settings.store == "none":
         return
     try:
-        open_store(settings.store, options=connection_options(settings)).close()
+        open_store(settings.store, options=database_options(settings)).close()
     except (StoreUnavailableError, StoreFullError):
         # It may come later: until then the service is not ready.
         pass

@@ -290,5 +290,16 @@ KINDS = {
             "a full disk.",
             "The disk of the store is full; nothing was stored.",
         ),
+        Kind(
+            507,
+            "project_quota_exceeded",
+            "The project has no room for the evaluation",
+            "The evaluations of the project would have more bytes than RPRIME_PROJECT_MAX_BYTES "
+            "allows. Nothing was stored.",
+            "Delete evaluations, or purge old ones by POST /v1/projects/{project}/purge; "
+            "evaluating without a project still works.",
+            "The project has 1073741210 of 1073741824 bytes; the evaluation needs 2041. Nothing "
+            "was stored.",
+        ),
     )
 }

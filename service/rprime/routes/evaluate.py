@@ -69,6 +69,7 @@ _PROBLEMS = responses(
     "overloaded",
     "store_unavailable",
     "store_full",
+    "project_quota_exceeded",
 )
 _DESCRIPTION = """\
 Send exactly one kind of evidence, and any options. The report has every index that the evidence

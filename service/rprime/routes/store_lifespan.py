@@ -18,7 +18,7 @@ from rprime.settings import Settings
 from rprime.store import (
     AliasChangedError,
     AliasMissingError,
-    ConnectionOptions,
+    DatabaseOptions,
     EvaluationAliasedError,
     EvaluationDeletedError,
     EvaluationMissingError,
@@ -28,6 +28,7 @@ from rprime.store import (
     KeyReusedError,
     KeyRunningError,
     ProjectMissingError,
+    ProjectQuotaError,
     Store,
     StoreDamagedError,
     StoreError,
@@ -56,13 +57,14 @@ CHECK_SECONDS = 1.5
 log = structlog.get_logger(__name__)
 
 
-def connection_options(settings: Settings) -> ConnectionOptions:
-    """Return the connections and timeouts of the store that the settings name."""
-    return ConnectionOptions(
+def database_options(settings: Settings) -> DatabaseOptions:
+    """Return the options of the store that the settings name."""
+    return DatabaseOptions(
         connections=settings.store_connections,
         connect_seconds=settings.store_connect_seconds,
         lock_seconds=settings.store_lock_seconds,
         statement_seconds=settings.store_seconds,
+        project_bytes=settings.project_max_bytes,
     )
 
 
@@ -74,13 +76,13 @@ class StoreHandle:
     url
         The URL of the store, or "none".
     options
-        Its connections and timeouts.
+        Its connections, timeouts and quota.
     observe_commit
         Takes the seconds of each commit.
     """
 
     def __init__(
-        self, url: str, options: ConnectionOptions, observe_commit: Callable[[float], object]
+        self, url: str, options: DatabaseOptions, observe_commit: Callable[[float], object]
     ) -> None:
         self.url = url
         self._observe_commit = observe_commit
@@ -247,6 +249,7 @@ _KINDS: dict[type[Exception], Callable[[Any], Problem]] = {
     AliasChangedError: _on_changed,
     KeyReusedError: lambda _: Problem("idempotency_key_reused"),
     KeyRunningError: lambda _: Problem("idempotency_key_running", headers={"Retry-After": "1"}),
+    ProjectQuotaError: lambda exc: Problem("project_quota_exceeded", str(exc)),
     InvalidCursorError: lambda _: refuse(
         "/query/cursor", "invalid_cursor", "The value is not a `next_cursor` of this list."
     ),

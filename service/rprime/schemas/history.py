@@ -165,6 +165,9 @@ class ProjectEntry(Answer):
     name: str
     evaluations: int
     newest: str | None = Field(description="Id of its newest evaluation.")
+    bytes: int = Field(
+        description="Size of its evaluations, compressed, each with its items and class names."
+    )
     badge_public: bool
 
 

@@ -5,7 +5,7 @@
 
 from rprime.store.aliases import Alias, AliasChangedError, AliasMissingError, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineNotFoundError, BaselineQuery
-from rprime.store.database import ConnectionOptions
+from rprime.store.database import DatabaseOptions
 from rprime.store.errors import (
     StoreAccessError,
     StoreClosedError,
@@ -41,6 +41,7 @@ from rprime.store.insertion import (
     LookMovedError,
     Outcome,
     Packed,
+    ProjectQuotaError,
     Replay,
     Stored,
 )

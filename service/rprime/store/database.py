@@ -22,8 +22,8 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ConnectionOptions:
-    """How many connections a process may have to its database, and how long it waits for what.
+class DatabaseOptions:
+    """How many connections a process may have, how long it waits, and how much a project stores.
 
     Parameters
     ----------
@@ -35,12 +35,15 @@ class ConnectionOptions:
         How long to wait for a lock of another program or transaction, or for a free connection.
     statement_seconds
         How long PostgreSQL may take to answer a statement.
+    project_bytes
+        Most bytes of the evaluations of a project; None for any number. Imports may exceed it.
     """
 
     connections: int = 10
     connect_seconds: float = 5.0
     lock_seconds: float = 5.0
     statement_seconds: float = 10.0
+    project_bytes: int | None = None
 
 
 class Database(ABC):

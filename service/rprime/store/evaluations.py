@@ -10,7 +10,7 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, text
 
 from rprime.core.items import Items
-from rprime.store import ids, packed_items, packed_table
+from rprime.store import ids, packed_items, packed_table, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.errors import StoreDamagedError, decoding
 from rprime.store.records import (
@@ -28,7 +28,7 @@ _labels, _options = shared.alias("labels_of"), shared.alias("options_of")
 
 JSON_COLUMNS = ("source", "gate", "comparison", "extras")
 _SHOWN = ("id", "project", *NAMES, "tags", "fingerprint", "waived", "keeps_items")
-_CHECKED = (*_SHOWN, "engine_version", "input_digest", "labels", "options")
+_CHECKED = (*_SHOWN, "engine_version", "input_digest", "labels", "options", "bytes")
 SUMMARY = tuple(_of[name] for name in (*_CHECKED, "checksum"))
 """The first columns of a query whose rows are checked."""
 _REST = tuple(column for column in _of if column not in set(SUMMARY))
@@ -177,10 +177,13 @@ def delete(connection: Connection, identifier: str) -> None:
     if names:
         raise EvaluationAliasedError(names)
     connection.execute(evaluations.delete().where(_of.id == identifier))
+    project_sizes.change(connection, {row.project: -row.bytes})
 
 
-def checked_row(row: dict[str, Any]) -> dict[str, Any]:
-    """Add the checksum of a row to its columns."""
+def checked_row(row: dict[str, Any], *beside: bytes) -> dict[str, Any]:
+    """Add to a row its size, with its content in other tables, and its checksum."""
+    values = (*row.values(), *beside)
+    row |= {"bytes": sum(len(value) for value in values if isinstance(value, str | bytes))}
     return row | {"checksum": _checksum(tuple(row[name] for name in _CHECKED))}
 
 

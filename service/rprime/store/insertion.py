@@ -1,6 +1,7 @@
 """Store evaluations in one transaction, each with its look, key and content."""
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
@@ -10,12 +11,13 @@ from typing import Any
 import orjson
 from sqlalchemy import BindParameter, Connection, Select, bindparam, select, tuple_
 
-from rprime.store import packed_items, packed_table
+from rprime.store import packed_items, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
 from rprime.store.dialects import INSERTS, Insert, Row, add, serialise
 from rprime.store.evaluations import JSON_COLUMNS, checked_row
 from rprime.store.records import NAMES, NewEvaluation, tags_text
 from rprime.store.schema import evaluations, items, looks, replays, shared
+from rprime.store.schema import project_sizes as sizes
 
 REPLAY_MILLISECONDS = 24 * 60 * 60 * 1000
 """How long the answer to a key is stored."""
@@ -44,6 +46,22 @@ class LookMovedError(Exception):
     def __init__(self, look: int) -> None:
         super().__init__(f"it would be look {look} at this test set")
         self.look = look
+
+
+class ProjectQuotaError(Exception):
+    """With this evaluation a project would have more bytes than it may have.
+
+    Parameters
+    ----------
+    stored, needed, quota
+        The bytes that it has, those of the evaluation, and those that it may have.
+    """
+
+    def __init__(self, *, stored: int, needed: int, quota: int) -> None:
+        super().__init__(
+            f"The project has {stored} of {quota} bytes; the evaluation needs {needed}. Nothing "
+            "was stored."
+        )
 
 
 class EvaluationExistsError(Exception):
@@ -165,12 +183,11 @@ def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packe
     new.check()
     contents = (_labels(new.labels), _content(new.options))
     fingerprint = None if new.fingerprint is None else digest_bytes(new.fingerprint)
+    kept = None if new.items is None else packed_items.pack(new.items)
     return Packed(
-        evaluation=_row(new, fingerprint, labels=contents[0]["key"], options=contents[1]["key"]),
+        evaluation=_row(new, fingerprint, contents, kept or b""),
         contents=contents,
-        items=None
-        if new.items is None
-        else {"evaluation": new.id, "content": packed_items.pack(new.items)},
+        items=None if kept is None else {"evaluation": new.id, "content": kept},
         look_key=None if fingerprint is None else (new.project, fingerprint),
         look=new.look,
         replay=None if idempotency is None else _replay_row(new, idempotency, now),
@@ -188,7 +205,10 @@ def _content(content: bytes) -> Row:
     return {"key": content_key(content), "content": squeeze(content)}
 
 
-def _row(new: NewEvaluation, fingerprint: bytes | None, *, labels: bytes, options: bytes) -> Row:
+def _row(
+    new: NewEvaluation, fingerprint: bytes | None, contents: tuple[Row, Row], kept: bytes
+) -> Row:
+    labels, options = contents
     return checked_row(
         {
             **{name: getattr(new, name) for name in _AS_GIVEN},
@@ -198,10 +218,13 @@ def _row(new: NewEvaluation, fingerprint: bytes | None, *, labels: bytes, option
             "keeps_items": new.items is not None,
             "input_digest": digest_bytes(new.input_digest),
             "submission": _submission_key(new),
-            "labels": labels,
-            "options": options,
+            "labels": labels["key"],
+            "options": options["key"],
             "cells": packed_table.pack(new.table, new.id),
-        }
+        },
+        labels["content"],
+        options["content"],
+        kept,
     )
 
 
@@ -244,7 +267,12 @@ def _replay(row: Row) -> Replay:
 
 
 def put_all(
-    connection: Connection, batch: Sequence[Packed], *, now: int, repeated: bool = False
+    connection: Connection,
+    batch: Sequence[Packed],
+    *,
+    now: int,
+    quota: int | None = None,
+    repeated: bool = False,
 ) -> list[Outcome]:
     """Store evaluations in the transaction of a connection.
 
@@ -256,6 +284,9 @@ def put_all(
         In order of arrival: of two with one key the first is stored.
     now
         Milliseconds since 1970.
+    quota
+        Most bytes of the evaluations of a project. Replicas that write at the same time may exceed
+        it by what they write.
     repeated
         Whether they may already be stored, because the connection was lost during the commit.
 
@@ -266,7 +297,7 @@ def put_all(
     if not batch:
         return []
     serialise(connection, [name for packed in batch for name in packed.names])
-    known = _read_known(connection, batch, now=now, repeated=repeated)
+    known = _read_known(connection, batch, now=now, quota=quota, repeated=repeated)
     outcomes = [known.judge(packed) for packed in batch]
     _write(connection, known)
     return outcomes
@@ -280,6 +311,8 @@ class _Known:
     submissions: dict[bytes, str]
     looks: dict[LookKey, int]
     ids: set[str]
+    sizes: Counter[str]
+    quota: int | None
     fresh: list[Packed] = field(default_factory=list)
     looked: set[LookKey] = field(default_factory=set)
 
@@ -288,6 +321,9 @@ class _Known:
         earlier = self._earlier(packed)
         if earlier is not None:
             return earlier
+        project, needed = packed.evaluation["project"], packed.evaluation["bytes"]
+        if self.quota is not None and self.sizes[project] + needed > self.quota:
+            return ProjectQuotaError(stored=self.sizes[project], needed=needed, quota=self.quota)
         key, look = packed.look_key, None
         if key is not None:
             look = self.looks.get(key, 0) + 1
@@ -313,6 +349,7 @@ class _Known:
 
     def _add(self, packed: Packed) -> None:
         self.fresh.append(packed)
+        self.sizes[packed.evaluation["project"]] += packed.evaluation["bytes"]
         if packed.replay is not None:
             self.replays[packed.replay["key"]] = packed.replay
         if packed.evaluation["submission"] is not None:
@@ -320,7 +357,7 @@ class _Known:
 
 
 def _read_known(
-    connection: Connection, batch: Sequence[Packed], *, now: int, repeated: bool
+    connection: Connection, batch: Sequence[Packed], *, now: int, quota: int | None, repeated: bool
 ) -> _Known:
     def rows(statement: Select[Any], wanted: Iterable[Any], **more: int) -> Iterable[Row]:
         keys = [key for key in wanted if key is not None]
@@ -332,11 +369,14 @@ def _read_known(
     digests = (p.evaluation["submission"] for p in batch if p.replay is None)
     pairs = {packed.look_key for packed in batch if packed.look_key is not None}
     identifiers = (packed.id for packed in batch if repeated)
+    bounded = {packed.evaluation["project"] for packed in batch if quota is not None}
     return _Known(
         {row["key"]: row for row in rows(_REPLAYS, replayed, now=now)},
         {row["submission"]: row["id"] for row in rows(_SUBMISSIONS, digests)},
         {(row["project"], row["fingerprint"]): row["looks"] for row in rows(_LOOKS, sorted(pairs))},
         {row["id"] for row in rows(_IDS, identifiers)},
+        Counter({row["project"]: row["bytes"] for row in rows(_SIZES, bounded)}),
+        quota,
     )
 
 
@@ -348,6 +388,7 @@ _SUBMISSIONS = select(evaluations.c.submission, evaluations.c.id).where(
 )
 _LOOKS = select(looks).where(tuple_(looks.c.project, looks.c.fingerprint).in_(_WANTED))
 _IDS = select(evaluations.c.id).where(evaluations.c.id.in_(_WANTED))
+_SIZES = select(sizes).where(sizes.c.project.in_(_WANTED))
 
 
 @cache
@@ -386,3 +427,7 @@ def _write(connection: Connection, known: _Known) -> None:
     ]
     if counted:
         connection.execute(put_looks, counted)
+    added: Counter[str] = Counter()
+    for packed in known.fresh:
+        added[packed.evaluation["project"]] += packed.evaluation["bytes"]
+    project_sizes.change(connection, added)

@@ -6,14 +6,14 @@ from collections.abc import Callable
 from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
-from rprime.store.database import ConnectionOptions, Database
+from rprime.store.database import Database, DatabaseOptions
 from rprime.store.errors import StoreUrlError
 from rprime.store.postgresql import open_postgresql
 from rprime.store.sqlite import open_sqlite
 from rprime.store.store import Store
 from rprime.store.writer import Writer
 
-DEFAULTS = ConnectionOptions()
+DEFAULTS = DatabaseOptions()
 _DRIVERS = {"sqlite", "sqlite+pysqlite", "postgresql", "postgresql+psycopg"}
 _FORMS = "It may be sqlite:///rprime.db, postgresql+psycopg://USER@HOST/DATABASE, or none."
 
@@ -27,7 +27,7 @@ def open_store(
     url: str,
     *,
     read_only: bool = False,
-    options: ConnectionOptions = DEFAULTS,
+    options: DatabaseOptions = DEFAULTS,
     clock: Callable[[], int] = milliseconds,
 ) -> Store:
     """Open a store; create or migrate its tables.
@@ -39,7 +39,7 @@ def open_store(
     read_only
         Open a SQLite file beside the serving process, for an export or a backup.
     options
-        Connections and timeouts.
+        Connections, timeouts and the quota of a project.
     clock
         The time in milliseconds, for the expiry of idempotency keys.
 
@@ -54,7 +54,8 @@ def open_store(
         database = open_sqlite(parsed, read_only=read_only, lock_seconds=options.lock_seconds)
     else:
         database = open_postgresql(parsed, read_only=read_only, options=options)
-    return Store(database, None if read_only else Writer(database, clock), clock)
+    writer = None if read_only else Writer(database, clock, options.project_bytes)
+    return Store(database, writer, clock)
 
 
 def _parse(url: str) -> URL:

@@ -11,7 +11,7 @@ from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.exc import OperationalError
 
 from rprime.store.circuit_breaker import CircuitBreaker
-from rprime.store.database import ConnectionOptions, Database
+from rprime.store.database import Database, DatabaseOptions
 from rprime.store.dialects import serialise
 from rprime.store.errors import (
     TOO_MANY_CONNECTIONS,
@@ -25,7 +25,7 @@ from rprime.store.schema_version import is_current, upgrade
 OLDEST_SERVER = (15,)
 _NETWORK_SECONDS = 2
 """Seconds to wait for an answer beyond the statement timeout of the server."""
-_UPGRADE = ConnectionOptions(lock_seconds=3600, statement_seconds=3600)
+_UPGRADE = DatabaseOptions(lock_seconds=3600, statement_seconds=3600)
 _PAUSE_SECONDS = 0.1
 _UPGRADING = b"rprime upgrade"
 
@@ -78,7 +78,7 @@ class PostgresqlDatabase(Database):
         self.readers.dispose()
 
 
-def open_postgresql(url: URL, *, read_only: bool, options: ConnectionOptions) -> PostgresqlDatabase:
+def open_postgresql(url: URL, *, read_only: bool, options: DatabaseOptions) -> PostgresqlDatabase:
     """Connect to a database and migrate its tables.
 
     Parameters
@@ -103,7 +103,7 @@ def open_postgresql(url: URL, *, read_only: bool, options: ConnectionOptions) ->
     return PostgresqlDatabase(engine, breaker, options.lock_seconds)
 
 
-def _engine(url: URL, breaker: CircuitBreaker, options: ConnectionOptions) -> Engine:
+def _engine(url: URL, breaker: CircuitBreaker, options: DatabaseOptions) -> Engine:
     try:
         engine = create_engine(
             url,
@@ -124,7 +124,7 @@ def _engine(url: URL, breaker: CircuitBreaker, options: ConnectionOptions) -> En
     return engine
 
 
-def _parameters(options: ConnectionOptions) -> dict[str, str | int]:
+def _parameters(options: DatabaseOptions) -> dict[str, str | int]:
     """Return the timeouts of the server and of the kernel as parameters of libpq."""
     statement = int(options.statement_seconds * 1000)
     return {

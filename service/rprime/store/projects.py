@@ -1,16 +1,18 @@
 """Projects: lists, settings, deletion and retention."""
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import ColumnElement, Connection, func, select
 
-from rprime.store import ids
+from rprime.store import ids, project_sizes
 from rprime.store.dialects import insert_into, quiesce
 from rprime.store.evaluations import SUMMARY, check
 from rprime.store.records import ModelSummary, Project, check_names
 from rprime.store.schema import aliases, evaluations, looks, projects, replays, shared
+from rprime.store.schema import project_sizes as sizes
 
 MOST_IN_A_STEP = 500
 """Evaluations deleted in one transaction; bounds the wait of other writers."""
@@ -54,12 +56,14 @@ def read_all(connection: Connection) -> tuple[Project, ...]:
     """List every project that has an evaluation or a setting, by name."""
     grouped = select(_of.project, func.count(), func.max(_of.id)).group_by(_of.project)
     found = {row[0]: (row[1], row[2]) for row in connection.execute(grouped)}
+    stored = {row.project: row.bytes for row in connection.execute(select(sizes))}
     public = {row.name: row.badge_public for row in connection.execute(select(projects))}
     return tuple(
         Project(
             name=name,
             evaluations=found.get(name, (0, None))[0],
             newest=found.get(name, (0, None))[1],
+            bytes=stored.get(name, 0),
             badge_public=public.get(name, False),
         )
         for name in sorted(found.keys() | public.keys())
@@ -126,6 +130,7 @@ def clear(connection: Connection, name: str) -> int:
     connection.execute(projects.delete().where(projects.c.name == name))
     deleted = connection.execute(evaluations.delete().where(_of.project == name)).rowcount
     _drop_unused(connection)
+    project_sizes.clear(connection, name)
     return deleted
 
 
@@ -151,9 +156,14 @@ def delete_unaliased(connection: Connection, identifiers: Sequence[str]) -> int:
     rows = connection.execute(chosen).all()
     for row in rows:
         check(row)
-    found, pointed = [row.id for row in rows], select(aliases.c.evaluation)
+    found, pointed = {row.id: row for row in rows}, select(aliases.c.evaluation)
     doomed = evaluations.delete().where(_of.id.in_(found), _of.id.not_in(pointed))
-    return connection.execute(doomed).rowcount
+    deleted = connection.scalars(doomed.returning(_of.id)).all()
+    freed: Counter[str] = Counter()
+    for identifier in deleted:
+        freed[found[identifier].project] -= found[identifier].bytes
+    project_sizes.change(connection, freed)
+    return len(deleted)
 
 
 def drop_unused(connection: Connection) -> None:

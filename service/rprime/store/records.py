@@ -197,6 +197,7 @@ class Project:
     name: str
     evaluations: int
     newest: str | None
+    bytes: int
     badge_public: bool
 
 

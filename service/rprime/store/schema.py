@@ -55,6 +55,7 @@ evaluations = Table(
     Column("gate", LargeBinary),
     Column("comparison", LargeBinary),
     Column("extras", LargeBinary),
+    Column("bytes", BigInteger, nullable=False),
     Column("checksum", BigInteger, nullable=False),
     comment="Blobs have checksums of their own; `checksum` covers the other columns that are read.",
 )
@@ -129,6 +130,15 @@ projects = Table(
     Column("name", Name, primary_key=True),
     Column("badge_public", Boolean, nullable=False),
     comment="Settings of the projects that have some.",
+    sqlite_with_rowid=False,
+)
+
+project_sizes = Table(
+    "project_sizes",
+    metadata,
+    Column("project", Name, primary_key=True),
+    Column("bytes", BigInteger, nullable=False),
+    comment="The sum of `bytes` over the evaluations of each project.",
     sqlite_with_rowid=False,
 )
 

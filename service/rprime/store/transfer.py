@@ -12,10 +12,10 @@ from sqlalchemy import Connection, Row, Table, select
 
 from rprime.core.cells import SparseCells
 from rprime.core.table import ConfusionTable
-from rprime.store import aliases, ids, packed_items, packed_table
+from rprime.store import aliases, ids, packed_items, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
 from rprime.store.database import Database
-from rprime.store.dialects import Insert, insert_into
+from rprime.store.dialects import Insert, insert_into, serialise
 from rprime.store.errors import UNDECODABLE, decoding
 from rprime.store.evaluations import (
     JSON_COLUMNS,
@@ -260,11 +260,13 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
     table = _read_table(given["table"], len(labels))
     row |= {"cells": packed_table.pack(table, given["id"])}
     row |= {"keeps_items": given["items"] is not None}
+    beside = [step.contents[key]["content"] for key in keys]
     if given["items"] is not None:
         content = base64.b64decode(given["items"], validate=True)
         _check_items(content, len(labels))
         step.items[given["id"]] = content
-    step.evaluations.append(checked_row(row))
+        beside.append(content)
+    step.evaluations.append(checked_row(row, *beside))
 
 
 def _check_evaluation(given: dict[str, Any], labels: object) -> None:
@@ -334,6 +336,8 @@ _READERS = {
 
 def write(connection: Connection, step: ImportStep) -> Imported:
     """Add missing records; existing ones stay unchanged, except for a larger look count."""
+    # Two imports of one evaluation must not both count it.
+    serialise(connection, [b"import"])
     given = [row["id"] for row in step.evaluations]
     present = set(connection.scalars(select(_of.id).where(_of.id.in_(given))))
     fresh = {row["id"]: row for row in step.evaluations if row["id"] not in present}
@@ -348,11 +352,12 @@ def write(connection: Connection, step: ImportStep) -> Imported:
             connection.execute(insert_into(connection, table).on_conflict_do_nothing(), rows)
     if step.looks:
         connection.execute(_raise_looks(connection), step.looks)
-    return Imported(
-        evaluations=len(fresh),
-        evaluations_present=len(given) - len(fresh),
-        **Counter(_point(connection, alias) for alias in step.aliases),
-    )
+    pointed = Counter(_point(connection, alias) for alias in step.aliases)
+    added: Counter[str] = Counter()
+    for row in fresh.values():
+        added[row["project"]] += row["bytes"]
+    project_sizes.change(connection, added)
+    return Imported(evaluations=len(fresh), evaluations_present=len(given) - len(fresh), **pointed)
 
 
 def _raise_looks(connection: Connection) -> Insert:

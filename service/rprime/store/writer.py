@@ -26,6 +26,7 @@ from rprime.store.errors import (
     translated,
 )
 from rprime.store.insertion import EvaluationExistsError, Outcome, Packed, put_all
+from rprime.store.project_sizes import counting
 
 T = TypeVar("T")
 
@@ -78,10 +79,15 @@ class Writer:
         The database to write to.
     clock
         Returns the milliseconds since 1970.
+    quota
+        Most bytes of the evaluations of a project; None for any number.
     """
 
-    def __init__(self, database: Database, clock: Callable[[], int]) -> None:
+    def __init__(
+        self, database: Database, clock: Callable[[], int], quota: int | None = None
+    ) -> None:
         self._database = database
+        self._quota = quota
         self._clock = clock
         self._queue: SimpleQueue[list[_Change] | None] = SimpleQueue()
         self._closing = Lock()
@@ -202,9 +208,9 @@ class Writer:
     def _commit(self, group: Sequence[_Change], *, repeated: bool) -> list[Any]:
         puts = [change.work for change in group if isinstance(change.work, Packed)]
         waited = time.monotonic() - min(change.since for change in group)
-        with self._database.writing(waited) as connection:
-            now = self._clock()
-            stored = iter(put_all(connection, puts, now=now, repeated=repeated))
+        with self._database.writing(waited) as connection, counting(connection):
+            now, quota = self._clock(), self._quota
+            stored = iter(put_all(connection, puts, now=now, quota=quota, repeated=repeated))
             return [
                 next(stored)
                 if isinstance(change.work, Packed)

@@ -1,0 +1,46 @@
+"""How many bytes the evaluations of each project have, kept up to date by every transaction."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+
+from sqlalchemy import Connection
+
+from rprime.store.dialects import INSERTS, Insert
+from rprime.store.schema import project_sizes
+
+_CHANGES = "project_size_changes"
+
+
+@contextmanager
+def counting(connection: Connection) -> Iterator[None]:
+    """Write what `change` was told, at the end of the transaction of a connection.
+
+    Last and sorted, so that a transaction locks the row of a project only while it commits, and
+    two never wait for each other.
+    """
+    changes = connection.info[_CHANGES] = Counter[str]()
+    yield
+    rows = [{"project": name, "bytes": n} for name, n in sorted(changes.items()) if n]
+    if rows:
+        connection.execute(_addition(connection.dialect.name), rows)
+
+
+def change(connection: Connection, changes: Mapping[str, int]) -> None:
+    """Count the bytes that a piece of work added, or deleted if negative, as its last step."""
+    connection.info[_CHANGES].update(changes)
+
+
+def clear(connection: Connection, project: str) -> None:
+    """Count nothing for a project without evaluations, as the last step of a piece of work."""
+    connection.execute(project_sizes.delete().where(project_sizes.c.project == project))
+    connection.info[_CHANGES].pop(project, None)
+
+
+@cache
+def _addition(dialect: str) -> Insert:
+    put = INSERTS[dialect](project_sizes)
+    return put.on_conflict_do_update(
+        index_elements=["project"], set_={"bytes": project_sizes.c.bytes + put.excluded.bytes}
+    )
