@@ -13,8 +13,9 @@ from rprime.core.values import Values, compute
 
 
 def values_of(table: ConfusionTable, **options: Any) -> Values:
-    """Compute the catalog on a table."""
-    asked = Options(**options)
+    """Compute the catalog on a table, all families unless indices or families are named."""
+    named = options.keys() & {"indices", "families"}
+    asked = Options(**options if named else options | {"families": ("all",)})
     return compute(table, asked, select(asked))
 
 

@@ -25,6 +25,8 @@ def drawn(rng: np.random.Generator, n: int, k: int, sharp: float = 1.0) -> Score
 
 
 def evaluated(scores: Scores, **options: Any) -> Evaluation:
+    if "indices" not in options:
+        options = {"families": ("all",)} | options
     table = table_of(scores.true, scores.top, scores.k)
     if scores.weights is not None:
         cells = scores.true.astype(np.intp) * scores.k + scores.top

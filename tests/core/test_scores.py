@@ -139,6 +139,11 @@ def test_scores_that_are_no_probabilities_still_rank() -> None:
         "log_loss",
         "brier_score",
         "expected_calibration_error",
+        "mean_absolute_probability_error",
+        "d2_log_loss",
+        "d2_brier_score",
+        "scored_auc",
+        "probabilistic_auc",
     )
     assert reasons == dict.fromkeys(measured, "not_probabilities")
     assert "not_probabilities" in {warning.code for warning in evaluation.warnings}

@@ -158,7 +158,8 @@ def test_both_series_have_the_same_value_on_every_line_of_the_catalog(k: int) ->
             # At a rate of 0 or 1 precision does not exist, and close to it entropies are rounded.
             inner = ((found.points > 1e-9) & (found.points < 1 - 1e-9)).all(axis=-1)
             x, y = values_on(found)
-            np.testing.assert_allclose(x[inner], y[inner], rtol=1e-9, atol=1e-9)
+            key = found.subject.index.key
+            np.testing.assert_allclose(x[inner], y[inner], rtol=1e-9, atol=1e-9, err_msg=key)
 
 
 @pytest.mark.parametrize("key", ["accuracy", "kappa", "csi", "mcc", "macro_f1"])

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
-from rprime.core.catalog import SCORE_KEYS
 from rprime.core.comparison.alignment import Side, estimate_together
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.estimates import Estimates
@@ -14,7 +13,7 @@ from rprime.core.gates.gate import run_gate
 from rprime.core.gates.result import GateResult
 from rprime.core.gates.rules import Gate
 from rprime.core.options import Options
-from rprime.core.selection import default_keys
+from rprime.core.selection import DEFAULT_KEYS, default_keys
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import refuse
@@ -109,8 +108,8 @@ class Assessment:
         if self.gate is None:
             return self.options
         if asked is None:
-            # An index of scores that were not sent is none of those that come by themselves.
-            if SCORE_KEYS.isdisjoint(self.gate.indices):
+            # An index of scores that were not sent, or of another family, comes only if asked for.
+            if DEFAULT_KEYS.issuperset(self.gate.indices):
                 return self.options
             asked = default_keys(scored=self.candidate.scores is not None)
         return replace(self.options, indices=tuple(dict.fromkeys(asked + self.gate.indices)))

@@ -96,7 +96,11 @@ def read_options(asked: bytes, top_confusions: int) -> Options:
     return Options(
         **found
         | matrices
-        | {"indices": None if indices is None else tuple(indices), "top_confusions": top_confusions}
+        | {
+            "indices": None if indices is None else tuple(indices),
+            "families": tuple(found.get("families", ())),
+            "top_confusions": top_confusions,
+        }
     )
 
 

@@ -19,6 +19,7 @@ class OptionFields(TypedDict, total=False):
     """
 
     indices: Any
+    families: Any
     beta: float | None
     undefined: Literal["null", "zero", "one"] | None
     intervals: Literal["all"] | bool | None
@@ -213,6 +214,7 @@ _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     "labels": labels,
     "groups": labels,
     "indices": _keys,
+    "families": _keys,
     "sample_weight": weights,
     "unclassified": weights,
     "spurious": weights,

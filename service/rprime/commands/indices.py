@@ -39,11 +39,12 @@ def _print_table() -> None:
 
     from rprime.core.catalog import INDICES
 
-    table = Table("scope", "key", "symbol", "range", "best", "name", box=None)
-    table.columns[1].no_wrap = True
+    table = Table("scope", "family", "key", "symbol", "range", "best", "name", box=None)
+    table.columns[2].no_wrap = True
     for index in INDICES:
         best = "" if index.best is None else _number(index.best)
-        table.add_row(index.scope, index.key, index.symbol, _limits(index), best, index.name)
+        shown = (index.key, index.symbol, _limits(index), best, index.name)
+        table.add_row(index.scope, index.family, *shown)
     Console(width=None if sys.stdout.isatty() else _WIDTH, markup=False).print(table)
 
 
@@ -51,14 +52,16 @@ def _print_markdown() -> None:
     """Print what is declared, without the averages, which follow from it."""
     from rprime.core.catalog import INDICES
 
-    typer.echo("| key | name | range | best | interval | source |\n|---|---|---|---|---|---|")
+    typer.echo("| key | name | family | range | best | interval | source |")
+    typer.echo("|---|---|---|---|---|---|---|")
     for index in INDICES:
         if index.reads in ("macro", "weighted", "micro") and index.key.startswith(index.reads):
             continue
         marks = f"{' µ' if index.micro else ''}{' §' if index.association else ''}"
         key = f"`{index.key}`{marks}" + (" (class)" if index.scope == "class" else "")
         best = "" if index.best is None else _number(index.best)
-        cells = [key, index.name, _limits(index), best, index.interval_name or "", index.source]
+        limits, interval = _limits(index), index.interval_name or ""
+        cells = (key, index.name, index.family, limits, best, interval, index.source)
         typer.echo(f"| {' | '.join(cells)} |")
 
 

@@ -1,18 +1,40 @@
 """The catalog of all indices, collected from the families."""
 
+from dataclasses import replace
 from types import ModuleType
 
-from rprime.core.families import accuracy, agreement, association, errors, ground_truth, one_vs_rest
+from rprime.core.families import (
+    accuracy,
+    agreement,
+    association,
+    classic,
+    errors,
+    ground_truth,
+    information,
+    one_vs_rest,
+    pair_counting,
+    probabilities,
+    rater_agreement,
+)
 from rprime.core.families.averages import averages_of
-from rprime.core.index import Index, IndexScope
+from rprime.core.index import Family, Index, IndexScope
 from rprime.core.scores import scores
 
-FAMILIES = (one_vs_rest, ground_truth, accuracy, agreement, association, errors, scores)
+FAMILIES: dict[Family, tuple[ModuleType, ...]] = {
+    "core": (one_vs_rest, ground_truth, accuracy, agreement, association, errors, scores),
+    "agreement": (rater_agreement,),
+    "association": (pair_counting,),
+    "information": (information,),
+    "ranking": (probabilities,),
+    "classic": (classic,),
+}
+"""The modules that declare the indices of every family."""
 
 
-def declared(family: ModuleType) -> list[Index]:
-    """Collect the indices that a family module declares, in the order of the module."""
-    return [entry for entry in vars(family).values() if isinstance(entry, Index)]
+def declared(family: Family) -> list[Index]:
+    """Collect the indices that the modules of a family declare, in their order."""
+    entries = [entry for module in FAMILIES[family] for entry in vars(module).values()]
+    return [replace(entry, family=family) for entry in entries if isinstance(entry, Index)]
 
 
 def collect() -> tuple[Index, ...]:
@@ -37,6 +59,7 @@ def collect() -> tuple[Index, ...]:
 INDICES = collect()
 CLASS_INDICES = {entry.key: entry for entry in INDICES if entry.scope == "class"}
 OVERALL_INDICES = {entry.key: entry for entry in INDICES if entry.scope == "overall"}
+FAMILY_OF = {entry.key: entry.family for entry in INDICES}
 KEYS = tuple(dict.fromkeys(entry.key for entry in INDICES))
 SCORE_KEYS = frozenset(entry.key for entry in INDICES if entry.scored)
 """Keys of the indices that exist only if the request has scores."""

@@ -55,6 +55,11 @@ class DenseCells:
         """Largest cell of each column, shape (..., k)."""
         return self.counts.max(-2)
 
+    @property
+    def mirrored(self) -> Array:
+        """The count of the cell with row and column exchanged, for every cell."""
+        return self.counts.swapaxes(-2, -1)
+
     def by_row(self, values: Array) -> Array:
         """Broadcast the value (..., k) of its row, broadcastable to the cells."""
         return values[..., :, None]
@@ -159,6 +164,13 @@ class SparseCells:
     def column_max(self) -> Array:
         """Largest cell of each column, shape (..., k)."""
         return self._gather(self.columns, self.counts, np.maximum)
+
+    @property
+    def mirrored(self) -> Array:
+        """The count of the cell with row and column exchanged, for every cell, shape (..., c)."""
+        codes, wanted = self.rows * self.k + self.columns, self.columns * self.k + self.rows
+        places = np.minimum(np.searchsorted(codes, wanted), len(codes) - 1)
+        return np.where(codes[places] == wanted, self.counts[..., places], 0.0)
 
     def by_row(self, values: Array) -> Array:
         """Broadcast the value (..., k) of its row, shape (..., c)."""

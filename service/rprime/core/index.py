@@ -13,6 +13,8 @@ from rprime.core.counts import CountRow, Counts, RatioRows
 from rprime.core.table import ConfusionTable, Universe
 
 IndexScope = Literal["class", "overall"]
+Family = Literal["core", "agreement", "association", "information", "ranking", "classic"]
+"""Groups of indices: a report has those of `core`, and those of other families on request."""
 Reads = Literal[
     "ratio",
     "counts",
@@ -124,6 +126,8 @@ class Index:
         For a mean over the items, the function of each item; a sum if not `scale_invariant`.
     resampled
         Whether it has a bootstrap interval on request; on the classified items.
+    family
+        Set by the catalog.
     never_predicted
         For an index of precision, its value inside averages where the class has items and is
         never predicted: that of a precision of 0.
@@ -158,6 +162,7 @@ class Index:
     takes: Literal["top_k"] | None = None
     of_items: Callable[..., Array] | None = None
     resampled: bool = False
+    family: Family = "core"
     never_predicted: Callable[[Counts], Any] | None = None
 
     @property
@@ -188,9 +193,12 @@ Declaration = Callable[[Callable[..., Any]], Index]
 
 
 def per_class(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
-    """Declare a per-class index by a function of `Counts`; with `parts` its interval uses them."""
+    """Declare a per-class index by a function of `Counts`; with `parts` its interval uses them.
+
+    One that reads the cells is declared with reads="table".
+    """
     defaults = {"interval": "parts"} if "parts" in fields else {}
-    return _declare("class", "counts", defaults | fields)
+    return _declare("class", fields.pop("reads", "counts"), defaults | fields)
 
 
 WITHOUT_DENOMINATOR = {

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from rprime.core.arrays import Array
+from rprime.core.index import Family
 from rprime.core.page import Paging
 from rprime.core.populations.population import Population
 
@@ -15,7 +16,9 @@ class Options:
     Parameters
     ----------
     indices
-        Keys to report; None for the whole catalog. A key in both scopes selects both.
+        Keys to report; None for the family `core`. A key in both scopes selects both.
+    families
+        Families to report besides; "all" for the whole catalog.
     beta
         Weight of recall relative to precision in `f_beta`, > 0.
     undefined
@@ -53,6 +56,7 @@ class Options:
     """
 
     indices: tuple[str, ...] | None = None
+    families: tuple[Family | Literal["all"], ...] = ()
     beta: float = 1.0
     undefined: Literal["null", "zero", "one"] = "null"
     cost: Array | None = None

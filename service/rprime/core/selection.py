@@ -1,11 +1,11 @@
 """The indices that an evaluation computes, and their order."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from rprime.core.arrays import Array, integers, positions
-from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES, SCORE_KEYS
+from rprime.core.catalog import CLASS_INDICES, FAMILY_OF, KEYS, OVERALL_INDICES, SCORE_KEYS
 from rprime.core.index import Index
 from rprime.core.options import Options
 
@@ -27,7 +27,7 @@ class Selection:
     ratios, numerators, denominators
         Positions of the ratios of counts among `computed`, and the rows of their terms.
     functions
-        Positions of the functions of `Counts` among `computed`.
+        Positions of the functions of `Counts`, and of the table, among `computed`.
     place, overall_place
         Position of each computed per-class key, and of each overall one.
     averages
@@ -73,7 +73,7 @@ def select(options: Options, *, scored: bool = False) -> Selection:
     Parameters
     ----------
     options
-        Without `indices`, they request all indices that the evidence allows.
+        Without `indices`, they request the family `core`, as far as the evidence allows.
     scored
         Whether the request has scores.
 
@@ -84,21 +84,28 @@ def select(options: Options, *, scored: bool = False) -> Selection:
     """
     needs = {"cost": options.cost is not None, "kappa_weights": options.kappa_weights is not None}
     given = frozenset(name for name, present in needs.items() if present)
-    return _select(options.indices, given, scored)
+    return _select(options.indices, options.families, given, scored)
 
 
-def default_keys(*, scored: bool) -> tuple[str, ...]:
-    """Return the keys of a report whose request names none."""
-    return KEYS if scored else tuple(key for key in KEYS if key not in SCORE_KEYS)
+def default_keys(families: Collection[str] = ("core",), *, scored: bool) -> tuple[str, ...]:
+    """Return the keys of families that evidence with or without scores allows."""
+    chosen = (key for key in KEYS if "all" in families or FAMILY_OF[key] in families)
+    return tuple(key for key in chosen if scored or key not in SCORE_KEYS)
+
+
+DEFAULT_KEYS = frozenset(default_keys(scored=False))
+"""Keys of a report without scores whose request names none."""
 
 
 @lru_cache(maxsize=256)
 def _select(
     indices: tuple[str, ...] | None,
+    families: tuple[str, ...],
     given: frozenset[str],
     scored: bool,  # noqa: FBT001 (a key of the cache)
 ) -> Selection:
-    wanted = set(default_keys(scored=scored) if indices is None else indices)
+    wanted = {*(default_keys(scored=scored) if indices is None else indices)}
+    wanted.update(default_keys(families, scored=scored))
     if unknown := wanted - set(KEYS):
         raise KeyError(min(unknown))
     computable = (e for e in OVERALL_INDICES.values() if e.needs is None or e.needs in given)
@@ -118,7 +125,7 @@ def arranged(computed: tuple[Index, ...], reported: int, overall: Sequence[Index
         ratios=ratios,
         numerators=integers(computed[i].rows[0] for i in ratios),
         denominators=integers(computed[i].rows[1] for i in ratios),
-        functions=_positions(computed, lambda entry: entry.reads == "counts"),
+        functions=_positions(computed, lambda entry: entry.reads in ("counts", "table")),
         place=place,
         overall_place={entry.key: i for i, entry in enumerate(overall)},
         averages={kind: _averages(kind, overall, place) for kind in AVERAGES},

@@ -199,8 +199,7 @@ class Values:
 
     def option(self, entry: Index) -> tuple[Any, ...]:
         """The request option that the formula takes, if any."""
-        name = entry.needs or entry.takes
-        return () if name is None else (getattr(self.options, name),)
+        return taken(self.options, entry)
 
     def counts_of(self, universe: Universe) -> Counts:
         """The counts, pooled column included, that an index of this universe reads."""
@@ -273,6 +272,12 @@ class Values:
         return reason_codes(entry, values, self.table.universe(entry.universe))
 
 
+def taken(options: Options, entry: Index) -> tuple[Any, ...]:
+    """Return the request option that a formula takes, if any."""
+    name = entry.needs or entry.takes
+    return () if name is None else (getattr(options, name),)
+
+
 def compute(
     table: ConfusionTable, options: Options, selection: Selection, scores: Scores | None = None
 ) -> Values:
@@ -301,9 +306,13 @@ def compute(
         per_class, columns = whole[..., :-1], {"all": counts, "classified": classified}
         for place in selection.functions:
             entry = selection.computed[place]
-            per_class[place] = entry.formula(columns[entry.universe].classes)
+            whole_table = entry.reads == "table"
+            per_class[place] = entry.formula(
+                table.universe(entry.universe) if whole_table else columns[entry.universe].classes
+            )
     for place in selection.scored:
-        per_class[place] = score_values(selection.computed[place], scores)
+        entry = selection.computed[place]
+        per_class[place] = score_values(entry, scores, *taken(options, entry))
     averaged, counted = _as_averaged(options, selection, counts, per_class)
     if options.undefined != "null" and scores is None:
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing

@@ -68,6 +68,7 @@ class CatalogEntry:
             facts.key,
             *facts.aliases,
             facts.symbol,
+            facts.family,
             facts.description,
             facts.source,
         )

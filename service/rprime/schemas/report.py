@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field, RootModel
 
 from rprime.core.aliases import names_of
 from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
-from rprime.core.index import REASONS, Index
+from rprime.core.index import REASONS, Family, Index
 from rprime.core.intervals.methods import INTERVALS
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.fields import Absent, Answer
@@ -324,6 +324,7 @@ class IndexEntry(Answer):
         description="Names of other libraries, which requests may use; reports have the key."
     )
     scope: Literal["class", "overall"]
+    family: Family = Field(description="Reports have those of `core`, others on request.")
     symbol: str
     name: str
     description: str
@@ -371,6 +372,7 @@ def entry_of(index: Index) -> IndexEntry:
         key=index.key,
         aliases=list(names_of(index.key)),
         scope=index.scope,
+        family=index.family,
         symbol=index.symbol,
         name=index.name,
         description=index.description,

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
+from rprime.core.index import Family
 from rprime.core.options import Options
 from rprime.core.page import Paging
 from rprime.schemas.fields import (
@@ -51,7 +52,11 @@ class EvaluateOptions(Request):
 
     indices: Annotated[list[IndexKey], Field(min_length=1, max_length=len(KEYS))] | None = Field(
         default=None,
-        description="Keys of the indices to report, overall and per class; default: all.",
+        description="Keys of the indices to report, overall and per class; default: those of the "
+        "family `core`.",
+    )
+    families: list[Family | Literal["all"]] = Field(
+        default=[], max_length=6, description="Families of indices to report besides; `all`: all."
     )
     beta: float = Field(
         default=1.0, gt=0, le=1000, description="Weight of recall against precision in `f_beta`."
@@ -186,6 +191,7 @@ class MatrixOptions(EvaluateOptions):
         """
         return Options(
             indices=None if self.indices is None else tuple(self.indices),
+            families=tuple(self.families),
             beta=self.beta,
             undefined=self.undefined,
             cost=matrices.get("cost"),

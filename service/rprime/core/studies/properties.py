@@ -228,7 +228,7 @@ class _Relations:
 def _options(rng: np.random.Generator, k: int) -> Options:
     """Choose options under which every index exists and no two coincide by their defaults."""
     cost = rng.uniform(1, 5, (k, k)) * (1 - np.eye(k))
-    return Options(beta=2.0, cost=cost, kappa_weights="linear")
+    return Options(families=("all",), beta=2.0, cost=cost, kappa_weights="linear")
 
 
 def _tables(rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
