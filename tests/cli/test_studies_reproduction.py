@@ -1,8 +1,10 @@
 """The published results, reproduced: the data that is shipped, the command, the document."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import rprime as package
@@ -11,19 +13,50 @@ from tests.command import Run
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = Path(package.__file__).parent / "data/beyond_ap_tables.json"
+CHINESE = SHIPPED.with_name("chinese_tables.json")
+FROG, NEVER_PREDICTED = "Table 8, cifar10 after", "Chinese paper, table 10, cifar10 before"
 REFERENCE = Path(__file__).parents[1] / "reference/beyond_ap_tables.json"
 
 
-def test_every_printed_number_is_reproduced() -> None:
+def test_every_printed_number_is_reproduced_but_one_that_the_paper_misprints() -> None:
     found = reproduce()
-    assert [result for result in found.results if not result.reproduced] == []
-    assert found.reproduced == 90
-    assert len(found.errata) == 3
+    (erratum,) = [result for result in found.results if not result.reproduced]
+    assert (erratum.table, erratum.class_, erratum.mark) == (FROG, "frog", "erratum")
+    assert erratum.published == 0.9192
+    assert round(erratum.computed, 4) == 0.9182
+    assert found.reproduced == 143
+    assert len(found.errata) == 6
+    assert found.sound
+
+
+def test_a_number_that_is_no_known_erratum_is_unsound() -> None:
+    found = reproduce()
+    wrong = PrintedResult("t", "kappa", None, 0.1, 0.2)
+    assert not replace(found, results=(*found.results, wrong)).sound
+
+
+def test_the_chinese_paper_has_its_matrices_and_its_classes_that_are_never_predicted() -> None:
+    chinese = json.loads(CHINESE.read_text())
+    for case in chinese["matrices"].values():
+        counts = np.array(case["counts"])
+        assert counts.shape == (10, 10)
+        # The test sets of MNIST and CIFAR-10 have 10 000 items.
+        assert counts.sum() == 10_000
+    found = {r.class_: r for r in reproduce().results if r.table == NEVER_PREDICTED}
+    assert [found[name].computed for name in ("cat", "deer")] == [0.1, 0.1]
+
+
+def test_the_claims_of_the_papers_are_checked_and_one_fails() -> None:
+    found = reproduce().claims
+    assert [claim.holds for claim in found] == [True] * 6 + [False]
+    # The text of Labatut and Cherifi: 2/3 at p = 0, and the two ends at k = 10.
+    assert "0.667, 0.900 at p = 0, 0.429, 0.500 at p = 1" in found[-1].numbers
 
 
 def test_every_number_of_the_data_is_looked_at() -> None:
     data = json.loads(SHIPPED.read_text())
-    matrices = data["matrices"].values()
+    chinese = json.loads(CHINESE.read_text())["matrices"]
+    matrices = (*data["matrices"].values(), *chinese.values())
     numbers = sum(len(case["overall"]) + len(case["r_prime_per_class"]) for case in matrices)
     printed = data["ten_models"]["agreement_with_r_prime"]
     numbers += len(printed["correlation"]) + len(printed["rmse"])
@@ -49,8 +82,10 @@ def test_the_document_is_what_the_command_prints(rprime: Run) -> None:
 
 def test_people_and_programs_get_the_same(rprime: Run) -> None:
     text, document = rprime("reproduce").stdout, json.loads(rprime("reproduce", "--json").stdout)
-    assert document["reproduced"] == document["numbers"] == len(document["results"])
-    assert "90 of 90 printed numbers are reproduced." in text
+    assert document["reproduced"] == 143
+    assert document["numbers"] == len(document["results"]) == 144
+    assert "143 of 144 printed numbers are reproduced, 1 is an erratum of the paper" in text
+    assert [claim["holds"] for claim in document["claims"]].count(False) == 1
     for erratum in document["errata"]:
         assert erratum["text"] in text
     first = document["results"][0]

@@ -1,6 +1,6 @@
-"""Compare the printed results of the R' paper with those of the engine for its tables."""
+"""Compare the printed results of the R' papers with those of the engine for their tables."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from rprime.application.claims import Claim, check_claims
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.studies.correlation import agreements
@@ -15,8 +16,9 @@ from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
 
 DATA = "data/beyond_ap_tables.json"
+CHINESE = "data/chinese_tables.json"
 DECIMALS = 4
-"""Indices that the paper prints."""
+"""That the papers print."""
 
 # The names of the printed averages in the data.
 _KEYS = {"recall_macro": "macro_recall", "precision_macro": "macro_precision"}
@@ -29,13 +31,15 @@ class PrintedResult:
     Parameters
     ----------
     table
-        The table of the paper.
+        The table, and the paper if it is the Chinese one.
     index
         A key of the catalog, or a coefficient between two indices.
     class_
         The class; None for overall indices.
     published, computed
         The printed number, to four decimals, and ours in full precision.
+    erratum
+        Whether the print is known to contradict the paper's own counts.
     """
 
     table: str
@@ -43,16 +47,22 @@ class PrintedResult:
     class_: str | None
     published: float
     computed: float
+    erratum: bool = False
 
     @property
     def reproduced(self) -> bool:
         """Whether the computed number rounds to the printed one."""
         return round(self.computed, DECIMALS) == self.published
 
+    @property
+    def mark(self) -> str:
+        """How the two compare: same, erratum or differs."""
+        return "same" if self.reproduced else "erratum" if self.erratum else "differs"
+
 
 @dataclass(frozen=True)
 class Reproduction:
-    """All printed numbers, and the known errata of the paper.
+    """All printed numbers, the known errata of the papers, and their claims.
 
     Parameters
     ----------
@@ -64,6 +74,23 @@ class Reproduction:
     results: tuple[PrintedResult, ...]
     errata: tuple[tuple[str, str], ...]
     conventions: tuple[tuple[str, str], ...]
+    claims: tuple[Claim, ...]
+
+    @property
+    def summary(self) -> str:
+        """The counts, in words."""
+        marks = [result.mark for result in self.results]
+        return (
+            f"{self.reproduced} of {len(marks)} printed numbers are reproduced, "
+            f"{marks.count('erratum')} is an erratum of the paper, "
+            f"{marks.count('differs')} differ; {len(self.errata)} errata are listed. "
+            f"{sum(claim.holds for claim in self.claims)} of {len(self.claims)} claims hold."
+        )
+
+    @property
+    def sound(self) -> bool:
+        """Whether every number is reproduced or an erratum."""
+        return all(result.mark != "differs" for result in self.results)
 
     @property
     def reproduced(self) -> int:
@@ -72,33 +99,43 @@ class Reproduction:
 
     @property
     def tables(self) -> list[str]:
-        """The tables with numbers, in the order of the paper's data."""
+        """The tables with numbers, in the order of the data."""
         return list(dict.fromkeys(result.table for result in self.results))
 
 
 def reproduce() -> Reproduction:
     """Run the published tables through the engine."""
-    data = _data()
-    cases = {_title(name): case for name, case in data["matrices"].items()}
-    models = data["ten_models"]
+    english, chinese = _data(DATA), _data(CHINESE)
+    models = english["ten_models"]
+    cases = {**_cases(english, ""), **_cases(chinese, "Chinese paper, ")}
     results = [result for title, case in cases.items() for result in _of_table(title, case)]
     sources = {**cases, "Table 5": models}
     return Reproduction(
-        data["source"],
+        f"{english['source']}; {chinese['source']}",
         (*results, *_of_models(models)),
         tuple((title, case["erratum"]) for title, case in sources.items() if "erratum" in case),
-        tuple(data["conventions"].items()),
+        (*english["conventions"].items(), *_prefixed(chinese["conventions"], "Chinese paper, ")),
+        check_claims(),
     )
+
+
+def _cases(data: Mapping[str, Any], paper: str) -> dict[str, Any]:
+    return dict(_prefixed({_title(name): c for name, c in data["matrices"].items()}, paper))
+
+
+def _prefixed(entries: Mapping[str, Any], paper: str) -> Iterator[tuple[str, Any]]:
+    for name, entry in entries.items():
+        yield (f"{paper}{name[0].lower()}{name[1:]}" if paper else name), entry
 
 
 def printed_table(name: str) -> tuple[tuple[str, ...], ConfusionTable]:
     """Return the classes and the counts of a table of the paper."""
-    case = _data()["matrices"][name]
+    case = _data(DATA)["matrices"][name]
     return tuple(case["classes"]), ConfusionTable.dense(np.array(case["counts"]))
 
 
-def _data() -> dict[str, Any]:
-    found: dict[str, Any] = orjson.loads(files("rprime").joinpath(DATA).read_bytes())
+def _data(path: str) -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(files("rprime").joinpath(path).read_bytes())
     return found
 
 
@@ -115,8 +152,12 @@ def _of_table(title: str, case: dict[str, Any]) -> Iterator[PrintedResult]:
     for key, published in keys.items():
         yield PrintedResult(title, key, None, published, float(values.lookup("overall", key)))
     computed = values.lookup("class", "r_prime").tolist()
-    for row in zip(case["classes"], case["r_prime_per_class"], computed, strict=True):
-        yield PrintedResult(title, "r_prime", *row)
+    printed = case.get("printed", {})
+    # A model that predicts one class alone has no printed values of the classes.
+    for row in zip(case["classes"], case["r_prime_per_class"], computed, strict=False):
+        class_, published, value = row
+        shown = printed.get(class_, published)
+        yield PrintedResult(title, "r_prime", class_, shown, value, class_ in printed)
 
 
 def _of_models(models: dict[str, Any]) -> Iterator[PrintedResult]:

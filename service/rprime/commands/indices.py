@@ -9,7 +9,7 @@ import typer
 if TYPE_CHECKING:
     from rprime.core.index import Index
 
-_WIDTH = 160
+_WIDTH = 190
 """Of the table where it is not a terminal that shows it."""
 
 

@@ -1,6 +1,7 @@
-"""The results of the R' paper, computed again."""
+"""The results of the R' papers, computed again."""
 
 from collections.abc import Iterator
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import orjson
@@ -17,7 +18,7 @@ def reproduce(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, numbers in full.")] = False,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print a document.")] = False,
 ) -> None:
-    """Print what the R' paper published against what is computed here, with its errata."""
+    """Print what the R' papers published against what is computed here, with errata and claims."""
     from rprime.application.reproduction import reproduce as run
 
     found = run()
@@ -26,18 +27,14 @@ def reproduce(
     else:
         lines = _document(found) if markdown else _text(found)
         put("\n".join((*lines, "")).encode())
-    if found.reproduced < len(found.results):
+    if not found.sound:
         raise typer.Exit(Status.DEFECT)
-
-
-def _summary(found: "Reproduction") -> str:
-    return f"{found.reproduced} of {len(found.results)} printed numbers are reproduced."
 
 
 def _rows(found: "Reproduction", table: str) -> Iterator[tuple[str, str, str, str]]:
     for result in found.results:
         if result.table == table:
-            mark = "" if result.reproduced else "differs"
+            mark = "" if result.reproduced else result.mark
             name = result.index if result.class_ is None else f"{result.index} of {result.class_}"
             yield name, f"{result.published:.4f}", f"{result.computed:.4f}", mark
 
@@ -50,22 +47,26 @@ def _text(found: "Reproduction") -> Iterator[str]:
             yield f"  {name:<64}{published:>10}{computed:>10}  {mark}".rstrip()
         yield ""
     yield from (f"Erratum, {where}: {text}" for where, text in found.errata)
-    yield from ("", _summary(found))
+    yield ""
+    yield from (f"Claim, {'holds' if c.holds else 'holds not'}: {c}" for c in found.claims)
+    yield from ("", found.summary)
 
 
 def _document(found: "Reproduction") -> Iterator[str]:
     yield from ("# Published and computed", "")
     yield from (f"{found.source}.", "")
-    yield from (
-        f"{_summary(found)} This document is what `rprime reproduce --markdown` prints.",
-        "",
-    )
+    yield from (f"{found.summary} This document is what `rprime reproduce --markdown` prints.", "")
     for table in found.tables:
         yield from (f"## {table}", "", "| | published | computed | |", "|---|---|---|---|")
         for row in _rows(found, table):
             yield f"| {' | '.join(row)} |"
         yield ""
-    for heading, entries in (("Errata", found.errata), ("Reading the paper", found.conventions)):
+    yield from ("## Claims", "", "| claim | result | numbers |", "|---|---|---|")
+    for claim in found.claims:
+        result = "holds" if claim.holds else "holds not"
+        yield f"| {claim.text} ({claim.source}) | {result} | {claim.numbers} |"
+    yield ""
+    for heading, entries in (("Errata", found.errata), ("Reading the papers", found.conventions)):
         yield from (f"## {heading}", "")
         yield from (f"* {where}: {text}" for where, text in entries)
         yield ""
@@ -79,7 +80,7 @@ def _json(found: "Reproduction") -> bytes:
             "class": result.class_,
             "published": result.published,
             "computed": result.computed,
-            "reproduced": result.reproduced,
+            "result": result.mark,
         }
         for result in found.results
     ]
@@ -89,5 +90,6 @@ def _json(found: "Reproduction") -> bytes:
         "reproduced": found.reproduced,
         "results": results,
         "errata": [{"table": where, "text": text} for where, text in found.errata],
+        "claims": [asdict(claim) for claim in found.claims],
     }
     return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
