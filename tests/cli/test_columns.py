@@ -285,7 +285,11 @@ class TestWhatTravels:
 @pytest.mark.parametrize(
     ("columns", "baseline", "said"),
     [
-        ({**PLAIN, "y_prd": TRUE}, None, "'y_prd': Column 3 has an unknown name"),
+        (
+            {**PLAIN, "y_pred_basline": TRUE},
+            None,
+            "'y_pred_basline': Column 3 is not known here. Did you mean `y_pred_baseline`?",
+        ),
         ({"y_true": TRUE}, None, "The column `y_pred` is missing"),
         (INLINE, PLAIN, "`y_pred_baseline` is a baseline, too"),
         (PLAIN, INLINE, "no column `y_pred_baseline` of its own"),

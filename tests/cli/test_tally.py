@@ -129,7 +129,7 @@ class TestFrames:
         assert "no column y_pred; the columns are: y_true" in refusal(pa.table({"y_true": [1]}))
         assert "depend on each other" in refusal(pa.table({**one, "group": [1, 2]}))
         assert "1 items have no y_true" in refusal(pa.table({**one, "y_true": [1, None]}))
-        assert "a bool" in refusal(pa.table({**one, "y_pred": [True, False]}))
+        assert "all texts or all" in refusal(pa.table({**one, "y_pred": [True, False]}))
         assert "a float" in refusal(pa.table({**one, "y_pred": [0.5, 1]}))
         assert "all texts or all integers" in refusal(pa.table({**one, "y_pred": ["1", "2"]}))
         assert "no item" in refusal(pa.table(one)[:0])

@@ -10,6 +10,7 @@ from sklearn import metrics
 
 from rprime.core.catalog import INDICES
 from rprime.core.index import REASONS
+from rprime.core.scores.calibration import are_probabilities
 from rprime.core.scores.ranking import ClassRanking
 from rprime.core.scores.scores import Scores
 from tests.core.score_values import drawn, evaluated, softmax, values
@@ -245,3 +246,13 @@ def test_sorting_scores_with_their_classes_is_sorting_their_positions(name: str)
         area = metrics.roc_auc_score(true == own, column)
         wins = plain.wins(support).sum()
         assert wins / (plain.positives * plain.negatives) == pytest.approx(area, abs=1e-12)
+
+
+@pytest.mark.parametrize("decimals", [2, 3, 4, 6])
+def test_scores_as_printed_are_probabilities(decimals: int) -> None:
+    values = np.random.default_rng(0).dirichlet(np.ones(7), 500).round(decimals)
+    assert not np.allclose(values.sum(-1), 1, rtol=0, atol=1e-7)
+    assert are_probabilities(values)
+    assert not are_probabilities(values * 1.1)
+    values[0, 0] += 8 * 10.0**-decimals
+    assert not are_probabilities(values)

@@ -53,7 +53,7 @@ TRIGGERS: dict[str, Any] = {
     "two_macro_f1": [[95, 5], [60, 40]],
     "association_ignores_labels": [[5, 95], [95, 5]],
     "non_integer_counts": [[90.5, 6], [8, 85]],
-    "normalized_counts": [[0.9, 0.1], [0.2, 0.8]],
+    "looks_like_shares": [[0.9, 0.1], [0.2, 0.8]],
     "low_interval_reliability": [[90, 3], [2, 5]],
 }
 
@@ -92,7 +92,7 @@ def test_the_bias_of_kappa_is_that_of_the_classified_items() -> None:
     ],
 )
 def test_shares_and_percentages_are_warned_about(counts: Any) -> None:
-    assert "normalized_counts" in codes(counts)
+    assert "looks_like_shares" in codes(counts)
 
 
 @pytest.mark.parametrize(
@@ -107,13 +107,13 @@ def test_shares_and_percentages_are_warned_about(counts: Any) -> None:
     ],
 )
 def test_tables_of_items_are_not_taken_for_shares(counts: Any) -> None:
-    assert "normalized_counts" not in codes(counts)
+    assert "looks_like_shares" not in codes(counts)
 
 
 def test_sums_of_weights_are_not_taken_for_shares() -> None:
     table = ConfusionTable.dense(np.array([[0.5, 0.5], [0.25, 0.75]]), weighted=True)
     found = evaluate(table, ("a", "b"), Options()).warnings
-    assert "normalized_counts" not in {w.code for w in found}
+    assert "looks_like_shares" not in {w.code for w in found}
 
 
 def test_every_warning_has_a_table_that_shows_it() -> None:

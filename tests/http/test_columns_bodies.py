@@ -188,10 +188,17 @@ INFINITE = np.array([np.inf], np.float16)
     ("kind", "columns", "request_", "expected"),
     [
         ("arrow", {"y_true": [1]}, None, (422, "", "missing_column")),
-        ("csv", {"y_true": [1], "y_pred": [1], "x": [1]}, None, (422, "", "unknown_column")),
+        ("csv", {"y_true": [1], "y_pred": [1], "groups": [1]}, None, (422, "", "unknown_column")),
+        ("csv", {"a": [1], "b": [1]}, {"columns": {"true": 1}}, (422, "/columns", "dict_type")),
+        (
+            "csv",
+            {"a": [1], "b": [1]},
+            {"columns": {"y_tru": "a", "y_pred": "b"}},
+            (422, "/columns", "unknown_column"),
+        ),
         ("arrow", {"y_true": [1], "y_pred": ["1"]}, None, (422, "/y_pred", "mixed_labels")),
         ("parquet", {"y_true": [1.5], "y_pred": [1]}, None, (422, "/y_true/0", "mixed_labels")),
-        ("arrow", {"y_true": [True], "y_pred": [1]}, None, (422, "/y_true", "column_type")),
+        ("arrow", {"y_true": [True], "y_pred": [1]}, None, (422, "/y_pred", "mixed_labels")),
         ("arrow", {"y_true": [[1]], "y_pred": [1]}, None, (422, "/y_true", "column_type")),
         ("npz", {"y_true": [1], "y_pred": [[1]]}, None, (422, "/y_pred", "wrong_shape")),
         ("npz", {"y_true": [1], "y_pred": [1, 2]}, None, (422, "/y_pred", "wrong_length")),
@@ -277,19 +284,28 @@ def test_texts_that_are_no_integers_stay_what_they_are(client: httpx.Client) -> 
 
 
 @pytest.mark.parametrize(
-    ("columns", "said"),
+    ("columns", "labels"),
     [
-        ({"y_true": ["10", "09"], "y_pred": ["10", "9"]}, "2 and 02"),
-        ({"y_true": ["a", "true"], "y_pred": ["a", "TRUE"]}, "True and 1"),
-        ({"y_true": ["a", "b"], "y_pred": ["a", "<NA>"]}, "text NaN"),
+        ({"y_true": ["10", "09"], "y_pred": ["10", "9"]}, ("09", "9")),
+        ({"y_true": ["a", "1"], "y_pred": ["a", "TRUE"]}, ("1", "TRUE")),
+        ({"y_true": ["Cat", "dog"], "y_pred": ["cat", "dog"]}, ("Cat", "cat")),
     ],
 )
-def test_texts_that_are_one_value_are_refused(
-    client: httpx.Client, columns: dict[str, Any], said: str
+def test_two_spellings_of_one_class_have_a_warning(
+    client: httpx.Client, columns: dict[str, Any], labels: tuple[str, str]
 ) -> None:
-    response = send(client, "csv", WRITERS["csv"](columns))
-    assert fault(response) == (422, "/y_true", "ambiguous_labels")
-    assert said in response.json()["errors"][0]["detail"]
+    found = json.loads(report(client, "csv", columns))
+    warning = next(one for one in found["warnings"] if one["code"] == "similar_labels")
+    assert f"`{labels[0]}` and `{labels[1]}`" in warning["detail"]
+
+
+def test_the_text_nan_is_a_missing_value_unless_it_is_a_class(client: httpx.Client) -> None:
+    columns = {"y_true": ["a", "b"], "y_pred": ["a", "<NA>"]}
+    assert json.loads(report(client, "csv", columns))["counts"]["unclassified"] == 1
+    declared = json.loads(report(client, "csv", columns, {"labels": ["a", "b", "<NA>"]}))
+    assert declared["counts"]["unclassified"] == 0
+    body = WRITERS["csv"]({"y_true": ["a", "NaN"], "y_pred": ["a", "b"]})
+    assert fault(send(client, "csv", body)) == (422, "/y_true/1", "no_label")
 
 
 def test_the_line_of_a_fault_is_said_in_every_block(client: httpx.Client) -> None:

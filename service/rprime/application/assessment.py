@@ -70,6 +70,8 @@ class Assessment:
         Why there is no baseline where one was asked for.
     anchor_side, missing_anchor
         The same for the anchor of the gate, its second baseline.
+    notes
+        How the evidence of both sides was read.
 
     Raises
     ------
@@ -85,6 +87,7 @@ class Assessment:
     missing: str | None = None
     anchor_side: BaselineSide | None = None
     missing_anchor: str | None = None
+    notes: tuple[Warning, ...] = ()
 
     def __post_init__(self) -> None:
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]
@@ -190,7 +193,7 @@ class Assessment:
     @property
     def notices(self) -> tuple[Warning, ...]:
         """Warnings about what the comparison and the verdict could not know."""
-        found = []
+        found = list(self.notes)
         if self.missing is not None:
             found.append(Warning("no_baseline", "/comparison", self.missing, _BASELINES))
         if self.missing_anchor is not None:

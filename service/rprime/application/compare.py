@@ -12,6 +12,7 @@ from rprime.application.request import (
     baseline_from_evidence,
     gate_of,
     is_reference,
+    notes_of,
     reference_of,
 )
 from rprime.application.stored_options import CandidateOrigin
@@ -124,6 +125,7 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
         else baseline_from_evidence(other_side, wanted.baseline),
         options=options,
         gate=gate_of(wanted.gates, options),
+        notes=notes_of(candidate.evidence, other_side),
     )
     named = (reference_of(wanted.baseline), anchor_of(wanted.gates))
     for query, place in zip(named, ("/baseline", "/gates/anchor"), strict=True):

@@ -11,7 +11,7 @@ from rprime.report.subject import ReportSubject, baseline_name, read_comparison,
 def report_subject(evaluation_request: EvaluationRequest, evaluation: Evaluation) -> ReportSubject:
     """Return what a rendering shows of an evaluation that is not stored."""
     given, assessment = evaluation_request.given, evaluation_request.assessment
-    warnings = evaluation.warnings + (assessment.warnings if assessment else ())
+    warnings = evaluation.warnings + evaluation_request.warnings
     members = assessment.members if assessment else {}
     comparison = read_comparison(members.get("comparison"))
     return ReportSubject(

@@ -12,6 +12,7 @@ from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import Options
 from rprime.core.page import LARGEST_PAGE_VALUES, Paging
 from rprime.core.selection import select
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
 from rprime.report.document import render
@@ -73,9 +74,14 @@ class EvaluationRequest:
             engine_version=__version__,
             input_digest=self.evidence.input_digest,
             members={**(members or {}), **(assessment.members if assessment else {})},
-            warnings=assessment.warnings if assessment else (),
+            warnings=self.warnings,
             with_table=with_table,
         )
+
+    @property
+    def warnings(self) -> tuple[Warning, ...]:
+        """What weakens its comparison or verdict, and how its evidence was read."""
+        return self.assessment.warnings if self.assessment else self.evidence.warnings
 
     @property
     def verdict(self) -> str | None:
@@ -198,7 +204,13 @@ def _assessment(
         else baseline_from_evidence(baseline, wanted.baseline),
         options=options,
         gate=gate_of(wanted.gates, options),
+        notes=notes_of(read, baseline),
     )
+
+
+def notes_of(*sides: Evidence | None) -> tuple[Warning, ...]:
+    """Return how the evidence of both sides was read, each note once."""
+    return tuple(dict.fromkeys(note for side in sides if side for note in side.warnings))
 
 
 def baseline_from_evidence(read: Evidence, rest: BaselineRest) -> BaselineSide:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-Label = str | int | None
+Label = str | int | bool | None
 
 _LISTS = ("to_pylist", "to_list", "tolist")
 """Methods that return a list: Arrow, pandas and polars, numpy and libraries like it."""
@@ -19,7 +19,7 @@ _BOOLEANS = {"bool", "bool_"}
 
 
 def labels(values: object, name: str) -> list[Label]:
-    """Return class names as strings, integers and, for missing values, None.
+    """Return class names as strings, integers or booleans and, for missing values, None.
 
     Parameters
     ----------
@@ -32,10 +32,10 @@ def labels(values: object, name: str) -> list[Label]:
     Raises
     ------
     TypeError, ValueError
-        If a value is neither a string nor an integer, with its place.
+        If a value is neither a string nor an integer nor a boolean, with its place.
     """
     items = column(values, name)
-    if not set(map(type, items)) <= {str, int, type(None)}:
+    if not set(map(type, items)) <= {str, int, bool, type(None)}:
         items = [_label(value, name, place) for place, value in enumerate(items)]
     return items
 
@@ -189,10 +189,7 @@ def _label(value: object, name: str, place: int) -> Label:
     if value is None or kind.__name__ in _MISSING:
         return None
     if kind.__name__ in _BOOLEANS:
-        raise TypeError(
-            f"`{name}[{place}]` is a boolean, which is not a class name: use the integers 0 and 1 "
-            f"({name}.astype(int)), or the names of the two classes"
-        )
+        return bool(value)
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, Integral):

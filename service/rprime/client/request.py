@@ -61,6 +61,8 @@ class EvidenceFields(TypedDict, total=False):
     weighted: bool | None
     sample_weight: Any
     groups: Any
+    aliases: Mapping[str, str] | None
+    unknown_labels: Literal["refuse", "unclassified"] | None
     test_set: Mapping[str, str] | None
 
 

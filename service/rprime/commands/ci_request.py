@@ -57,14 +57,11 @@ class ColumnFileRequest:
     baseline
         A file that it is compared with: other predictions for the same items, or evidence with
         true labels of its own.
-    chosen
-        The columns to read and what they are called in the files; empty: all.
     """
 
     candidate: ColumnFile
     members: Json
     baseline: ColumnFile | None = None
-    chosen: Mapping[str, str] = field(default_factory=dict)
 
     def read(self, limits: "Limits") -> "EvaluationRequest":
         """Read it; a `Problem` says what is wrong with it."""
@@ -75,9 +72,7 @@ class ColumnFileRequest:
         with ExitStack() as files:
             candidate, *others = (files.enter_context(file.opened()) for file in self.files)
             baseline = next(iter(others), None)
-            document = read_columns(
-                *candidate, request, _local(limits), baseline=baseline, chosen=self.chosen
-            )
+            document = read_columns(*candidate, request, _local(limits), baseline=baseline)
         return validate_request(document, limits)
 
     @property
@@ -155,8 +150,10 @@ def assemble(
     other = None if reference else baseline
     if columns and engine:
         refuse("--columns is for files that are read here, without --engine")
+    if columns:
+        _add(members, "columns", _chosen(columns), "--columns")
     asked = (
-        _request(file, other, members, _chosen(columns or ""))
+        _request(file, other, members)
         if engine is None
         else _counted(files, other, members, engine)
     )
@@ -174,9 +171,7 @@ def reference_of(baseline: str | None) -> Json | None:
     return {by or "latest": name or True} | ({"model": model} if model else {})
 
 
-def _request(
-    file: str, baseline: str | None, members: Json, chosen: Mapping[str, str]
-) -> JsonRequest | ColumnFileRequest:
+def _request(file: str, baseline: str | None, members: Json) -> JsonRequest | ColumnFileRequest:
     if baseline is not None and baseline != STDIN and not Path(baseline).exists():
         refuse(f"there is no file {baseline}; a stored evaluation is named as alias={baseline}")
     candidate = read_evidence(file)
@@ -184,7 +179,10 @@ def _request(
     if isinstance(candidate, ColumnFile) and not isinstance(other, bytes):
         if other is not None and "baseline" in members:
             refuse(f"{baseline}: there is a `baseline` already")
-        return ColumnFileRequest(candidate, members, other, chosen)
+        return ColumnFileRequest(candidate, members, other)
+    chosen = members.get("columns", {})
+    if isinstance(candidate, bytes) and isinstance(other, ColumnFile):
+        members.pop("columns", None)
     if other is not None:
         part = _members(other, chosen) if isinstance(other, ColumnFile) else other
         _add(members, "baseline", _fragment(part, str(baseline)), str(baseline))
@@ -192,8 +190,9 @@ def _request(
         return JsonRequest(splice(candidate, members))
     if isinstance(other, bytes) and not _is_evidence(other):
         # JSON predictions of items that are columns: all of it becomes JSON.
+        members.pop("columns", None)
         return JsonRequest(splice(_members(candidate, chosen), members))
-    return ColumnFileRequest(candidate, members, chosen=chosen)
+    return ColumnFileRequest(candidate, members)
 
 
 def _is_evidence(body: bytes) -> bool:

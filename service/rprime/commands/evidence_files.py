@@ -27,6 +27,9 @@ _FILE_OF_ARROW = b"ARROW1"
 """How Arrow's format of files begins, which is not that of its streams."""
 _ARRAY = b"\x93NUMPY"
 """How a file with one array begins."""
+_PACKED = {".gz", ".zst"}
+_MAGIC = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+"""How gzip and Zstandard begin."""
 _LONGEST_BEGINNING = 64
 _LARGE = 16 * 1024 * 1024
 """Bytes of a file from which on its reading is shown."""
@@ -68,7 +71,7 @@ def read_evidence(file: str) -> ColumnFile | bytes:
     Parameters
     ----------
     file
-        A path, where `.gz` may follow the suffix; or - for standard input.
+        A path, where `.gz` or `.zst` may follow the suffix; or - for standard input.
 
     Returns
     -------
@@ -76,7 +79,7 @@ def read_evidence(file: str) -> ColumnFile | bytes:
     """
     from rprime.evidence import SUFFIXES
 
-    content = sys.stdin.buffer.read() if file == STDIN else None
+    content = _inflated_input() if file == STDIN else None
     try:
         with _opened(file, content) as body:
             kind = SUFFIXES.get(_suffix(file)) or _kind_of(file, _beginning(body))
@@ -91,7 +94,7 @@ def read_evidence(file: str) -> ColumnFile | bytes:
 
 def _suffix(file: str) -> str:
     path = Path(file)
-    return (Path(path.stem) if path.suffix.lower() == ".gz" else path).suffix.lower()
+    return (Path(path.stem) if path.suffix.lower() in _PACKED else path).suffix.lower()
 
 
 def _kind_of(file: str, beginning: bytes) -> "Kind | None":
@@ -113,16 +116,34 @@ def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
         yield BytesIO(content)
         return
     with Path(file).open("rb") as stream:
-        if not file.lower().endswith(".gz"):
+        if not _beginning(stream).startswith(_MAGIC):
             yield stream
             return
         with TemporaryFile() as plain:
-            try:
-                copyfileobj(gzip.GzipFile(fileobj=stream), plain)
-            except (EOFError, gzip.BadGzipFile, zlib.error):
-                refuse(f"{file} is no whole gzip file")
+            _inflate(file, stream, plain)
             plain.seek(0)
             yield plain
+
+
+def _inflate(file: str, stream: IO[bytes], plain: IO[bytes]) -> None:
+    import zstandard
+
+    packed: Any = gzip.GzipFile(fileobj=stream)
+    if not _beginning(stream).startswith(_MAGIC[0]):
+        packed = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+    try:
+        copyfileobj(packed, plain)
+    except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError):
+        refuse(f"{file} is no whole gzip or Zstandard file")
+
+
+def _inflated_input() -> bytes:
+    content = sys.stdin.buffer.read()
+    if not content.startswith(_MAGIC):
+        return content
+    plain = BytesIO()
+    _inflate(STDIN, BytesIO(content), plain)
+    return plain.getvalue()
 
 
 def _beginning(body: IO[bytes]) -> bytes:
@@ -167,7 +188,7 @@ def _streamed(file: str, body: IO[bytes]) -> Iterator[IO[bytes]]:
 def _shown(stream: Any, path: Path) -> Any:  # noqa: ANN401 (a reader of rich)
     """Show whoever watches how far a large file has been read."""
     size = path.stat().st_size
-    if size < _LARGE or not sys.stderr.isatty() or path.suffix.lower() == ".gz":
+    if size < _LARGE or not sys.stderr.isatty() or path.suffix.lower() in _PACKED:
         return nullcontext(stream)
     from rich.console import Console
     from rich.progress import wrap_file

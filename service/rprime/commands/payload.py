@@ -233,7 +233,7 @@ def spelled_side(side: "Side") -> Json:
 
 def _rest(members: Mapping[str, Any]) -> Json:
     """Return the members that are neither evidence nor an inline baseline."""
-    left_out = evidence_members().difference(OF_SCORES) | {"baseline"}
+    left_out = evidence_members().difference(OF_SCORES) | {"baseline", "columns"}
     return {name: value for name, value in members.items() if name not in left_out}
 
 

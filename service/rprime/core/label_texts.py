@@ -1,23 +1,56 @@
-"""Labels in formats without types, such as CSV: which of them are integers, and which mistakes."""
+"""What the texts of labels mean in formats without types, such as CSV, and which look alike."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+
+from rprime.core.naming import JOINERS
 
 MOST = 2**53 - 1
 """The largest integer label."""
 _LONGEST_INTEGER = len(str(-MOST))
 _INTEGRAL = re.compile(r"(-?[0-9]+)\.0+")
-_NUMBER = re.compile(r"[+-]?[0-9]+(\.[0-9]*)?")
-_TRUTH = {"true": 1.0, "false": 0.0}
+_NUMBER = re.compile(r"\+?(-?)0*([0-9]+)(?:\.([0-9]*?)0*)?")
+_JOINERS = re.compile(f"[{JOINERS}]")
+_TRUTH = {"true": "1", "false": "0"}
 _MISSING = {"nan", "<na>"}
 
 
-def integer_text(text: str) -> str | None:
-    """Return the decimal text of an integer; None if a text is a name.
+def read_texts(
+    texts: Sequence[str], declared: Collection[str] | None
+) -> tuple[list[str | None], bool]:
+    """Return the class that each distinct text means, and whether all of them are integers.
 
-    7.0 is the integer 7: a column of integers with a missing value is one of floats in many data
-    frames. 07 and +7 are names.
+    * A declared class is itself.
+    * NaN, as data frames write it, is a missing value: None.
+    * If all other texts are integers or floats without a fraction, 7.0 is the class 7: in many data
+      frames, a column of integers with a missing value is one of floats.
+    * If all other texts are true or false, in any case, the classes are True and False.
+
+    Parameters
+    ----------
+    texts
+        The texts that occur.
+    declared
+        The classes; None: those that occur.
     """
+    known = frozenset(declared or ())
+    present = [text for text in texts if text in known or text.strip().lower() not in _MISSING]
+    integers = {text: integer_text(text) for text in present}
+    numeric = None not in integers.values()
+    if {text.strip().lower() for text in present} <= _TRUTH.keys():
+        meant = {text: text.strip().capitalize() for text in present}
+    elif numeric or known:
+        meant = {text: integer or text for text, integer in integers.items()}
+    else:
+        meant = {text: text for text in present}
+    if known:
+        meant = {a: a if a in known or b not in known else b for a, b in meant.items()}
+    return [meant.get(text) for text in texts], numeric
+
+
+def integer_text(text: str) -> str | None:
+    """Return the decimal text of an integer, also of 7.0; None for a name, as 07 and +7 are."""
     found = _INTEGRAL.fullmatch(text)
     text = text if found is None else found[1]
     if len(text) > _LONGEST_INTEGER:
@@ -28,28 +61,18 @@ def integer_text(text: str) -> str | None:
         return None
 
 
-def likely_mistake(texts: Iterable[str]) -> str | None:
-    """Say what is most likely wrong with labels that are not all integers; None if nothing is.
-
-    Parameters
-    ----------
-    texts
-        The distinct labels that occur, without declared classes.
-    """
-    plain = [text.strip().lower() for text in texts]
-    if not _MISSING.isdisjoint(plain):
-        return (
-            "A label is the text NaN, which data frames write for a missing value. Leave the field "
-            "empty if the item is unclassified, or declare the class in `labels`."
-        )
-    values = [_TRUTH[text] if text in _TRUTH else float(text) for text in plain if _is_value(text)]
-    if len(set(values)) < len(values):
-        return (
-            "Two labels are one value in different spellings, such as 2 and 02, 1 and 1.0, or True "
-            "and 1. Use a single spelling, or declare both in `labels`."
-        )
+@lru_cache(maxsize=256)
+def twins(labels: tuple[str, ...]) -> tuple[str, str] | None:
+    """Return two classes that may be one in two spellings, as 2 and 02, True and 1, Cat and cat."""
+    seen: dict[object, str] = {}
+    for label in labels:
+        first = seen.setdefault(_spelling(label), label)
+        if first is not label:
+            return first, label
     return None
 
 
-def _is_value(text: str) -> bool:
-    return text in _TRUTH or _NUMBER.fullmatch(text) is not None
+def _spelling(label: str) -> object:
+    text = " ".join(_JOINERS.sub("", label).casefold().split())
+    number = _NUMBER.fullmatch(_TRUTH.get(text, text))
+    return text if number is None else (number[1], number[2], number[3] or "")

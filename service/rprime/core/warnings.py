@@ -300,9 +300,9 @@ def non_integer_counts(f: WarningInputs) -> Array:
 
 
 @check("overall", "docs/indices.md#notation", at="/counts")
-def normalized_counts(f: WarningInputs) -> Array:
-    """Counts are fractions, and the rows, the columns or all of them sum to 1 or to 100: they seem
-    to be shares or percentages, which do not tell how many items there are. Send the counts.
+def looks_like_shares(f: WarningInputs) -> Array:
+    """Counts are fractions, and the rows, the columns or all of them sum to 1 or to 100: they look
+    like shares or percentages, which do not tell how many items there are. Send counts.
     """
     table = f.values.sampled
     if table.weighted or not table.fractional.any():
@@ -324,7 +324,7 @@ def low_interval_reliability(f: WarningInputs) -> Array:
 
 @check("overall", "docs/indices.md#indices-from-scores", about=PROBABILITIES, among=SCORE_CHECKS)
 def not_probabilities(f: WarningInputs) -> Array:
-    """The scores are not probabilities (non-negative rows that sum to 1 within 1e-6), so log loss,
+    """The scores are not probabilities (non-negative rows that sum to 1), so log loss,
     Brier score and calibration are left out. Ranking measures such as AUC exist.
     """
     return np.asarray(f.values.scores is not None and not f.values.scores.are_probabilities)

@@ -11,8 +11,8 @@ import pyarrow.parquet as pq
 from rprime.core.arrays import Array
 from rprime.core.naming import LONGEST_NAME
 from rprime.evidence.coding import PIECE
-from rprime.evidence.columns import DUPLICATE_ID, LABELS, Columns, Hold, too_large
-from rprime.evidence.label_columns import Piece
+from rprime.evidence.columns import DUPLICATE_ID, Columns, Hold, too_large
+from rprime.evidence.label_columns import BOOLEANS, Piece
 from rprime.evidence.names import RULE
 from rprime.evidence.score_columns import is_score
 from rprime.evidence.vocabulary import Names
@@ -47,12 +47,12 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
         Most bytes of the columns after decompression.
     """
     metadata = pq.read_metadata(file)
-    texts = _check_metadata(metadata, most)
+    found = metadata.schema.to_arrow_schema().names
+    wanted = columns.begin(found)
+    chosen = [found[place] for place in sorted(wanted.values())]
+    texts = _check_metadata(metadata, chosen, most)
     options: dict[str, Any] = {"pre_buffer": False, "buffer_size": _BLOCK}
     with pq.ParquetFile(file, metadata=metadata, read_dictionary=texts, **options) as source:
-        found = source.schema_arrow.names
-        wanted = columns.begin(found)
-        chosen = [found[place] for place in sorted(wanted.values())]
         batches = source.iter_batches(PIECE, columns=chosen, use_threads=False)
         order = sorted(wanted, key=wanted.__getitem__)
         schema = pa.schema([source.schema_arrow.field(place) for place in sorted(wanted.values())])
@@ -60,21 +60,22 @@ def read_parquet(file: IO[bytes], columns: Columns, most: int) -> None:
         gather(columns, positions, schema, _checked(batches, most))
 
 
-def _check_metadata(metadata: Any, most: int) -> list[str]:
+def _check_metadata(metadata: Any, chosen: Sequence[str], most: int) -> list[str]:
     """Refuse a file that is too large by its metadata; wrong metadata are found while reading.
 
     Returns
     -------
-    The columns of strings that can be read as dictionaries.
+    The chosen columns of strings that can be read as dictionaries.
     """
     parts = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-    if any(part.max_repetition_level or part.path != part.name for part in parts):
-        detail = "A Parquet file must have plain columns, without lists or structs."
+    read = [i for i, part in enumerate(parts) if part.path.partition(".")[0] in chosen]
+    if any(parts[i].max_repetition_level or parts[i].path != parts[i].name for i in read):
+        detail = "The columns of a Parquet file must be plain, without lists or structs."
         raise Problem("unreadable_body", detail)
     # Repeated values take no bytes in the file, but a code of each is stored here.
-    if metadata.num_rows * len(parts) > most:
+    if metadata.num_rows * len(read) > most:
         raise too_large(most)
-    labels = [i for i, part in enumerate(parts) if part.name in LABELS]
+    labels = [i for i in read if not is_score(parts[i].name)]
     for group in map(metadata.row_group, range(metadata.num_row_groups)):
         if group.num_columns != len(parts):
             raise Problem("unreadable_body", "The metadata of the Parquet file are damaged.")
@@ -82,9 +83,9 @@ def _check_metadata(metadata: Any, most: int) -> list[str]:
             if chunk.total_uncompressed_size > _SLACK + chunk.num_values * _LONGEST_LABEL:
                 raise refuse(f"/{chunk.path_in_schema}", "class_name", RULE)
     return [
-        part.name
-        for i, part in enumerate(parts)
-        if part.physical_type == "BYTE_ARRAY" and not _is_delta(metadata, i)
+        parts[i].name
+        for i in read
+        if parts[i].physical_type == "BYTE_ARRAY" and not _is_delta(metadata, i)
     ]
 
 
@@ -167,9 +168,10 @@ def _check_type(kind: Any, name: str, number: int) -> None:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     numeric = name == "sample_weight" or is_score(name)
-    fits = _is_number(kind) or pa.types.is_null(kind) or (_is_text(kind) and not numeric)
+    is_label = _is_text(kind) or pa.types.is_boolean(kind)
+    fits = _is_number(kind) or pa.types.is_null(kind) or (is_label and not numeric)
     if not fits:
-        what = "numbers" if numeric else "integers or strings"
+        what = "numbers" if numeric else "integers, strings or booleans"
         place = "/y_score" if is_score(name) else f"/{name}"
         raise refuse(place, "column_type", f"Column {number} must hold {what}.")
 
@@ -181,6 +183,8 @@ def _piece(column: Any) -> Piece:
     missing = _missing(column)
     if pa.types.is_null(kind):
         return Piece(np.zeros(len(column), np.uint8), missing)
+    if pa.types.is_boolean(kind):
+        return Piece(_numbers(column.cast(pa.uint8())), missing, BOOLEANS)
     if _is_text(kind):
         column = column.dictionary_encode()
     if pa.types.is_dictionary(column.type):

@@ -23,12 +23,11 @@ class BaselineColumns(Columns):
 
     def __init__(self, first: Columns, *, untyped: bool, matrix: bool) -> None:
         super().__init__(
-            Document({}),
+            Document({"columns": first.chosen}),
             first.most,
             first.hold,
             untyped=untyped,
             matrix=matrix,
-            chosen=first.chosen,
         )
         self._first = first
         self._predictions: CodedColumn | None = None
@@ -36,7 +35,7 @@ class BaselineColumns(Columns):
     def begin(self, columns: Iterable[str]) -> dict[str, int]:
         """Find out which of the two it is, and check the names of the columns."""
         found = list(columns)
-        places = dict(selected(found, self.chosen, optional=True))
+        places = dict(selected(found, self.chosen, self._known, optional=True))
         if self._first.has_baseline:
             raise two_baselines()
         if "y_pred_baseline" in places:

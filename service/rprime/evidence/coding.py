@@ -1,15 +1,18 @@
 """Convert label arrays to arrays of codes without a Python object for each item."""
 
 from array import array
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.label_texts import integer_text
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
 from rprime.evidence.numbers import MOST, raise_places
+from rprime.evidence.spellings import AS_SENT, Spellings
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import kind_of
 
@@ -36,6 +39,7 @@ class Coded:
     labels: tuple[str, ...]
     true: Array
     predicted: Array
+    warnings: tuple[Warning, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -47,28 +51,18 @@ class Pointers:
     labels: str
 
 
-def coded(
-    y_true: object,
-    y_pred: object,
-    declared: tuple[str, ...] | None,
-    places: Pointers,
-    *,
-    most: int,
-    without_booleans: bool,
-) -> Coded:
+def code_labels(
+    y_true: object, y_pred: object, places: Pointers, *, without_booleans: bool
+) -> "Raw":
     """Code two label arrays.
 
     Parameters
     ----------
     y_true, y_pred
-        Arrays of equal length, all strings or all integers; null in ``y_pred`` is unclassified.
-    declared
-        The classes in their order; None: those that occur, strings sorted by code point and
-        integers by value.
+        Arrays of equal length, all strings, all integers or all booleans; null in ``y_pred`` is
+        unclassified.
     places
-        JSON pointers to all three.
-    most
-        Largest number of classes.
+        JSON pointers to both, and to the labels.
     without_booleans
         Whether the labels are proven to hold no booleans.
     """
@@ -76,12 +70,12 @@ def coded(
     if len(true) != len(predicted):
         detail = f"`y_true` has {len(true)} items and `y_pred` {len(predicted)}; each needs both."
         raise refuse(places.predicted, "wrong_length", detail)
-    raw = (
-        _code_strings(true, predicted, places)
-        if type(next((label for label in true if label is not None), None)) is str
-        else _code_integers(true, predicted, places, without_booleans=without_booleans)
-    )
-    return raw.declared(declared) if declared is not None else raw.sorted(most)
+    kind = type(next((label for label in true if label is not None), None))
+    if kind is str:
+        return _code_strings(true, predicted, places)
+    if kind is bool:
+        return _code_booleans(true, predicted, places)
+    return _code_integers(true, predicted, places, without_booleans=without_booleans)
 
 
 def recoded(values: Array, codes: Array, *, reuse: bool = False) -> Array:
@@ -148,7 +142,8 @@ def group_codes(groups: object, size: int, pointer: str) -> Array:
         detail = f"There are {len(found)} groups for {size} items; each item needs one."
         raise refuse(pointer, "wrong_length", detail)
     if set(map(type, found)) != {str} and not all(map(names.is_integer, found)):
-        raise invalid(_mixed(found, pointer, null=False, like=found[0]))
+        like = "" if type(found[0]) is str else 0
+        raise invalid(_mixed(found, pointer, null=False, like=like))
     codes = _Codes()
     coded = np.fromiter(map(codes.__getitem__, found), np.uint32, size)
     if type(found[0]) is not str and max(map(abs, codes)) > MOST:
@@ -176,6 +171,8 @@ class Raw:
         Sort key of the classes; None: the codes ascend already.
     reuse
         Whether both arrays may be overwritten.
+    spellings
+        Which other texts are meant as classes, and what unknown ones are.
     """
 
     texts: list[str | None]
@@ -184,41 +181,91 @@ class Raw:
     places: Pointers
     rank: Callable[[str], Any] | None = str
     reuse: bool = False
+    spellings: Spellings = AS_SENT
 
-    def declared(self, labels: tuple[str, ...]) -> Coded:
-        """Return the codes of declared classes."""
-        present, found = self._present()
+    def coded(self, declared: tuple[str, ...] | None, most: int, spellings: Spellings) -> Coded:
+        """Return the codes of the classes.
+
+        Parameters
+        ----------
+        declared
+            The classes in their order; None: those that occur, strings sorted by code point and
+            integers by value.
+        most
+            Largest number of classes.
+        spellings
+            What the request says about texts that are not classes.
+        """
+        raw = self if spellings is AS_SENT else self._spelled(spellings)
+        if declared is not None:
+            labels, codes = declared, raw.declared(declared)
+        else:
+            labels, codes = raw.sorted(most)
+        if spellings.unclassified or self.texts.count(None) > 1:
+            self._refuse_unlabelled(codes, len(labels))
+        if spellings is AS_SENT:
+            return raw.recoded(labels, codes)
+        # Counted first, because the arrays may be overwritten.
+        warnings = spellings.warnings(self.texts, raw.texts, codes == len(labels), self._counts())
+        return replace(raw.recoded(labels, codes), warnings=warnings)
+
+    def _spelled(self, spellings: Spellings) -> "Raw":
+        """Put classes in the place of their aliases."""
+        texts = spellings.renamed(self.texts)
+        integers = all(text is None or integer_text(text) == text for text in texts)
+        rank = int if integers and self.rank is not str else str
+        return replace(self, texts=texts, rank=rank, spellings=spellings)
+
+    def declared(self, labels: tuple[str, ...]) -> Array:
+        """Return the declared class of each code."""
+        first = self._first()
         positions = {name: code for code, name in enumerate(labels)}
-        codes = np.full(len(self.texts), len(labels), dtype=np.uint32)
-        sent = names.normalised(found, self._place(present))
-        codes[present] = [positions.get(name, _ABSENT) for name in sent]
-        self._refuse_absent(codes)
-        return self._coded(labels, codes)
+        if self.spellings.unclassified:
+            sent, absent = list(map(names.plain, first)), len(labels)
+        else:
+            sent, absent = names.normalised(list(first), self._place(first)), int(_ABSENT)
+        codes = [positions.get(name, absent) for name in sent]
+        found = self._of_texts(dict(zip(first, codes, strict=True)), len(labels))
+        self._refuse_absent(found)
+        return found
 
-    def sorted(self, most: int) -> Coded:
-        """Return the codes of the classes that occur."""
-        present, found = self._present()
-        if len(present) > most:
-            raise names.too_many(len(present), self.places.true, most)
-        labels = names.distinct(found, self._place(present))
-        order = np.arange(len(labels))
-        rank = self.rank
-        if rank is not None:
-            order = np.array(sorted(order.tolist(), key=lambda i: rank(labels[i])))
-        codes = np.full(len(self.texts), len(labels), dtype=np.uint32)
-        codes[np.array(present)[order]] = np.arange(len(labels))
-        return self._coded(tuple(labels[i] for i in order), codes)
+    def sorted(self, most: int) -> tuple[tuple[str, ...], Array]:
+        """Return the classes that occur, and that of each code."""
+        first = self._first()
+        if len(first) > most:
+            raise names.too_many(len(first), self.places.true, most)
+        labels = dict(zip(names.distinct(list(first), self._place(first)), first, strict=True))
+        order = list(labels) if self.rank is None else sorted(labels, key=self.rank)
+        codes = {labels[name]: code for code, name in enumerate(order)}
+        return tuple(order), self._of_texts(codes, len(order))
 
-    def _present(self) -> tuple[list[int], list[str]]:
-        texts = [(code, text) for code, text in enumerate(self.texts) if text is not None]
-        return [code for code, _ in texts], [text for _, text in texts]
+    def _first(self) -> dict[str, int]:
+        """Return the distinct texts and their first codes: several spellings may be one class."""
+        first: dict[str, int] = {}
+        for code, text in enumerate(self.texts):
+            if text is not None:
+                first.setdefault(text, code)
+        return first
 
-    def _coded(self, labels: tuple[str, ...], codes: Array) -> Coded:
+    def _of_texts(self, codes: Mapping[str, int], k: int) -> Array:
+        found = [k if text is None else codes[text] for text in self.texts]
+        return np.array(found, dtype=np.uint32)
+
+    def _counts(self) -> Array:
+        """Count the labels of each code, true and predicted ones together."""
+        counts = np.zeros(len(self.texts), np.int64)
+        for raw in (self.true, self.predicted):
+            for start in range(0, raw.size, PIECE):
+                counts += np.bincount(raw[start : start + PIECE], minlength=counts.size)
+        return counts
+
+    def recoded(self, labels: tuple[str, ...], codes: Array) -> Coded:
+        """Replace the codes of the texts by those of the classes."""
         kind = np.min_scalar_type(len(labels))
         if (codes == np.arange(len(codes))).all():
-            return Coded(
-                labels, *(raw.astype(kind, copy=False) for raw in (self.true, self.predicted))
-            )
+            raws = (self.true, self.predicted)
+            true, predicted = (raw.astype(kind, copy=False) for raw in raws)
+            return Coded(labels, true, predicted)
         codes = codes.astype(kind)
         true, predicted = (
             recoded(raw, codes, reuse=self.reuse) for raw in (self.true, self.predicted)
@@ -232,22 +279,38 @@ class Raw:
         for raw, place in ((self.true, self.places.true), (self.predicted, self.places.predicted)):
             items = np.flatnonzero(absent[raw])
             detail = f"{items.size} items have a label that is not in `labels`; this is the first."
+            if raw is self.predicted:
+                detail += ' `"unknown_labels": "unclassified"` counts such predictions as missing.'
             raise_places(items[:1, None], place, "undeclared_label", detail)
 
-    def _place(self, present: list[int]) -> names.Place:
+    def _refuse_unlabelled(self, codes: Array, k: int) -> None:
+        """Refuse items whose true label is a missing value in disguise, or no declared class."""
+        without = (codes == k) & occurring(self.true, codes.size)
+        for code in np.flatnonzero(without)[:1]:
+            items = np.flatnonzero(self.true == code)
+            missing = self.texts[code] is None
+            detail = names.NO_LABEL if missing else _NOT_DECLARED
+            kind = "no_label" if missing else "undeclared_label"
+            raise_places(items[:1, None], self.places.true, kind, detail)
+
+    def _place(self, first: Mapping[str, int]) -> names.Place:
         """Return the function that finds the first place of a label."""
+        codes = list(first.values())
 
         def place(i: int) -> str:
             for raw, where in (
                 (self.true, self.places.true),
                 (self.predicted, self.places.predicted),
             ):
-                items = np.flatnonzero(raw == present[i])
+                items = np.flatnonzero(raw == codes[i])
                 if items.size:
                     return f"{where}/{items[0]}"
             return self.places.true
 
         return place
+
+
+_NOT_DECLARED = "The label is not in `labels`; `unknown_labels` is about predictions alone."
 
 
 class _Codes(dict[Any, int]):
@@ -277,6 +340,16 @@ def _code_strings(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw
     if predicted is None or not set(map(type, codes)) <= {str, type(None)}:
         raise invalid(_mixed(y_pred, places.predicted, null=True, like=""))
     return Raw(list(codes), true, predicted, places)
+
+
+def _code_booleans(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw:
+    # The types of all items are checked, because a dictionary takes 1 for true.
+    if set(map(type, y_true)) != {bool}:
+        raise invalid(_mixed(y_true, places.true, null=False, like=True))
+    if not set(map(type, y_pred)) <= {bool, type(None)}:
+        raise invalid(_mixed(y_pred, places.predicted, null=True, like=True))
+    texts = {True: "True", False: "False", None: None}
+    return _code_strings([texts[item] for item in y_true], [texts[item] for item in y_pred], places)
 
 
 def _looked_up(values: list[Any], codes: _Codes) -> Array | None:
@@ -384,9 +457,10 @@ def _offsets(values: Array, low: int) -> Array:
 
 def _mixed(values: list[Any], pointer: str, *, null: bool, like: object) -> Iterator[Violation]:
     """Yield a fault for each label that is not of the wanted kind."""
-    fits, wanted = (
-        (names.is_string, "a string") if names.is_string(like) else (names.is_integer, "an integer")
-    )
+    fits: Callable[[object], bool] = names.is_integer
+    if type(like) is not int:
+        fits = type(like).__instancecheck__
+    wanted = kind_of(like) if type(like) is not int else "an integer"
     for i, value in enumerate(values):
         if not fits(value) and not (null and value is None):
             detail = f"Every label is {wanted} here; this is {_kind_of(value)}."

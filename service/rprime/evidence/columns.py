@@ -1,14 +1,18 @@
 """Columns of items, coded batch by batch."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from difflib import get_close_matches
 from typing import Protocol
 
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.naming import LONGEST_NAME
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
 from rprime.evidence.coding import PIECE
 from rprime.evidence.label_columns import CodedColumn, Piece
+from rprime.evidence.names import is_name
 from rprime.evidence.numbers import MOST, WEIGHT
 from rprime.evidence.score_columns import PREFIX, ScoreColumns, is_score, ordered
 from rprime.evidence.vocabulary import Growing, Positions, Vocabulary, Where
@@ -136,8 +140,6 @@ class Columns:
         Whether the format writes integers as texts.
     matrix
         Whether one array may hold all scores.
-    chosen
-        The columns to read and what they are called in the body; empty: all, by their own names.
     """
 
     def __init__(
@@ -148,10 +150,9 @@ class Columns:
         *,
         untyped: bool = False,
         matrix: bool = False,
-        chosen: Mapping[str, str],
     ) -> None:
         self._request = request
-        self.chosen = chosen
+        self.chosen = _chosen(request)
         self.most = most
         self.codes: Vocabulary | Positions = (
             Positions(len(request.arrays["labels"]))
@@ -185,7 +186,9 @@ class Columns:
         -------
         The positions of the columns to read, by name.
         """
-        places = selected(columns, self.chosen)
+        columns = list(columns)
+        places = selected(columns, self.chosen, self._known)
+        self._ignore(columns, places)
         self._check_names(places)
         found = [name for name, _ in places]
         for name in found:
@@ -203,13 +206,29 @@ class Columns:
             raise two_baselines()
         return dict(places)
 
+    def _ignore(self, columns: list[str], places: list[tuple[str, int]]) -> None:
+        """Note the columns that are not read; refuse what seems to be a known name, misspelt."""
+        read = {place for _, place in places}
+        others = [(place, name) for place, name in enumerate(columns) if place not in read]
+        if not others or self.chosen:
+            return
+        free = [name for name in self._known if name not in columns]
+        for place, name in others:
+            near = get_close_matches(name[:LONGEST_NAME].lower(), free, n=1, cutoff=_NEAR)
+            if near:
+                detail = f"Column {place + 1} is not known here. Did you mean `{near[0]}`?"
+                raise invalid([UnknownMember("", "unknown_column", detail, name)])
+        shown = [f"`{name}`" for _, name in others if is_name(name)][:_MOST_SHOWN]
+        more = [f"{len(others) - len(shown)} more"] if len(others) > len(shown) else []
+        detail = f"These columns are not read: {', '.join(shown + more)}."
+        self._request.warnings.append(Warning("columns_ignored", "", detail, _SOURCE))
+
     def _check_names(self, places: list[tuple[str, int]]) -> None:
         known = ", ".join(f"`{name}`" for name in (*self._known, f"{PREFIX}<label>"))
-        for name, place in places:
+        for name, _ in places:
             if name not in self._known and not is_score(name):
-                what = "an unknown name" if name else "no name, as the index of a data frame"
-                detail = f"Column {place + 1} has {what}; columns are: {known}."
-                raise invalid([UnknownMember("", "unknown_column", detail, name)])
+                detail = f"`columns` chooses what is no column here; columns are: {known}."
+                raise invalid([UnknownMember("/columns", "unknown_column", detail, name)])
         found = [name for name, _ in places]
         if len(set(found)) < len(found):
             detail = "Two columns have the same name; keep one of them."
@@ -220,7 +239,10 @@ class Columns:
             raise refuse("", "several_kinds", detail)
         for name in ("y_true",) if any(scored) else ("y_true", "y_pred"):
             if name not in found:
-                detail = f"The column `{name}` is missing; columns are: {known}."
+                detail = (
+                    f"The column `{name}` is missing; columns are: {known}. `columns` says what "
+                    "they are called in the body."
+                )
                 raise refuse("", "missing_column", detail)
 
     def add(self, batch: Mapping[str, Piece]) -> None:
@@ -297,7 +319,11 @@ class Columns:
 
 
 def selected(
-    columns: Iterable[str], chosen: Mapping[str, str], *, optional: bool = False
+    columns: Iterable[str],
+    chosen: Mapping[str, str],
+    known: Collection[str],
+    *,
+    optional: bool = False,
 ) -> list[tuple[str, int]]:
     """Return the names and positions of the columns to read.
 
@@ -306,7 +332,10 @@ def selected(
     columns
         The names in the body.
     chosen
-        The columns to read and what they are called there; empty: all, by their own names.
+        The columns to read and what they are called there; empty: the known ones and all scores, by
+        their own names.
+    known
+        The names of columns, but for scores.
     optional
         Whether chosen columns may be missing.
 
@@ -317,7 +346,7 @@ def selected(
     """
     found = list(columns)
     if not chosen:
-        return [(name, place) for place, name in enumerate(found)]
+        return [(name, i) for i, name in enumerate(found) if name in known or is_score(name)]
     places = []
     for name, source in chosen.items():
         number = found.count(source)
@@ -329,6 +358,23 @@ def selected(
             places.append((name, found.index(source)))
     return places
 
+
+def _chosen(request: Document) -> dict[str, str]:
+    """Take the columns to read, and what they are called in the body, out of a request."""
+    given = request.rest.pop("columns", None) or dict[str, str]()
+    if not isinstance(given, dict) or set(map(type, given.values())) - {str}:
+        detail = "`columns` is an object: the name of each column here, and its name in the body."
+        raise refuse("/columns", "dict_type", detail)
+    if set(_SHORT) & set(given) and {_SHORT.get(name) for name in given} & set(given):
+        raise refuse("/columns", "duplicate_column", "`columns` names a column twice.")
+    return {_SHORT.get(name, name): source for name, source in given.items()}
+
+
+_SHORT = {"true": "y_true", "pred": "y_pred"}
+_NEAR = 0.85
+"""How near an unknown name is to a known one that is meant."""
+_MOST_SHOWN = 20
+_SOURCE = "docs/cli.md#files"
 
 _OWN = ("y_true", "y_pred", "y_score", "sample_weight", "groups", "confusion_matrix", "cells")
 

@@ -33,7 +33,10 @@ def read_csv(stream: IO[bytes], columns: Columns) -> None:
     blocks = _whole_lines(stream)
     first = next(blocks, b"").removeprefix(_BOM)
     if first.startswith(_WIDE):
-        raise Problem("unreadable_body", "The CSV is UTF-16. Save it as UTF-8.")
+        raise Problem(
+            "unreadable_body",
+            "The CSV is UTF-16. Save it as UTF-8, as by `iconv -f utf-16 -t utf-8`.",
+        )
     lines = first.lstrip(b"\r\n")
     line = 1 + _line_ends(first[: len(first) - len(lines)])
     end = min(lines.find(mark) % (len(lines) + 1) for mark in (b"\n", b"\r"))
@@ -149,7 +152,7 @@ def _header(head: bytes, line: int) -> tuple[str, list[str]]:
 def _not_utf8(line: int) -> str:
     return (
         f"Line {line} of the CSV is not UTF-8: it may be Latin-1 or Windows-1252. "
-        "Save the file as UTF-8."
+        "Save the file as UTF-8, as by `iconv -f cp1252 -t utf-8`."
     )
 
 

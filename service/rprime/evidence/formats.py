@@ -4,7 +4,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from tempfile import TemporaryFile
-from types import MappingProxyType
 from typing import IO, Any, Literal
 
 from rprime.evidence.baseline_columns import BaselineColumns
@@ -120,7 +119,6 @@ def read_columns(
     hold: Hold | None = None,
     *,
     baseline: tuple[Kind, IO[bytes]] | None = None,
-    chosen: Mapping[str, str] = MappingProxyType({}),
 ) -> Document:
     """Read the columns of a body while it arrives.
 
@@ -138,8 +136,6 @@ def read_columns(
         Reserves the bytes of the columns; None: there is memory for all of them.
     baseline
         A second body: other predictions for the same items, or evidence of its own.
-    chosen
-        The columns to read and what they are called in the bodies; empty: all, by their own names.
 
     Raises
     ------
@@ -155,7 +151,6 @@ def read_columns(
         hold,
         untyped=not all(FORMATS[one].has_types for one in kinds),
         matrix=FORMATS[kind].has_matrix,
-        chosen=chosen,
     )
     _read(kind, body, columns, limits)
     if baseline is None:
@@ -167,7 +162,7 @@ def read_columns(
 
 
 def read_members(
-    kind: Kind, body: IO[bytes], limits: Limits, chosen: Mapping[str, str]
+    kind: Kind, body: IO[bytes], limits: Limits, columns: Mapping[str, str]
 ) -> dict[str, Any]:
     """Read evidence, or predictions alone, as the members of a JSON request.
 
@@ -178,10 +173,11 @@ def read_members(
     """
     form = FORMATS[kind]
     untyped = not form.has_types
-    first = Columns(Document({}), limits.sparse_classes, None, untyped=untyped, chosen=chosen)
-    columns = BaselineColumns(first, untyped=untyped, matrix=form.has_matrix)
-    _read(kind, body, columns, limits)
-    return columns.members()
+    chosen = Document({"columns": columns})
+    first = Columns(chosen, limits.sparse_classes, None, untyped=untyped)
+    found = BaselineColumns(first, untyped=untyped, matrix=form.has_matrix)
+    _read(kind, body, found, limits)
+    return found.members()
 
 
 def _read(kind: Kind, body: IO[bytes], columns: Columns, limits: Limits) -> None:

@@ -5,10 +5,31 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.evidence.coding import Coded, Pointers, Raw, occurring
+from rprime.evidence.coding import Pointers, Raw, occurring
+from rprime.evidence.names import NO_LABEL
 from rprime.evidence.numbers import MOST
-from rprime.evidence.vocabulary import NO_LABEL, Growing, Names, Positions, Vocabulary, Where
+from rprime.evidence.vocabulary import Growing, Names, Positions, Vocabulary, Where
 from rprime.problems.problem import refuse
+
+
+class _Listed:
+    """Names in a list."""
+
+    def __init__(self, *labels: str) -> None:
+        self._labels = labels
+
+    def __len__(self) -> int:
+        return len(self._labels)
+
+    def taken(self, positions: Array) -> list[str]:
+        return [self._labels[place] for place in positions.tolist()]
+
+    def same(self, other: Names) -> bool:
+        return other is self
+
+
+BOOLEANS = _Listed("False", "True")
+"""The names of booleans."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,13 +125,9 @@ class CodedColumn:
 
 
 def combined(
-    true: CodedColumn,
-    predicted: CodedColumn,
-    declared: tuple[str, ...] | None,
-    places: Pointers,
-    most: int,
-) -> Coded:
-    """Recode two columns by the classes, overwriting them unless their memory is shared.
+    true: CodedColumn, predicted: CodedColumn, declared: tuple[str, ...] | None, places: Pointers
+) -> Raw:
+    """Return the labels of two columns, whose codes may be overwritten unless they are shared.
 
     Parameters
     ----------
@@ -120,14 +137,8 @@ def combined(
         The classes in their order; None: those that occur.
     places
         JSON pointers to the columns and the labels.
-    most
-        Largest number of classes.
     """
-    codes = true.codes
-    if isinstance(codes, Positions):
-        assert declared is not None  # noqa: S101 (see `Columns`)
-        return Coded(declared, true.values, predicted.values)
-    texts, integers = codes.names(declared)
+    texts, integers = true.codes.names(declared)
     if true.shared:
         # Some labels may occur only in the other predictions.
         occurs = occurring(true.values, len(texts)) | occurring(predicted.values, len(texts))
@@ -135,25 +146,4 @@ def combined(
     kept = [
         column.values.copy() if column.shared else column.values for column in (true, predicted)
     ]
-    same = _merged(texts)
-    if same is not None:
-        kept = [same[values] for values in kept]
-    rank = int if integers else str
-    raw = Raw(texts, kept[0], kept[1], places, rank=rank, reuse=True)
-    return raw.sorted(most) if declared is None else raw.declared(declared)
-
-
-def _merged(names: list[str | None]) -> Array | None:
-    """Return, by code, the first code of the same name, and drop the name from the other codes.
-
-    Returns
-    -------
-    None where no name has two codes.
-    """
-    first: dict[str, int] = {}
-    codes = [i if name is None else first.setdefault(name, i) for i, name in enumerate(names)]
-    if codes == list(range(len(names))):
-        return None
-    for code, same in enumerate(codes):
-        names[code] = names[code] if code == same else None
-    return np.array(codes, np.min_scalar_type(len(names)))
+    return Raw(texts, kept[0], kept[1], places, rank=int if integers else str, reuse=True)

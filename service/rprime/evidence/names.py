@@ -6,22 +6,23 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any
 
-from rprime.core.naming import HIDDEN, LONGEST_NAME
+from rprime.core.naming import HIDDEN, JOINERS, LONGEST_NAME
 from rprime.evidence.numbers import MOST
 from rprime.problems.problem import Problem, Violation, invalid, refuse
 from rprime.schemas.document import kind_of
 
 _HIDDEN = re.compile(rf"[{HIDDEN}\ud800-\udfff]")
+_VISIBLE = re.compile(rf"[^\s{JOINERS}]")
 
 Place = Callable[[int], str]
 """Returns the JSON pointer of the label with a number; called only for faults."""
 
 RULE = (
-    f"A class name has 1 to {LONGEST_NAME} characters, not only spaces, none of them a control, "
-    "zero-width or bidirectional-override character."
+    f"A class name has 1 to {LONGEST_NAME} characters, not only spaces, none of them a control or "
+    "bidirectional-override character or, but for joiners, invisible."
 )
 
-
+NO_LABEL = "The item has no label. Only predictions may be missing; leave the item out."
 INTEGER_RULE = "An integer label lies between -(2^53-1) and 2^53-1."
 
 
@@ -37,7 +38,8 @@ def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
     Parameters
     ----------
     labels
-        An array of strings, or of integers, whose decimal texts are the names.
+        An array of strings; or of integers, whose decimal texts are the names; or of booleans,
+        for the names "False" and "True".
     pointer
         JSON pointer to it.
     most
@@ -52,7 +54,10 @@ def declared(labels: object, pointer: str, most: int) -> tuple[str, ...]:
         raise refuse(pointer, "not_an_array", f"An array of class names is needed, not {found}.")
     if len(labels) > most:
         raise too_many(len(labels), pointer, most)
-    if set(map(type, labels)) != {str}:
+    kinds = set(map(type, labels))
+    if kinds == {bool}:
+        labels = list(map(str, labels))
+    elif kinds != {str}:
         labels = _decimal_texts(labels, pointer)
     return distinct(labels, lambda i: f"{pointer}/{i}")
 
@@ -83,11 +88,24 @@ def normalised(labels: Sequence[str], place: Place) -> list[str]:
     """Check names and return them in NFC and without surrounding white space."""
     whole = "".join(labels)
     names = list(map(str.strip, labels))
-    if not all(names) or max(map(len, labels)) > LONGEST_NAME or _HIDDEN.search(whole):
-        raise invalid(_forbidden(labels, place))
     if whole.isascii():
-        return names
-    return [unicodedata.normalize("NFC", name) for name in names]
+        visible = all(names)
+    else:
+        visible = all(map(_VISIBLE.search, names))
+        names = [unicodedata.normalize("NFC", name) for name in names]
+    if not visible or max(map(len, labels)) > LONGEST_NAME or _HIDDEN.search(whole):
+        raise invalid(_forbidden(labels, place))
+    return names
+
+
+def is_name(label: str) -> bool:
+    """Whether a text can be a class name."""
+    return len(label) <= LONGEST_NAME and bool(_VISIBLE.search(label)) and not _HIDDEN.search(label)
+
+
+def plain(label: str) -> str:
+    """Return a text, which need not be a name, in NFC and without surrounding white space."""
+    return unicodedata.normalize("NFC", label.strip())
 
 
 def is_integer(label: object) -> bool:
@@ -106,7 +124,7 @@ def _decimal_texts(labels: list[Any], pointer: str) -> list[str]:
 
 def _forbidden(labels: Sequence[str], place: Place) -> Iterator[Violation]:
     for i, label in enumerate(labels):
-        if not label.strip() or len(label) > LONGEST_NAME or _HIDDEN.search(label):
+        if not is_name(label):
             yield Violation(place(i), "class_name", RULE)
 
 
@@ -115,7 +133,8 @@ def _mixed(labels: list[object], pointer: str) -> Iterator[Violation]:
     fits = is_integer if is_integer(labels[0]) else is_string
     for i, label in enumerate(labels):
         if not fits(label):
-            detail = f"The labels are all strings or all integers; this is {kind_of(label)}."
+            what = "all strings, all integers or all booleans"
+            detail = f"The labels are {what}; this is {kind_of(label)}."
             yield Violation(f"{pointer}/{i}", "mixed_labels", detail)
 
 

@@ -16,7 +16,7 @@ from numpy.lib import format as npy
 from rprime.core.arrays import Array
 from rprime.evidence.coding import PIECE
 from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Columns, too_large
-from rprime.evidence.label_columns import Piece
+from rprime.evidence.label_columns import BOOLEANS, Piece
 from rprime.evidence.numbers import raise_places
 from rprime.evidence.score_columns import is_score
 from rprime.problems.problem import Problem, refuse
@@ -139,8 +139,9 @@ class _Member:
             ) from None
         pointer = f"/{MATRIX if is_score(name) else name}"
         numeric = name in {"sample_weight", MATRIX} or is_score(name)
-        if kind.kind not in "iuf" and (numeric or kind.kind != "U" or kind.itemsize > _LONGEST):
-            what = "numbers" if numeric else "integers or strings"
+        is_label = kind.kind == "b" or (kind.kind == "U" and kind.itemsize <= _LONGEST)
+        if kind.kind not in "iuf" and (numeric or not is_label):
+            what = "numbers" if numeric else "integers, strings or booleans"
             detail = f"The array must hold {what}; pickles are never read."
             raise refuse(pointer, "column_type", detail)
         if name == MATRIX and len(shape) == len(("items", "classes")) and shape[1]:
@@ -153,6 +154,8 @@ class _Member:
     def piece(self, rows: int) -> Piece:
         """Read the next items."""
         values = self.read(rows)
+        if self.kind.kind == "b":
+            return Piece(values.view(np.uint8), names=BOOLEANS)
         if self.kind.kind != "U":
             return Piece(values.astype(self.kind.newbyteorder("="), copy=False))
         return Piece(np.empty(rows, np.uint8), texts=values.tolist())

@@ -10,15 +10,18 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.items import Items
+from rprime.core.label_texts import twins
 from rprime.core.scores.scores import Scores
 from rprime.core.table import ConfusionTable
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import digest, names, numbers
-from rprime.evidence.coding import PIECE, Coded, Pointers, coded, group_codes
+from rprime.evidence.coding import PIECE, Coded, Pointers, code_labels, group_codes
 from rprime.evidence.columns import Identities
 from rprime.evidence.item_ids import numbers_of
 from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.matrices import MATRICES, read_matrices
 from rprime.evidence.scores import read_scores, top_class, without_low
+from rprime.evidence.spellings import AS_SENT, Spellings
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
@@ -46,6 +49,8 @@ class Evidence:
         The ids of the items, if they have some; the items are then in the order of the ids.
     scores
         Scores of the items for every class, shape (n, k), if the request has them.
+    warnings
+        How it was read, where that may not be as it was meant.
     """
 
     kind: Kind
@@ -55,6 +60,7 @@ class Evidence:
     matrices: Mapping[str, Array] = field(default_factory=dict)
     identities: Identities | None = None
     scores: Array | None = None
+    warnings: tuple[Warning, ...] = ()
 
     @cached_property
     def fingerprint(self) -> str | None:
@@ -95,9 +101,22 @@ def read(document: Document, limits: Limits) -> Evidence:
         With up to 20 places of one array.
     """
     evidence = _READERS[_kind(document)](document, limits)
+    notes = (*document.warnings, *evidence.warnings, *_twins(evidence.labels))
+    if notes:
+        evidence = replace(evidence, warnings=notes)
     if document.arrays.keys().isdisjoint(MATRICES):
         return evidence
     return replace(evidence, matrices=read_matrices(document, len(evidence.labels)))
+
+
+def _twins(labels: tuple[str, ...]) -> Iterator[Warning]:
+    same = twins(labels)
+    if same is not None:
+        detail = (
+            f"`{same[0]}` and `{same[1]}` may be one class in two spellings. If so, map one of "
+            "them to the other by `aliases`."
+        )
+        yield Warning("similar_labels", "/labels", detail, "docs/cli.md#labels")
 
 
 def read_baseline(
@@ -129,7 +148,8 @@ def read_baseline(
     shared = {name: source.arrays[name] for name in SHARED if name in source.arrays}
     if alone == "y_score" and "labels" not in shared:
         shared["labels"] = list(candidate.labels)
-    found = read(replace(document, arrays=shared | document.arrays), limits)
+    rest = {name: source.rest[name] for name in OF_LABELS if name in source.rest} | document.rest
+    found = read(replace(document, arrays=shared | document.arrays, rest=rest), limits)
     if found.labels != candidate.labels or found.items is None or candidate.items is None:
         return found
     # The identical array tells the comparison that these are the same items.
@@ -148,14 +168,17 @@ EVIDENCE_ARRAYS: Mapping[Kind, tuple[str, ...]] = {
 }
 """The arrays that identify each kind of evidence."""
 
+OF_LABELS = ("aliases", "unknown_labels")
+"""Options about the texts of labels."""
+
 OF_SCORES = ("reject_below", "curves", "reject", "thresholds")
 """Options that have no meaning without scores."""
 
 COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
     "confusion_matrix": ("labels", "axis", "unclassified", "spurious", "weighted"),
     "cells": ("labels", "axis", "unclassified", "spurious", "weighted"),
-    "labels": ("labels", "sample_weight", "groups"),
-    "scores": ("labels", "y_pred", "sample_weight", "groups", *OF_SCORES),
+    "labels": ("labels", "sample_weight", "groups", *OF_LABELS),
+    "scores": ("labels", "y_pred", "sample_weight", "groups", *OF_LABELS, *OF_SCORES),
 }
 """Members allowed together with each kind."""
 
@@ -300,6 +323,7 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
         items=items,
         identities=identities,
         scores=scores,
+        warnings=found.warnings,
     )
 
 
@@ -308,11 +332,19 @@ def _codes(document: Document, most: int) -> Coded:
     predicted = document.arrays.get("y_pred", true)  # it may be missing if there are scores
     declared = None if document.arrays.get("labels") is None else _labels(document, most)
     places = Pointers(*(f"{document.pointer}/{name}" for name in ("y_true", "y_pred", "labels")))
+    spellings = (
+        AS_SENT if document.rest.keys().isdisjoint(OF_LABELS) else Spellings.of(document.rest)
+    )
+    if spellings.unclassified and declared is None:
+        detail = "`unknown_labels` needs `labels`, which say what is known."
+        raise refuse(places.labels, "required", detail)
     if isinstance(true, CodedColumn) and isinstance(predicted, CodedColumn):
         true.shared |= true is predicted
-        return combined(true, predicted, declared, places, most)
-    proven = document.without_booleans
-    return coded(true, predicted, declared, places, most=most, without_booleans=proven)
+        raw = combined(true, predicted, declared, places)
+    else:
+        proven = document.without_booleans
+        raw = code_labels(true, predicted, places, without_booleans=proven)
+    return raw.coded(declared, most, spellings)
 
 
 def _classified(document: Document, found: Coded, scores: Array) -> Coded:

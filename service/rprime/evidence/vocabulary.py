@@ -7,9 +7,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.label_texts import integer_text, likely_mistake
+from rprime.core.label_texts import read_texts
 from rprime.evidence.coding import DENSE_RANGE, recoded
-from rprime.evidence.names import INTEGER_RULE
+from rprime.evidence.names import INTEGER_RULE, NO_LABEL
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.problems.problem import refuse
 
@@ -101,26 +101,11 @@ class Vocabulary:
         ----------
         declared
             The declared classes; None: those that occur.
-
-        Raises
-        ------
-        Problem
-            If, without types and declared classes, the labels are most likely a mistake.
         """
-        texts = [None if label is None else str(label) for label in self.labels]
-        if not (self._untyped and self.kind is str):
-            return texts, self.kind is int
-        integers = [None if text is None else integer_text(text) for text in texts]
-        numeric = None not in integers[1:]
-        if declared is not None:
-            pairs = zip(texts, integers, strict=True)
-            return [a if a in declared or b not in declared else b for a, b in pairs], numeric
-        if numeric:
-            return integers, True
-        mistake = likely_mistake(text for text in texts if text is not None)
-        if mistake is not None:
-            raise refuse(self._pointer, "ambiguous_labels", mistake)
-        return texts, False
+        if self._untyped and self.kind is str:
+            texts, integers = read_texts(self.labels[1:], declared)
+            return [None, *texts], integers
+        return [None, *map(str, self.labels[1:])], self.kind is int
 
     def of_integers(self, values: Array, missing: Array | None, where: Where) -> Array:
         """Code a piece of integers.
@@ -252,6 +237,10 @@ class Positions:
     def __init__(self, size: int) -> None:
         self.size = size
 
+    def names(self, declared: tuple[str, ...] | None) -> tuple[list[str | None], bool]:
+        """Return the names by code, and that the codes rank them."""
+        return [*(declared or ()), None], False
+
     def of_integers(self, values: Array, missing: Array | None, where: Where) -> Array:
         """Code a piece of positions; -1 and missing ones become k."""
         out = (values < -1) | (values >= self.size)
@@ -264,9 +253,6 @@ class Positions:
         if not where.null:
             where.refuse(without, "no_label", NO_LABEL)
         return np.where(without, self.size, values).astype(np.min_scalar_type(self.size))
-
-
-NO_LABEL = "The item has no label. Only predictions may be missing; leave the item out."
 
 
 def _new_positions(table: Array, positions: Array) -> Array:

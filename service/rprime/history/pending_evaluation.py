@@ -251,8 +251,8 @@ class PendingEvaluation:
             self.evaluation_request.evidence.items,
         )
         extras: dict[str, Any] = {}
-        if assessment is not None and assessment.warnings:
-            extras["warnings"] = assessment.warnings
+        if self.evaluation_request.warnings:
+            extras["warnings"] = self.evaluation_request.warnings
         if items is not None and items.groups is not None:
             extras["grouped"] = True
         if assessment is not None and assessment.gate and not assessment.is_comparable:

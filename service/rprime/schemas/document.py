@@ -46,6 +46,8 @@ class Document:
     without_booleans
         Whether the arrays are proven to hold no `true` or `false`, which Python would take for
         1 and 0. If not, every element has to be checked.
+    warnings
+        What was not read, for the report.
     """
 
     rest: dict[str, Any]
@@ -54,6 +56,7 @@ class Document:
     pointer: str = ""
     inner: "dict[str, Document]" = field(default_factory=dict)
     without_booleans: bool = False
+    warnings: list[Any] = field(default_factory=list)
 
 
 def parse(body: bytes, depth: int = 8, inner: tuple[str, ...] = ("baseline",)) -> Document:

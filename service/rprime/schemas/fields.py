@@ -18,7 +18,7 @@ from typing_extensions import TypeAliasType
 
 from rprime.core.aliases import ALIASES, canonical
 from rprime.core.catalog import KEYS
-from rprime.core.naming import HIDDEN, LONGEST_NAME
+from rprime.core.naming import HIDDEN, JOINERS, LONGEST_NAME
 from rprime.core.suggestions import unknown_index
 
 MOST = 2**53 - 1
@@ -126,8 +126,8 @@ ClassName = TypeAliasType(
             min_length=1,
             max_length=LONGEST_NAME,
             description="Normalised to Unicode NFC, without surrounding white space; "
-            "no control, zero-width or bidirectional-override characters.",
-            json_schema_extra={"pattern": r"\S", "not": {"pattern": f"[{HIDDEN}]"}},
+            "no control or bidirectional-override characters, no invisible ones but joiners.",
+            json_schema_extra={"pattern": rf"[^\s{JOINERS}]", "not": {"pattern": f"[{HIDDEN}]"}},
         ),
     ],
 )
@@ -136,10 +136,12 @@ _AllClasses = Field(min_length=1, max_length=SPARSE_CLASSES)
 Labels = TypeAliasType(
     "Labels",
     Annotated[
-        Annotated[list[ClassName], _AllClasses] | Annotated[list[IntegerLabel], _AllClasses],
+        Annotated[list[ClassName], _AllClasses]
+        | Annotated[list[IntegerLabel], _AllClasses]
+        | Annotated[list[bool], _AllClasses],
         Field(
             description="Names of the classes in their order, no two the same. Integers stand for "
-            "their decimal text."
+            'their decimal text, booleans for "False" and "True".'
         ),
     ],
 )

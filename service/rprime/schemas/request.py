@@ -141,7 +141,23 @@ class ListOptions(Request):
     ] = None
 
 
-class EvidenceRest(Request):
+class LabelOptions(Request):
+    """The options about labels that are not classes, of items alone."""
+
+    aliases: dict[str, ClassName] | None = Field(
+        default=None,
+        max_length=SPARSE_CLASSES,
+        description="The class that each other text in `y_true` and `y_pred` means, as "
+        '`{"Cat.": "cat"}`. White space around the texts does not count.',
+    )
+    unknown_labels: Literal["refuse", "unclassified"] = Field(
+        default="refuse",
+        description="What predictions are that are no class of `labels`: refused, or unclassified. "
+        "The warning `unknown_labels` counts them. A true label is always a class.",
+    )
+
+
+class EvidenceRest(LabelOptions):
     """Evidence without its arrays."""
 
     axis: Axis | None = None
@@ -206,7 +222,7 @@ class MatrixOptions(EvaluateOptions):
         )
 
 
-class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, Provenance):
+class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, LabelOptions, Provenance):
     """A request without its arrays."""
 
     axis: Axis | None = None
@@ -288,19 +304,26 @@ class CellsEvidence(_Table):
 
 
 _SOME = Field(min_length=1)
+_Truth = (
+    Annotated[list[ClassName], _SOME]
+    | Annotated[list[IntegerLabel], _SOME]
+    | Annotated[list[bool], _SOME]
+)
 _Predictions = (
-    Annotated[list[ClassName | None], _SOME] | Annotated[list[IntegerLabel | None], _SOME]
+    Annotated[list[ClassName | None], _SOME]
+    | Annotated[list[IntegerLabel | None], _SOME]
+    | Annotated[list[bool | None], _SOME]
 )
 
 
-class LabelsEvidence(_Evidence):
+class LabelsEvidence(_Evidence, LabelOptions):
     """The true and the predicted label of every item: all strings, or all integers.
 
     null in `y_pred` is an unclassified item. Without `labels` the classes are those that occur,
     strings by code point and integers by value.
     """
 
-    y_true: Annotated[list[ClassName], _SOME] | Annotated[list[IntegerLabel], _SOME]
+    y_true: _Truth
     y_pred: _Predictions
     sample_weight: list[Weight] | None = Field(
         default=None,
@@ -321,14 +344,14 @@ _SCORES = Field(
 )
 
 
-class ScoresEvidence(_Evidence):
+class ScoresEvidence(_Evidence, LabelOptions):
     """The true label of every item and its scores for every class.
 
     Without `labels` the classes are those that occur; without `y_pred` the class of the highest
     score is predicted, the first one of equal scores.
     """
 
-    y_true: Annotated[list[ClassName], _SOME] | Annotated[list[IntegerLabel], _SOME]
+    y_true: _Truth
     y_score: Annotated[_ScoreRows, _SCORES]
     y_pred: _Predictions | Absent = None
     sample_weight: list[Weight] | None = Field(
@@ -341,14 +364,14 @@ class ScoresEvidence(_Evidence):
     reject_below: RejectBelow = None
 
 
-class PredictionsEvidence(Request):
+class PredictionsEvidence(LabelOptions):
     """Other predictions for the candidate's own items: compared item by item."""
 
     y_pred: _Predictions
     labels: Labels | None = None
 
 
-class PredictedScoresEvidence(Request):
+class PredictedScoresEvidence(LabelOptions):
     """Other scores for the candidate's own items: compared item by item."""
 
     y_score: Annotated[_ScoreRows, _SCORES]

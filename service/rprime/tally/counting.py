@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rprime.tally.errors import TallyError
-from rprime.tally.table import Array, Tally, grouped, is_missing
+from rprime.tally.table import Array, Tally, grouped, is_missing, typed
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -70,6 +70,7 @@ def tally(
     found = _counted(counted, keys, weighted=WEIGHT in names).head(MOST_GROUPS + 1).collect()
     _check_number(len(found))
     columns = {name: found[name].to_list() for name in keys}
+    columns = typed(columns, labels) if untyped else columns
     items = np.array(found[_COUNT].to_list(), np.float64)
     _check_truth(columns[TRUE], items)
     if scores:
@@ -78,11 +79,7 @@ def tally(
         labels = classes if labels is None else labels
     weights = _weights(found) if WEIGHT in names else None
     groups = grouped(
-        columns,
-        items if weights is None else weights,
-        weighted=weights is not None,
-        labels=labels,
-        untyped=untyped,
+        columns, items if weights is None else weights, weighted=weights is not None, labels=labels
     )
     return Tallies(
         groups.tally(TRUE, PREDICTED), groups.tally(TRUE, BASELINE) if BASELINE in names else None

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rprime.core.label_texts import integer_text, likely_mistake
+from rprime.core.label_texts import read_texts
 from rprime.tally.errors import TallyError
 
 Array = NDArray[Any]
@@ -105,12 +105,7 @@ class CountedGroups:
 
 
 def grouped(
-    columns: dict[str, list[Any]],
-    counts: Array,
-    *,
-    weighted: bool,
-    labels: Sequence[str] | None,
-    untyped: bool,
+    columns: dict[str, list[Any]], counts: Array, *, weighted: bool, labels: Sequence[str] | None
 ) -> CountedGroups:
     """Convert the counts of an engine.
 
@@ -124,8 +119,6 @@ def grouped(
         Whether the counts are weights.
     labels
         The declared classes; None if not declared.
-    untyped
-        Whether the format writes integers as texts.
 
     Raises
     ------
@@ -137,21 +130,26 @@ def grouped(
     # Declared classes are looked up by name, whatever the kind of the labels.
     if labels is None and len(kinds) > 1:
         raise TallyError("the labels are all texts or all integers, in every column of labels")
-    texts = {text for column in named.values() for text in column if text is not None}
-    numeric = kinds == {int}
-    if untyped and labels is None:
-        integers = {text: integer_text(text) for text in texts}
-        numeric = None not in integers.values()
-        mistake = None if numeric else likely_mistake(texts)
-        if mistake is not None:
-            raise TallyError(mistake)
-        if numeric:
-            named = {
-                name: [text and integers[text] for text in column] for name, column in named.items()
-            }
-    return CountedGroups(
-        named, counts, weighted, None if labels is None else tuple(labels), numeric
-    )
+    classes = None if labels is None else tuple(labels)
+    return CountedGroups(named, counts, weighted, classes, kinds == {int})
+
+
+def typed(columns: dict[str, list[Any]], labels: Sequence[str] | None) -> dict[str, list[Any]]:
+    """Return columns of a format without types as what their texts mean."""
+    texts = sorted({text for column in columns.values() for text in column if is_text(text)})
+    classes, numeric = read_texts(texts, labels)
+    meant: dict[str, Any] = dict(zip(texts, classes, strict=True))
+    if numeric and labels is None:
+        meant = {text: name and int(name) for text, name in meant.items()}
+    return {
+        column: [meant[item] if is_text(item) else item for item in items]
+        for column, items in columns.items()
+    }
+
+
+def is_text(value: object) -> bool:
+    """Whether a label is a string."""
+    return isinstance(value, str)
 
 
 def is_missing(value: Any) -> bool:  # noqa: ANN401 (of any library)
@@ -174,7 +172,9 @@ def _label(value: Any, name: str) -> str | int | None:  # noqa: ANN401 (of any l
         return None
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, int | np.integer) and not isinstance(value, bool):
+    if isinstance(value, bool | np.bool):
+        return str(bool(value))
+    if isinstance(value, int | np.integer):
         return int(value)
     if isinstance(value, float | np.floating) and float(value).is_integer():
         return int(value)

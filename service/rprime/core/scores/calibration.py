@@ -70,11 +70,35 @@ def bins_of(confidence: Array) -> Array:
 
 
 def are_probabilities(values: Array) -> bool:
-    """Whether every row of scores (n, k) is non-negative and sums to 1 within 1e-6."""
+    """Whether every row of scores (n, k) is non-negative and sums to 1, but for rounding.
+
+    The sum may differ by 1e-6 or, if all scores have the same few decimals, as those that were
+    printed with them, by half a unit of the last one for each class.
+    """
+    if _sum_to_one(values, TOLERANCE):
+        return True
+    return any(
+        _sum_to_one(values, max(TOLERANCE, values.shape[-1] * 0.5 * 10.0**-decimals))
+        for decimals in _PRINTED
+        if all(_is_rounded(part, decimals) for part, _ in blocks(values, values))
+    )
+
+
+def _sum_to_one(values: Array, tolerance: float) -> bool:
     return all(
-        bool((part >= 0).all() and (np.abs(part.sum(-1) - 1) <= TOLERANCE).all())
+        bool((part >= 0).all() and (np.abs(part.sum(-1) - 1) <= tolerance * _SLACK).all())
         for part, _ in blocks(values, values)
     )
+
+
+def _is_rounded(values: Array, decimals: int) -> bool:
+    return np.allclose(values, values.round(decimals), rtol=0, atol=1e-9)
+
+
+_PRINTED = (6, 5, 4, 3, 2)
+"""Numbers of decimals with which scores may have been printed."""
+_SLACK = 1 + 1e-9
+"""A sum at the tolerance counts as within it."""
 
 
 def brier_scores(values: Array, true: Array) -> Array:

@@ -1,0 +1,191 @@
+"""Files as people have them: mistakes, and the same items in every format."""
+
+import gzip
+import json
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import orjson
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+import zstandard
+from typer.testing import CliRunner, Result
+
+import rprime
+from rprime.cli import app
+from tests.http.column_bodies import send
+
+ROWS = "cat,cat\ndog,cat\ndog,dog\n"
+PLAIN = f"y_true,y_pred\n{ROWS}"
+
+
+def run(content: bytes, *options: str, name: str = "items.csv", folder: Path) -> Result:
+    file = folder / name
+    file.write_bytes(content)
+    return CliRunner().invoke(app, ["evaluate", str(file), "--json", *options])
+
+
+def warned(report: dict[str, Any]) -> dict[str, str]:
+    return {warning["code"]: warning["detail"] for warning in report["warnings"]}
+
+
+EXPECTED_DIGEST = rprime.evaluate(["cat", "dog", "dog"], ["cat", "cat", "dog"]).input_digest
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "options"),
+    [
+        (PLAIN.encode(), "items.csv", ()),
+        (PLAIN.replace(",", "\t").encode(), "items.tsv", ()),
+        (PLAIN.replace(",", ";").encode(), "items.csv", ()),
+        (b"\xef\xbb\xbf" + PLAIN.encode(), "items.csv", ()),
+        (PLAIN.replace("\n", "\r\n").encode(), "items.csv", ()),
+        (gzip.compress(PLAIN.encode()), "items.csv.gz", ()),
+        (gzip.compress(PLAIN.replace(",", "\t").encode()), "items.tsv.gz", ()),
+        (zstandard.compress(PLAIN.encode()), "items.csv.zst", ()),
+        (
+            f"label,prediction\n{ROWS}".encode(),
+            "i.csv",
+            ("--columns", "true=label,pred=prediction"),
+        ),
+        (b",y_true,y_pred,x\n" + b"0,cat,cat,.5\n1,dog,cat,.5\n2,dog,dog,\n", "items.csv", ()),
+    ],
+)
+def test_a_file_is_read_as_it_is(
+    tmp_path: Path, content: bytes, name: str, options: tuple[str, ...]
+) -> None:
+    done = run(content, *options, name=name, folder=tmp_path)
+    assert done.exit_code == 0, done.stderr
+    assert json.loads(done.stdout)["input_digest"] == EXPECTED_DIGEST
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, zstandard.compress])
+def test_standard_input_may_be_compressed(packed: Callable[[bytes], bytes]) -> None:
+    done = CliRunner().invoke(app, ["evaluate", "-", "--json"], input=packed(PLAIN.encode()))
+    assert json.loads(done.stdout)["input_digest"] == EXPECTED_DIGEST
+
+
+def test_other_columns_are_named(tmp_path: Path) -> None:
+    found = json.loads(run(b"idx,y_true,y_pred,\n1,a,a,2\n", folder=tmp_path).stdout)
+    assert warned(found)["columns_ignored"] == "These columns are not read: `idx`, 1 more."
+
+
+def test_columns_of_scores_are_chosen(tmp_path: Path) -> None:
+    content = b"label,p_cat,p_dog,note\ncat,.9,.1,a\ndog,.2,.8,b\n"
+    chosen = "true=label,score:cat=p_cat,score:dog=p_dog"
+    found = json.loads(run(content, "--columns", chosen, folder=tmp_path).stdout)
+    assert found["labels"] == ["cat", "dog"]
+    assert found["overall"]["accuracy"]["value"] == 1
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "said"),
+    [
+        ("y_true,y_pred\nchien,chât\n".encode("cp1252"), "a.csv", "Line 2 of the CSV is not UTF-8"),
+        ("y_true,y_pred\nchien,chât\n".encode("cp1252"), "a.csv", "`iconv -f cp1252 -t utf-8`"),
+        (PLAIN.encode("utf-16"), "a.csv", "UTF-16. Save it as UTF-8"),
+        (gzip.compress(PLAIN.encode())[:-9], "a.csv.gz", "no whole gzip or Zstandard file"),
+        (zstandard.compress(PLAIN.encode())[:-1], "a.csv.zst", "valid CSV|no whole gzip|missing"),
+        (b"", "a.csv", "The column `y_true` is missing"),
+        (b"truth,guess\na,b\n", "a.csv", "--columns y_true=label,y_pred=prediction"),
+        (b"y_true,y_pred\n", "a.csv", "There are no items"),
+        (b"y_true,y_pred\nNaN,1\n", "a.csv", "/y_true/0: The item has no label"),
+        (b"y_true,y_pred\na\n", "a.csv", "Line 2 of the CSV has 1 field, the header 2"),
+        (b"y_true,y_pred,sample_weight\n1,1,-1\n", "a.csv", "/sample_weight/0"),
+        (b"y_true,y_pred,sample_weights\n1,1,1\n", "a.csv", "Did you mean `sample_weight`?"),
+        (b'{"y_true": [1], "y_pred": [NaN]}', "a.json", "not valid JSON: see line 1, column 2"),
+        (b'{"y_true": [true], "y_pred": [1]}', "a.json", "Every label is a boolean here"),
+        (b'{"y_true": ["a"], "y_proba": [[1]]}', "a.json", "Did you mean `y_score`?"),
+        (b'{"y_true": ["a"], "y_pred": ["a"], "index": []}', "a.json", "Did you mean `indices`?"),
+        (b'{"y_true": ["a"], "y_pred": ["b"], "labels": ["a"]}', "a.json", '"unknown_labels"'),
+        (
+            b'{"y_true": ["a"], "y_pred": ["b"], "unknown_labels": "unclassified"}',
+            "a.json",
+            "/labels",
+        ),
+    ],
+)
+def test_a_mistake_has_a_message(tmp_path: Path, content: bytes, name: str, said: str) -> None:
+    done = run(content, name=name, folder=tmp_path)
+    assert (done.exit_code, done.stdout) == (2, "")
+    text = " ".join(done.stderr.split())
+    assert any(part in text for part in said.split("|")), text
+
+
+def test_texts_of_models_are_mapped_and_counted() -> None:
+    found = rprime.evaluate(
+        ["cat", "Dog", "dog", "dog"],
+        ["Cat.", "dog", "I see a dog", "\x1b[31m"],
+        labels=["cat", "dog"],
+        aliases={"Cat. ": "cat", "Dog": "dog"},
+        unknown_labels="unclassified",
+    )
+    assert (found.counts.total, found.counts.unclassified) == (4, 2)
+    assert found.overall["accuracy"].value == 0.5
+    said = {warning.code: warning.detail for warning in found.warnings}
+    assert said["aliased_labels"] == (
+        "2 labels were read by `aliases`: `Dog` as `dog` 1, `Cat.` as `cat` 1."
+    )
+    assert said["unknown_labels"].endswith("unclassified: `I see a dog` 1, others 1.")
+
+
+def test_aliases_merge_classes_that_are_not_declared() -> None:
+    found = rprime.evaluate([7, 8, 9], [7, 9, 10], aliases={"10": "9", "7": "11"})
+    assert found.labels == ["8", "9", "11"]
+    assert found.overall["accuracy"].value == pytest.approx(2 / 3)
+
+
+def test_a_baseline_has_the_aliases_of_its_candidate() -> None:
+    found = rprime.evaluate(
+        ["cat", "dog"], ["cat", "dog"], baseline={"y_pred": ["Cat", "dog"]}, aliases={"Cat": "cat"}
+    )
+    assert found.comparison is not None
+    assert found.comparison.overall["accuracy"].value == 0
+    assert [warning.code for warning in found.warnings].count("aliased_labels") == 1
+
+
+FRAMES = {
+    "strings": pd.DataFrame({"y_true": ["a", "b", "c"] * 9, "y_pred": ["a", "c", None] * 9}),
+    "integers": pd.DataFrame({"y_true": [1, 2, 10] * 9, "y_pred": [1, 10, np.nan] * 9}),
+    "booleans": pd.DataFrame({"y_true": [True, False] * 9, "y_pred": [True, True] * 9}),
+    "joiners": pd.DataFrame(
+        {"y_true": ["é", "می\u200cخواهم"] * 9, "y_pred": ["é", "👩\u200d👧"] * 9}
+    ),
+}
+
+
+@pytest.mark.parametrize("frame", FRAMES.values(), ids=FRAMES)
+def test_one_frame_has_one_digest_by_every_path(
+    frame: pd.DataFrame, client: httpx.Client, tmp_path: Path
+) -> None:
+    def file(name: str) -> object:
+        done = run((tmp_path / name).read_bytes(), name=name, folder=tmp_path)
+        return json.loads(done.stdout)["input_digest"]
+
+    table = pa.table({"y_true": frame["y_true"], "y_pred": frame["y_pred"]})
+    arrow = BytesIO()
+    with pa.ipc.new_stream(arrow, table.schema) as stream:
+        stream.write_table(table)
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_csv(tmp_path / "a.tsv.gz", index=False, sep="\t")
+    frame.to_parquet(tmp_path / "a.parquet")
+    lists = {name: [None if pd.isna(x) else x for x in frame[name].tolist()] for name in frame}
+    (tmp_path / "a.json").write_bytes(orjson.dumps(lists))
+    digests = {
+        "lists": rprime.evaluate(lists["y_true"], lists["y_pred"]).input_digest,
+        "pandas": rprime.evaluate(frame.y_true, frame.y_pred).input_digest,
+        "service": send(client, "arrow", arrow.getvalue()).json()["input_digest"],
+        **{name: file(name) for name in ("a.csv", "a.tsv.gz", "a.parquet", "a.json")},
+    }
+    if not frame.y_pred.isna().any() or frame.y_pred.dtype == np.float64:
+        arrays = {name: frame[name].to_numpy() for name in frame}
+        kinds = {n: a.astype(str) if a.dtype == object else a for n, a in arrays.items()}
+        np.savez(tmp_path / "a.npz", **kinds)
+        digests["a.npz"] = file("a.npz")
+    assert len(set(digests.values())) == 1, digests
