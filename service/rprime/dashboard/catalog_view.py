@@ -7,7 +7,6 @@ from typing import Any
 
 from rprime.core.aliases import canonical
 from rprime.core.catalog import INDICES
-from rprime.core.index import Index
 from rprime.core.intervals.methods import INTERVALS
 from rprime.report.reasons import explained
 from rprime.report.view import term
@@ -25,53 +24,39 @@ INVARIANCES = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
-    """An index of the catalog.
-
-    Parameters
-    ----------
-    invariances
-        What happens to the table, and whether the index stays the same.
-    repeats, repeats_on_a_test_set
-        Keys of other indices that order models the same way, or exactly the other way round:
-        always, or among models on one test set; with whether they rise together.
-    """
+    """An index of the catalog."""
 
     term: dict[str, Any]
     facts: IndexEntry
-    invariances: tuple[tuple[str, bool], ...]
-    repeats: tuple[tuple[str, bool], ...]
-    repeats_on_a_test_set: tuple[tuple[str, bool], ...]
 
-    @classmethod
-    def of(cls, index: Index) -> "CatalogEntry":
-        """Read the catalog."""
-        facts = entry_of(index)
-        related = facts.properties.relations if facts.properties else []
-        by_extent = {
-            extent: tuple((one.key, one.rising) for one in related if one.extent == extent)
-            for extent in ("always", "same_test_set")
-        }
-        return cls(
-            term(index),
-            facts,
-            tuple(_invariances(facts)),
-            by_extent["always"],
-            by_extent["same_test_set"],
-        )
+    def related(self, extent: str) -> list[tuple[str, bool]]:
+        """Return the keys of indices that order models the same way, or the other way round.
+
+        Parameters
+        ----------
+        extent
+            "always", or "same_test_set": among models on one test set.
+
+        Returns
+        -------
+        Each key with whether the two rise together.
+        """
+        found = self.facts.properties.relations if self.facts.properties else []
+        return [(one.key, one.rising) for one in found if one.extent == extent]
+
+    @property
+    def invariances(self) -> Iterator[tuple[str, bool]]:
+        """What happens to the table, and whether the index stays the same."""
+        for name, words in INVARIANCES.items():
+            holds = getattr(self.facts.properties, name, None)
+            if holds is not None:
+                yield words, holds
 
     @property
     def words(self) -> str:
         """What a search looks at, in small letters."""
-        facts = self.facts
-        parts = (
-            facts.name,
-            facts.key,
-            *facts.aliases,
-            facts.symbol,
-            facts.family,
-            facts.description,
-            facts.source,
-        )
+        f = self.facts
+        parts = (f.name, f.key, *f.aliases, f.symbol, f.family, f.description, f.source)
         return " ".join(parts).lower()
 
     @property
@@ -86,17 +71,10 @@ class CatalogEntry:
         return "; ".join(explained(reason) for reason in self.facts.undefined_when)
 
 
-def _invariances(facts: IndexEntry) -> Iterator[tuple[str, bool]]:
-    for name, words in INVARIANCES.items():
-        holds = getattr(facts.properties, name, None)
-        if holds is not None:
-            yield words, holds
-
-
 @cache
 def catalog() -> tuple[CatalogEntry, ...]:
     """Describe every index."""
-    return tuple(map(CatalogEntry.of, INDICES))
+    return tuple(CatalogEntry(term(index), entry_of(index)) for index in INDICES)
 
 
 def entries_of(key: str) -> tuple[CatalogEntry, ...]:

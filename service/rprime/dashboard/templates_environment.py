@@ -18,28 +18,15 @@ from rprime.report.page import prose
 _UNSAFE = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """An entry of the navigation.
-
-    Parameters
-    ----------
-    history
-        Whether it is of use only where evaluations are kept.
-    """
-
-    name: str
-    path: str
-    history: bool = False
-
-
 NAVIGATION = (
-    Place("Evaluate", ""),
-    Place("Projects", "ui/projects", history=True),
-    Place("Indices", "ui/indices"),
-    Place("Reproduced", "ui/reproduced"),
+    ("Evaluate", ""),
+    ("Projects", "ui/projects"),
+    ("Indices", "ui/indices"),
+    ("Reproduced", "ui/reproduced"),
 )
-"""In the order in which it is shown."""
+"""Names and paths, in the order in which they are shown."""
+OF_HISTORY = "ui/projects"
+"""Of use only where evaluations are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +75,14 @@ class PageContext:
         return "../" * (self.path.count("/") - 1) or "./"
 
     @property
-    def navigation(self) -> list[tuple[Place, bool]]:
-        """What can be visited from here, and whether it is where the reader is."""
-        return [
-            (place, self._is_at(place)) for place in NAVIGATION if self.history or not place.history
-        ]
-
-    def _is_at(self, place: Place) -> bool:
+    def navigation(self) -> list[tuple[str, str, bool]]:
+        """The names and paths that can be visited, and whether the reader is there."""
         here = self.path.removeprefix("/")
-        return here == place.path or (bool(place.path) and here.startswith(f"{place.path}/"))
+        return [
+            (name, path, here == path or (bool(path) and here.startswith(f"{path}/")))
+            for name, path in NAVIGATION
+            if self.history or path != OF_HISTORY
+        ]
 
 
 def render(template: str, page: PageContext, **content: Any) -> str:  # noqa: ANN401 (what it shows)

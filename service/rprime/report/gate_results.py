@@ -1,7 +1,7 @@
 """Ruling: the results of a gate in groups, each drawn against its limit."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import Any
 
 from rprime.report.decimals import decimal, plural, signed
 from rprime.report.marks import Axis, Mark
@@ -20,45 +20,12 @@ SIGNS: dict[str, tuple[str, Tone]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class GateRow:
-    """One result in words, and where its limits lie from the limit of the rule.
+def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
+    """Group the results of a gate by effect: passes are folded, and warnings where they are many.
 
-    Parameters
-    ----------
-    before, named, after
-        Its sentence; where `named`, the label stands between its two parts.
+    What fails the gate has no title and is never folded.
     """
-
-    rule: str
-    label: str | None
-    finding: str
-    sign: str
-    tone: Tone
-    before: str
-    named: bool
-    after: str
-    mark: Mark | None
-    axis: tuple[str, str]
-    captions: tuple[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class GateGroup:
-    """Results of one effect; what fails the gate has no title and is never folded."""
-
-    title: str
-    folded: bool
-    results: tuple[GateRow, ...]
-    more: str
-
-
-def gate_groups(gate: Gate | None) -> list[GateGroup]:
-    """Group the results of a gate: passes are folded, and warnings where they are many."""
-    return [] if gate is None else list(_groups(separate(gate.results)))
-
-
-def _groups(results: list[Result]) -> Iterator[GateGroup]:
+    results = [] if gate is None else separate(gate.results)
     axes = {rule: _axis(rule, results) for rule in {result.rule for result in results}}
     titles = {"fail": "", "warn": "check{} with a warning", "pass": "check{} passed"}
     for effect, title in titles.items():
@@ -66,11 +33,15 @@ def _groups(results: list[Result]) -> Iterator[GateGroup]:
         if not found:
             continue
         heading = title.format("" if len(found) == 1 else "s")
-        kept = tuple(_ruled(result, axes[result.rule]) for result in found[:MOST_RESULTS])
-        left_out = len(found) - len(kept)
-        more = f"{plural(left_out, 'result')} more, all in the JSON report." if left_out else ""
-        folded = effect == "pass" or (effect == "warn" and len(found) > MOST_OPEN)
-        yield GateGroup(f"{len(found):,} {heading}" if heading else "", folded, kept, more)
+        left_out = max(len(found) - MOST_RESULTS, 0)
+        yield {
+            "title": f"{len(found):,} {heading}" if heading else "",
+            "folded": effect == "pass" or (effect == "warn" and len(found) > MOST_OPEN),
+            "results": [_ruled(result, axes[result.rule]) for result in found[:MOST_RESULTS]],
+            "more": f"{plural(left_out, 'result')} more, all in the JSON report."
+            if left_out
+            else "",
+        }
 
 
 def _axis(rule: str, results: list[Result]) -> Axis:
@@ -93,22 +64,23 @@ def _threshold(result: Result) -> float:
     return -result.limit if result.kind == "max_drop" else result.limit
 
 
-def _ruled(result: Result, axis: Axis) -> GateRow:
+def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
+    """Put a result into words; the label stands between the two parts of its sentence."""
     sign, tone = SIGNS[result.effect]
     before, named, after = result.message.partition(f"`{result.class_}`")
-    return GateRow(
-        shown(result.rule),
-        None if result.class_ is None else shown(result.class_),
-        finding(result),
-        sign,
-        tone,
-        shown(before),
-        bool(named),
-        shown(after),
-        _mark(result, axis),
-        axis.ends,
-        _captions(result),
-    )
+    return {
+        "rule": shown(result.rule),
+        "label": None if result.class_ is None else shown(result.class_),
+        "finding": finding(result),
+        "sign": sign,
+        "tone": tone,
+        "before": shown(before),
+        "named": bool(named),
+        "after": shown(after),
+        "mark": _mark(result, axis),
+        "axis": axis.ends,
+        "captions": _captions(result),
+    }
 
 
 def _mark(result: Result, axis: Axis) -> Mark | None:

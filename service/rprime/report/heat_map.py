@@ -1,8 +1,8 @@
 """Heat map: the confusion table as rows of shaded cells."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from math import ceil, sqrt
+from typing import Any
 
 import numpy as np
 
@@ -20,53 +20,16 @@ LONGEST_UPRIGHT = 5
 """Characters of a class name that still stands upright above its column."""
 
 
-@dataclass(frozen=True, slots=True)
-class HeatMapCell:
-    """One cell: its number, the class of its shade, and what it says."""
+def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
+    """Draw the table of an evaluation; None where it has too many classes to be read.
 
-    text: str
-    shade: str
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
-class HeatMapRow:
-    """The cells of a true class."""
-
-    label: str
-    cells: tuple[HeatMapCell, ...]
-    support: str
-
-
-@dataclass(frozen=True, slots=True)
-class HeatMap:
-    """The whole table.
-
-    Parameters
-    ----------
-    columns
-        Names of what is predicted; with a last one for unclassified items, if there are any.
-    darkest_error
-        Share of a true class that is drawn darkest where it is wrong, in words.
-    errors
-        Whether there are any.
-    numbers
-        Whether there is room for the counts.
-    turned
-        Whether the names of the columns are too long to stand upright.
+    Returns
+    -------
+    `columns`, the names of what is predicted, with a last one for `unclassified` items, if any;
+    `rows`; `darkest_error`, the share of a true class that is drawn darkest where it is wrong, in
+    words; whether there are `errors`, whether there is room for `numbers`, and whether the names
+    of the columns are too long to stand upright, so that they are `turned`.
     """
-
-    columns: tuple[str, ...]
-    rows: tuple[HeatMapRow, ...]
-    unclassified: bool
-    darkest_error: str
-    errors: bool
-    numbers: bool
-    turned: bool
-
-
-def heat_map(evaluation: Evaluation) -> HeatMap | None:
-    """Draw the table of an evaluation; None where it has too many classes to be read."""
     table, labels = evaluation.table, evaluation.labels
     if len(labels) > MOST_CLASSES:
         return None
@@ -78,24 +41,23 @@ def heat_map(evaluation: Evaluation) -> HeatMap | None:
     largest = float(wrong.max(initial=0.0))
     darkest = max(largest, DARKEST_ERROR)
     names = (*(isolated(shown(label)) for label in labels), "unclassified")[: counts.shape[1]]
-    rows = [
-        HeatMapRow(
-            names[i],
-            tuple(_cells(names, i, counts[i], shares[i], darkest)),
-            count(table.support[i]),
-        )
-        for i in range(len(labels))
-    ]
     fits = len(names) <= MOST_WITH_NUMBERS
-    return HeatMap(
-        columns=names,
-        rows=tuple(rows),
-        unclassified=len(names) > len(labels),
-        darkest_error=decimal(darkest),
-        errors=largest > 0,
-        numbers=fits,
-        turned=max(map(len, names)) > (LONGEST_UPRIGHT if fits else 2),
-    )
+    return {
+        "columns": names,
+        "rows": [
+            {
+                "label": names[i],
+                "cells": list(_cells(names, i, counts[i], shares[i], darkest)),
+                "support": count(table.support[i]),
+            }
+            for i in range(len(labels))
+        ],
+        "unclassified": len(names) > len(labels),
+        "darkest_error": decimal(darkest),
+        "errors": largest > 0,
+        "numbers": fits,
+        "turned": max(map(len, names)) > (LONGEST_UPRIGHT if fits else 2),
+    }
 
 
 def _counts(evaluation: Evaluation) -> Array:
@@ -111,16 +73,17 @@ def _counts(evaluation: Evaluation) -> Array:
 
 def _cells(
     names: tuple[str, ...], row: int, items: Array, shares: Array, darkest: float
-) -> Iterator[HeatMapCell]:
+) -> Iterator[dict[str, str]]:
+    """Yield the number of each cell, the class of its shade, and what it says."""
     for column, (name, number, share) in enumerate(
         zip(names, items.tolist(), shares.tolist(), strict=True)
     ):
         shade = "right" if row == column else "wrong"
         if not number:
-            yield HeatMapCell("", "right" if row == column else "", "")
+            yield {"text": "", "shade": "right" if row == column else "", "words": ""}
             continue
         # Errors are rare: by the square root the small ones are seen beside the largest.
         part = share if row == column else sqrt(share / darkest)
         amount = count(number)
         words = f"{names[row]} predicted as {name}: {amount} items, {decimal(share)} of the class"
-        yield HeatMapCell(amount, f"{shade} s{ceil(LEVELS * part)}", words)
+        yield {"text": amount, "shade": f"{shade} s{ceil(LEVELS * part)}", "words": words}

@@ -41,7 +41,7 @@ def view_of(subject: ReportSubject) -> dict[str, Any]:
         **_overall(measures),
         **_classes(measures),
         **_confusion(measures),
-        "results": gate_groups(subject.gate),
+        "results": list(gate_groups(subject.gate)),
         "movements": changed_predictions(subject.comparison),
         "attributions": _attributions(subject),
         "cautions": [_shown(warning) for warning in grouped_warnings(subject)],
