@@ -15,7 +15,7 @@ from rprime.dashboard.templates_environment import fragment
 from rprime.evidence import read_pasted
 from rprime.problems.problem import refuse
 from rprime.report.charts import charts_of
-from rprime.report.formats import UTF8, Format
+from rprime.report.formats import Format
 from rprime.report.subject import ReportSubject
 from rprime.report.view import view_of
 from rprime.settings import Limits
@@ -38,7 +38,9 @@ def render_report_view(subject: ReportSubject, root: str = "./") -> Markup:
     return Markup(fragment("pages/report.html", root, **content))  # noqa: S704 (a template)
 
 
-VIEW = Format("view", "the page", "text/html", UTF8, "view.html", render_report_view)
+VIEW = Format(
+    "view", "the page", "text/html", "view.html", "dashboard.report_view:render_report_view"
+)
 """The same as a rendering, for bodies that are answered elsewhere."""
 
 

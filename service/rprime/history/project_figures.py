@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from rprime.core.index import Index
 from rprime.history.evaluation_figures import class_index, drawn
-from rprime.history.series import Measured, Point
+from rprime.history.series import Measured, Point, filters_of
 from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import refuse
 from rprime.report.decimals import plural
@@ -16,33 +17,29 @@ from rprime.report.figures.history import OF_CLASSES, TREND
 from rprime.report.figures.sheet import Canvas
 from rprime.report.figures.steps import MOST_PANELS, ClassHistory, FigureStep
 from rprime.report.figures.trend import Course, TrendLines, draw_trend
+from rprime.schemas.figures import HistoryFigureQuery
 from rprime.store import Filters, Store, ids
 
 _NO_MODEL = "\N{EN DASH}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, eq=False)
 class HistoryFigure:
-    """A figure of a history.
-
-    Parameters
-    ----------
-    name
-        `trend`, `lines` or `boxes`.
-    indices
-        The keys of the indices.
-    label
-        The class of the trend; None means overall indices.
-    newest
-        Most evaluations, from the newest.
-    """
+    """A figure of a history: `trend`, `lines` or `boxes`."""
 
     name: str
     project: str
-    indices: tuple[str, ...]
-    label: str | None
-    filters: Filters
-    newest: int
+    query: HistoryFigureQuery
+
+    @cached_property
+    def indices(self) -> tuple[str, ...]:
+        """The keys of the indices, each once."""
+        return tuple(dict.fromkeys(self.query.index))
+
+    @cached_property
+    def filters(self) -> Filters:
+        """The filters of the evaluations."""
+        return filters_of(self.query)
 
     def draw(self, store: Store, canvas: Canvas) -> bytes:
         """Draw the figure. Blocks.
@@ -59,8 +56,10 @@ class HistoryFigure:
         return drawn(lambda: OF_CLASSES[self.name](histories, about, canvas))
 
     def _trend(self, store: Store) -> TrendLines:
-        measured = [Measured.of(key, self.label) for key in self.indices]
-        series = [one.points(store, self.project, self.filters, self.newest) for one in measured]
+        measured = [Measured.of(key, self.query.class_) for key in self.indices]
+        series = [
+            one.points(store, self.project, self.filters, self.query.limit) for one in measured
+        ]
         if not any(series):
             measured[0].refuse_unknown_class(store, self.project, self.filters)
         steps = _Steps(
@@ -70,7 +69,7 @@ class HistoryFigure:
         )
         names = " and ".join(one.index.name for one in measured)
         return TrendLines(
-            title=names if self.label is None else f"{names} of {self.label}",
+            title=names if self.query.class_ is None else f"{names} of {self.query.class_}",
             about=self._about(store, steps),
             steps=steps.named,
             courses=tuple(
@@ -81,14 +80,14 @@ class HistoryFigure:
         )
 
     def _of_classes(self, store: Store) -> tuple[list[ClassHistory], str]:
-        if self.label is not None:
+        if self.query.class_ is not None:
             raise refuse("/query/class", "misplaced", "This figure shows all classes.")
         if len(self.indices) > MOST_PANELS:
             detail = f"This figure has at most {MOST_PANELS} panels, one for each index."
             raise refuse("/query/index", "too_much", detail)
         indices = [class_index(key) for key in self.indices]
         series = values_of_classes(
-            store, self.project, self.filters, newest=self.newest, indices=indices
+            store, self.project, self.filters, newest=self.query.limit, indices=indices
         )
         steps = _Steps(
             _Found(*names)
@@ -106,7 +105,7 @@ class HistoryFigure:
         given = (self.project, self.filters.model, self.filters.branch)
         shown = len(steps.found)
         number = plural(shown, "evaluation")
-        if shown == self.newest and (total := store.count(self.project, self.filters)) > shown:
+        if shown == self.query.limit and (total := store.count(self.project, self.filters)) > shown:
             number = f"the newest {shown:,} of {plural(total, 'evaluation')}"
         return f"{', '.join(filter(None, given))}: {number}"
 

@@ -8,7 +8,7 @@ from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
-from rprime.core.values import Values, compute
+from rprime.core.values import compute
 from rprime.history.series import parts_of
 from rprime.problems.problem import refuse
 from rprime.store import Filters, Stack, Store
@@ -63,7 +63,9 @@ class StoredValues:
             part = rows[start : start + table.stack_shape[0]]
             values = compute(table, Options(), self.selection)
             self.overall[:, part] = _finite(values.overall)
-            self.per_class[:, part[:, None], columns] = _finite(_reported(values))
+            self.per_class[:, part[:, None], columns] = _finite(
+                values.per_class[: self.selection.reported]
+            )
             start += part.size
 
 
@@ -87,10 +89,6 @@ def values_of_classes(
 def _labels(stacks: Iterable[Stack]) -> tuple[str, ...]:
     newest_first = sorted(stacks, key=lambda stack: max(stack.ids), reverse=True)
     return tuple(dict.fromkeys(label for stack in newest_first for label in stack.labels))
-
-
-def _reported(values: Values) -> Array:
-    return values.per_class[: values.selection.reported]
 
 
 def _finite(values: Array) -> Array:

@@ -57,10 +57,17 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
             for label, column in zip(c.classes, columns, strict=True)
         },
         "flips": c.flips and flips_document(c.flips),
-        "moves": c.flips and moves(c.flips),
+        "moves": c.flips
+        and [
+            {"true": move.true, "from": move.before, "to": move.after, "items": move.items}
+            for move in c.flips.moves
+        ],
         "cells": c.changes and changes_document(c.changes),
         "shift": c.shift and shift_document(c.shift),
-        "attribution": {name(a): attribution_document(a) for a in c.attributions},
+        "attribution": {
+            (a.key if a.label is None else f"{a.key}/{a.label}"): attribution_document(a)
+            for a in c.attributions
+        },
     }
 
 
@@ -138,14 +145,6 @@ def flips_document(flips: Flips) -> Json:
     }
 
 
-def moves(flips: Flips) -> list[Json]:
-    """Return the most frequent changes of a prediction; null is unclassified."""
-    return [
-        {"true": move.true, "from": move.before, "to": move.after, "items": move.items}
-        for move in flips.moves
-    ]
-
-
 def changes_document(changes: CellChanges) -> list[Json]:
     """Return the cells of the table that changed most; null is unclassified or spurious."""
     names = (*changes.labels, None)
@@ -176,13 +175,6 @@ def shift_document(shift: Shift) -> Json:
         for key, test in tests.items()
     }
     return {**documents, "reason": shift.reason}
-
-
-def name(attribution: Attribution) -> str:
-    """Name an attributed index: its key, and the class of a per-class one."""
-    return (
-        attribution.key if attribution.label is None else f"{attribution.key}/{attribution.label}"
-    )
 
 
 def attribution_document(attribution: Attribution) -> Json:

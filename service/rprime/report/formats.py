@@ -1,12 +1,13 @@
 """Formats: the renderings of a report, each declared once for routes, pages and commands."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rprime.report.subject import ReportSubject
+
+UTF8 = "charset=utf-8"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,20 +22,21 @@ class Format:
         What the option writes, for its help.
     media_type
         For negotiation, without parameters.
-    parameters
-        What the header `Content-Type` adds to it.
     suffix
         Of the file `report.<suffix>`.
-    text
-        Renders as text or as UTF-8.
+    renderer
+        The module and the function below `rprime` that renders as text or as UTF-8. It is imported
+        at its first use, since commands read the formats at their start.
+    parameters
+        What the header `Content-Type` adds to the media type.
     """
 
     name: str
     words: str
     media_type: str
-    parameters: str
     suffix: str
-    text: Callable[["ReportSubject"], str | bytes]
+    renderer: str
+    parameters: str = UTF8
 
     @property
     def content_type(self) -> str:
@@ -43,65 +45,35 @@ class Format:
 
     def render(self, subject: "ReportSubject") -> bytes:
         """Render as UTF-8."""
-        rendered = self.text(subject)
+        rendered: str | bytes = resolve_name(f"rprime.{self.renderer}")(subject)
         return rendered.encode() if isinstance(rendered, str) else rendered
 
 
-@dataclass(frozen=True, slots=True)
-class LazyRenderer:
-    """A renderer that is imported at its first use, since commands read the formats at their start.
-
-    It is an object and not a closure, because requests with large bodies send it to a worker.
-
-    Parameters
-    ----------
-    name
-        The module and the function, below `rprime.report`.
-    """
-
-    name: str
-
-    def __call__(self, subject: "ReportSubject") -> str | bytes:
-        """Render a report."""
-        renderer: Any = resolve_name(f"rprime.report.{self.name}")
-        rendered: str | bytes = renderer(subject)
-        return rendered
-
-
-UTF8 = "charset=utf-8"
 FORMATS = (
-    Format(
-        "markdown",
-        "Markdown",
-        "text/markdown",
-        UTF8,
-        "md",
-        LazyRenderer("markdown:render_markdown"),
-    ),
-    Format("html", "one page of HTML", "text/html", UTF8, "html", LazyRenderer("page:render_html")),
+    Format("markdown", "Markdown", "text/markdown", "md", "report.markdown:render_markdown"),
+    Format("html", "one page of HTML", "text/html", "html", "report.page:render_html"),
     Format(
         "csv",
         "a table",
         "text/csv",
-        f"header=present; {UTF8}",
         "csv",
-        LazyRenderer("csv:render_csv"),
+        "report.csv:render_csv",
+        parameters=f"header=present; {UTF8}",
     ),
     Format(
         "junit",
         "JUnit XML with a case for each rule and class",
         "application/xml",
-        UTF8,
         "junit.xml",
-        LazyRenderer("junit:render_junit"),
+        "report.junit:render_junit",
     ),
     Format(
         "openmetrics",
         "OpenMetrics",
         "application/openmetrics-text",
-        f"version=1.0.0; {UTF8}",
         "openmetrics.txt",
-        LazyRenderer("openmetrics:render_openmetrics"),
+        "report.openmetrics:render_openmetrics",
+        parameters=f"version=1.0.0; {UTF8}",
     ),
 )
 BY_NAME = {entry.name: entry for entry in FORMATS}

@@ -9,7 +9,7 @@ from rprime.core.gates.rules import Effect
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
-from rprime.report.measures import ClassLine, ConfusionLine, Measure, Measures
+from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import JOINER, address, clipped, isolated, shown
 from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS, in_order
@@ -95,14 +95,9 @@ def _verdict(subject: ReportSubject) -> Iterator[str]:
     if subject.gate is not None:
         yield prose(summary(subject.gate))
     if subject.comparison is not None:
-        yield _compared(subject)
-
-
-def _compared(subject: ReportSubject) -> str:
-    """Say what was compared with what, and on which evidence."""
-    baseline = "the baseline" if subject.baseline is None else code(subject.baseline)
-    before, after = compared(subject.comparison)
-    return f"{before} {baseline}{after}."
+        baseline = "the baseline" if subject.baseline is None else code(subject.baseline)
+        before, after = compared(subject.comparison)
+        yield f"{before} {baseline}{after}."
 
 
 def _results(subject: ReportSubject) -> str:
@@ -217,12 +212,11 @@ def _confusions(measures: Measures) -> str:
     if not confusions:
         return ""
     head = ("True class", "Predicted as", "Items", "Share of the class")
-    rows = (_confusion(confusion) for confusion in confusions)
+    rows = (
+        (code(one.true), code(one.predicted), count(one.items), decimal(one.share))
+        for one in confusions
+    )
     return _folded("Largest confusions", _table(head, "llrr", rows, MOST_OF_LIST, "confusion"))
-
-
-def _confusion(found: ConfusionLine) -> Cells:
-    return (code(found.true), code(found.predicted), count(found.items), decimal(found.share))
 
 
 def _cautions(subject: ReportSubject) -> str:

@@ -135,20 +135,15 @@ def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     columns += ["Change", f"{confidence} interval", ""] if compared else []
     table = _table(*columns)
     for measure in measures.headlines:
-        name, value, interval = _own(measure)
-        row = [name, value, *([measure.marks] if marked else [])]
-        row += [interval] if wide or not compared else []
+        value = explained(measure.reason) if measure.value is None else decimal(measure.value)
+        row = [measure.index.name, value, *([measure.marks] if marked else [])]
+        row += [span(measure.low, measure.high)] if wide or not compared else []
         table.add_row(*row, *(_moved(measure, wide=wide) if compared else ()))
     yield Text("\nOverall", style="bold")
     yield table
     legend = measures.legend(lambda label: _text(label).plain)
     if legend:
         yield Text("".join(f"  {line}\n" for line in legend), style="dim")
-
-
-def _own(measure: Measure) -> tuple[str, str, str]:
-    value = explained(measure.reason) if measure.value is None else decimal(measure.value)
-    return measure.index.name, value, span(measure.low, measure.high)
 
 
 def _moved(measure: Measure, *, wide: bool) -> Iterator[str | Text]:

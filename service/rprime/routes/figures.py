@@ -10,7 +10,6 @@ from rprime import __version__
 from rprime.auth.access import requires
 from rprime.history.evaluation_figures import figure_of
 from rprime.history.project_figures import HistoryFigure
-from rprime.history.series import filters_of
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation
 from rprime.report.figures import history as of_history
@@ -95,14 +94,7 @@ async def get_project_figure(
     """Return the image."""
     sheet = _sheet(name, of_history.FIGURES, form, query)
     await require_some(request, project)
-    figure = HistoryFigure(
-        name=name,
-        project=project,
-        indices=tuple(dict.fromkeys(query.index)),
-        label=query.class_,
-        filters=filters_of(query),
-        newest=query.limit,
-    )
+    figure = HistoryFigure(name, project, query)
     store = get_store(request)
     image = await draw_in_pool(request, lambda: figure.draw(store, sheet))
     etag = etag_of(image)
