@@ -34,8 +34,9 @@ def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:
     raise_violations(_misplaced(asked))
     raise_violations(_too_much(asked))
     subjects = [
-        TracedIndex(_index(entry), entry.class_ if isinstance(entry, IndexOfClass) else None)
+        TracedIndex(index, entry.class_ if isinstance(entry, IndexOfClass) else None)
         for entry in asked.indices
+        if (index := _found(entry))
     ]
     return [line for k in asked.k for line in discriminate(subjects, k, asked.p, asked.resolution)]
 
@@ -61,12 +62,6 @@ def validated_study(model: type[Model], document: Document) -> Model:
     if errors or asked is None:
         raise Problem("invalid_request", errors=errors)
     return asked
-
-
-def _index(entry: str | IndexOfClass) -> Index:
-    found = _found(entry)
-    assert found is not None  # noqa: S101 (refused otherwise)
-    return found
 
 
 def _found(entry: str | IndexOfClass) -> Index | None:

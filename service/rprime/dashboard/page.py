@@ -68,18 +68,14 @@ def _for_browsers(handler: Handler) -> Handler:
             return response
         problem = {"errors": [], **orjson.loads(response.body)}
         page = page_of(request, problem["title"])
-        explained = render("pages/problem.html", page, problem=problem, mend=_mend(problem))
+        mend = KINDS[problem["code"]].mend if problem["code"] in KINDS else ""
+        explained = render("pages/problem.html", page, problem=problem, mend=mend)
         answer = shown(explained, response.status_code)
         for name in set(response.headers) - {"content-type", "content-length"}:
             answer.headers[name] = response.headers[name]
         return answer
 
     return handle
-
-
-def _mend(problem: dict[str, Any]) -> str:
-    kind = KINDS.get(problem["code"])
-    return "" if kind is None else kind.mend
 
 
 def _is_page(request: Request) -> bool:

@@ -18,7 +18,6 @@ from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem
 from rprime.report.formats import FORMATS
 from rprime.report.names import shown as fit
-from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import headline
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import find
@@ -78,15 +77,12 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     subject = await run_in_threadpool(lambda: stored_report(stored, store, most).subject)
     page = page_of(request, f"{fit(subject.title)}, {headline(subject.gate).word}")
     report = await run_in_threadpool(render_report_view, subject, page.root)
-    content = {"report": report, "stored": stored, "baseline": _stored_baseline(subject)}
+    # Other evidence than a stored evaluation has no page to compare with.
+    baseline = None if subject.comparison is None else subject.comparison.baseline.resolved
+    content = {"report": report, "stored": stored, "baseline": baseline}
     return shown(
         render("pages/evaluation.html", page, renderings=_RENDERINGS, figures=_FIGURES, **content)
     )
-
-
-def _stored_baseline(subject: ReportSubject) -> str | None:
-    """Return the id of the evaluation that this one was compared with; None for other evidence."""
-    return None if subject.comparison is None else subject.comparison.baseline.resolved
 
 
 @public.get("/ui/indices")

@@ -43,7 +43,8 @@ def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) ->
         measured.refuse_unknown_class(store, project, filters)
     if query.test_set is None and filters.test_set is None and filters.fingerprint is None:
         points = [point for point in points if point.test_set is None]
-    newest = {_name(point): point for point in points}
+    # Without a version each evaluation stands for itself.
+    newest = {(p.model, p.version or f"\n{p.evaluation}"): p for p in points}
     ranking = TierRanking(store, measured, query.limit, list(newest.values()))
     tiers = ranking.tiers()
     return orjson.dumps(
@@ -72,11 +73,6 @@ def _filters(store: Store, project: str, query: LeaderboardQuery) -> Filters:
     if newest and newest[0].test_set is not None:
         return Filters(test_set=newest[0].test_set, **names)
     return Filters(fingerprint=newest[0].fingerprint if newest else None, **names)
-
-
-def _name(point: Point) -> tuple[str | None, str]:
-    """Return the key of an entry: model and version, or the id without a version."""
-    return point.model, point.version or f"\n{point.evaluation}"
 
 
 def _version(point: Point) -> Json:
@@ -136,7 +132,10 @@ class TierRanking:
     def _next(self, remaining: list[Point]) -> tuple[list[Point], list[Point], str]:
         """Split off the next tier: the best remaining version and all not shown to be worse."""
         best, *others = remaining
-        held = [(other, self._compared(best, other)) for other in others]
+        side, options = self._side(best), self._options
+        held = [
+            (other, compare(side, self._side(other), options, attributed=())) for other in others
+        ]
         for other, comparison in held:
             if comparison.comparability == "different":
                 self._leave_out(other, "different_test_sets")
@@ -147,9 +146,6 @@ class TierRanking:
         together = [other for (other, _), worse in zip(held, apart, strict=True) if not worse]
         worse = [other for (other, _), is_worse in zip(held, apart, strict=True) if is_worse]
         return [best, *together], worse, _why(best, [c for _, c in held], adjusted, apart)
-
-    def _compared(self, best: Point, other: Point) -> Comparison:
-        return compare(self._side(best), self._side(other), self._options, attributed=())
 
     @cached_property
     def _options(self) -> Options:

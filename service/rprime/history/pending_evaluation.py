@@ -93,16 +93,6 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
     return replace(evaluation_request, assessment=assessment, store_request=store_request)
 
 
-def at_look(evaluation_request: EvaluationRequest, look: int) -> EvaluationRequest:
-    """Return the request with another number of its look."""
-    assessment = evaluation_request.assessment
-    return (
-        evaluation_request
-        if assessment is None
-        else replace(evaluation_request, assessment=replace(assessment, look=look))
-    )
-
-
 def _counts(assessment: Assessment) -> bool:
     return assessment.gate is not None and assessment.candidate.fingerprint is not None
 
@@ -193,6 +183,14 @@ class PendingEvaluation:
     store_request: StoreRequest
     evaluation: Evaluation
     id: str
+
+    def at_look(self, look: int) -> "PendingEvaluation":
+        """Return the evaluation with another number of its look."""
+        found = self.evaluation_request
+        if found.assessment is None:
+            return self
+        assessment = replace(found.assessment, look=look)
+        return replace(self, evaluation_request=replace(found, assessment=assessment))
 
     @cached_property
     def record(self) -> NewEvaluation:

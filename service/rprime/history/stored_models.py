@@ -1,7 +1,6 @@
 """The models of a study, computed from the stored tables of a project."""
 
 from collections.abc import Iterator
-from typing import Any
 
 from rprime.application.discrimination import validated_study
 from rprime.core.catalog import find
@@ -18,8 +17,6 @@ from rprime.store import Stack, ids
 
 MOST_BOXED = 2_000_000
 """Most values of classes, over all indices."""
-
-Json = dict[str, Any]
 
 
 def stored_models(document: Document, visible_history: VisibleHistory) -> Models:
@@ -91,10 +88,15 @@ def _models(found: StoredValues) -> Models:
             for label in sorted(column)
             if keys
         },
-        {"evaluations": [_described(one, *named[one]) for one in found.ids]},
+        {
+            "evaluations": [
+                {
+                    "evaluation": one,
+                    "model": named[one][0],
+                    "version": named[one][1],
+                    "created_at": ids.created_at(one),
+                }
+                for one in found.ids
+            ]
+        },
     )
-
-
-def _described(identifier: str, model: str | None, version: str | None) -> Json:
-    created = ids.created_at(identifier)
-    return {"evaluation": identifier, "model": model, "version": version, "created_at": created}

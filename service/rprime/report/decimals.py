@@ -1,7 +1,5 @@
 """Numbers as people read them: four decimals, thousands separated, no number without a sign."""
 
-import math
-
 PLACES = 4
 ABSENT = "\u2013"
 MINUS = "\u2212"
@@ -50,11 +48,6 @@ def bound(value: float) -> str:
     """Write the end of an axis or range: no more decimals than it needs."""
     text = f"{abs(value):.{PLACES}f}".rstrip("0").rstrip(".")
     return f"{MINUS}{text}" if value < 0 and text != "0" else text
-
-
-def known(value: float) -> float | None:
-    """Turn what is not finite into nothing."""
-    return float(value) if math.isfinite(value) else None
 
 
 def plural(number: int, noun: str) -> str:

@@ -26,8 +26,9 @@ def render_junit(subject: ReportSubject) -> bytes:
     gate = subject.gate
     cases = [_case(result) for result in gate.results] if gate else []
     cases = _unique([*_comparisons(gate), *cases] if gate and cases else [_gate(subject)])
+    name = " ".join(filter(None, (SUITE, subject.model, subject.version)))
     root = ET.Element("testsuites")
-    suite = ET.SubElement(root, "testsuite", name=shown(_name(subject)))
+    suite = ET.SubElement(root, "testsuite", name=shown(name))
     _count(root, suite, cases)
     if subject.created_at is not None:
         suite.set("timestamp", subject.created_at.isoformat(timespec="seconds"))
@@ -36,10 +37,6 @@ def render_junit(subject: ReportSubject) -> bytes:
     ET.indent(root)
     document: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return document + b"\n"
-
-
-def _name(subject: ReportSubject) -> str:
-    return " ".join(part for part in (SUITE, subject.model, subject.version) if part)
 
 
 def _comparisons(gate: Gate) -> Iterator[ET.Element]:

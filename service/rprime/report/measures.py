@@ -12,7 +12,6 @@ from rprime.core.catalog import CLASS_INDICES
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import REASONS, Index
 from rprime.report.changes import Change, Changes
-from rprime.report.decimals import known
 from rprime.report.remarks import Remark, Remarks, marks, remarks_of
 from rprime.report.subject import ReportSubject
 
@@ -264,7 +263,8 @@ class Measures:
 
     def _rank(self, line: ClassLine) -> tuple[bool, float]:
         found = next((m for m in line.measures if m.index is self.yardstick), None)
-        number = found and (found.value if self.changes is None else _loss(found))
+        own = found if found is None or self.changes is None else found.change
+        number = own and own.value
         return number is None, number or 0.0
 
     @property
@@ -286,10 +286,6 @@ class Measures:
             true.tolist(), predicted.tolist(), items.tolist(), shares, strict=True
         ):
             yield ConfusionLine(e.labels[i], e.labels[j], n, share)
-
-
-def _loss(measure: Measure) -> float | None:
-    return None if measure.change is None else measure.change.value
 
 
 def _parts(
@@ -320,4 +316,4 @@ def _measure(  # noqa: PLR0917 (the columns of a value in their order)
         return Measure(entry, None, None, None, REASONS[reason], change)
     if low != low or high != high:  # noqa: PLR0124 (NaN)
         return Measure(entry, value, None, None, REASONS[reason], change)
-    return Measure(entry, known(value), known(low), known(high), "", change)
+    return Measure(entry, value, low, high, "", change)

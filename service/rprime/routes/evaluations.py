@@ -181,14 +181,11 @@ def _report(found: StoredReport, parts: tuple[str, ...]) -> bytes:
         return whole
     report = orjson.loads(whole)
     if "averages" in parts and "overall" not in parts:
-        report["overall"] = {k: v for k, v in report["overall"].items() if _is_average(k)}
+        averages = {key for key, index in OVERALL_INDICES.items() if index.reads in AVERAGES}
+        report["overall"] = {k: v for k, v in report["overall"].items() if k in averages}
     stored = {*parts, *(["overall"] if "averages" in parts else [])}
     left_out = _ALWAYS_LEFT_OUT - stored
     return orjson.dumps({name: part for name, part in report.items() if name not in left_out})
-
-
-def _is_average(key: str) -> bool:
-    return OVERALL_INDICES[key].reads in AVERAGES
 
 
 @router.delete(

@@ -20,7 +20,6 @@ from rprime.auth.access import access_of, check_project, check_scopes
 from rprime.core.evaluate import Evaluation
 from rprime.history.pending_evaluation import (
     PendingEvaluation,
-    at_look,
     needs_store,
     storing_warnings,
     with_stored_baseline,
@@ -142,7 +141,7 @@ async def store_evaluation(
         try:
             answer, stored = await _put(pending, options, services.store.group_commit)
         except LookMovedError as moved:
-            pending = _at_look(pending, moved.look)
+            pending = pending.at_look(moved.look)
             continue
         if stored.created:
             changed()
@@ -180,17 +179,13 @@ def store_in_thread(
             with waiting():
                 stored = options.store.put(pending.record, idempotency=idempotency).result()
         except LookMovedError as moved:
-            pending = _at_look(pending, moved.look)
+            pending = pending.at_look(moved.look)
             continue
         if stored.created:
             changed()
             return answer
         return _earlier(stored, options)
     raise Problem("overloaded", headers={"Retry-After": "1"})
-
-
-def _at_look(pending: PendingEvaluation, look: int) -> PendingEvaluation:
-    return replace(pending, evaluation_request=at_look(pending.evaluation_request, look))
 
 
 def pending_evaluation(
