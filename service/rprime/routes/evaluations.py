@@ -1,7 +1,7 @@
 """Stored evaluations: lists, reports, renderings, verdicts."""
 
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Annotated
 
 import orjson
 from fastapi import APIRouter, Query, Request, Response
@@ -54,15 +54,10 @@ async def list_evaluations(
     )
     if not page.items:
         await require_project(request, project)
-    document = {"items": [summary_of(item) for item in page.items], "next_cursor": page.next_cursor}
+    names = ["id", "created_at", *(n for n in EvaluationSummary.__dataclass_fields__ if n != "id")]
+    items = [{name: getattr(found, name) for name in names} for found in page.items]
+    document = {"items": items, "next_cursor": page.next_cursor}
     return Response(orjson.dumps(document), media_type=JSON)
-
-
-def summary_of(found: EvaluationSummary) -> dict[str, Any]:
-    """Return a summary as its JSON object."""
-    names = (name for name in EvaluationSummary.__dataclass_fields__ if name != "id")
-    known = {name: getattr(found, name) for name in names}
-    return {"id": found.id, "created_at": found.created_at, **known}
 
 
 async def require_project(request: Request, project: str) -> None:
