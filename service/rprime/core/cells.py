@@ -38,22 +38,22 @@ class DenseCells:
     @cached_property
     def row_sums(self) -> Array:
         """Items of each true class, shape (..., k)."""
-        return self.counts.sum(-1)
+        return np.add.reduce(self.counts, axis=-1)
 
     @cached_property
     def column_sums(self) -> Array:
         """Items of each predicted class, shape (..., k)."""
-        return self.counts.sum(-2)
+        return np.add.reduce(self.counts, axis=-2)
 
     @cached_property
     def row_max(self) -> Array:
         """Largest cell of each row, shape (..., k)."""
-        return self.counts.max(-1)
+        return np.maximum.reduce(self.counts, axis=-1)
 
     @cached_property
     def column_max(self) -> Array:
         """Largest cell of each column, shape (..., k)."""
-        return self.counts.max(-2)
+        return np.maximum.reduce(self.counts, axis=-2)
 
     @property
     def mirrored(self) -> Array:

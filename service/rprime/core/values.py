@@ -19,6 +19,7 @@ from rprime.core.selection import Selection, select
 from rprime.core.table import ConfusionTable, Universe
 
 REPLACEMENT = {"zero": 0.0, "one": 1.0}
+P_VALUES = {entry.key: entry.p_value for entry in OVERALL_INDICES.values() if entry.p_value}
 AVERAGE = {"macro": "macro", "weighted": "weighted", "micro": "pooled"}
 
 
@@ -227,10 +228,8 @@ class Values:
         NaN where the counts are no numbers of independent items.
         """
         if self.grouped or self.sample is not None:
-            nothing = np.full(self.table.stack_shape, np.nan)
-            return {entry.key: nothing for entry in OVERALL_INDICES.values() if entry.p_value}
-        entries = [entry for entry in OVERALL_INDICES.values() if entry.p_value]
-        return {e.key: e.p_value(self.table.universe(e.universe)) for e in entries if e.p_value}
+            return {key: np.full(self.table.stack_shape, np.nan) for key in P_VALUES}
+        return {key: p_value(self.table) for key, p_value in P_VALUES.items()}
 
     @cached_property
     def class_reasons(self) -> Array | None:
@@ -250,7 +249,7 @@ class Values:
     def overall_reasons(self) -> Array | None:
         """Reason codes of `overall`; None if every value exists."""
         missing = ~np.isfinite(self.overall)
-        if not missing.any():
+        if not np.count_nonzero(missing):
             return None
         codes = np.zeros(self.overall.shape, dtype=np.uint8)
         for place in np.nonzero(missing.reshape(len(missing), -1).any(-1))[0]:
@@ -340,7 +339,7 @@ def _as_averaged(
         return np.where(np.isfinite(per_class), per_class, REPLACEMENT[options.undefined]), None
     classes = counts.classes
     never = (classes.predicted == 0) & (classes.support > 0)
-    if not never.any():
+    if not np.count_nonzero(never):
         return per_class, None
     averaged, counted = per_class.copy(), np.zeros(per_class.shape, dtype=bool)
     for place, entry in enumerate(selection.computed):

@@ -206,7 +206,7 @@ def r_prime_flooded(f: WarningInputs) -> Array:
     predictions are wrong, yet its R' is high: look at its precision.
     """
     often = (f.support > 0) & (f.predicted >= 2 * f.support)
-    if not often.any():
+    if not np.count_nonzero(often):
         return often
     return often & (f.per_class("precision") < 0.5) & (f.per_class("r_prime") >= 0.8)
 
@@ -364,7 +364,7 @@ def check_all(inputs: WarningInputs) -> Masks:
     checks = _checks(inputs.values.selection, inputs.values.scores is not None)
     with np.errstate(all="ignore"):
         masks = [(entry, place, np.asarray(entry.holds(inputs))) for entry, place in checks]
-    return [found for found in masks if found[-1].any()]
+    return [found for found in masks if np.count_nonzero(found[-1])]
 
 
 def phrase(masks: Masks, labels: tuple[str, ...], position: tuple[int, ...]) -> list[Warning]:

@@ -134,7 +134,7 @@ def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> byte
         if known.overall_items is not None:
             add_effective_items(formats, known.overall_items)
     annotate(formats, evaluation, labels, layout)
-    filled = b"".join(formats) % tuple(numbers(np.stack(found, axis=-1)))
+    filled = b"".join(formats) % tuple(numbers(np.array(found).reshape(len(found), -1).T))
     return b"{" + filled[2:] + b"}}"
 
 
@@ -170,14 +170,14 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> by
         explain(formats, low[reported].T, LOW_RELIABILITY)
         if known.per_class_items is not None:
             add_effective_items(formats, known.per_class_items[reported].T)
-    filled = b"".join(formats) % tuple(numbers(np.stack(found, axis=-1)))
+    filled = b"".join(formats) % tuple(numbers(np.array(found).reshape(len(found), -1).T))
     return b"{" + filled[3:] + b"}}}"
 
 
 def class_heads(evaluation: Evaluation, labels: list[bytes]) -> list[bytes]:
     """Render the name and the counts that each class which is shown opens with, as a format."""
     table, found = evaluation.table, evaluation.page
-    margins = np.stack((table.support, table.predicted, table.correct), axis=-1)
+    margins = np.array((table.support, table.predicted, table.correct)).T
     if found is not None:
         margins, labels = margins[found.positions], [labels[i] for i in found.positions]
     counts = numbers(margins, counts=True)

@@ -54,21 +54,18 @@ def kappa(t: Moments) -> Array:
     return corrected(t.observed, t.chance)
 
 
-@overall(
-    "table",
+@chance_corrected(
     symbol=r"\kappa_{max}",
     name="Largest attainable kappa",
     tex=r"\frac{\sum_i \min(m_i, s_i)/w - P_e}{1 - P_e}",
     source="Cohen 1960",
     range=AT_MOST_ONE,
     best=None,
-    universe="classified",
-    undefined=("no_samples", "chance_agreement_is_one"),
+    interval=None,
 )
-def kappa_max(t: ConfusionTable) -> Array:
+def kappa_max(t: Moments) -> Array:
     """Largest kappa of any table with these margins."""
-    attainable = np.add.reduce(np.minimum(t.support, t.predicted), axis=-1) / t.total
-    return corrected(attainable, Moments.of(t).chance)
+    return corrected(t.attainable / t.total, t.chance)
 
 
 def weighted_kappa_gradient(

@@ -5,6 +5,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from scipy import special
 
 from rprime.core.arrays import Array
 from rprime.core.index import NON_NEGATIVE, Declaration, overall
@@ -63,12 +64,8 @@ class Association:
     def mutual_information(self) -> Array:
         """Information that one labelling gives about the other, bits."""
         t = self.table
-        n = t.cells.counts
-        filled = n > 0
-        bits = np.divide(n, self.expected, out=np.ones_like(n), where=filled)
-        np.log2(bits, out=bits)
-        bits *= n
-        return t.cells.total(bits) / t.total
+        nats = special.rel_entr(t.cells.counts, self.expected)
+        return t.cells.total(nats) / (t.total * np.log(2))
 
     @cached_property
     def most_frequent_true(self) -> Array:
@@ -97,10 +94,8 @@ class Association:
 
 
 def _entropy(margin: Array, total: Array) -> Array:
-    shares = margin / total[..., None]
-    logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
-    # Adding 0 turns the -0.0 of a single class into 0.0.
-    return -np.add.reduce(shares * logs, axis=-1) + 0.0
+    nats = np.add.reduce(special.entr(margin / total[..., None]), axis=-1)
+    return nats / np.log(2) + 0.0  # no -0.0 for a single class
 
 
 @association(

@@ -23,6 +23,8 @@ class Moments:
         Sum of m_i s_i.
     support_squares, predicted_squares
         Sums of m_i^2 and of s_i^2.
+    attainable
+        Sum of min(m_i, s_i).
     k
         Number of declared classes.
     """
@@ -32,6 +34,7 @@ class Moments:
     products: Array
     support_squares: Array
     predicted_squares: Array
+    attainable: Array
     k: int
 
     @classmethod
@@ -44,6 +47,7 @@ class Moments:
             np.add.reduce(support * predicted, axis=-1),
             np.add.reduce(support * support, axis=-1),
             np.add.reduce(predicted * predicted, axis=-1),
+            np.add.reduce(np.minimum(support, predicted), axis=-1),
             table.k,
         )
 

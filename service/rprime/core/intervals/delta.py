@@ -321,7 +321,8 @@ def _moments(values: Values, entries: SmoothOverallIndices, found: Array | None)
     total, correct, products, support_squares, predicted_squares = _stepped_sums(
         sums.total, sums.correct, sums.products, sums.support_squares, sums.predicted_squares
     )
-    stepped = Moments(total, correct, products, support_squares, predicted_squares, sums.k)
+    kept = sums.attainable, sums.k  # no smooth index reads them
+    stepped = Moments(total, correct, products, support_squares, predicted_squares, *kept)
     by_sum = np.empty((5, len(entries.moments), *table.stack_shape, 1))
     for i, place in enumerate(entries.moments):
         change = values.selection.overall[place].formula(stepped)
