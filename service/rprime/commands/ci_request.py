@@ -11,7 +11,7 @@ import orjson
 
 from rprime.commands.evidence_files import STDIN, ColumnFile, read_evidence
 from rprime.commands.exit_status import refuse
-from rprime.commands.mappings import read_mapping
+from rprime.commands.mappings import read_gates, read_mapping
 from rprime.commands.tallies import COUNTED_BY, read_tables
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ def assemble(
         refuse("several files are counted by --engine; without one, give a single file")
     members = read_mapping(request, "members of a request") if request else {}
     if gates is not None:
-        _add(members, "gates", read_mapping(gates, "gates"), str(gates))
+        _add(members, "gates", read_gates(gates), str(gates))
     reference = reference_of(baseline)
     kept = {name: value for name, value in (origin or {}).items() if value or value is False}
     if engine is not None:

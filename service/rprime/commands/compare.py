@@ -68,7 +68,7 @@ def _stored(
     """Ask a service to compare two stored evaluations, with rules and options from files."""
     from rprime.commands.ci_request import reference_of
     from rprime.commands.evaluation import ask
-    from rprime.commands.mappings import read_mapping
+    from rprime.commands.mappings import read_gates, read_mapping
     from rprime.commands.stored_comparison import compare_stored
 
     if service is None:
@@ -76,6 +76,6 @@ def _stored(
     reference = reference_of(baseline)
     if "evaluation" not in candidate or reference is None:
         refuse("two stored evaluations are compared as evaluation=ID evaluation=ID")
-    members: dict[str, Any] = {"gates": read_mapping(gates, "gates")} if gates else {}
+    members: dict[str, Any] = {"gates": read_gates(gates)} if gates else {}
     members |= {"options": read_mapping(request, "members of a request")} if request else {}
     return compare_stored(partial(ask, service=service), candidate, reference, baseline, members)

@@ -97,11 +97,11 @@ def _body(file: str, gates: Path, **simulation: object) -> bytes:
     from rprime.client.request import body
     from rprime.commands.ci_request import assemble
     from rprime.commands.evaluation import read
-    from rprime.commands.mappings import read_mapping
+    from rprime.commands.mappings import read_gates
 
     model = _evidence(read(assemble(file).request))
     try:
-        return body(gates=read_mapping(gates, "gates"), **model, **simulation)
+        return body(gates=read_gates(gates), **model, **simulation)
     except TypeError as error:
         refuse(f"{gates}: a value has no JSON: {error}")
 

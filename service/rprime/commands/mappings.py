@@ -6,9 +6,14 @@ from typing import TYPE_CHECKING, Any
 from rprime.commands.exit_status import refuse
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     import yaml
 
+    from rprime.problems.problem import Violation
+
 Json = dict[str, Any]
+_BOOLEAN = "tag:yaml.org,2002:bool"
 
 
 def read_mapping(path: Path, what: str) -> Json:
@@ -29,11 +34,50 @@ def read_mapping(path: Path, what: str) -> Json:
         refuse(f"cannot read {path}: {error.strerror}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         refuse(f"{path} is no YAML: {_line(error)}")
-    if isinstance(content, dict) and True in content:
-        refuse(f'{path}: YAML reads the name on without quotes as true; write "on" in quotes')
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         refuse(f"{path} must hold {what} as a mapping of names to values")
     return content
+
+
+def read_gates(path: Path) -> Json:
+    """Read a file of gates, or end and say which line of it is wrong."""
+    from rprime.schemas.document import Document
+    from rprime.schemas.gate import Gates
+    from rprime.schemas.violations import validated
+
+    content = read_mapping(path, "gates")
+    violations: list[Violation] = []
+    validated(Gates, Document(content, names=tuple(content)), violations)
+    if violations:
+        refuse("\n".join(f"{path}:{one}" for one in _located(path, violations)))
+    return content
+
+
+def _located(path: Path, violations: "Iterable[Violation]") -> "Iterator[str]":
+    """Say where in a file of YAML each violation is, with the wrong name or value."""
+    import yaml
+
+    root: Any = yaml.compose(path.read_bytes(), Loader=_loader())
+    for violation in violations:
+        *outer, name = *violation.pointer.split("/")[1:], getattr(violation, "name", None)
+        node = root
+        for part in outer:
+            node = _child(node, part)
+        if name is not None and isinstance(node, yaml.MappingNode):
+            # The place of an unknown member is that of its name.
+            node = next((key for key, _ in node.value if key.value == name), node)
+        word = f"'{node.value}': " if isinstance(node, yaml.ScalarNode) else ""
+        mark, place = node.start_mark, f"/gates{violation.pointer}"
+        yield f"{mark.line + 1}:{mark.column + 1}: {word}{violation.detail} ({place})"
+
+
+def _child(node: Any, part: str) -> Any:  # noqa: ANN401 (a node of YAML)
+    """Return the member of a node; the node itself if it lacks the member."""
+    import yaml
+
+    if isinstance(node, yaml.MappingNode):
+        return next((value for key, value in node.value if key.value == part), node)
+    return node.value[int(part)] if isinstance(node, yaml.SequenceNode) else node
 
 
 def _line(error: Exception) -> str:
@@ -44,7 +88,15 @@ def _loader() -> "type[yaml.SafeLoader]":
     import yaml
 
     class Loader(yaml.SafeLoader):
-        """Refuses a name that stands twice: the last one would silently win."""
+        """Refuses a name that stands twice: the last one would silently win.
+
+        Of words, only true and false are booleans, as in YAML 1.2: `on` is a name.
+        """
+
+        yaml_implicit_resolvers = {  # noqa: RUF012 (the base class has it so)
+            first: [(tag, words) for tag, words in found if tag != _BOOLEAN or first in "tTfF"]
+            for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        }
 
         def construct_mapping(
             self,

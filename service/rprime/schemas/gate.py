@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 
 from rprime.core.comparison.alignment import Comparability
 from rprime.core.gates import rules as demands
-from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request
+from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, IntegerLabel, Request
 from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
 
 Effect = Literal["pass", "warn", "fail"]
@@ -28,23 +28,29 @@ def _one_target_and_limit(schema: dict[str, Any]) -> None:
     for name in ("index", "confusion", *demands.KINDS):
         member = schema["properties"][name]
         # None only means that the member is absent.
-        member |= next(one for one in member.pop("anyOf") if one != {"type": "null"})
-        del member["default"]
+        if {"type": "null"} in member.get("anyOf", ()):
+            member |= next(one for one in member.pop("anyOf") if one != {"type": "null"})
+        member.pop("default", None)
 
 
 def _class_names(value: object) -> object:
-    """Explain what is neither `all` nor a list of strings; unions have no clear message."""
+    """Read integers and booleans as the names of classes, and explain what is no list of these."""
     if value is None or value == "all":
         return value
     if not isinstance(value, list):
         raise PydanticCustomError(
             "class_names", "Write `all`, or a list of class names in brackets"
         )
-    if not all(isinstance(name, str) for name in value):
-        raise PydanticCustomError(
-            "class_names", 'A class name is a string: write it in quotes, as in `["7"]`'
-        )
-    return value
+    if not all(isinstance(name, str | int) for name in value):
+        raise PydanticCustomError("class_names", "A class name is a string or an integer")
+    return [_class_name(name) for name in value]
+
+
+def _class_name(value: object) -> object:
+    return str(value) if isinstance(value, int) else value
+
+
+_Name = ClassName | IntegerLabel
 
 
 class Rule(Request):
@@ -66,7 +72,10 @@ class Rule(Request):
     )
     classes: Annotated[
         Literal["all"] | Annotated[list[ClassName], Field(min_length=1)] | None,
-        BeforeValidator(_class_names),
+        BeforeValidator(
+            _class_names,
+            json_schema_input_type=Literal["all"] | Annotated[list[_Name], Field(min_length=1)],
+        ),
     ] = Field(
         default=None,
         description="Bounds the per-class index of each of these classes; `all`: of every class "
@@ -74,7 +83,10 @@ class Rule(Request):
     )
     confusion: Annotated[
         Annotated[list[ClassName], Field(min_length=2, max_length=2)] | None,
-        BeforeValidator(_class_names),
+        BeforeValidator(
+            _class_names,
+            json_schema_input_type=Annotated[list[_Name], Field(min_length=2, max_length=2)],
+        ),
     ] = Field(
         default=None,
         description="In place of `index`: [true, predicted]. Bounds the share of the items of the "
@@ -148,7 +160,9 @@ class Waiver(Request):
     """A known failure that is accepted up to a ceiling and a day."""
 
     rule: Identifier = Field(description="The id of the rule.")
-    class_: ClassName | None = Field(
+    class_: Annotated[
+        ClassName | None, BeforeValidator(_class_name, json_schema_input_type=_Name)
+    ] = Field(
         default=None,
         alias="class",
         description="The class it is for. Without it: every result of the rule.",
@@ -202,9 +216,7 @@ class Gates(Request):
     )
     rules: list[Rule] = Field(max_length=200, description="What is demanded, in any order.")
     on: Effects = Field(
-        default=Effects(),
-        description="What results lead to that are neither pass nor fail. In YAML, write the name "
-        '`"on"` in quotes.',
+        default=Effects(), description="What results lead to that are neither pass nor fail."
     )
     looks: Literal["ignore"] | LookBudget = Field(
         default="ignore",
