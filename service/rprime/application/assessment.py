@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+from rprime.application.population import check_baseline
+from rprime.core.catalog import SCORE_KEYS
 from rprime.core.comparison.alignment import Side, estimate_together
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.estimates import Estimates
@@ -92,6 +94,10 @@ class Assessment:
     def __post_init__(self) -> None:
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]
         size = max((len(side.labels) for side in (self.candidate, *baselines)), default=0)
+        population = self.options.population
+        if population is not None:
+            for other in baselines:
+                check_baseline(population, self.candidate.labels, other)
         if baselines and size > MOST_COMPARED:
             detail = (
                 f"There are {size:,} classes; a comparison has at most {MOST_COMPARED:,}. "

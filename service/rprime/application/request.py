@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rprime import __version__, evidence
 from rprime.application.assessment import Assessment, BaselineSide, side_of
+from rprime.application.population import population_of
 from rprime.application.stored_options import StoreRequest, write_options
 from rprime.core.evaluate import Evaluation, evaluate, evaluation_of
 from rprime.core.gates.rules import Gate, mistakes
@@ -143,9 +144,12 @@ def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
     if wanted.thresholds:
         _refuse_unknown_classes(wanted.thresholds, read)
     options = wanted.options(read.matrices, limits.top_confusions)
+    if wanted.population is not None:
+        options = replace(options, population=population_of(wanted.population, read))
     if options.classes is not None:
         _refuse_large_page(options.classes, options, read)
-    if not (wanted.baseline or wanted.gates or wanted.project):
+    stored = wanted.population and wanted.population.stored
+    if not (wanted.baseline or wanted.gates or wanted.project or stored):
         return EvaluationRequest(read, options, given=wanted)
     assessment = _assessment(wanted, options, read, baseline)
     return EvaluationRequest(read, options, assessment, wanted, _store_request(wanted, options))
@@ -162,9 +166,14 @@ def is_reference(inner: Document, errors: list[Violation]) -> bool:
 
 def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | None:
     named, anchor = reference_of(wanted.baseline), anchor_of(wanted.gates)
+    prevalence_of = wanted.population.stored if wanted.population else None
     if wanted.project is None:
-        places = {"/baseline": named, "/gates/anchor": anchor}
-        detail = "A stored baseline belongs to a project: name the project in `project`."
+        places = {
+            "/baseline": named,
+            "/gates/anchor": anchor,
+            "/population/prevalence/evaluation": prevalence_of,
+        }
+        detail = "A stored evaluation belongs to a project: name the project in `project`."
         raise_violations(
             Violation(place, "needs_project", detail) for place, query in places.items() if query
         )
@@ -175,6 +184,7 @@ def _store_request(wanted: RequestOptions, options: Options) -> StoreRequest | N
         asked=write_options(options, wanted.gates),
         reference=named,
         anchor=anchor,
+        prevalence_of=prevalence_of,
     )
 
 

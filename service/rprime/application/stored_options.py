@@ -8,6 +8,7 @@ import numpy as np
 import orjson
 
 from rprime.core.options import SCORE_OPTIONS, Options
+from rprime.core.populations.population import Population
 from rprime.evidence.matrices import MATRICES
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import Provenance
@@ -36,6 +37,8 @@ class StoreRequest:
         The options and the gates, written by `write_options`.
     reference, anchor
         The stored baselines that the request and its gate name.
+    prevalence_of
+        Id of the stored evaluation whose prevalence the population has.
     id
         The id of the evaluation, if something of the answer needs it before the evaluation is
         stored.
@@ -48,6 +51,7 @@ class StoreRequest:
     asked: bytes
     reference: "BaselineQuery | None"
     anchor: "BaselineQuery | None" = None
+    prevalence_of: str | None = None
     id: str | None = None
     is_first: bool = False
 
@@ -74,7 +78,16 @@ def write_options(options: Options, gates: Gates | None) -> bytes:
     document: dict[str, Any] = {"options": _changed(options)}
     if gates is not None:
         document["gates"] = gates.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return orjson.dumps(document, option=orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY)
+    return orjson.dumps(document, option=_WRITTEN)
+
+
+def with_options(asked: bytes, options: Options) -> bytes:
+    """Write other options beside the same gates."""
+    document = orjson.loads(asked) | {"options": _changed(options)}
+    return orjson.dumps(document, option=_WRITTEN)
+
+
+_WRITTEN = orjson.OPT_SORT_KEYS | orjson.OPT_SERIALIZE_NUMPY
 
 
 def _changed(options: Options) -> dict[str, Any]:
@@ -89,10 +102,18 @@ def _changed(options: Options) -> dict[str, Any]:
 def read_options(asked: bytes, top_confusions: int) -> Options:
     """Read the options that `write_options` wrote."""
     found = _read(asked)
-    matrices = {
+    matrices: dict[str, Any] = {
         name: np.array(found[name]) for name in MATRICES if isinstance(found.get(name), list)
     }
-    indices = found.get("indices")
+    indices, population = found.get("indices"), found.get("population")
+    if population is not None:
+        counts = population["counts"]
+        arrays = {
+            "shares": np.array(population["shares"]),
+            "names": tuple(population["names"]),
+            "counts": None if counts is None else np.array(counts),
+        }
+        matrices["population"] = Population(**population | arrays)
     return Options(
         **found
         | matrices

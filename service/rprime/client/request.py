@@ -60,6 +60,7 @@ class EvidenceFields(TypedDict, total=False):
     spurious: Any
     weighted: bool | None
     sample_weight: Any
+    inclusion_probability: Any
     groups: Any
     aliases: Mapping[str, str] | None
     unknown_labels: Literal["refuse", "unclassified"] | None
@@ -102,6 +103,7 @@ class RequestFields(OptionFields, EvidenceFields, Scored, total=False):
 
     baseline: SideFields | None
     gates: Mapping[str, Any] | BaseModel | None
+    population: Mapping[str, Any] | None
     project: str | None
     model: str | None
     version: str | None
@@ -205,6 +207,10 @@ def _weighting(value: object, name: str) -> object:
     return value if isinstance(value, str) else rows(value, name)
 
 
+def _strata(value: object, name: str) -> object:
+    return value if isinstance(value, str) else labels(value, name)
+
+
 def _keys(value: object, name: str) -> object:
     return [value] if isinstance(value, str) else labels(value, name)
 
@@ -218,6 +224,9 @@ _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     "indices": _keys,
     "families": _keys,
     "sample_weight": weights,
+    "inclusion_probability": weights,
+    "strata": _strata,
+    "population": _evidence,
     "unclassified": weights,
     "spurious": weights,
     "confusion_matrix": rows,

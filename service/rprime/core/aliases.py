@@ -46,6 +46,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "positive_likelihood_ratio": ("plr",),
     "precision": ("pos_pred_value", "positive_predictive_value", "ppv", "precision_score"),
     "predicted_prevalence": ("detection_prevalence",),
+    "prevalence": ("estimated_prevalence",),
     "recall": ("hit_rate", "recall_score", "sensitivity", "tpr", "true_positive_rate"),
     "roc_auc": ("auroc",),
     "specificity": ("selectivity", "specificity_score", "tnr", "true_negative_rate"),

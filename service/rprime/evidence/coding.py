@@ -125,7 +125,7 @@ def occurring(codes: Array, size: int) -> Array:
     return found
 
 
-def group_codes(groups: object, size: int, pointer: str) -> Array:
+def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -> Array:
     """Code the group of each item; groups are numbered in the order of appearance.
 
     Parameters
@@ -136,10 +136,12 @@ def group_codes(groups: object, size: int, pointer: str) -> Array:
         Number of items.
     pointer
         JSON pointer to it.
+    what
+        What the groups are called.
     """
     found = _items(groups, pointer)
     if len(found) != size:
-        detail = f"There are {len(found)} groups for {size} items; each item needs one."
+        detail = f"There are {len(found)} {what} for {size} items; each item needs one."
         raise refuse(pointer, "wrong_length", detail)
     if set(map(type, found)) != {str} and not all(map(names.is_integer, found)):
         like = "" if type(found[0]) is str else 0

@@ -376,7 +376,16 @@ _NEAR = 0.85
 _MOST_SHOWN = 20
 _SOURCE = "docs/cli.md#files"
 
-_OWN = ("y_true", "y_pred", "y_score", "sample_weight", "groups", "confusion_matrix", "cells")
+_OWN = (
+    "y_true",
+    "y_pred",
+    "y_score",
+    "sample_weight",
+    "inclusion_probability",
+    "groups",
+    "confusion_matrix",
+    "cells",
+)
 
 
 def _are_positions(document: Document) -> bool:

@@ -39,6 +39,9 @@ class Quantity:
 
 COUNT = Quantity("A count")
 WEIGHT = Quantity("A weight")
+PROBABILITY = Quantity("An inclusion probability")
+SMALLEST_PROBABILITY = 1e-9
+PROBABILITY_RULE = "An inclusion probability is a number from 1e-9 to 1."
 COST = Quantity("A cost", low=-float(MOST))
 
 

@@ -156,7 +156,7 @@ def read_baseline(
     return replace(found, items=replace(found.items, true=candidate.items.true))
 
 
-SHARED = ("y_true", "sample_weight", "groups", "labels", "item_id")
+SHARED = ("y_true", "sample_weight", "inclusion_probability", "groups", "labels", "item_id")
 """Members that other predictions for the same items share with the candidate."""
 
 
@@ -174,11 +174,14 @@ OF_LABELS = ("aliases", "unknown_labels")
 OF_SCORES = ("reject_below", "curves", "reject", "thresholds")
 """Options that have no meaning without scores."""
 
+WEIGHTS = ("sample_weight", "inclusion_probability")
+"""Members that weigh the items."""
+
 COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
     "confusion_matrix": ("labels", "axis", "unclassified", "spurious", "weighted"),
     "cells": ("labels", "axis", "unclassified", "spurious", "weighted"),
-    "labels": ("labels", "sample_weight", "groups", *OF_LABELS),
-    "scores": ("labels", "y_pred", "sample_weight", "groups", *OF_LABELS, *OF_SCORES),
+    "labels": ("labels", *WEIGHTS, "groups", *OF_LABELS),
+    "scores": ("labels", "y_pred", *WEIGHTS, "groups", *OF_LABELS, *OF_SCORES),
 }
 """Members allowed together with each kind."""
 
@@ -307,7 +310,7 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
             without_booleans=document.without_booleans,
         )
         found = _classified(document, found, scores)
-    weights = _vector(document, "sample_weight", numbers.WEIGHT, found.true.size)
+    weights = _weights(document, found.true.size)
     identities: Identities | None = arrays.get("item_id")
     items = Items(
         true=found.true,
@@ -356,6 +359,21 @@ def _classified(document: Document, found: Coded, scores: Array) -> Coded:
     if isinstance(least, int | float):  # other types are refused with the options
         predicted = without_low(predicted, scores, least)
     return replace(found, predicted=predicted)
+
+
+def _weights(document: Document, size: int) -> Array | None:
+    """Return the weights of the items: the inverse of their inclusion probabilities."""
+    weights = _vector(document, "sample_weight", numbers.WEIGHT, size)
+    chances = _vector(document, "inclusion_probability", numbers.PROBABILITY, size)
+    if chances is None:
+        return weights
+    pointer = f"{document.pointer}/inclusion_probability"
+    if weights is not None:
+        detail = "The inverse of it is a weight: send it or `sample_weight`, not both."
+        raise refuse(pointer, "several_kinds", detail)
+    bad = np.argwhere((chances < numbers.SMALLEST_PROBABILITY) | (chances > 1))
+    numbers.raise_places(bad, pointer, "out_of_range", numbers.PROBABILITY_RULE)
+    return 1 / chances
 
 
 def _groups(document: Document, size: int) -> Array | None:

@@ -10,8 +10,9 @@ import orjson
 
 from rprime import __version__
 from rprime.application.assessment import Assessment, BaselineSide
+from rprime.application.population import stored_prevalence
 from rprime.application.request import EvaluationRequest
-from rprime.application.stored_options import CandidateOrigin, StoreRequest
+from rprime.application.stored_options import CandidateOrigin, StoreRequest, with_options
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation
 from rprime.core.items import Items
@@ -22,6 +23,7 @@ from rprime.report.formats import FORMATS
 from rprime.store import (
     BaselineNotFoundError,
     BaselineQuery,
+    EvaluationMissingError,
     NewEvaluation,
     Store,
     StoredEvaluation,
@@ -63,8 +65,8 @@ def needs_store(evaluation_request: EvaluationRequest, store: Store) -> bool:
     assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
     if store_request is None:
         return False
-    named = store_request.reference is not None or store_request.anchor is not None
-    if named or not store.has_begun(store_request.project):
+    references = (store_request.reference, store_request.anchor, store_request.prevalence_of)
+    if any(references) or not store.has_begun(store_request.project):
         return True
     return assessment is not None and _counts(assessment)
 
@@ -83,6 +85,11 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
     project = store_request.project
     store_request = replace(store_request, id=new_id(), is_first=store.is_empty(project))
     origin = CandidateOrigin(project, store_request.given.model, store_request.id)
+    if store_request.prevalence_of is not None:
+        evaluation_request, store_request = _with_prevalence(
+            evaluation_request, store, store_request
+        )
+        assessment = evaluation_request.assessment
     if assessment is not None and store_request.reference is not None:
         assessment = with_side(assessment, store, origin, store_request.reference)
     if assessment is not None and store_request.anchor is not None:
@@ -91,6 +98,33 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
         fingerprint = assessment.candidate.fingerprint or ""
         assessment = replace(assessment, look=store.looks(project, fingerprint) + 1)
     return replace(evaluation_request, assessment=assessment, store_request=store_request)
+
+
+def _with_prevalence(
+    evaluation_request: EvaluationRequest, store: Store, store_request: StoreRequest
+) -> tuple[EvaluationRequest, StoreRequest]:
+    """Set the population to the prevalence in the stored evaluation that the request names."""
+    identifier = store_request.prevalence_of or ""
+    try:
+        stored = store.get(identifier)
+    except EvaluationMissingError:
+        stored = None
+    if stored is None or stored.project != store_request.project:
+        place, detail = "/population/prevalence/evaluation", "The project has no such evaluation."
+        violation = Violation(place, "baseline_not_found", detail)
+        raise Problem("baseline_not_found", detail, errors=[violation])
+    found = stored_prevalence(
+        identifier, (stored.labels, stored.table), evaluation_request.evidence
+    )
+    options = replace(evaluation_request.options, population=found)
+    assessment = evaluation_request.assessment
+    if assessment is not None:
+        assessment = replace(assessment, options=options)
+    asked = with_options(store_request.asked, options)
+    return (
+        replace(evaluation_request, options=options, assessment=assessment),
+        replace(store_request, asked=asked),
+    )
 
 
 def _counts(assessment: Assessment) -> bool:

@@ -14,6 +14,7 @@ from rprime.core.page import ClassPage
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
 from rprime.report.layout import Layout, layout_of
+from rprime.report.population import population_member
 
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
 
@@ -51,6 +52,7 @@ def render(
     methods = () if known is None else (known.per_class_methods, known.overall_methods)
     layout = layout_of(evaluation.selection, *methods)
     parts = {
+        **population_member(evaluation),
         "engine_version": orjson.dumps(engine_version),
         "input_digest": orjson.dumps(input_digest),
         "labels": b"[" + b",".join(labels) + b"]",
@@ -132,7 +134,9 @@ def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> byte
         explain(formats, evaluation.at(known.overall_reasons))
         explain(formats, evaluation.at(known.overall_low_reliability), LOW_RELIABILITY)
         if known.overall_items is not None:
-            add_effective_items(formats, known.overall_items)
+            add_numbers(formats, "effective_items", evaluation.at(known.overall_items))
+        if known.overall_errors is not None:
+            add_numbers(formats, "standard_error", evaluation.at(known.overall_errors))
     annotate(formats, evaluation, labels, layout)
     filled = b"".join(formats) % tuple(numbers(np.array(found).reshape(len(found), -1).T))
     return b"{" + filled[2:] + b"}}"
@@ -158,6 +162,7 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> by
         found += [evaluation.at(limit)[reported] for limit in limits]
     found = [values.T for values in found]
     formats = layout.per_class.values(*found[1:2], times=len(heads))
+    name_estimated(formats, evaluation)
     formats[::width] = [
         b"}},%b%b" % (head, opening[1:])
         for head, opening in zip(heads, formats[::width], strict=True)
@@ -169,7 +174,11 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> by
         low = evaluation.at(known.per_class_low_reliability)
         explain(formats, low[reported].T, LOW_RELIABILITY)
         if known.per_class_items is not None:
-            add_effective_items(formats, known.per_class_items[reported].T)
+            items = evaluation.at(known.per_class_items)[reported].T
+            add_numbers(formats, "effective_items", items)
+        if known.per_class_errors is not None:
+            errors = evaluation.at(known.per_class_errors)[reported].T
+            add_numbers(formats, "standard_error", errors)
     filled = b"".join(formats) % tuple(numbers(np.array(found).reshape(len(found), -1).T))
     return b"{" + filled[3:] + b"}}}"
 
@@ -188,6 +197,16 @@ def class_heads(evaluation: Evaluation, labels: list[bytes]) -> list[bytes]:
     ]
 
 
+def name_estimated(formats: list[bytes], evaluation: Evaluation) -> None:
+    """Call prevalences what they are where strata of the sample have shares: estimated."""
+    population, place = evaluation.options.population, evaluation.selection.place.get("prevalence")
+    width = len(evaluation.per_class_indices)
+    if population is None or population.strata == "true" or place is None or place >= width:
+        return
+    for i in range(place, len(formats), width):
+        formats[i] = formats[i].replace(b'"prevalence"', b'"estimated_prevalence"')
+
+
 REASON_MEMBERS = [b',"reason":"%b"' % reason.encode() for reason in REASONS]
 LOW_RELIABILITY = (b"", b',"reliability":"low"')
 
@@ -204,11 +223,11 @@ def explain(
         formats[place] += members[code]
 
 
-def add_effective_items(formats: list[bytes], items: Array) -> None:
-    """Add the effective numbers of items to the Values that rest on one."""
-    flat = items.ravel()
+def add_numbers(formats: list[bytes], name: str, values: Array) -> None:
+    """Add a number to the Values that have one, such as the effective number of items."""
+    opening, flat = b',"%b":' % name.encode(), values.ravel()
     for place in np.flatnonzero(np.isfinite(flat)).tolist():
-        formats[place] += b',"effective_items":%b' % orjson.dumps(float(flat[place]))
+        formats[place] += opening + orjson.dumps(float(flat[place]))
 
 
 def annotate(

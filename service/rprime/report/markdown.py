@@ -11,6 +11,7 @@ from rprime.report.decimals import ABSENT, count, decimal, percent, plural, sign
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import JOINER, address, clipped, isolated, shown
+from rprime.report.population import population_text
 from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS, in_order
 from rprime.report.subject import ReportSubject
@@ -53,7 +54,9 @@ def render_markdown(subject: ReportSubject) -> str:
         "classes": _classes(measures),
         "confusion": _confusions(measures),
     }
-    blocks = [marker(subject), *_verdict(subject), *in_order(sections), _origin(subject)]
+    about = population_text(subject.evaluation)
+    first = f"The numbers are {prose(about)}." if about else ""
+    blocks = [marker(subject), first, *_verdict(subject), *in_order(sections), _origin(subject)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 

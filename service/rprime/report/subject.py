@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rprime.core.evaluate import Evaluation
+from rprime.report.population import population_text
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate
 
@@ -56,6 +57,7 @@ class ReportSubject:
         moment = self.created_at
         known["time"] = None if moment is None else moment.isoformat(" ", "seconds")
         known["evaluation"] = self.id
+        known["population"] = population_text(self.evaluation)
         return {name: value for name, value in known.items() if value}
 
     @property
@@ -67,7 +69,9 @@ class ReportSubject:
     def title(self) -> str:
         """What it is called: model, else project, else nothing but its kind; and the version."""
         name = self.model or self.project or "Evaluation"
-        return f"{name} {self.version}" if self.version else name
+        name = f"{name} {self.version}" if self.version else name
+        about = population_text(self.evaluation)
+        return f"{name}, {about}" if about else name
 
 
 def read_comparison(document: bytes | None) -> Comparison | None:

@@ -112,7 +112,8 @@ def check_access(request: Request, store_request: StoreRequest) -> None:
     """
     check_project(request, store_request.project)
     references = (store_request.reference, store_request.anchor)
-    if any(query is not None and query.by == "evaluation" for query in references):
+    by_id = any(query is not None and query.by == "evaluation" for query in references)
+    if by_id or store_request.prevalence_of is not None:
         check_scopes(request, "read")
 
 

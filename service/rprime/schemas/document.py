@@ -17,6 +17,7 @@ ARRAYS = (
     "y_pred",
     "y_score",
     "sample_weight",
+    "inclusion_probability",
     "groups",
     "labels",
     "cost",

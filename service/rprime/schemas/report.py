@@ -14,6 +14,7 @@ from rprime.core.intervals.methods import INTERVALS
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.fields import Absent, Answer
 from rprime.schemas.gate import Gate
+from rprime.schemas.population import Population
 from rprime.schemas.studies import Properties
 
 """A field with this type and the default None is left out where it does not apply."""
@@ -62,8 +63,11 @@ class Value(Answer):
     )
     effective_items: float | Absent = Field(
         default=None,
-        description="Where items have weights or groups: the number of independent items of which "
-        "a share has the variance of this value.",
+        description="Where items have weights or groups, or stand for a population: the number of "
+        "independent items of which a share has the variance of this value.",
+    )
+    standard_error: float | Absent = Field(
+        default=None, description="With `population`: that of the value."
     )
     band: str | Absent = Field(default=None, description="Landis and Koch 1977, a convention.")
     p_value: Annotated[float, Field(ge=0, le=1)] | Absent | None = Field(
@@ -111,6 +115,10 @@ def _list_overall(schema: dict[str, Any]) -> None:
 def _list_per_class(schema: dict[str, Any]) -> None:
     value = schema.pop("additionalProperties")
     schema["properties"] |= described(CLASS_INDICES.values(), value)
+    schema["properties"]["estimated_prevalence"] = {
+        "allOf": [value],
+        "description": "Instead of `prevalence` where the strata of a population have shares.",
+    }
     schema["additionalProperties"] = False
 
 
@@ -254,6 +262,9 @@ class Report(Answer):
         description="Identifies the evidence: class names, table and items.",
     )
     labels: list[str] = Field(description="The classes in their order.")
+    population: Population | Absent = Field(
+        default=None, description="With `population`: what all numbers but counts are about."
+    )
     counts: Counts
     options: OptionsUsed
     overall: Overall

@@ -29,6 +29,7 @@ from rprime.schemas.fields import (
     Weights,
 )
 from rprime.schemas.gate import Gates
+from rprime.schemas.population import PopulationAsked
 from rprime.schemas.provenance import (
     PROJECT,
     PathName,
@@ -44,6 +45,7 @@ Score = Annotated[float, Field(ge=-MOST, le=MOST)]
 RejectBelow = Annotated[
     Score | None, Field(description="Items whose highest score is below it become unclassified.")
 ]
+Probability = Annotated[float, Field(ge=1e-9, le=1)]
 GroupName = Annotated[str, Field(min_length=1)]
 
 
@@ -229,6 +231,7 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, LabelOptions, Pro
     weighted: bool = False
     baseline: BaselineRest | None = None
     gates: Gates | None = None
+    population: PopulationAsked | None = None
 
     def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
         """Return the options of the core, including those of scores and lists."""
@@ -329,6 +332,10 @@ class LabelsEvidence(_Evidence, LabelOptions):
         default=None,
         description="A weight for each item. Intervals rest on the effective number of items.",
     )
+    inclusion_probability: list[Probability] | None = Field(
+        default=None,
+        description="The probability with which each item was drawn; its inverse is the weight.",
+    )
     groups: list[GroupName] | list[IntegerLabel] | None = Field(
         default=None,
         description="The group of each item, such as a patient or a video: items of one group "
@@ -357,6 +364,10 @@ class ScoresEvidence(_Evidence, LabelOptions):
     sample_weight: list[Weight] | None = Field(
         default=None,
         description="A weight for each item, for indices of the table and of the scores.",
+    )
+    inclusion_probability: list[Probability] | None = Field(
+        default=None,
+        description="The probability with which each item was drawn; its inverse is the weight.",
     )
     groups: list[GroupName] | list[IntegerLabel] | None = Field(
         default=None, description="The group of each item: items of one are not independent."
@@ -405,6 +416,9 @@ class _Demands(PublishedOptions, ListOptions, Provenance):
     )
     gates: Gates | Absent = Field(
         default=None, description="The rules of the gate; the verdict is in the report."
+    )
+    population: PopulationAsked | Absent = Field(
+        default=None, description="The population that all numbers are to be about."
     )
 
 

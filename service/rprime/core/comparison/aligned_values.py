@@ -112,7 +112,7 @@ class AlignedValues:
     @cached_property
     def untestable(self) -> int:
         """Code of the reason why no difference has evidence; 0 if there is no such reason."""
-        tables = (self.candidate.values.table, self.baseline.values.table)
+        tables = (self.candidate.values.sampled, self.baseline.values.sampled)
         if not self.comparable:
             return CODE["different_test_sets"]
         if any(t.weighted for t in tables):
@@ -133,6 +133,7 @@ class AlignedValues:
             self.pairs is None
             and not any(side.grouped for side in (self.candidate, self.baseline))
             and self.one_test_set
+            and self.candidate.values.sample is None
             and ours.spurious is None
             and theirs.spurious is None
             and bool(np.array_equal(ours.support, theirs.support))

@@ -38,6 +38,7 @@ from rprime.core.comparison.flips import Flips, Shift, flips, shift
 from rprime.core.comparison.paired_variance import PairedItems
 from rprime.core.estimates import Estimates
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.core.values import Values, compute
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
@@ -202,7 +203,9 @@ def _align_values(
     """Compute the values of both sides over the union of their classes, and over their own."""
     united = _extend_matrices(options, aligned)
     scored = any(side.scores is not None for side in (ours, theirs))
-    pairs = _pairs(ours, theirs) if relation in PAIRED else None
+    pairs = None
+    if relation in PAIRED and options.population is None:
+        pairs = _pairs(ours, theirs)
     estimate_together((ours, theirs), united)
     here, there = (side.table.support > 0 for side in (ours, theirs))
     both = here & there
@@ -246,7 +249,12 @@ def _extend_matrices(options: Options, aligned: Alignment) -> Options:
         cost=_extended(options.cost, k, size, np.nan),
         kappa_weights=kappa if isinstance(kappa, str) else _extended(kappa, k, size, np.nan),
         cell_weights=_extended(options.cell_weights, k, size, 1.0),
+        population=_over(options, np.arange(k), size),
     )
+
+
+def _over(options: Options, places: Array, k: int) -> Population | None:
+    return None if options.population is None else options.population.onto(places, k)
 
 
 def _extended(matrix: Array | None, k: int, size: int, unknown: float) -> Array | None:
@@ -263,7 +271,13 @@ def _without_matrices(options: Options, aligned: Alignment) -> Options:
     if aligned.same_classes:
         return options
     named = options.kappa_weights if isinstance(options.kappa_weights, str) else None
-    return replace(options, cost=None, kappa_weights=named, cell_weights=None)
+    population = _over(options, np.arange(aligned.candidate.table.k), len(aligned.labels))
+    if population is not None:
+        own = aligned.places(aligned.baseline)
+        population = replace(population, shares=population.shares[own])
+    return replace(
+        options, cost=None, kappa_weights=named, cell_weights=None, population=population
+    )
 
 
 def _pairs(ours: Side, theirs: Side) -> PairedItems | None:
@@ -342,8 +356,9 @@ def _warnings(
     if differ is not None:
         yield _warning("different_test_sets", differ)
     elif values.one_test_set and values.pairs is None:
-        yield _warning("unpaired")
-        ours, theirs = values.candidate.values.table, values.baseline.values.table
+        at_population = values.candidate.values.sample is not None
+        yield _warning("unpaired_population" if at_population else "unpaired")
+        ours, theirs = (side.values.sampled for side in (values.candidate, values.baseline))
         if not np.array_equal(ours.support, theirs.support):
             yield _warning("supports_differ")
     if not aligned.same_classes:
@@ -360,6 +375,9 @@ TEXTS = {
     "unpaired": "Both sides used the same test set, but at least one side lacks per-item "
     "predictions: the standard error of a difference may be up to 2.5 times too large. Send the "
     "per-item predictions of both sides.",
+    "unpaired_population": "Both sides used the same test set, but at the prevalence of a "
+    "population they are compared as independent samples: the standard error of a difference may "
+    "be up to 2.5 times too large.",
     "supports_differ": "Both sides claim the same test set, but their classes do not have the "
     "same numbers of items.",
     "classes_differ": "The sides declare different classes: classes of only one side and indices "

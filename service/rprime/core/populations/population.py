@@ -53,6 +53,8 @@ class Population:
         The H names of strata of their own; empty for classes.
     counts
         Shape (H, k, k + 1): the items of strata of their own, the last column unclassified ones.
+    evaluation
+        Id of the stored evaluation that the shares are of, if any.
 
     Notes
     -----
@@ -63,6 +65,13 @@ class Population:
     shares: Array
     names: tuple[str, ...] = ()
     counts: Array | None = None
+    evaluation: str | None = None
+
+    def sizes(self, sample: ConfusionTable) -> Array:
+        """Return the numbers of items of the strata, shape (..., H)."""
+        if self.counts is not None:
+            return np.asarray(self.counts.sum((1, 2)))
+        return sample.support if self.strata == "true" else sample.predicted
 
     def table(self, sample: ConfusionTable) -> ConfusionTable:
         """Estimate the table of the population, scaled to the number of items.
@@ -73,13 +82,11 @@ class Population:
             Stack of any shape without spurious predictions; a single table where strata are their
             own.
         """
+        factors = _ratio(self.shares * sample.total[..., None], self.sizes(sample))
         if self.counts is not None:
-            weights = _ratio(self.shares, self.counts.sum((1, 2))) * self.counts.sum()
-            found = np.tensordot(weights, self.counts, 1)
+            found = np.tensordot(factors, self.counts, 1)
             return ConfusionTable.dense(found[:, :-1], found[:, -1])
         cells, silent = sample.cells, sample.unclassified
-        sizes = sample.support if self.strata == "true" else sample.predicted
-        factors = _ratio(self.shares * sample.total[..., None], sizes)
         true = self.strata == "true"
         weights = cells.by_row(factors) if true else cells.by_column(factors)
         silent = None if silent is None else silent * factors
@@ -147,9 +154,7 @@ class Population:
 
     def effective_items(self, sample: ConfusionTable) -> float:
         """Return Kish's effective number of items of a single table: 1 / sum W^2 / n."""
-        sizes = sample.support if self.strata == "true" else sample.predicted
-        sizes = sizes if self.counts is None else self.counts.sum((1, 2))
-        return float(1 / np.vecdot(self.shares, _ratio(self.shares, sizes)))
+        return float(1 / np.vecdot(self.shares, _ratio(self.shares, self.sizes(sample))))
 
     def onto(self, places: Array, k: int) -> "Population":
         """Return the population over k classes, with those of the table at these places."""

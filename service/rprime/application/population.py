@@ -1,0 +1,200 @@
+"""The population that a request names, as the core takes it."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.comparison.alignment import Side
+from rprime.core.populations.population import Population
+from rprime.core.table import ConfusionTable
+from rprime.evidence import Evidence
+from rprime.evidence.coding import group_codes
+from rprime.problems.problem import refuse
+from rprime.schemas.fields import DENSE_CLASSES
+from rprime.schemas.population import PopulationAsked
+
+PLACE = "/population"
+MOST_CELLS = 2**21
+"""Cells of strata of their own, times the classes twice."""
+MOST_NAMED = 5
+CLOSE = 1e-6
+"""By how much shares may miss a sum of 1, because they are rounded."""
+
+
+def population_of(asked: PopulationAsked, read: Evidence) -> Population | None:
+    """Return the population that a request names; None if the store knows it.
+
+    Raises
+    ------
+    Problem
+        422 if the shares do not fit the evidence.
+    """
+    _refuse_evidence(read)
+    if asked.stored is not None:
+        return None
+    if asked.shares is None:
+        found = Population("true", _prevalence(asked, read))
+    elif asked.strata == "predicted":
+        if read.table.unclassified is not None:
+            detail = (
+                "Some items have no predicted class, so they are in no stratum: name the stratum "
+                "of each item in `strata`, or leave them out."
+            )
+            raise refuse(f"{PLACE}/strata", "unclassified_items", detail)
+        found = Population("predicted", _of_labels(asked.shares, read.labels, f"{PLACE}/shares"))
+    else:
+        found = _own(asked, read)
+    check_items(found, read.table, read.labels)
+    return found
+
+
+def stored_prevalence(
+    identifier: str, stored: tuple[Sequence[str], ConfusionTable], read: Evidence
+) -> Population:
+    """Return the prevalence of the classes in a stored evaluation, for these classes.
+
+    Raises
+    ------
+    Problem
+        422 if it has items of classes that the request has none of.
+    """
+    labels, table = stored
+    items = {name: float(n) for name, n in zip(labels, table.support, strict=True) if n}
+    unknown = items.keys() - set(read.labels)
+    place = f"{PLACE}/prevalence/evaluation"
+    if unknown or not items:
+        detail = (
+            f"The evaluation has items of {len(unknown)} classes that this request does not have."
+            if unknown
+            else "The evaluation has no items."
+        )
+        raise refuse(place, "other_classes", detail)
+    shares = np.array([items.get(name, 0.0) for name in read.labels])
+    found = Population("true", shares / shares.sum(), evaluation=identifier)
+    check_items(found, read.table, read.labels)
+    return found
+
+
+def check_items(found: Population, table: ConfusionTable, labels: Sequence[str]) -> None:
+    """Refuse a stratum that has a share of the population and no items.
+
+    Raises
+    ------
+    Problem
+        422 that names the first ones.
+    """
+    what = "predictions" if found.strata == "predicted" else "items"
+    refuse_empty(found.shares, found.sizes(table), found.names or labels, what)
+
+
+def refuse_empty(shares: Array, sizes: Array, names: Sequence[str], what: str) -> None:
+    """Refuse shares of the population of which there is nothing."""
+    empty = [f"`{names[i]}`" for i in np.flatnonzero((shares > 0) & (sizes == 0)).tolist()]
+    if empty:
+        more = len(empty) - MOST_NAMED
+        listed = ", ".join(empty[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
+        detail = (
+            f"There is a share but there are no {what} of {listed}, so nothing is known of that "
+            "part of the population: send items of it, or merge it with others."
+        )
+        raise refuse(PLACE, "stratum_without_items", detail)
+
+
+def _refuse_evidence(read: Evidence) -> None:
+    if read.table.k > DENSE_CLASSES:
+        detail = f"A population has at most {DENSE_CLASSES:,} classes."
+        raise refuse(PLACE, "too_many_classes", detail)
+    found = {
+        "scores": read.scores is not None,
+        "groups": read.items is not None and read.items.groups is not None,
+        "spurious": read.table.spurious is not None,
+        "cell_weights": "cell_weights" in read.matrices,
+    }
+    for name, given in found.items():
+        if given:
+            detail = f"A population cannot be combined with {_WORDS[name]}."
+            raise refuse(PLACE, "not_with_population", detail)
+
+
+_WORDS = {
+    "scores": "`y_score`: send the predicted classes in `y_pred` alone",
+    "groups": "`groups`: the items of a stratum are taken to be independent",
+    "spurious": "`spurious` predictions, which belong to no item of the population",
+    "cell_weights": "`cell_weights`",
+}
+
+
+def _prevalence(asked: PopulationAsked, read: Evidence) -> Array:
+    if isinstance(asked.prevalence, Mapping):
+        return _of_labels(asked.prevalence, read.labels, f"{PLACE}/prevalence")
+    there = read.table.support > 0
+    return there / np.count_nonzero(there)
+
+
+def _of_labels(shares: Mapping[str, float], labels: Sequence[str], place: str) -> Array:
+    unknown = shares.keys() - set(labels)
+    if unknown:
+        detail = f"{len(unknown)} of the names are not classes; use the names in `labels`."
+        raise refuse(place, "undeclared_label", detail)
+    return _shares([shares.get(name, 0.0) for name in labels], place)
+
+
+def _shares(shares: list[float], place: str) -> Array:
+    found = np.array(shares)
+    total = float(found.sum())
+    if abs(total - 1) > CLOSE:
+        detail = f"The shares sum to {total:.6g}; they must sum to 1. Divide each by their sum."
+        raise refuse(place, "shares_do_not_sum_to_one", detail)
+    return found
+
+
+def _own(asked: PopulationAsked, read: Evidence) -> Population:
+    place = f"{PLACE}/strata"
+    if read.items is None:
+        detail = "Strata of items need the items: send `y_true` and `y_pred`."
+        raise refuse(place, "no_items", detail)
+    if read.items.weights is not None:
+        detail = "Strata of items cannot be combined with weights: the shares weigh the items."
+        raise refuse(place, "not_with_population", detail)
+    assert isinstance(asked.strata, list) and asked.shares is not None  # noqa: S101, PT018 (the schema)
+    texts = list(map(str, asked.strata))
+    codes = group_codes(texts, len(read.items.true), place, what="strata")
+    if read.identities is not None:
+        raise refuse(place, "not_with_ids", _SORTED)
+    names = tuple(dict.fromkeys(texts))
+    missing = set(names) - asked.shares.keys()
+    if missing:
+        detail = f"{len(missing)} of the strata have no share: give 0 to what is not in it."
+        raise refuse(f"{PLACE}/shares", "stratum_without_share", detail)
+    names += tuple(name for name in asked.shares if name not in set(names))
+    k = read.table.k
+    if len(names) * k * (k + 1) > MOST_CELLS:
+        detail = f"{len(names):,} strata of {k:,} classes are too many; merge strata."
+        raise refuse(place, "too_many_strata", detail)
+    joint = (codes.astype(np.intp) * k + read.items.true) * (k + 1) + read.items.predicted
+    counts = np.bincount(joint, minlength=len(names) * k * (k + 1)).astype(np.float64)
+    shares = _shares([asked.shares[name] for name in names], f"{PLACE}/shares")
+    return Population("own", shares, names, counts.reshape(len(names), k, k + 1))
+
+
+_SORTED = "Items with ids are sorted by them, so that strata in another order do not fit."
+
+
+def check_baseline(population: Population, labels: Sequence[str], other: Side) -> None:
+    """Refuse a comparison of two sides that cannot have the same population.
+
+    Raises
+    ------
+    Problem
+        422.
+    """
+    if population.strata != "true":
+        detail = (
+            "Strata of predicted classes or of items belong to one side: a comparison needs a "
+            "population that both sides have, given by `prevalence`."
+        )
+        raise refuse(PLACE, "not_comparable", detail)
+    items = dict(zip(other.labels, other.table.support, strict=True))
+    sizes = np.array([items.get(name, 0.0) for name in labels])
+    refuse_empty(population.shares, sizes, labels, "items in the baseline")

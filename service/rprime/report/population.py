@@ -1,0 +1,46 @@
+"""The population that a report is about, in words and as a member of the document."""
+
+import orjson
+
+from rprime.core.evaluate import Evaluation
+
+MOST_NAMED = 5
+_WHAT = {
+    "true": "a population with this prevalence of the classes",
+    "predicted": "a population with these shares of the predicted classes",
+    "own": "a population with these shares of the strata",
+}
+
+
+def population_text(evaluation: Evaluation) -> str:
+    """Say in one line what the numbers are about; nothing where it is the items themselves."""
+    found = evaluation.options.population
+    if found is None:
+        return ""
+    named = list(_shares(evaluation).items())
+    text = ", ".join(f"{name} {share:.4g}" for name, share in named[:MOST_NAMED])
+    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    source = "" if found.evaluation is None else f" (that of evaluation {found.evaluation})"
+    return f"about {_WHAT[found.strata]}{source}: {text}{more}"
+
+
+def population_member(evaluation: Evaluation) -> dict[str, bytes]:
+    """Render the member of the document; none where the numbers are about the items."""
+    found = evaluation.options.population
+    if found is None:
+        return {}
+    content = {
+        "detail": f"The numbers are {population_text(evaluation)}.",
+        "strata": found.strata,
+        "shares": _shares(evaluation),
+        **({} if found.evaluation is None else {"evaluation": found.evaluation}),
+        "effective_items": found.effective_items(evaluation.table),
+    }
+    return {"population": orjson.dumps(content)}
+
+
+def _shares(evaluation: Evaluation) -> dict[str, float]:
+    found = evaluation.options.population
+    shares = [] if found is None else found.shares.tolist()
+    names = evaluation.labels if found is None else found.names or evaluation.labels
+    return dict(zip(names, shares, strict=True))

@@ -1,0 +1,84 @@
+"""The population that a report is about, in requests and in answers."""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
+
+from rprime.schemas.fields import DENSE_CLASSES, Absent, Answer, IntegerLabel, Request
+
+Share = Annotated[float, Field(ge=0, le=1)]
+Shares = Annotated[dict[str, Share], Field(min_length=1, max_length=DENSE_CLASSES)]
+StratumName = Annotated[str, Field(min_length=1)]
+
+
+class StoredPrevalence(Request):
+    """The prevalence of the classes in a stored evaluation of the project."""
+
+    evaluation: str = Field(min_length=1, max_length=64, description="Id of the evaluation.")
+
+
+def _one_kind(schema: dict[str, Any]) -> None:
+    schema["oneOf"] = [{"required": ["prevalence"]}, {"required": ["strata", "shares"]}]
+
+
+class PopulationAsked(Request):
+    """What the numbers are to be about, if not the items that were sent.
+
+    Either `prevalence`, the shares of the true classes in the population, or `strata` with their
+    `shares`: the items are then a random sample of each stratum.
+    """
+
+    model_config = ConfigDict(json_schema_extra=_one_kind)
+
+    prevalence: Shares | Literal["uniform"] | StoredPrevalence | None = Field(
+        default=None,
+        description="The share of each true class, `uniform`, or that of a stored evaluation of "
+        "the project.",
+    )
+    strata: (
+        Literal["predicted"]
+        | Annotated[list[StratumName], Field(min_length=1)]
+        | Annotated[list[IntegerLabel], Field(min_length=1)]
+        | None
+    ) = Field(
+        default=None,
+        description="`predicted`: the predicted classes, as on a map. Or the stratum of each item.",
+    )
+    shares: Shares | None = Field(
+        default=None, description="The share of each stratum in the population."
+    )
+
+    @model_validator(mode="after")
+    def _is_one(self) -> "PopulationAsked":
+        if (self.strata is None) != (self.shares is None) or (
+            (self.prevalence is None) == (self.strata is None)
+        ):
+            raise PydanticCustomError(
+                "one_population", "Give either `prevalence`, or `strata` with their `shares`"
+            )
+        return self
+
+    @property
+    def stored(self) -> str | None:
+        """Id of the stored evaluation whose prevalence is meant, if any."""
+        named = self.prevalence
+        return named.evaluation if isinstance(named, StoredPrevalence) else None
+
+
+class Population(Answer):
+    """The population that the numbers are about, estimated from the items."""
+
+    detail: str = Field(description="The same in one sentence.")
+    strata: Literal["true", "predicted", "own"] = Field(
+        description="Whether the shares are of true classes, of predicted classes or of strata of "
+        "their own."
+    )
+    shares: dict[str, float]
+    evaluation: str | Absent = Field(
+        default=None, description="The stored evaluation that the shares are of."
+    )
+    effective_items: float = Field(
+        description="Kish's effective number of items: with so many, drawn from the population at "
+        "random, a share would vary as much."
+    )

@@ -1,0 +1,240 @@
+"""Populations in requests: by prevalence, by strata, from the store; and what does not fit."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.history_service import ServeApp, keep, keeping, matrix
+
+Json = dict[str, Any]
+# The example of Olofsson et al. 2014 in small; rows are predicted classes.
+MAP = [[45, 3, 2], [4, 80, 16], [1, 6, 143]]
+LABELS = ["a", "b", "c"]
+SHARES = {"a": 0.05, "b": 0.25, "c": 0.70}
+ITEMS = {"y_true": ["a"] * 50 + ["b"] * 50, "y_pred": ["a"] * 40 + ["b"] * 55 + ["a"] * 5}
+
+
+@pytest.fixture
+def store(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
+    with keeping(serve_app, tmp_path) as client:
+        yield client
+
+
+def evaluate(client: httpx.Client, **content: object) -> Json:
+    response = client.post("/evaluate", json=content)
+    assert response.status_code == 200, response.text
+    report: Json = response.json()
+    return report
+
+
+def test_a_map_has_estimated_prevalences(client: httpx.Client) -> None:
+    report = evaluate(
+        client,
+        confusion_matrix=MAP,
+        axis="rows_are_predicted",
+        labels=LABELS,
+        population={"strata": "predicted", "shares": SHARES},
+    )
+    assert next(iter(report)) == "population"
+    assert report["population"]["shares"] == SHARES
+    assert report["overall"]["accuracy"]["standard_error"] == pytest.approx(0.0158715998)
+    found = report["per_class"]["a"]["estimated_prevalence"]
+    assert "prevalence" not in report["per_class"]["a"]
+    assert found["value"] == pytest.approx(0.0596666667)
+    assert found["interval"] == pytest.approx([0.0472068336, 0.0791084995])
+    assert report["counts"]["total"] == 300
+    assert report["per_class"]["a"]["support"] == 50
+
+
+def test_strata_of_items_are_weighed_by_their_shares(client: httpx.Client) -> None:
+    strata = ["north", "south"] * 50
+    right = [t == p for t, p in zip(ITEMS["y_true"], ITEMS["y_pred"], strict=True)]
+    shares = {"north": 0.2, "south": 0.8}
+    report = evaluate(client, **ITEMS, population={"strata": strata, "shares": shares})
+    expected = 0.2 * sum(right[::2]) / 50 + 0.8 * sum(right[1::2]) / 50
+    assert report["overall"]["accuracy"]["value"] == pytest.approx(expected)
+    assert report["population"]["effective_items"] == pytest.approx(50 / (0.04 + 0.64))
+
+
+@pytest.mark.parametrize("suffix", ["text/markdown", "text/html"])
+def test_renderings_say_what_they_are_about(client: httpx.Client, suffix: str) -> None:
+    body = {"confusion_matrix": MAP, "labels": LABELS, "population": {"prevalence": SHARES}}
+    response = client.post("/evaluate", json=body, headers={"Accept": suffix})
+    assert "prevalence of the classes: a 0.05, b 0.25, c 0.7" in response.text
+
+
+def test_sides_are_compared_at_one_prevalence(client: httpx.Client) -> None:
+    report = evaluate(
+        client,
+        confusion_matrix=[[80, 20], [10, 90]],
+        labels=["a", "b"],
+        population={"prevalence": {"a": 0.9, "b": 0.1}},
+        baseline={"confusion_matrix": [[900, 100], [10, 90]], "labels": ["a", "b"]},
+        gates={"rules": [{"index": "accuracy", "max_drop": 0.02}]},
+    )
+    delta = report["comparison"]["overall"]["accuracy"]
+    assert delta["candidate"] == pytest.approx(0.9 * 0.8 + 0.1 * 0.9)
+    assert delta["baseline"] == pytest.approx(0.9 * 0.9 + 0.1 * 0.9)
+    assert delta["method"] == "mover"
+    assert report["gate"]["results"][0]["observed"] == pytest.approx(delta["candidate"])
+
+
+def test_the_other_order_of_classes_of_a_baseline_has_the_same_population(
+    client: httpx.Client,
+) -> None:
+    report = evaluate(
+        client,
+        confusion_matrix=[[80, 20], [10, 90]],
+        labels=["a", "b"],
+        population={"prevalence": {"a": 0.9, "b": 0.1}},
+        baseline={
+            "confusion_matrix": [[0, 0, 0], [0, 90, 10], [0, 100, 900]],
+            "labels": ["c", "b", "a"],
+        },
+    )
+    delta = report["comparison"]["overall"]["accuracy"]
+    assert delta["baseline"] == pytest.approx(0.9 * 0.9 + 0.1 * 0.9)
+
+
+PREVALENCE = "/population/prevalence"
+BASELINE = {"confusion_matrix": [[5, 1, 0], [1, 5, 0], [0, 0, 0]], "labels": LABELS}
+
+
+@pytest.mark.parametrize(
+    ("population", "pointer", "code", "told"),
+    [
+        ({"prevalence": {"a": 0.7, "b": 0.2}}, PREVALENCE, "shares_do_not_sum_to_one", "0.9"),
+        ({"prevalence": {"a": 0.7, "z": 0.3}}, PREVALENCE, "undeclared_label", "`labels`"),
+        ({"strata": "predicted"}, "/population", "one_population", "`shares`"),
+        ({}, "/population", "one_population", "`prevalence`"),
+        ({"strata": ["n"], "shares": {"n": 1}}, "/population/strata", "no_items", "`y_true`"),
+        (
+            {"prevalence": {"evaluation": "x"}},
+            "/population/prevalence/evaluation",
+            "needs_project",
+            "`project`",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    client: httpx.Client, population: Json, pointer: str, code: str, told: str
+) -> None:
+    body = {"confusion_matrix": MAP, "labels": LABELS, "population": population}
+    refused(client, body, pointer, code, told)
+
+
+def refused(client: httpx.Client, body: Json, pointer: str, code: str, told: str) -> None:
+    response = client.post("/evaluate", json=body)
+    assert response.status_code == 422, response.text
+    error = response.json()["errors"][0]
+    assert (error["pointer"], error["code"]) == (pointer, code)
+    assert told in error["detail"]
+
+
+@pytest.mark.parametrize(
+    ("body", "pointer", "code", "told"),
+    [
+        (
+            {
+                "confusion_matrix": [[5, 1, 0], [0, 0, 0], [1, 2, 3]],
+                "labels": LABELS,
+                "population": {"prevalence": SHARES},
+            },
+            "/population",
+            "stratum_without_items",
+            "no items of `b`",
+        ),
+        (
+            {**ITEMS, "population": {"strata": ["n"] * 100, "shares": {"n": 0.5, "s": 0.5}}},
+            "/population",
+            "stratum_without_items",
+            "no items of `s`",
+        ),
+        (
+            {**ITEMS, "population": {"strata": ["n"] * 99, "shares": {"n": 1}}},
+            "/population/strata",
+            "wrong_length",
+            "99 strata for 100 items",
+        ),
+        (
+            {
+                "confusion_matrix": MAP,
+                "labels": LABELS,
+                "population": {"prevalence": SHARES},
+                "baseline": BASELINE,
+            },
+            "/population",
+            "stratum_without_items",
+            "no items in the baseline of `c`",
+        ),
+        (
+            {
+                "confusion_matrix": MAP,
+                "labels": LABELS,
+                "population": {"strata": "predicted", "shares": SHARES},
+                "baseline": {"confusion_matrix": MAP, "labels": LABELS},
+            },
+            "/population",
+            "not_comparable",
+            "`prevalence`",
+        ),
+        (
+            {**ITEMS, "groups": [1] * 100, "population": {"prevalence": "uniform"}},
+            "/population",
+            "not_with_population",
+            "`groups`",
+        ),
+        (
+            {**ITEMS, "sample_weight": [1] * 100, "inclusion_probability": [1] * 100},
+            "/inclusion_probability",
+            "several_kinds",
+            "`sample_weight`",
+        ),
+        (
+            {**ITEMS, "inclusion_probability": [0.5] * 99 + [0]},
+            "/inclusion_probability/99",
+            "out_of_range",
+            "1e-9",
+        ),
+    ],
+)
+def test_evidence_that_does_not_fit_is_refused(
+    client: httpx.Client, body: Json, pointer: str, code: str, told: str
+) -> None:
+    refused(client, body, pointer, code, told)
+
+
+def test_the_inverse_of_an_inclusion_probability_is_a_weight(client: httpx.Client) -> None:
+    chances = [0.5, 0.1] * 50
+    drawn = evaluate(client, **ITEMS, inclusion_probability=chances)
+    weighed = evaluate(client, **ITEMS, sample_weight=[1 / p for p in chances])
+    assert drawn == weighed
+    assert drawn["counts"]["effective_items"] == pytest.approx(600**2 / (50 * 4 + 50 * 100))
+
+
+def test_a_stored_evaluation_gives_its_prevalence(store: httpx.Client) -> None:
+    first = keep(store, matrix(confusion_matrix=[[180, 20, 0], [5, 45, 0], [0, 5, 45]]))
+    asked = {"prevalence": {"evaluation": first["id"]}}
+    second = keep(store, matrix(population=asked))
+    found = second["population"]
+    assert found["evaluation"] == first["id"]
+    assert list(found["shares"].values()) == pytest.approx([200 / 300, 50 / 300, 50 / 300])
+    later = store.get(f"/v1/evaluations/{second['id']}").json()
+    assert later["population"] == found
+    assert later["overall"] == second["overall"]
+
+
+def test_strata_of_items_are_stored(store: httpx.Client) -> None:
+    population = {"strata": ["n", "s"] * 50, "shares": {"n": 0.2, "s": 0.8}}
+    first = keep(store, {**ITEMS, "project": "pets", "population": population})
+    later = store.get(f"/v1/evaluations/{first['id']}").json()
+    assert later["population"] == first["population"]
+    assert later["overall"] == first["overall"]
+
+
+def test_an_evaluation_that_is_not_there_is_not_found(store: httpx.Client) -> None:
+    body = matrix(population={"prevalence": {"evaluation": "missing"}})
+    assert store.post("/evaluate", json=body).status_code == 404
