@@ -22,7 +22,7 @@ METHODS = (
         "average",
         ("wilson_stratified",),
         "on each side the wider of Wilson on the effective number of items and of the average "
-        "of the class intervals at a reduced quantile",
+        "of the intervals of the classes, or of strata, at a reduced quantile",
     ),
     IntervalMethod(
         "likelihood_ratio", ("mover_r",), "MOVER-R on the Wilson intervals of its two proportions"

@@ -1,0 +1,105 @@
+"""Intervals of a population contain its values as often as they say."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from rprime.core.arrays import Array
+from rprime.core.estimates import Estimates
+from rprime.core.options import Options
+from rprime.core.populations.population import Population, Strata
+from rprime.core.selection import select
+from rprime.core.table import ConfusionTable
+
+REPLICATES = 4000
+LOWEST, HIGHEST = 0.93, 0.975
+SLACK = 4 * (0.95 * 0.05 / REPLICATES) ** 0.5
+FIXED = "coverage"
+"""It is 1 where every item is classified."""
+
+
+class Design(NamedTuple):
+    """A stratified sample.
+
+    Parameters
+    ----------
+    items, shares
+        Of each stratum: in the sample, and in the population.
+    within
+        The other class of the items of each stratum, (strata, k).
+    """
+
+    name: str
+    strata: Strata
+    items: list[int]
+    shares: list[float]
+    within: Array
+
+
+THREE = np.array([[0.85, 0.10, 0.05], [0.08, 0.84, 0.08], [0.05, 0.10, 0.85]])
+DESIGNS = [
+    Design("map", "predicted", [200] * 3, [0.2, 0.3, 0.5], THREE),
+    Design("other prevalence", "true", [200] * 3, [0.5, 0.3, 0.2], THREE),
+    Design("far prevalence", "true", [200] * 3, [0.8, 0.15, 0.05], THREE),
+    Design("ten classes", "true", [100] * 10, [0.3, *[0.7 / 9] * 9], np.eye(10) * 0.5 + 0.05),
+]
+# The table of Olofsson et al. 2014, as the population.
+OLOFSSON = np.array([[66.0, 0, 5, 4], [0, 55, 8, 12], [1, 0, 153, 11], [2, 1, 9, 313]])
+MAP = Design(
+    "deforestation",
+    "predicted",
+    [75, 75, 165, 325],
+    [0.02, 0.015, 0.32, 0.645],
+    OLOFSSON / OLOFSSON.sum(1, keepdims=True),
+)
+
+
+def coverage(design: Design) -> dict[str, Array]:
+    """Share of samples whose interval holds the value of the population, by index."""
+    draw, turned = np.random.default_rng(1), design.strata == "predicted"
+    pairs = zip(design.items, design.within, strict=True)
+    tables = np.stack([draw.multinomial(n, share, REPLICATES) for n, share in pairs], axis=1)
+    truth = np.array(design.shares)[:, None] * design.within * 1e6
+    if turned:
+        tables, truth = np.swapaxes(tables, -1, -2), truth.T
+    options = Options(population=Population(design.strata, np.array(design.shares)))
+    selection = select(options)
+    found = Estimates.of(ConfusionTable.dense(tables), options, selection).intervals
+    values = Estimates.of(ConfusionTable.dense(truth), Options(), selection).values
+    result = {}
+    for i, entry in enumerate(selection.overall):
+        limits = found.overall_low[i], found.overall_high[i]
+        result[entry.key] = _share(limits, values.overall[i])
+    for i, entry in enumerate(selection.per_class):
+        limits = found.per_class_low[i], found.per_class_high[i]
+        result[f"{entry.key} of a class"] = _share(limits, values.per_class[i])
+    return {key: rate for key, rate in result.items() if not np.isnan(rate).any()}
+
+
+def _share(limits: tuple[Array, Array], value: Array) -> Array:
+    there = ~np.isnan(limits[0])
+    inside = (limits[0] <= value) & (value <= limits[1])
+    return np.where(there.all(0), np.mean(inside, axis=0), np.nan)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
+def test_intervals_cover_where_strata_hold_errors(design: Design) -> None:
+    found = coverage(design)
+    assert {"accuracy", "kappa", "mcc", "macro_f1", "r_prime of a class"} <= found.keys()
+    wrong = {
+        key: rate
+        for key, rate in found.items()
+        if key != FIXED and not (LOWEST - SLACK <= rate.min() <= rate.max() <= HIGHEST + SLACK)
+    }
+    assert wrong == {}
+
+
+@pytest.mark.slow
+def test_areas_and_accuracies_of_a_map_with_rare_classes_are_covered() -> None:
+    found = coverage(MAP)
+    for key in ("accuracy", "prevalence of a class", "precision of a class"):
+        assert found[key].min() >= LOWEST - SLACK, key
+    # A class of which one item is left out in the largest stratum.
+    assert found["recall of a class"].min() >= LOWEST - SLACK
