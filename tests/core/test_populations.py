@@ -179,3 +179,35 @@ def test_standard_errors_agree_with_numerical_derivatives(strata: str, silent: b
     errors = [numbers(found, key)[1] for key in KEYS]
     errors += [*numbers(found, "f1", "class")[1], *numbers(found, "r_prime", "class")[1]]
     assert errors == pytest.approx(np.sqrt(variance), rel=1e-4)
+
+
+def test_sparse_cells_have_the_intervals_of_dense_ones() -> None:
+    cells = np.array([[40.0, 5, 5], [10, 80, 10], [3, 7, 40]])
+    rows, columns = np.nonzero(cells)
+    sparse = ConfusionTable.sparse(rows, columns, cells[rows, columns], 3)
+    for population in STRATA.values():
+        found, expected = (estimates(table, population).intervals for table in (sparse, cells))
+        assert found.overall_low == pytest.approx(expected.overall_low, nan_ok=True)
+        assert found.per_class_high == pytest.approx(expected.per_class_high, nan_ok=True)
+
+
+@pytest.mark.parametrize("population", STRATA.values(), ids=STRATA)
+def test_a_stack_has_the_intervals_of_its_tables(population: Population) -> None:
+    tables = np.random.default_rng(0).integers(0, 30, (4, 3, 3)) + 1.0
+    together = estimates(tables, population).intervals
+    for i, table in enumerate(tables):
+        alone, part = estimates(table, population).intervals, together.part(i)
+        assert part.overall_low == pytest.approx(alone.overall_low, nan_ok=True)
+        assert part.per_class_high == pytest.approx(alone.per_class_high, nan_ok=True)
+        assert part.per_class_errors == pytest.approx(alone.per_class_errors, nan_ok=True)
+
+
+@pytest.mark.parametrize("population", STRATA.values(), ids=STRATA)
+def test_equal_values_have_equal_intervals(population: Population) -> None:
+    found = estimates([[40, 5, 5], [10, 80, 10], [3, 7, 40]], population)
+    accuracy = numbers(found, "accuracy")
+    for key in ("r_prime", "micro_recall", "weighted_recall"):
+        assert numbers(found, key) == pytest.approx(accuracy)
+    maxwell = numbers(found, "maxwell_re")
+    assert maxwell[2:] == pytest.approx(1.5 * accuracy[2:] - 0.5)
+    assert numbers(found, "weighted_false_negative_rate")[0] == pytest.approx(1 - accuracy[0])

@@ -182,6 +182,17 @@ def refused(client: httpx.Client, body: Json, pointer: str, code: str, told: str
             "`prevalence`",
         ),
         (
+            {
+                "confusion_matrix": MAP,
+                "labels": LABELS,
+                "population": {"strata": "predicted", "shares": SHARES},
+                "gates": {"rules": [{"confusion": ["a", "b"], "max_value": 0.2}]},
+            },
+            "/gates/rules/0/confusion",
+            "not_with_population",
+            "`prevalence`",
+        ),
+        (
             {**ITEMS, "groups": [1] * 100, "population": {"prevalence": "uniform"}},
             "/population",
             "not_with_population",
@@ -238,3 +249,18 @@ def test_strata_of_items_are_stored(store: httpx.Client) -> None:
 def test_an_evaluation_that_is_not_there_is_not_found(store: httpx.Client) -> None:
     body = matrix(population={"prevalence": {"evaluation": "missing"}})
     assert store.post("/evaluate", json=body).status_code == 404
+
+
+def test_a_gate_counts_the_items_that_were_sent(client: httpx.Client) -> None:
+    report = evaluate(
+        client,
+        confusion_matrix=MAP,
+        axis="rows_are_predicted",
+        labels=LABELS,
+        population={"strata": "predicted", "shares": SHARES},
+        gates={"rules": [{"index": "recall", "classes": ["a"], "min_value": 0.5}]},
+    )
+    result = report["gate"]["results"][0]
+    assert result["n"] == 50
+    assert result["verdict"] == "pass"
+    assert result["observed"] == report["per_class"]["a"]["recall"]["value"]

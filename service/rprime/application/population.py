@@ -11,18 +11,22 @@ from rprime.core.table import ConfusionTable
 from rprime.evidence import Evidence
 from rprime.evidence.coding import group_codes
 from rprime.problems.problem import refuse
-from rprime.schemas.fields import DENSE_CLASSES
+from rprime.schemas.gate import Gates
 from rprime.schemas.population import PopulationAsked
 
 PLACE = "/population"
+MOST_CLASSES = 300
+"""The strata of so many classes take 70 MiB, those of 1000 ten times as much."""
 MOST_CELLS = 2**21
-"""Cells of strata of their own, times the classes twice."""
+"""Numbers in the tables of all strata."""
 MOST_NAMED = 5
 CLOSE = 1e-6
 """By how much shares may miss a sum of 1, because they are rounded."""
 
 
-def population_of(asked: PopulationAsked, read: Evidence) -> Population | None:
+def population_of(
+    asked: PopulationAsked, read: Evidence, gates: Gates | None = None
+) -> Population | None:
     """Return the population that a request names; None if the store knows it.
 
     Raises
@@ -46,6 +50,8 @@ def population_of(asked: PopulationAsked, read: Evidence) -> Population | None:
     else:
         found = _own(asked, read)
     check_items(found, read.table, read.labels)
+    if gates is not None:
+        _check_rules(found, gates)
     return found
 
 
@@ -102,8 +108,8 @@ def refuse_empty(shares: Array, sizes: Array, names: Sequence[str], what: str) -
 
 
 def _refuse_evidence(read: Evidence) -> None:
-    if read.table.k > DENSE_CLASSES:
-        detail = f"A population has at most {DENSE_CLASSES:,} classes."
+    if read.table.k > MOST_CLASSES:
+        detail = f"A population has at most {MOST_CLASSES} classes: merge classes."
         raise refuse(PLACE, "too_many_classes", detail)
     found = {
         "scores": read.scores is not None,
@@ -179,6 +185,14 @@ def _own(asked: PopulationAsked, read: Evidence) -> Population:
 
 
 _SORTED = "Items with ids are sorted by them, so that strata in another order do not fit."
+
+
+def _check_rules(population: Population, gates: Gates) -> None:
+    """Refuse rules about a cell where the items of its row are no sample of a class."""
+    cells = [i for i, rule in enumerate(gates.rules) if rule.confusion is not None]
+    if population.strata != "true" and cells:
+        detail = "A rule about a cell needs a population that is given by `prevalence`, or none."
+        raise refuse(f"/gates/rules/{cells[0]}/confusion", "not_with_population", detail)
 
 
 def check_baseline(population: Population, labels: Sequence[str], other: Side) -> None:

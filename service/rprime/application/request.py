@@ -145,7 +145,8 @@ def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
         _refuse_unknown_classes(wanted.thresholds, read)
     options = wanted.options(read.matrices, limits.top_confusions)
     if wanted.population is not None:
-        options = replace(options, population=population_of(wanted.population, read))
+        population = population_of(wanted.population, read, wanted.gates)
+        options = replace(options, population=population)
     if options.classes is not None:
         _refuse_large_page(options.classes, options, read)
     stored = wanted.population and wanted.population.stored

@@ -5,10 +5,11 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.schemas.fields import DENSE_CLASSES, Absent, Answer, IntegerLabel, Request
+from rprime.schemas.fields import Absent, Answer, IntegerLabel, Request
 
+MOST_SHARES = 10_000
 Share = Annotated[float, Field(ge=0, le=1)]
-Shares = Annotated[dict[str, Share], Field(min_length=1, max_length=DENSE_CLASSES)]
+Shares = Annotated[dict[str, Share], Field(min_length=1, max_length=MOST_SHARES)]
 StratumName = Annotated[str, Field(min_length=1)]
 
 

@@ -106,6 +106,8 @@ class AlignedValues:
             else (selection.place[key], number[label])
             for _, key, label in targets
         ]
+        if self.candidate.values.sample is not None:  # strata, not cells, vary independently
+            return np.full((len(found), len(found)), np.nan)
         pairs = self.pairs if isinstance(self.pairs, PairedItems) else None
         return correlation(pairs, self.gradients, found)
 
@@ -159,7 +161,7 @@ class AlignedValues:
         reasons = np.where(differ, CODE["classes_differ"], reasons)
         reasons = np.where(excluded, CODE["excluded_classes_differ"], reasons)
         value = np.where(differ | excluded, np.nan, value)
-        items = np.broadcast_to(self.candidate.values.table.total, value.shape)
+        items = np.broadcast_to(self.candidate.values.sampled.total, value.shape)
         draft = _Draft(candidate, baseline, value, reasons, items, self.selection.overall)
         if self.untestable:
             return draft.without_evidence(self.untestable)
@@ -175,7 +177,7 @@ class AlignedValues:
         found = (side.values.class_reasons for side in sides)
         codes = [None if c is None else c[:reported][..., self.places] for c in found]
         value, reasons = self._values(candidate, baseline, *codes)
-        support = self.candidate.values.table.support[..., self.places]
+        support = self.candidate.values.sampled.support[..., self.places]
         items = np.broadcast_to(support, value.shape)
         draft = _Draft(candidate, baseline, value, reasons, items, self.selection.per_class)
         if self.untestable:

@@ -41,7 +41,7 @@ class Estimate:
     @property
     def items(self) -> FloatArray:
         """The number of items behind each value."""
-        table = self.known.values.table
+        table = self.known.values.sampled
         return self._rows(table.support if self.entry.scope == "class" else table.total)
 
     @cached_property

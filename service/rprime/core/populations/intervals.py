@@ -8,6 +8,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import Counts
+from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.effective import ScoreIntervals
 from rprime.core.intervals.methods import Setting
@@ -16,7 +17,7 @@ from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts
 from rprime.core.intervals.universe import as_observed, at, widen
 from rprime.core.populations.plan import PopulationPlan, ScopePlan, plan_of
-from rprime.core.populations.population import Population, dense, joint_cells
+from rprime.core.populations.population import Population, joint_cells
 from rprime.core.populations.sums import StratumSums
 from rprime.core.populations.variance import Stratified
 from rprime.core.table import ConfusionTable
@@ -144,7 +145,7 @@ class PopulationIntervals(PreparedIntervals):
     @np.errstate(all="ignore")
     def of_population(cls, values: Values, population: Population) -> "PopulationIntervals":
         """Prepare the intervals of the values of a population."""
-        options, sample = values.options, dense(values.sampled)
+        options, sample = values.options, values.sampled
         setting = Setting(
             f1=options.beta == 1, exact=options.exact, unclassified=sample.unclassified is not None
         )
@@ -222,15 +223,23 @@ def _scopes(
         (values.observed, found.per_class, strata.of_classes(selection, own)),
         StratumSums.of_classes(plan.per_class, counts, shares, beta=beta, exact=exact),
         growth=growth[..., None],
-        bounds=np.array([bound.of(entry) for entry in selection.computed]).reshape(-1, 2).T,
+        bounds=_bounds(plan.per_class, selection.computed, bound),
     )
     yield ScopeIntervals.of(
         plan.overall,
         (values.overall, found.overall, strata.of_overall(overall_gradient(found, own))),
         StratumSums.of_overall(plan.overall, counts, shares, exact=exact),
         growth=growth,
-        bounds=np.array([bound.of(entry) for entry in selection.overall]).reshape(-1, 2).T,
+        bounds=_bounds(plan.overall, selection.overall, bound),
     )
+
+
+def _bounds(plan: ScopePlan, entries: tuple[Index, ...], bound: Bounds) -> Array:
+    """Ranges of the score intervals, (2, n): a sum of shares, as overall R', is one."""
+    found = np.array([bound.of(entry) for entry in entries]).reshape(-1, 2)
+    shares = [i for i in plan.sums.tolist() if entries[i].score_range is None]
+    found[shares] = 0.0, 1.0
+    return found.T
 
 
 def _stacked(smooth: ConfusionTable, observed: ConfusionTable) -> ConfusionTable:

@@ -107,7 +107,8 @@ def _overall_kind(entry: Index, setting: Setting) -> Kind:
     if _without(entry, setting):
         return "", None
     ratio = pooled_ratio(entry, setting)
-    if ratio is None or ratio[0] not in POOLED or ratio[1] != CountRow.total:
+    whole = (CountRow.total,) if setting.unclassified else (CountRow.total, CountRow.answered)
+    if ratio is None or ratio[0] not in POOLED or ratio[1] not in whole:
         return "score", None
     return "average", ratio
 

@@ -6,7 +6,6 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.cells import SparseCells
 from rprime.core.intervals.smoothing import POOLED, full, smoothed
 from rprime.core.table import ConfusionTable
 
@@ -126,7 +125,7 @@ class Population:
         Parameters
         ----------
         sample
-            As for `table`, dense.
+            As for `table`.
 
         Returns
         -------
@@ -170,15 +169,6 @@ def joint_cells(table: ConfusionTable) -> Array:
     silent = table.unclassified
     last = np.zeros(table.support.shape) if silent is None else silent
     return np.concatenate((full(table.cells), last[..., None]), axis=-1)
-
-
-def dense(table: ConfusionTable) -> ConfusionTable:
-    """Return a table with all its cells."""
-    if not isinstance(table.cells, SparseCells):
-        return table
-    return ConfusionTable.dense(
-        full(table.cells), table.unclassified, table.spurious, weighted=table.weighted
-    )
 
 
 def _pooled(table: ConfusionTable) -> ConfusionTable:
