@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import Any
 
 from rprime.application.population import check_baseline
-from rprime.core.catalog import SCORE_KEYS
 from rprime.core.comparison.alignment import Side, estimate_together
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.estimates import Estimates
