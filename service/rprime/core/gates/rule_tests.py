@@ -98,7 +98,8 @@ class RuleTests:
         members: dict[object, list[tuple[Any, Positions]]] = {}
         for draft, rows, places in self.parts:
             if rows.size:
-                statistic = draft.statistic[..., rows]
+                every = np.array_equal(rows, np.arange(draft.fixed.shape[-1]))
+                statistic = draft.statistic if every else draft.statistic[..., rows]
                 members.setdefault(statistic.source, []).append((statistic, places))
         joined = (tuple(zip(*own, strict=True)) for own in members.values())
         return [(type(own[0]).join(own), np.concatenate(places)) for own, places in joined]

@@ -1,9 +1,10 @@
 """Verdicts of results and of the gate, from the tests of the rules; all on stacks."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,44 +74,50 @@ class Plan:
     labels: tuple[str | None, ...]
     against: tuple[Against | None, ...] = ()
 
+    # Any: a number, a pair of them or a flag.
+    def _of_rules(self, read: Callable[[Rule], Any]) -> Any:  # noqa: ANN401 (an array of these)
+        """Return what is read of the rule of each result, shape (m, ...)."""
+        known = {id(rule): read(rule) for rule in self.gate.rules}
+        return np.array([known[id(rule)] for rule in self.rules])
+
     @cached_property
     def limit(self) -> FloatArray:
         """The limit of the rule."""
-        return np.array([rule.limit for rule in self.rules], dtype=np.float64)
+        return self._of_rules(lambda rule: float(rule.limit))
 
     @cached_property
     def threshold(self) -> FloatArray:
         """A result beyond it fails."""
-        return np.array([rule.threshold for rule in self.rules], dtype=np.float64)
+        return self._of_rules(lambda rule: float(rule.threshold))
 
     @cached_property
     def range(self) -> FloatArray:
         """Lowest and highest possible value, shape (2, m)."""
-        return np.array([rule.target.range for rule in self.rules], dtype=np.float64).T
+        return self._of_rules(lambda rule: rule.target.range).T
 
     @cached_property
     def compares(self) -> NDArray[np.bool_]:
         """Whether the rule bounds the difference from a baseline."""
-        return np.array([rule.compares for rule in self.rules], dtype=bool)
+        return self._of_rules(lambda rule: rule.compares)
 
     @cached_property
     def guards_below(self) -> NDArray[np.bool_]:
         """Whether numbers below the threshold fail."""
-        return np.array([rule.guards_below for rule in self.rules], dtype=bool)
+        return self._of_rules(lambda rule: rule.guards_below)
 
     @cached_property
     def tested(self) -> NDArray[np.bool_]:
         """Whether a test decides the verdict, not the point value alone."""
-        return np.array([rule.test == "auto" for rule in self.rules], dtype=bool)
+        return self._of_rules(lambda rule: rule.test == "auto")
 
     @cached_property
     def knows_suspects(self) -> NDArray[np.bool_]:
         """Whether the result may be suspect."""
-        return np.array([rule.knows_suspects for rule in self.rules], dtype=bool)
+        return self._of_rules(lambda rule: rule.knows_suspects)
 
-    def decided_by(self, *policies: Policy) -> NDArray[np.bool_]:
-        """Whether the policy of the result is one of these."""
-        return np.array([rule.decides_by in policies for rule in self.rules], dtype=bool)
+    def decided_by(self, policy: Policy) -> NDArray[np.bool_]:
+        """Whether this is the policy of the result."""
+        return self._of_rules(lambda rule: rule.decides_by == policy)
 
     @cached_property
     def mandatory(self) -> NDArray[np.bool_]:
@@ -127,7 +134,7 @@ class Plan:
     @cached_property
     def advisory(self) -> NDArray[np.bool_]:
         """Whether the result can at most warn."""
-        return np.array([rule.severity == "warn" for rule in self.rules], dtype=bool)
+        return self._of_rules(lambda rule: rule.severity == "warn")
 
 
 @dataclass(frozen=True, eq=False)
