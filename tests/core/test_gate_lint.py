@@ -349,3 +349,45 @@ def test_expected_draws_are_the_table_itself() -> None:
     assert np.array_equal(expected.candidate.cells.counts, counts)
     values = compute(expected.baseline, Options(), select(Options(indices=("accuracy",))))
     assert values.lookup("overall", "accuracy") == pytest.approx(0.87, abs=0.01)
+
+
+def test_the_answers_say_how_much_rests_on_the_table() -> None:
+    small, large = (
+        linted(drop(), even(0.9, items, k=4), "unpaired", replicates=300) for items in (60, 6000)
+    )
+    widths = []
+    for found in (small, large):
+        low, high = found.rules[0].detectable_interval
+        seen = found.rules[0].detectable_drop
+        assert low is not None
+        assert high is not None
+        assert seen is not None
+        assert low < seen < high
+        widths.append((high - low) / seen)
+        assert found.inconclusive_interval is not None
+        assert found.inconclusive_interval[0] <= found.inconclusive_rate
+        assert found.inconclusive_rate <= found.inconclusive_interval[1]
+    assert widths[0] > 3 * widths[1]
+    assert "are a sample: on other test sets of this size" in small.advice[1]
+
+
+def test_a_perfect_table_is_not_taken_to_be_perfect() -> None:
+    found = linted(drop(), np.diag([40.0, 40.0, 40.0]), "unpaired")
+    low, high = found.rules[0].detectable_interval
+    assert low is not None
+    assert high is None or high > low
+
+
+def test_the_intervals_are_those_of_new_test_sets() -> None:
+    # Tables drawn from the true shares, each linted alone, are what the interval predicts.
+    truth = even(0.85, 200, k=3)
+    random = np.random.default_rng(5)
+    shares = truth / truth.sum(-1, keepdims=True)
+    tables = [random.multinomial(200, shares).astype(np.float64) for _ in range(60)]
+    every = [linted(drop(), t, "unpaired", replicates=100).rules[0] for t in (*tables, truth)]
+    seen = [found.detectable_drop for found in every[:-1]]
+    low, high = every[-1].detectable_interval
+    assert low is not None
+    assert high is not None
+    inside = [drop is not None and low <= drop <= high for drop in seen]
+    assert np.mean(inside) > 0.85

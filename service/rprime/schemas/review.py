@@ -7,6 +7,9 @@ from rprime.schemas.fields import Absent, Answer
 from rprime.schemas.gate import Gate
 from rprime.schemas.report import Warning  # noqa: A004 (the name in the API)
 
+_OTHERS = "As other test sets of this size, drawn from the table, would say; null as above."
+_RATES = "On other test sets of this size, drawn from the table; null for rules about scores."
+
 
 class CompareReport(Answer):
     """The answer of POST /v1/compare."""
@@ -28,6 +31,9 @@ class RuleLint(Answer):
     inconclusive_rate: float
     detectable_drop: float | None = Field(
         description="The drop that the rule detects with 80 % power; null if none."
+    )
+    detectable_interval: tuple[float | None, float | None] = Field(
+        description="The same on 95 % of other test sets of this size, drawn from the table."
     )
 
 
@@ -53,6 +59,8 @@ class PlanReport(Answer):
     for_finding: int | None = Field(
         description="Until every rule finds the drop in 80 % of runs; null as above."
     )
+    for_passing_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
+    for_finding_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
     classes: list[ClassItems]
     advice: list[str]
 
@@ -62,5 +70,7 @@ class LintReport(Answer):
 
     false_fail_rate: float
     inconclusive_rate: float
+    false_fail_interval: tuple[float, float] | None = Field(description=_RATES)
+    inconclusive_interval: tuple[float, float] | None = Field(description=_RATES)
     rules: list[RuleLint]
     advice: list[str]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from rprime.core.arrays import FloatArray
 from rprime.core.gates.rules import Rule
 from rprime.core.gates.sentences import number
 from rprime.core.gates.verdict import GateVerdictCode, Plan
@@ -26,6 +27,8 @@ class RuleLint:
     detectable_drop
         Change of the value at which the rule fails in 80 % of runs, if nothing else got worse;
         None where no possible change is detected that often.
+    detectable_interval
+        The same on 95 % of other test sets of this size.
     """
 
     id: str
@@ -33,13 +36,11 @@ class RuleLint:
     false_fail_rate: float
     inconclusive_rate: float
     detectable_drop: float | None
+    detectable_interval: tuple[float | None, float | None]
 
 
 def advise(
-    plan: Plan,
-    rules: Sequence[RuleLint],
-    gate_rates: Sequence[float],
-    sizes: Mapping[str | None, float],
+    plan: Plan, rules: Sequence[RuleLint], gate_rates: FloatArray, sizes: Mapping[str | None, float]
 ) -> Iterator[str]:
     """Explain the rates in sentences, first of the gate, then of its rules.
 
@@ -50,18 +51,24 @@ def advise(
     rules
         One for each result.
     gate_rates
-        Shares of the gate's verdicts, by `GateVerdictCode`.
+        Shares of the gate's verdicts by `GateVerdictCode`, shape (3, runs): first those on the
+        own table, then those on other ones.
     sizes
         Items of each class, and under None of all.
     """
     if not plan.rules:
         yield "The gate has no rules: it never passes."
         return
-    fail, open_ = gate_rates[GateVerdictCode.fail], gate_rates[GateVerdictCode.inconclusive]
+    fail, open_ = gate_rates[[GateVerdictCode.fail, GateVerdictCode.inconclusive]].tolist()
     yield (
-        f"An unchanged model fails this gate in {_percent(fail)} of runs, and ends inconclusive "
-        f"in {_percent(open_)}."
+        f"An unchanged model fails this gate in {_percent(fail[0])} of runs, and ends inconclusive "
+        f"in {_percent(open_[0])}."
     )
+    if len(open_) > 1:
+        yield (
+            f"The {number(sizes[None])} items are a sample: on other test sets of this size it "
+            f"would fail in {_range(fail)} and end inconclusive in {_range(open_)} of runs."
+        )
     for rule in plan.gate.rules:
         own = [r for r, owner in zip(rules, plan.rules, strict=True) if owner is rule]
         yield from _false_fail_advice(rule, own)
@@ -133,6 +140,10 @@ def _subject(result: RuleLint) -> str:
 
 def _items(count: float | None) -> str:
     return "no items" if not count else f"{number(count)} items"
+
+
+def _range(shares: Sequence[float]) -> str:
+    return f"{_percent(min(shares))} to {_percent(max(shares))}"
 
 
 def _percent(share: float) -> str:

@@ -1,16 +1,18 @@
 """Lint a gate: how often it fails an unchanged model, and which changes it detects."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
 
 import numpy as np
+from scipy import special
 
 from rprime.core.arrays import FloatArray
 from rprime.core.cells import DenseCells
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compare import Pairing
+from rprime.core.comparison.guard import smoothed_by_rows
 from rprime.core.gates.advice import RuleLint, advise
 from rprime.core.gates.estimate import Estimate
 from rprime.core.gates.evidence import draft_of_difference, draft_of_values
@@ -31,6 +33,12 @@ LARGEST = 1 << 27
 """Most cells to simulate: 250 classes in 2000 replicates, some seconds."""
 MOST_JOINT = 100
 """Most classes for max-T of paired items, which counts true class, old and new prediction."""
+TABLES = 200
+"""Tables of other test sets, drawn to say how much the answers rest on this one."""
+ENDS = (0.025, 0.975)
+"""Quantiles over these tables."""
+Span = tuple[float | None, float | None]
+"""Ends of an interval; None where there is no such number."""
 
 
 class LintError(ValueError):
@@ -45,6 +53,10 @@ class GateLint:
     ----------
     false_fail_rate, inconclusive_rate
         Shares of the replicates with this verdict of the gate.
+    false_fail_interval, inconclusive_interval
+        From the lowest to the highest share on this table and on two others of `TABLES` drawn from
+        it: those on which the gate passes about most and least easily, without 2.5 % of them at
+        each end. None for rules about scores.
     rules
         In the order of the rules, and of the classes within a rule.
     advice
@@ -53,6 +65,8 @@ class GateLint:
 
     false_fail_rate: float
     inconclusive_rate: float
+    false_fail_interval: tuple[float, float] | None
+    inconclusive_interval: tuple[float, float] | None
     rules: tuple[RuleLint, ...]
     advice: tuple[str, ...]
 
@@ -94,16 +108,22 @@ def lint(
     """
     check_gate(gate)
     counts = checked_counts(gate, table, replicates)
-    run = LintRun.of(gate, labels, counts, pairing, discordance)
-    counted = (
-        run.count(replicates, np.random.default_rng(seed)) if gate.rules else VerdictCounts.none()
-    )
-    rules = tuple(run.rules(counted))
+    run = LintRun(gate, labels, counts, pairing, discordance)
+    others = OtherTables.of(run, seed) if gate.rules else None
+    runs = [run] if others is None else [run, *others.ends(others.chances)]
+    counted = [one.counted(replicates, seed) for one in runs]
+    rates = np.array([one.rate(one.gate) for one in counted])
+    rules = tuple(run.rules(counted[0], others))
+    spans = [
+        (float(low), float(high)) for low, high in zip(rates.min(0), rates.max(0), strict=True)
+    ]
     return GateLint(
-        false_fail_rate=counted.rate(counted.gate)[GateVerdictCode.fail],
-        inconclusive_rate=counted.rate(counted.gate)[GateVerdictCode.inconclusive],
+        false_fail_rate=float(rates[0, GateVerdictCode.fail]),
+        inconclusive_rate=float(rates[0, GateVerdictCode.inconclusive]),
+        false_fail_interval=spans[GateVerdictCode.fail],
+        inconclusive_interval=spans[GateVerdictCode.inconclusive],
         rules=rules,
-        advice=tuple(advise(run.plan, rules, counted.rate(counted.gate), run.sizes)),
+        advice=tuple(advise(run.plan, rules, rates.T, run.sizes)),
     )
 
 
@@ -158,26 +178,25 @@ class VerdictCounts:
 
 @dataclass(frozen=True, eq=False)
 class LintRun:
-    """A gate and the model of its simulation."""
+    """A gate and the table that it is simulated on, or a stack of tables for `expected` alone."""
 
     gate: Gate
     labels: tuple[str, ...]
-    model: UnchangedModel
-    paired: bool
+    counts: FloatArray
+    pairing: Pairing
+    discordance: float
 
-    @classmethod
-    def of(
-        cls,
-        gate: Gate,
-        labels: tuple[str, ...],
-        counts: FloatArray,
-        pairing: Pairing,
-        discordance: float,
-    ) -> "LintRun":
-        """Build the model whose table has these counts."""
-        if pairing == "unpaired":
-            return cls(gate, labels, UnchangedModel.unpaired(counts), paired=False)
-        return cls(gate, labels, UnchangedModel.paired(counts, discordance), paired=True)
+    @property
+    def paired(self) -> bool:
+        """Whether the gate gets the predictions of each item."""
+        return self.pairing == "paired"
+
+    @cached_property
+    def model(self) -> UnchangedModel:
+        """The model whose table has these counts."""
+        if self.paired:
+            return UnchangedModel.paired(self.counts, self.discordance)
+        return UnchangedModel.unpaired(self.counts)
 
     @cached_property
     def expected(self) -> RuleTests:
@@ -191,13 +210,21 @@ class LintRun:
         return self.expected.plan
 
     @cached_property
+    def support(self) -> FloatArray:
+        """Items of each class, the same in all tables, shape (k,)."""
+        return self.model.support.reshape(-1, len(self.labels))[0]
+
+    @cached_property
     def sizes(self) -> dict[str | None, float]:
         """Items of each class, and under None of all."""
-        support = self.model.support
+        support = self.support
         return dict(zip(self.labels, support.tolist(), strict=True)) | {None: float(support.sum())}
 
-    def count(self, replicates: int, random: np.random.Generator) -> VerdictCounts:
+    def counted(self, replicates: int, seed: int) -> VerdictCounts:
         """Draw the replicates in chunks and count their verdicts."""
+        if not self.gate.rules:
+            return VerdictCounts.none()
+        random = np.random.default_rng(seed)
         most = max(CHUNK // self.model.counts.size, 1)
         sizes = [min(most, replicates - start) for start in range(0, replicates, most)]
         parts = [self._counted(self.model.draw(size, random), size) for size in sizes]
@@ -253,11 +280,11 @@ class LintRun:
         return draft_of_values(rule, rows, Estimate(whole.candidate.estimates, index.entry))
 
     def _left_out(self, rule: Rule) -> tuple[int, ...]:
-        few = self.model.support < rule.min_items if rule.classes is None else ()
+        few = self.support < rule.min_items if rule.classes is None else ()
         return tuple(np.flatnonzero(few).tolist())
 
     def _rows(self, rule: Rule) -> Rows:
-        support = self.model.support
+        support = self.support
         if rule.classes is None:
             true = rule.confusion[0] if rule.confusion else None
             if rule.confusion and rule.target.lacks(self.labels):
@@ -269,11 +296,13 @@ class LintRun:
         known = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
         return Rows.of(rule, known, support[here])
 
-    def rules(self, counted: VerdictCounts) -> Iterator[RuleLint]:
+    def rules(self, counted: VerdictCounts, others: "OtherTables | None") -> Iterator[RuleLint]:
         """Yield the rates of every result and the drop that it detects."""
+        if others is None:
+            return
         rates = zip(counted.rate(counted.failed), counted.rate(counted.inconclusive), strict=True)
-        drops = self.detectable() if self.plan.rules else np.zeros(0)
-        for rule, label, (failed, open_), drop in zip(
+        drops = zip(self.detectable(), span(others.drops), strict=True)
+        for rule, label, (failed, open_), (drop, interval) in zip(
             self.plan.rules, self.plan.labels, rates, drops, strict=True
         ):
             yield RuleLint(
@@ -282,9 +311,70 @@ class LintRun:
                 false_fail_rate=failed,
                 inconclusive_rate=open_,
                 detectable_drop=float(drop) if np.isfinite(drop) else None,
+                detectable_interval=interval,
             )
 
     def detectable(self) -> FloatArray:
-        """Return the drop that each result detects with 80 % power, NaN for none, shape (m,)."""
+        """Return the drop that each result detects with 80 % power, NaN for none, (..., m)."""
         together = int(np.count_nonzero(self.plan.tested))
         return self.expected.detectable(self.gate.level, together)
+
+
+@dataclass(frozen=True, eq=False)
+class OtherTables:
+    """Tables of other test sets like that of a run, as the model might have behaved on them.
+
+    Parameters
+    ----------
+    counts
+        Shape (TABLES, k, k).
+    drops
+        What each result detects on them, shape (TABLES, m); infinite for nothing.
+    chances
+        Logarithm of the chance that all results of an unchanged model pass, if these were
+        independent, shape (TABLES,).
+    """
+
+    run: LintRun
+    counts: FloatArray
+    drops: FloatArray
+    chances: FloatArray
+
+    @classmethod
+    def of(cls, run: LintRun, seed: int) -> "OtherTables":
+        """Draw the tables with the class sizes of the run.
+
+        Notes
+        -----
+        Each row is multinomial with the shares of the row-wise smoothed table: a class without an
+        error, or without a right answer, has not shown that it never has one.
+        """
+        near = smoothed_by_rows(ConfusionTable.dense(run.counts)).cells
+        assert isinstance(near, DenseCells)  # noqa: S101 (the table is dense)
+        support = np.rint(run.support).astype(np.int64)
+        shares = near.counts / (support + (support > 0) + (support == 0))[:, None]
+        random = np.random.default_rng(seed)
+        counts = random.multinomial(support, shares, (TABLES, len(support))).astype(np.float64)
+        size = max(CHUNK // run.counts.size, 1)
+        parts = [counts[start : start + size] for start in range(0, TABLES, size)]
+        runs = [replace(run, counts=part) for part in parts]
+        with np.errstate(all="ignore"):
+            drops = np.concatenate([one.detectable() for one in runs])
+            beyond = special.ndtri(np.concatenate([one.expected.p[1] for one in runs]))
+            chances = special.log_ndtr(special.ndtri(run.gate.level) - beyond)
+        return cls(run, counts, np.nan_to_num(drops, nan=np.inf), np.nansum(chances, axis=-1))
+
+    def ends(self, order: FloatArray) -> list[LintRun]:
+        """Return the run on the tables at both `ENDS` of an order, shape (TABLES,)."""
+        places = np.argsort(order, kind="stable")[[round(end * (TABLES - 1)) for end in ENDS]]
+        return [replace(self.run, counts=self.counts[place]) for place in places]
+
+
+def span(values: FloatArray) -> list[Span]:
+    """Return the interval of numbers over tables, (tables, m); infinite ends are None."""
+    ends = np.quantile(values, ENDS, axis=0, method="nearest").T.tolist()
+    return [(_finite(low), _finite(high)) for low, high in ends]
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None

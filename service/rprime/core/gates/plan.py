@@ -1,13 +1,13 @@
 """Plan a test set: how many items until a gate passes an unchanged model and finds a drop."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.compare import Pairing
-from rprime.core.gates.lint import LintRun, checked_counts
+from rprime.core.gates.lint import LintRun, OtherTables, checked_counts
 from rprime.core.gates.rule_tests import POWER
 from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.verdict import GateVerdictCode
@@ -46,6 +46,8 @@ class ItemPlan:
     for_passing, for_finding
         Items until an unchanged model passes in 90 % of runs, and until every rule finds the
         drop in 80 %; None if a thousand times as many do not suffice.
+    for_passing_interval, for_finding_interval
+        The same as the tables of other test sets of this size would say.
     classes
         In the order of the labels.
     advice
@@ -55,6 +57,8 @@ class ItemPlan:
     items: int
     for_passing: int | None
     for_finding: int | None
+    for_passing_interval: tuple[int | None, int | None]
+    for_finding_interval: tuple[int | None, int | None]
     classes: tuple[ClassPlan, ...]
     advice: tuple[str, ...]
 
@@ -92,16 +96,24 @@ def plan_items(
     """
     check_gate(gate)
     counts = checked_counts(gate, table, replicates)
-    sizes = _Sizes(gate, labels, counts, pairing, discordance)
+    run = LintRun(gate, labels, counts, pairing, discordance)
+    sizes = _Sizes(run)
     factors = sizes.finding(drop)
-    passing = sizes.passing(replicates, seed)
-    finding = float(np.max(factors)) if factors.size else np.nan
+    passing, finding = [sizes.passing(replicates, seed)], [_largest(factors)]
+    if gate.rules:
+        others = OtherTables.of(run, seed)
+        goals = np.array([drop or 2 * rule.limit for rule in run.plan.rules])
+        hardest = np.max(others.drops / goals, axis=-1, initial=0.0)
+        passing += [_Sizes(one).passing(replicates, seed) for one in others.ends(others.chances)]
+        finding += [_largest(_Sizes(one).finding(drop)) for one in others.ends(hardest)]
     total = float(np.add.reduce(counts, axis=None))
     classes = tuple(sizes.classes(factors))
     return ItemPlan(
         items=round(total),
-        for_passing=_items(total * passing),
-        for_finding=_items(total * finding),
+        for_passing=_items(total * passing[0]),
+        for_finding=_items(total * finding[0]),
+        for_passing_interval=_interval(total, passing),
+        for_finding_interval=_interval(total, finding),
         classes=classes,
         advice=tuple(_advice(total, passing, finding, classes)),
     )
@@ -111,16 +123,16 @@ def plan_items(
 class _Sizes:
     """A gate on test sets of all sizes."""
 
-    gate: Gate
-    labels: tuple[str, ...]
-    counts: FloatArray
-    pairing: Pairing
-    discordance: float
+    own: LintRun
+
+    @property
+    def gate(self) -> Gate:
+        """The gate."""
+        return self.own.gate
 
     def run(self, factor: float) -> LintRun:
         """Return the gate on a test set of another size."""
-        counts = np.rint(self.counts * factor)
-        return LintRun.of(self.gate, self.labels, counts, self.pairing, self.discordance)
+        return replace(self.own, counts=np.rint(self.own.counts * factor))
 
     @cached_property
     def results(self) -> list[tuple[str, str | None]]:
@@ -134,7 +146,7 @@ class _Sizes:
         low, high = 0, len(FACTORS)
         while low < high:
             middle = (low + high) // 2
-            found = self.run(FACTORS[middle]).count(replicates, np.random.default_rng(seed))
+            found = self.run(FACTORS[middle]).counted(replicates, seed)
             enough = found.rate(found.gate)[GateVerdictCode.passed] >= PASSES
             low, high = (low, middle) if enough else (middle + 1, high)
         return float(FACTORS[low]) if low < len(FACTORS) else np.nan
@@ -159,8 +171,8 @@ class _Sizes:
 
     def classes(self, factors: FloatArray) -> list[ClassPlan]:
         """Return the items that the results of each class need."""
-        support, found = np.add.reduce(self.counts, axis=-1), []
-        for label, items in zip(self.labels, support.tolist(), strict=True):
+        found = []
+        for label, items in zip(self.own.labels, self.own.support.tolist(), strict=True):
             own = factors[[name == label for _, name in self.results]]
             needed = items * float(np.max(own)) if own.size else np.nan
             found.append(ClassPlan(class_=label, items=round(items), needed=_items(needed)))
@@ -172,21 +184,36 @@ def _results(run: LintRun) -> list[tuple[str, str | None]]:
     return [(rule.name, label) for rule, label in pairs]
 
 
+def _largest(factors: FloatArray) -> float:
+    return float(np.max(factors)) if factors.size else np.nan
+
+
+def _interval(total: float, factors: list[float]) -> tuple[int | None, int | None]:
+    """Return the fewest and the most items; None where some do not suffice."""
+    every = np.nan_to_num(factors, nan=np.inf)
+    return _items(total * float(every.min())), _items(total * float(every.max()))
+
+
 def _items(count: float) -> int | None:
     return int(np.ceil(count)) if np.isfinite(count) else None
 
 
 def _advice(
-    total: float, passing: float, finding: float, classes: tuple[ClassPlan, ...]
+    total: float, passing: list[float], finding: list[float], classes: tuple[ClassPlan, ...]
 ) -> list[str]:
     """Say what the plan means."""
     texts = []
-    for factor, what in (
+    for factors, what in (
         (passing, f"an unchanged model passes in {PASSES:.0%} of runs"),
         (finding, f"every rule finds its drop in {POWER:.0%} of runs"),
     ):
-        if np.isfinite(factor):
-            texts.append(f"With {_items(total * factor):,} items like these, {what}.")
+        if np.isfinite(factors[0]):
+            low, high = _interval(total, factors)
+            most = f"{high:,}" if high is not None else f"more than {total * FACTORS[-1]:,.0f}"
+            texts.append(
+                f"With {_items(total * factors[0]):,} items like these, {what}; as far as these "
+                f"{total:,.0f} items can tell, with {low:,} to {most}."
+            )
         else:
             texts.append(
                 f"Up to {total * FACTORS[-1]:,.0f} items like these, it does not hold "

@@ -206,9 +206,9 @@ class UnchangedModel:
     Parameters
     ----------
     counts
-        Shape (k, k), whole numbers.
+        Shape (..., k, k), whole numbers; only a single table can be drawn from.
     redrawn
-        Shape (k,): share of the items of each class that the new model predicts anew, in the
+        Shape (..., k): share of the items of each class that the new model predicts anew, in the
         same proportions; 1 for another test set.
     """
 
@@ -223,24 +223,24 @@ class UnchangedModel:
         that are almost always right or wrong reach less: no unchanged model differs more.
         """
         support = np.add.reduce(counts, axis=-1)
-        recall = np.diagonal(counts) / np.where(support > 0, support, 1.0)
+        recall = _own(counts) / np.where(support > 0, support, 1.0)
         most = 2 * recall * (1 - recall)
         return cls(counts, np.minimum(discordance / np.where(most > 0, most, np.inf), 1.0))
 
     @classmethod
     def unpaired(cls, counts: FloatArray) -> "UnchangedModel":
         """Predict every item anew."""
-        return cls(counts, np.ones(counts.shape[0]))
+        return cls(counts, np.ones(counts.shape[:-1]))
 
     @property
     def support(self) -> FloatArray:
-        """Items of each class, shape (k,)."""
+        """Items of each class, shape (..., k)."""
         return np.asarray(np.add.reduce(self.counts, axis=-1))
 
     def expected(self) -> SimulatedPredictions:
-        """Return the expected counts, stack shape ()."""
+        """Return the expected counts, one draw for each table."""
         # Rounded to a grid on which sums are exact, so that the tables stay whole.
-        moving = np.rint(self.counts * self.redrawn[:, None] * GRID) / GRID
+        moving = np.rint(self.counts * self.redrawn[..., None] * GRID) / GRID
         total = np.add.reduce(moving, axis=-1, keepdims=True)
         both = moving * moving / np.where(total > 0, total, 1.0)
         return SimulatedPredictions(self.counts - moving, moving, moving, both)

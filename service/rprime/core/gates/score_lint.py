@@ -1,6 +1,7 @@
 """Lint a gate with rules about scores: by resampling items with their scores."""
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
 
@@ -12,9 +13,9 @@ from rprime.core.comparison.common_items import table_of
 from rprime.core.comparison.compare import Pairing, compare
 from rprime.core.gates.advice import RuleLint, advise
 from rprime.core.gates.gate import run_gate
-from rprime.core.gates.lint import GateLint, LintError
+from rprime.core.gates.lint import GateLint, LintError, Span, span
 from rprime.core.gates.resampling import UnchangedModel
-from rprime.core.gates.result import GateResult
+from rprime.core.gates.result import GateResult, Result
 from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.verdict import GateVerdictCode, Plan
 from rprime.core.items import Items
@@ -127,9 +128,10 @@ def _summary(gate: Gate, found: list[GateResult], side: Side) -> GateLint:
             class_=own[0].class_,
             false_fail_rate=sum(r.verdict == "fail" for r in own) / count,
             inconclusive_rate=sum(r.verdict == "inconclusive" for r in own) / count,
-            detectable_drop=_median([r.min_detectable_drop for r in own]),
+            detectable_drop=median,
+            detectable_interval=interval,
         )
-        for own in results
+        for own, (median, interval) in zip(results, map(_detectable, results), strict=True)
     ]
     rates = {GateVerdictCode.fail: "fail", GateVerdictCode.inconclusive: "inconclusive"}
     gate_rates = [verdicts[rates.get(code, "pass")] / count for code in GateVerdictCode]
@@ -139,11 +141,17 @@ def _summary(gate: Gate, found: list[GateResult], side: Side) -> GateLint:
     return GateLint(
         false_fail_rate=verdicts["fail"] / count,
         inconclusive_rate=verdicts["inconclusive"] / count,
+        false_fail_interval=None,
+        inconclusive_interval=None,
         rules=tuple(rules),
-        advice=tuple(advise(plan, rules, gate_rates, sizes | {None: float(support.sum())})),
+        advice=tuple(
+            advise(plan, rules, np.array(gate_rates)[:, None], sizes | {None: float(support.sum())})
+        ),
     )
 
 
-def _median(drops: list[float | None]) -> float | None:
-    known = [drop for drop in drops if drop is not None]
-    return float(np.median(known)) if known else None
+def _detectable(own: Sequence[Result]) -> tuple[float | None, Span]:
+    """Return the median and the interval of what a result detects over the test sets drawn."""
+    drops = [np.inf if r.min_detectable_drop is None else r.min_detectable_drop for r in own]
+    known = [drop for drop in drops if np.isfinite(drop)]
+    return float(np.median(known)) if known else None, span(np.array(drops)[:, None])[0]
