@@ -174,13 +174,12 @@ class PreparedIntervals:
         normal = z = _spread(quantile, values.per_class)
         if self.grouped is not None:
             z = student(z, self.grouped.class_groups)
-        shares = self.proportions.limits(at(z, self.methods.class_rows))
+        quantiles = at(z, self.methods.class_rows)
+        shares = self.proportions.limits(quantiles)
         plain = len(own.proportions)
-        if values.options.exact:
-            exact = self.proportions.exact_limits(at(z, self.methods.class_rows))
-            limits[:, own.proportions] = exact[:, :plain]
-        else:
-            limits[:, own.proportions] = shares[:, :plain]
+        exact = values.options.exact
+        found = self.proportions.exact_limits(quantiles) if exact else shares
+        limits[:, own.proportions] = found[:, :plain]
         for universe in self.universes:
             universe.class_limits(z, limits)
         if len(self.methods.likelihood_ratios):
@@ -267,7 +266,7 @@ class PreparedIntervals:
             variance = variance * self.effects.per_class[place]
         half = np.sqrt(variance) * z
         value = values.per_class[place]
-        return np.stack((value / np.exp(half), value * np.exp(half)))
+        return np.array((value / np.exp(half), value * np.exp(half)))
 
 
 def _counts(

@@ -83,12 +83,12 @@ class ScoreCounts:
         """Prepare proportions, as for `wilson`."""
         rest = trials - successes
         valid = (np.minimum(successes, rest) >= 0) & (trials > 0)
-        if not np.logical_and.reduce(valid, axis=None):
+        if np.count_nonzero(valid) < valid.size:
             trials = np.where(valid, trials, np.nan)
             rest = trials - successes
         share = successes / trials
         full = rest == 0
-        some = np.logical_or.reduce(full, axis=None)
+        some = np.count_nonzero(full)
         return cls(successes, trials, share * rest, share * successes, full if some else None)
 
     def limits(self, z: float | FloatArray) -> FloatArray:

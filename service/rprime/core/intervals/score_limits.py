@@ -6,7 +6,6 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.declaration import IntervalMethod
 from rprime.core.intervals.delong import (
     influence_of_items,
     ranked_key,
@@ -14,6 +13,7 @@ from rprime.core.intervals.delong import (
     score_variance,
     scores_of,
 )
+from rprime.core.intervals.limits import IntervalMethod
 from rprime.core.intervals.proportions import (
     FEW_GROUPS,
     clopper_pearson,
