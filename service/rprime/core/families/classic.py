@@ -140,13 +140,13 @@ RECALL_AND_PRECISION = {
 @per_class(
     symbol="min(TPR, PPV)",
     name="Braun-Blanquet",
-    tex=r"\min(TPR_i, PPV_i)",
+    tex=r"\frac{a_i}{\max(m_i, s_i)}",
     source="Braun-Blanquet 1932; Labatut, Cherifi 2011, section 7.2",
-    **RECALL_AND_PRECISION,
+    undefined=("no_true_samples",),
 )
 def braun_blanquet(c: Counts) -> Array:
-    """Minimum of recall and precision."""
-    return np.minimum(c.tp / c.support, c.tp / c.predicted)
+    """Minimum of recall and precision; 0 if the class is never predicted."""
+    return c.tp / np.maximum(c.support, c.predicted)
 
 
 @per_class(
