@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
+from pydantic_core.core_schema import LiteralSchema
 
 from rprime.schemas.history import ANSWERS, BODIES
 from rprime.schemas.members import all_member_names, member_names
@@ -73,9 +74,19 @@ def components() -> dict[str, Any]:
         _, schema = models_json_schema(
             [(model, mode) for model in models],  # type: ignore[misc] # a literal, for mypy a str
             ref_template=_REFERENCE,
+            schema_generator=_JsonSchema,
         )
         found |= schema["$defs"]
     return found
+
+
+class _JsonSchema(GenerateJsonSchema):
+    def literal_schema(self, schema: LiteralSchema) -> JsonSchemaValue:
+        """Write one string as `enum`: openapi-python-client reads no union with a `const`."""
+        found = super().literal_schema(schema)
+        if isinstance(only := found.get("const"), str):
+            return {"type": "string", "enum": [only]}
+        return found
 
 
 def one_of(models: Sequence[type[BaseModel]]) -> dict[str, Any]:
