@@ -54,6 +54,7 @@ from rprime.server.metrics import Metrics
 from rprime.server.middleware import RequestMiddleware
 from rprime.server.read_scheduler import ReadScheduler
 from rprime.server.services import LIFESPAN_KEY
+from rprime.server.telemetry import tracing
 from rprime.settings import Settings
 from rprime.store.revoked_sessions import SessionFile
 
@@ -119,7 +120,7 @@ def create_app(settings: Settings) -> FastAPI:
     Parameters
     ----------
     settings
-        The settings; nothing else reads the environment.
+        The settings; only OpenTelemetry reads variables of its own.
     """
     set_root_path(settings.root_path)
     services = _services(settings)
@@ -196,12 +197,13 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[dict[str, Any]]:
 
 def _middleware(settings: Settings, services: Services) -> list[Middleware]:
     surround = [
+        *tracing(__version__),
         Middleware(
             RequestMiddleware,
             services=services,
             hosts=TrustedHosts(settings.known_hosts),
             proxies=TrustedProxies(settings.trusted_proxies),
-        )
+        ),
     ]
     if services.keyring is not None:
         surround.append(Middleware(SessionMiddleware))
