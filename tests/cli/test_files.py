@@ -46,8 +46,8 @@ EXPECTED_DIGEST = rprime.evaluate(["cat", "dog", "dog"], ["cat", "cat", "dog"]).
         (PLAIN.replace(",", ";").encode(), "items.csv", ()),
         (b"\xef\xbb\xbf" + PLAIN.encode(), "items.csv", ()),
         (PLAIN.replace("\n", "\r\n").encode(), "items.csv", ()),
-        (gzip.compress(PLAIN.encode()), "items.csv.gz", ()),
-        (gzip.compress(PLAIN.replace(",", "\t").encode()), "items.tsv.gz", ()),
+        (gzip.compress(PLAIN.encode(), mtime=0), "items.csv.gz", ()),
+        (gzip.compress(PLAIN.replace(",", "\t").encode(), mtime=0), "items.tsv.gz", ()),
         (zstandard.compress(PLAIN.encode()), "items.csv.zst", ()),
         (
             f"label,prediction\n{ROWS}".encode(),
@@ -90,7 +90,11 @@ def test_columns_of_scores_are_chosen(tmp_path: Path) -> None:
         ("y_true,y_pred\nchien,chât\n".encode("cp1252"), "a.csv", "Line 2 of the CSV is not UTF-8"),
         ("y_true,y_pred\nchien,chât\n".encode("cp1252"), "a.csv", "`iconv -f cp1252 -t utf-8`"),
         (PLAIN.encode("utf-16"), "a.csv", "UTF-16. Save it as UTF-8"),
-        (gzip.compress(PLAIN.encode())[:-9], "a.csv.gz", "no whole gzip or Zstandard file"),
+        (
+            gzip.compress(PLAIN.encode(), mtime=0)[:-9],
+            "a.csv.gz",
+            "no whole gzip or Zstandard file",
+        ),
         (zstandard.compress(PLAIN.encode())[:-1], "a.csv.zst", "valid CSV|no whole gzip|missing"),
         (b"", "a.csv", "The column `y_true` is missing"),
         (b"truth,guess\na,b\n", "a.csv", "--columns y_true=label,y_pred=prediction"),
