@@ -264,3 +264,13 @@ def test_a_gate_counts_the_items_that_were_sent(client: httpx.Client) -> None:
     assert result["n"] == 50
     assert result["verdict"] == "pass"
     assert result["observed"] == report["per_class"]["a"]["recall"]["value"]
+
+
+def test_a_warning_about_few_items_counts_the_items_that_were_sent(client: httpx.Client) -> None:
+    body: dict[str, Any] = {"labels": ["a", "b"], "confusion_matrix": [[50, 3], [4, 40]]}
+    body["population"] = {"prevalence": {"a": 0.9, "b": 0.1}}
+    warnings = client.post("/evaluate", json=body).json()["warnings"]
+    assert "few_items" not in {warning["code"] for warning in warnings}
+    body["confusion_matrix"] = [[500, 30], [4, 20]]
+    warnings = client.post("/evaluate", json=body).json()["warnings"]
+    assert ["Class b " in w["detail"] for w in warnings if w["code"] == "few_items"] == [True]

@@ -238,7 +238,7 @@ def low_coverage(f: WarningInputs) -> Array:
 @check("class", "Brown, Cai, DasGupta 2001")
 def few_items(f: WarningInputs) -> Array:
     """Class {label} has fewer than 30 items: its values are uncertain, read the intervals."""
-    return f.support < 30
+    return f.values.sampled.support < 30
 
 
 @check("overall", "He, Garcia 2009", about=("accuracy", "r_prime", *WEIGHTED))
