@@ -17,7 +17,7 @@ import numpy as np
 from sklearn import metrics
 
 from rprime.core.options import Options
-from rprime.core.scores.rankings import RankedItems, rank
+from rprime.core.scores.rankings import rank
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
@@ -85,7 +85,7 @@ def measure(scores: Scores, rounds: int) -> dict[str, list[float]]:
         "one argsort per class": lambda: sorting(scores),
         "ranking measures": lambda: ours(scores, RANKING),
         "ranking measures with variances": lambda: rank(
-            RankedItems(scores.values, scores.true), influences=True
+            Scores(scores.true, scores.values), influences=True
         ),
         "all indices of scores": lambda: ours(scores, None),
         "ranking measures by scikit-learn": lambda: theirs(scores),

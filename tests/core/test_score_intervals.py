@@ -9,7 +9,7 @@ from scipy import optimize, stats
 from rprime.core.evaluate import Evaluation
 from rprime.core.intervals.score_limits import newcombe, unskewed
 from rprime.core.scores.ranking import ClassRanking
-from rprime.core.scores.rankings import RankedItems, rank
+from rprime.core.scores.rankings import rank
 from rprime.core.scores.scores import Scores
 from tests.core.score_values import drawn, evaluated, softmax
 
@@ -110,16 +110,16 @@ def test_influences_are_derivatives_by_the_weights_of_the_items(
     scores = drawn(RNG, 60, 3)
     values = scores.values if digits is None else np.round(scores.values, digits)
     weights = RNG.uniform(0.5, 2, 60)
-    items = RankedItems(values, scores.true, weights)
+    items = Scores(scores.true, values, weights=weights)
     rankings = rank(items)
 
     def value(own: int, of_item: int, step: float) -> float:
         moved = weights.copy()
         moved[of_item] *= 1 + step
-        return float(rank(RankedItems(values, scores.true, moved)).of_classes(key)[own])
+        return float(rank(Scores(scores.true, values, weights=moved)).of_classes(key)[own])
 
     for own in range(3):
-        found = items.influence(key, items.ranking(own, ordered=True), rankings)
+        found = items.influence(key, items.class_ranking(own, ordered=True), rankings)
         if key != "average_precision":  # its variance has no factor n / (n - 1)
             groups = [scores.true == own, scores.true != own]
             if key == "hand_till_auc":

@@ -64,7 +64,7 @@ def paired_scores(new: Values, old: Values, entry: Index) -> PairedScores:
 def _variance(new: Array, old: Array, scores: Scores) -> float:
     """Return the variance of a difference, and the guard."""
     guard = max(float(np.ptp(side)) for side in (new, old)) ** 2
-    return scores.ranked.square(new - old) + guard
+    return scores.square(new - old) + guard
 
 
 def _area(ours: Scores, theirs: Scores, key: str, own: int) -> float:
@@ -98,6 +98,6 @@ def _design_effect(change: Array, values: Values) -> float:
     centred = change - change.mean()
     single = float(centred @ centred)
     if single > 0:
-        return max(scores.ranked.square(centred) / single, 1.0)
+        return max(scores.square(centred) / single, 1.0)
     sizes = np.bincount(groups).astype(np.float64)
     return float(sizes @ sizes / len(change))

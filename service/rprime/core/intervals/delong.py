@@ -36,7 +36,7 @@ def score_variance(values: Values, entry: Index) -> Array:
             return np.full(scores.k, np.nan)
         return rankings_of(values).variances[entry.key].classes
     influence = influence_of_items(values, entry, values.options.sampling)
-    return np.asarray(np.nan if influence is None else scores.ranked.square(influence))
+    return np.asarray(np.nan if influence is None else scores.square(influence))
 
 
 def scores_of(values: Values) -> Scores:
@@ -56,7 +56,7 @@ def class_influence(scores: Scores, key: str, own: int) -> Array | None:
     rankings = scores.ranking()
     if np.isnan(rankings.of_classes(key)[own]):
         return None
-    return scores.ranked.influence(key, scores.ranked.ranking(own, ordered=True), rankings)
+    return scores.influence(key, scores.class_ranking(own, ordered=True), rankings)
 
 
 def ranked_key(entry: Index) -> str | None:

@@ -205,7 +205,7 @@ def _few_errors(
 def _mark_few_ranked(values: Values, per_class: Array, overall: Array) -> None:
     """Mark areas and precisions of a class with fewer than 20 items in it, or outside of it."""
     scores, selection = scores_of(values), values.selection
-    inside = scores.ranked.effective
+    inside = scores.effective
     few = np.minimum(inside, np.add.reduce(inside) - inside) < FEW_RANKED
     for place in selection.scored:
         per_class[place] = few

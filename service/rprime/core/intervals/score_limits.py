@@ -47,7 +47,7 @@ def of_mean(values: Values, entry: Index, found: Array, quantile: float | Array)
         return np.full((2, *found.shape), np.nan)
     sums = influence if scores.groups is None else np.bincount(scores.groups, influence)
     number = group_number(scores) or effective_number(scores.item_weights)
-    error = float(np.sqrt(scores.ranked.square(influence)))
+    error = float(np.sqrt(scores.square(influence)))
     if number <= 2 or not error > ROUNDING * abs(found):
         return np.full((2, *found.shape), np.nan)
     skewness = float(np.add.reduce(sums**3)) / float(sums @ sums) ** 1.5
@@ -206,7 +206,7 @@ class Ranked:
     def of(cls, values: Values, key: str) -> "Ranked":
         """Collect an index of `RANKED`."""
         scores, rankings = scores_of(values), rankings_of(values)
-        support, effective = scores.support, scores.ranked.effective
+        support, effective = scores.support, scores.effective
         with np.errstate(all="ignore"):
             if key == "hand_till_auc":  # every other class has the same say
                 inverse = np.where(effective > 0, 1 / effective, 0.0)
@@ -346,7 +346,7 @@ def effective_items(values: Values, entry: Index, share: Array) -> Array:
         number = np.fmin(kish, linearised)
         if scores.groups is None:
             return np.asarray(number)
-        effect = scores.ranked.square(influence) / float(influence @ influence)
+        effect = scores.square(influence) / float(influence @ influence)
         assert entry.of_items is not None  # noqa: S101 (a share is a mean over items)
         right = np.asarray(entry.of_items(scores, *values.option(entry)), dtype=bool)
         few = fewest_groups(scores, right, ~right) < FEW_GROUPS

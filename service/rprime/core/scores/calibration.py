@@ -103,14 +103,13 @@ _SLACK = 1 + 1e-9
 
 def brier_scores(values: Array, true: Array) -> Array:
     """Squared distance of every row (n, k) to the one-hot truth, shape (n,)."""
-    result = np.empty(len(true))
-    place = 0
-    for part, own in blocks(values, true):
-        distance = part.astype(np.float64)
-        distance[np.arange(len(own)), own] -= 1
-        result[place : place + len(own)] = np.vecdot(distance, distance)
-        place += len(own)
-    return result
+    return np.concatenate([_squared_distances(*block) for block in blocks(values, true)])
+
+
+def _squared_distances(values: Array, true: Array) -> Array:
+    distance = values.astype(np.float64)
+    distance[np.arange(len(true)), true] -= 1
+    return np.vecdot(distance, distance)
 
 
 def places_of_truth(values: Array, true: Array) -> Array:
@@ -118,12 +117,7 @@ def places_of_truth(values: Array, true: Array) -> Array:
 
     Of equal scores, the class with the lowest index comes first, as in a prediction.
     """
-    result = np.empty(len(true), dtype=np.min_scalar_type(values.shape[1]))
-    place = 0
-    for part, own in blocks(values, true):
-        result[place : place + len(own)] = _places(part, own)
-        place += len(own)
-    return result
+    return np.concatenate([_places(*block) for block in blocks(values, true)])
 
 
 def _places(values: Array, true: Array) -> Array:
@@ -143,7 +137,7 @@ def _places(values: Array, true: Array) -> Array:
 
 def blocks(values: Array, beside: Array) -> Iterator[tuple[Array, Array]]:
     """Yield the same blocks of rows of two arrays."""
-    for start in range(0, len(values), BLOCK):
+    for start in range(0, max(1, len(values)), BLOCK):
         yield values[start : start + BLOCK], beside[start : start + BLOCK]
 
 

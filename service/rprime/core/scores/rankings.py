@@ -71,20 +71,24 @@ def mean_separations(separation: Array) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class RankedItems:
-    """The items that are ranked, and how they were drawn.
+    """The scores of n items for k classes, and how the items were drawn.
 
     Parameters
     ----------
-    values, true
-        Scores (n, k) and true classes (n,).
-    weights, groups
-        Shape (n,); None if every item counts once, or is independent.
+    true
+        Shape (n,): codes of the true classes.
+    values
+        Shape (n, k): probabilities, or any finite scores that are higher for more likely classes.
+    groups
+        Shape (n,): codes of the groups of the items; None if the items are independent.
+    weights
+        Shape (n,): sample weights; None if every item counts once.
     """
 
-    values: Array
     true: Array
-    weights: Array | None = None
+    values: Array
     groups: Array | None = None
+    weights: Array | None = None
 
     @property
     def k(self) -> int:
@@ -93,7 +97,7 @@ class RankedItems:
 
     @cached_property
     def support(self) -> Array:
-        """Items of each class, shape (k,)."""
+        """m_i, items of each class, shape (k,)."""
         return np.bincount(self.true, self.weights, self.k).astype(np.float64)
 
     @cached_property
@@ -110,7 +114,7 @@ class RankedItems:
         pairs = zip(self.support.tolist(), self.effective.tolist(), strict=True)
         return np.array([share_of(total, number) for total, number in pairs])
 
-    def ranking(self, own: int, *, ordered: bool) -> ClassRanking:
+    def class_ranking(self, own: int, *, ordered: bool) -> ClassRanking:
         """Rank the items by the scores of a class."""
         column = self.values[:, own]
         if ordered or self.weights is not None:
@@ -170,7 +174,7 @@ def rank(
             sums = np.zeros((2, n))
             result.variances[key] = RankedVariances(np.full(k, np.nan), np.zeros(k), *sums)
     for own in np.flatnonzero(support).tolist():
-        ranking = items.ranking(own, ordered=influences)
+        ranking = items.class_ranking(own, ordered=influences)
         wins = ranking.wins(support)
         pairs = support[own] * support
         pairs[own] = 0.0

@@ -26,41 +26,10 @@ DEFAULT_TOP = 5
 
 
 @dataclass(frozen=True, eq=False)
-class Scores:
-    """The scores of n items for k classes.
+class Scores(RankedItems):
+    """The scores of n items for k classes, with the results that indices share."""
 
-    Parameters
-    ----------
-    true
-        Shape (n,): codes of the true classes.
-    values
-        Shape (n, k): probabilities, or any finite scores that are higher for more likely classes.
-    groups
-        Shape (n,): codes of the groups of the items; None if the items are independent.
-    weights
-        Shape (n,): sample weights; None if every item counts once.
-    """
-
-    true: Array
-    values: Array
-    groups: Array | None = None
-    weights: Array | None = None
     _known: dict[Any, Any] = field(default_factory=dict, init=False, repr=False)
-
-    @property
-    def k(self) -> int:
-        """Number of classes."""
-        return int(self.values.shape[1])
-
-    @cached_property
-    def ranked(self) -> RankedItems:
-        """The items to rank."""
-        return RankedItems(self.values, self.true, self.weights, self.groups)
-
-    @property
-    def support(self) -> Array:
-        """m_i, items of each class, shape (k,)."""
-        return self.ranked.support
 
     @property
     def item_weights(self) -> Array:
@@ -156,9 +125,7 @@ class Scores:
         key = (influences, fixed_rows)
         if not influences:  # the values are those of a ranking with influences
             key = next((k for k in ((True, False), (True, True)) if k in self._known), key)
-        return self.once(
-            key, lambda: rank(self.ranked, influences=influences, fixed_rows=fixed_rows)
-        )
+        return self.once(key, lambda: rank(self, influences=influences, fixed_rows=fixed_rows))
 
     def over(self, places: Array, k: int) -> Self:
         """Renumber the classes: class i becomes places[i] of k; others have the lowest score."""

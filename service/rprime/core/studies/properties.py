@@ -15,7 +15,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.index import Index, IndexScope
 from rprime.core.options import Options
-from rprime.core.selection import Selection, select
+from rprime.core.selection import select
 from rprime.core.table import ConfusionTable
 from rprime.core.values import compute
 
@@ -89,22 +89,24 @@ def all_properties() -> dict[tuple[IndexScope, str], Properties]:
     """Find the properties of the whole catalog, by scope and key."""
     drawn = [_DrawnTables.of(k) for k in SIZES]
     found: dict[tuple[IndexScope, str], Properties] = {}
-    scopes: tuple[IndexScope, IndexScope] = ("class", "overall")
-    for scope in scopes:
-        relations = _Relations.of(scope, drawn)
-        for place, entry in enumerate(drawn[0].entries(scope)):
+    for scope, entries in drawn[0].entries.items():
+        keys = [entry.key for entry in entries]
+        orders = _orders(scope, len(keys), drawn)
+        for place, key in enumerate(keys):
             transposed = [
-                key for key in relations.keys if all(d.turns(scope, entry.key, key) for d in drawn)
+                other
+                for column, other in enumerate(keys)
+                if all(d.turns(scope, place, column) for d in drawn)
             ]
-            itself = entry.key in transposed
-            found[scope, entry.key] = Properties(
+            itself = key in transposed
+            found[scope, key] = Properties(
                 class_order=all(d.keeps(scope, place, "reordered") for d in drawn),
                 scale=all(d.keeps(scope, place, "scaled") for d in drawn),
                 prevalence=all(d.keeps(scope, place, "resampled") for d in drawn),
                 own_prevalence=all(d.keeps_own(place) for d in drawn) if scope == "class" else None,
                 transposition=itself,
-                transposed=entry.key if itself else next(iter(transposed), None),
-                relations=tuple(relations.of_index(place)),
+                transposed=key if itself else next(iter(transposed), None),
+                relations=tuple(_relations(place, keys, orders)),
             )
     return found
 
@@ -118,19 +120,20 @@ class _DrawnTables:
 
     Parameters
     ----------
-    per_class, overall
-        By the change of the tables, "" for none; shape (index, table, class) and (index,
-        table). Reordered classes are put back into their first order.
+    entries
+        The indices of each scope, in the order of the values.
+    values
+        By the change of the tables, "" for none, and the scope; shape (index, table, class) and
+        (index, table). Reordered classes are put back into their first order.
     own
         Per-class values after resampling class j, with j along the axis before the last.
     related
         Values on tables of any class sizes, then on sets of tables of one test set each; shape
-        as `per_class` and `overall`.
+        as `values`, but the last axis is ordered.
     """
 
-    selection: Selection
-    per_class: dict[str, Array]
-    overall: dict[str, Array]
+    entries: dict[IndexScope, tuple[Index, ...]]
+    values: dict[str, dict[IndexScope, Array]]
     own: Array
     related: dict[tuple[IndexScope, Extent], Array]
 
@@ -151,78 +154,56 @@ class _DrawnTables:
             "resampled": counts * shares,
             "transposed": counts.swapaxes(-2, -1),
         }
-        selection = select(options)
         found = {name: _values(tables, options) for name, tables in changed.items()}
-        per_class = {name: values[0] for name, values in found.items()}
-        per_class["reordered"] = per_class["reordered"][..., np.argsort(order)]
+        found["reordered"]["class"] = found["reordered"]["class"][..., np.argsort(order)]
         factors = np.where(np.eye(k, dtype=bool), shares, 1.0)[..., None]
+        selection = select(options)
         return cls(
-            selection,
-            per_class,
-            {name: values[1] for name, values in found.items()},
-            _values(counts[:, None] * factors, options)[0],
+            {"class": selection.per_class, "overall": selection.overall},
+            found,
+            _values(counts[:, None] * factors, options)["class"],
             _related(rng, options, k),
         )
 
-    def entries(self, scope: IndexScope) -> tuple[Index, ...]:
-        """Return the indices of a scope, in the order of the values."""
-        return self.selection.per_class if scope == "class" else self.selection.overall
-
     def keeps(self, scope: IndexScope, place: int, change: TableChange) -> bool:
         """Whether an index is the same after a change."""
-        values = self.per_class if scope == "class" else self.overall
-        return _same(values[""][place], values[change][place])
+        return _same(self.values[""][scope][place], self.values[change][scope][place])
 
     def keeps_own(self, place: int) -> bool:
         """Whether a per-class index is the same after a change of its own class."""
         resampled = self.own[place].diagonal(axis1=-2, axis2=-1)
-        return _same(self.per_class[""][place], resampled)
+        return _same(self.values[""]["class"][place], resampled)
 
-    def turns(self, scope: IndexScope, key: str, other: str) -> bool:
+    def turns(self, scope: IndexScope, place: int, other: int) -> bool:
         """Whether exchanging truth and prediction turns an index into another one."""
-        values = self.per_class if scope == "class" else self.overall
-        keys = [entry.key for entry in self.entries(scope)]
-        return _same(values["transposed"][keys.index(key)], values[""][keys.index(other)])
+        return _same(self.values["transposed"][scope][place], self.values[""][scope][other])
 
 
-@dataclass(frozen=True, eq=False)
-class _Relations:
-    """The order that every index of a scope gives to tables.
+def _orders(
+    scope: IndexScope, indices: int, drawn: list[_DrawnTables]
+) -> dict[Extent, list[tuple[bytes, bytes]]]:
+    """Name the order of the tables by every index of a scope, rising and falling."""
+    extents: tuple[Extent, Extent] = ("always", "same_test_set")
+    return {
+        extent: [
+            _order_names([d.related[scope, extent][place] for d in drawn])
+            for place in range(indices)
+        ]
+        for extent in extents
+    }
 
-    Parameters
-    ----------
-    keys
-        Keys of the indices.
-    orders
-        For every extent: names of the order of the tables by an index, rising and falling.
-    """
 
-    keys: tuple[str, ...]
-    orders: dict[Extent, list[tuple[bytes, bytes]]]
-
-    @classmethod
-    def of(cls, scope: IndexScope, drawn: list[_DrawnTables]) -> "_Relations":
-        """Rank the tables under every index."""
-        extents: tuple[Extent, Extent] = ("always", "same_test_set")
-        keys = tuple(entry.key for entry in drawn[0].entries(scope))
-        orders = {
-            extent: [
-                _order_names([d.related[scope, extent][place] for d in drawn])
-                for place in range(len(keys))
-            ]
-            for extent in extents
-        }
-        return cls(keys, orders)
-
-    def of_index(self, place: int) -> Iterator[Relation]:
-        """Yield the other indices whose order is the same, or the opposite."""
-        for other, key in enumerate(self.keys):
-            for extent, orders in self.orders.items():
-                rising, falling = orders[place]
-                # A constant index orders nothing, so it has no relations.
-                if other != place and rising != falling and rising in orders[other]:
-                    yield Relation(key, rising == orders[other][0], extent)
-                    break
+def _relations(
+    place: int, keys: list[str], orders: dict[Extent, list[tuple[bytes, bytes]]]
+) -> Iterator[Relation]:
+    """Yield the other indices whose order is the same, or the opposite."""
+    for other, key in enumerate(keys):
+        for extent, names in orders.items():
+            rising, falling = names[place]
+            # A constant index orders nothing, so it has no relations.
+            if other != place and rising != falling and rising in names[other]:
+                yield Relation(key, rising == names[other][0], extent)
+                break
 
 
 def _options(rng: np.random.Generator, k: int) -> Options:
@@ -246,22 +227,19 @@ def _related(
     # Sets of models, each set on its own test set.
     same = _tables(rng, (4, TABLES, k, k))
     same *= rng.uniform(10, 100, (4, 1, k, 1)) / same.sum(axis=-1, keepdims=True)
-    found: dict[tuple[IndexScope, Extent], Array] = {}
-    for tables, extent in ((free, "always"), (same, "same_test_set")):
-        per_class, overall = _values(tables, options)
-        # Each row is ordered separately: all tables and classes, or the models on one test set.
-        if extent == "always":
-            found["class", "always"] = per_class.reshape(len(per_class), -1)
-            found["overall", "always"] = overall
-        else:
-            found["class", "same_test_set"] = per_class.swapaxes(-2, -1)
-            found["overall", "same_test_set"] = overall
-    return found
+    always, on_test_set = _values(free, options), _values(same, options)
+    # Each row is ordered separately: all tables and classes, or the models on one test set.
+    return {
+        ("class", "always"): always["class"].reshape(len(always["class"]), -1),
+        ("overall", "always"): always["overall"],
+        ("class", "same_test_set"): on_test_set["class"].swapaxes(-2, -1),
+        ("overall", "same_test_set"): on_test_set["overall"],
+    }
 
 
-def _values(counts: Array, options: Options) -> tuple[Array, Array]:
+def _values(counts: Array, options: Options) -> dict[IndexScope, Array]:
     values = compute(ConfusionTable.dense(counts), options, select(options))
-    return values.per_class, values.overall
+    return {"class": values.per_class, "overall": values.overall}
 
 
 def _same(left: Array, right: Array) -> bool:
