@@ -1,6 +1,6 @@
 """Compare the printed results of the R' papers with those of the engine for their tables."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -107,25 +107,24 @@ def reproduce() -> Reproduction:
     """Run the published tables through the engine."""
     english, chinese = _data(DATA), _data(CHINESE)
     models = english["ten_models"]
-    cases = {**_cases(english, ""), **_cases(chinese, "Chinese paper, ")}
+    cases = {_title(name): case for name, case in english["matrices"].items()}
+    cases |= {_in_chinese(_title(name)): case for name, case in chinese["matrices"].items()}
     results = [result for title, case in cases.items() for result in _of_table(title, case)]
     sources = {**cases, "Table 5": models}
     return Reproduction(
         f"{english['source']}; {chinese['source']}",
         (*results, *_of_models(models)),
         tuple((title, case["erratum"]) for title, case in sources.items() if "erratum" in case),
-        (*english["conventions"].items(), *_prefixed(chinese["conventions"], "Chinese paper, ")),
+        (
+            *english["conventions"].items(),
+            *((_in_chinese(name), text) for name, text in chinese["conventions"].items()),
+        ),
         check_claims(),
     )
 
 
-def _cases(data: Mapping[str, Any], paper: str) -> dict[str, Any]:
-    return dict(_prefixed({_title(name): c for name, c in data["matrices"].items()}, paper))
-
-
-def _prefixed(entries: Mapping[str, Any], paper: str) -> Iterator[tuple[str, Any]]:
-    for name, entry in entries.items():
-        yield (f"{paper}{name[0].lower()}{name[1:]}" if paper else name), entry
+def _in_chinese(name: str) -> str:
+    return f"Chinese paper, {name[0].lower()}{name[1:]}"
 
 
 def printed_table(name: str) -> tuple[tuple[str, ...], ConfusionTable]:

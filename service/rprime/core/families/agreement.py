@@ -11,6 +11,7 @@ from rprime.core.families.moments import Moments
 from rprime.core.index import AT_MOST_ONE, SIGNED, Declaration, Parts, overall
 from rprime.core.table import ConfusionTable
 
+KappaWeights = Literal["linear", "quadratic"] | Array
 BANDS = (
     (0.8, "almost perfect"),
     (0.6, "substantial"),
@@ -69,10 +70,7 @@ def kappa_max(t: Moments) -> Array:
 
 
 def weighted_kappa_gradient(
-    table: ConfusionTable,
-    weights: Literal["linear", "quadratic"] | Array,
-    rows: Array,
-    columns: Array,
+    table: ConfusionTable, weights: KappaWeights, rows: Array, columns: Array
 ) -> Array:
     """Change of the weighted kappa with one more item in each of the given cells.
 
@@ -113,7 +111,7 @@ def weighted_kappa_gradient(
     needs="kappa_weights",
     cell_gradient=weighted_kappa_gradient,
 )
-def weighted_kappa(t: ConfusionTable, weights: Literal["linear", "quadratic"] | Array) -> Array:
+def weighted_kappa(t: ConfusionTable, weights: KappaWeights) -> Array:
     """Agreement beyond chance if some confusions weigh more than others.
 
     `linear` and `quadratic` weights depend on the order of the labels.
@@ -122,16 +120,14 @@ def weighted_kappa(t: ConfusionTable, weights: Literal["linear", "quadratic"] | 
     return 1 - observed / expected_disagreement(t, weights)
 
 
-def disagreement(cells: Cells, weights: Literal["linear", "quadratic"] | Array) -> Array:
+def disagreement(cells: Cells, weights: KappaWeights) -> Array:
     """Weight of the confusion in every cell."""
     if not isinstance(weights, str):
         return cells.select(weights)
     return confusion_weights(*cells.positions(), weights)
 
 
-def confusion_weights(
-    rows: Array, columns: Array, weights: Literal["linear", "quadratic"] | Array
-) -> Array:
+def confusion_weights(rows: Array, columns: Array, weights: KappaWeights) -> Array:
     """Weight of the confusion of a row with a column, elementwise."""
     if not isinstance(weights, str):
         return weights[rows, columns]
@@ -139,15 +135,13 @@ def confusion_weights(
     return distance if weights == "linear" else distance * distance
 
 
-def expected_disagreement(
-    t: ConfusionTable, weights: Literal["linear", "quadratic"] | Array
-) -> Array:
+def expected_disagreement(t: ConfusionTable, weights: KappaWeights) -> Array:
     """Mean weight of confusions drawn from the margins, shape (...)."""
     true, predicted = (margin / t.total[..., None] for margin in (t.support, t.predicted))
     return np.add.reduce(true * weighted_by_column(predicted, weights), axis=-1)
 
 
-def weighted_by_column(shares: Array, weights: Literal["linear", "quadratic"] | Array) -> Array:
+def weighted_by_column(shares: Array, weights: KappaWeights) -> Array:
     """Sum over j of v_ij x_j for every i, without a k x k matrix for the named weights."""
     if not isinstance(weights, str):
         return shares @ weights.T

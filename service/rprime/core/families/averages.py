@@ -73,10 +73,8 @@ def _interval(index: Index, kind: str) -> str | None:
     shares = index.reads == "ratio" and index.rows[1] == CountRow.total
     if index.interval in NO_AVERAGE or shares:
         return None
-    return "average" if kind == "macro" or (kind, index.interval) == WEIGHTED_PARTS else "score"
-
-
-WEIGHTED_PARTS = ("weighted", "parts")
+    parts = kind == "weighted" and index.interval == "parts"
+    return "average" if kind == "macro" or parts else "score"
 
 
 def macro_means(values: Array, defined: Array) -> Array:

@@ -84,18 +84,14 @@ def class_error_rate(c: Counts) -> Array:
     return (c.fp + c.fn) / (c.support + c.negatives)
 
 
-BOTH_MARGINS = {
-    "range": SIGNED,
-    "universe": "classified",
-    "undefined": ("no_samples", "chance_agreement_is_one"),
-}
-
-
 @per_class(
     symbol=r"\kappa_i",
     name="Kappa of the class against the rest",
     tex=r"\frac{2 (TP \cdot TN - FP \cdot FN)}{(TP + FP)(FP + TN) + (TP + FN)(FN + TN)}",
-    **BOTH_MARGINS | ONE_VS_REST,
+    range=SIGNED,
+    universe="classified",
+    undefined=("no_samples", "chance_agreement_is_one"),
+    **ONE_VS_REST,
 )
 def class_kappa(c: Counts) -> Array:
     """Cohen's kappa if all other classes are merged into one."""
@@ -108,8 +104,10 @@ def class_kappa(c: Counts) -> Array:
     name="Yule's Q",
     tex=r"\frac{TP \cdot TN - FP \cdot FN}{TP \cdot TN + FP \cdot FN}",
     source="Yule 1900",
+    range=SIGNED,
+    universe="classified",
+    undefined=("no_true_samples", "no_predictions", "single_class"),
     interval="score",
-    **BOTH_MARGINS | {"undefined": ("no_true_samples", "no_predictions", "single_class")},
 )
 def yule_q(c: Counts) -> Array:
     """Diagnostic odds ratio mapped to [-1, 1]: (DOR - 1) / (DOR + 1)."""

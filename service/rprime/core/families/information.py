@@ -8,15 +8,13 @@ from rprime.core.families.association import BITS, Association, association
 from rprime.core.index import NON_NEGATIVE, overall, per_class
 from rprime.core.table import ConfusionTable
 
-PAIR_BITS = BITS | {"score_range": lambda k: (0.0, 2 * float(np.log2(k)))}
-
 
 @association(
     symbol="H(true, predicted)",
     name="Joint entropy",
     tex=r"-\sum_{ij} \frac{n_{ij}}{w} \log_2 \frac{n_{ij}}{w}",
     source="Shannon 1948",
-    **PAIR_BITS,
+    **BITS | {"score_range": lambda k: (0.0, 2 * float(np.log2(k)))},
 )
 def joint_entropy(a: Association) -> Array:
     """Bits needed to name the true and the predicted class of an item."""

@@ -8,9 +8,8 @@ from scipy import special
 from rprime.core.arrays import Array
 from rprime.core.index import NON_NEGATIVE, from_scores, mean_of_items
 from rprime.core.scores.ranking import ClassRanking
-from rprime.core.scores.scores import Scores
+from rprime.core.scores.scores import PROBABILITIES, Scores
 
-PROBABILITIES = ("no_scores", "not_probabilities")
 FERRI = "Ferri, Hernandez-Orallo, Modroiu 2009"
 
 

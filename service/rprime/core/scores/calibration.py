@@ -36,10 +36,10 @@ class Reliability:
     @classmethod
     def of(cls, confidence: Array, correct: Array, weights: Array | None = None) -> "Reliability":
         """Sort items into the bins (0, 1/15], (1/15, 2/15] and so on; 0 is in the first."""
-        places = bins_of(confidence)
-        if weights is None:
-            return cls(*(np.bincount(places, part, BINS) for part in (None, correct, confidence)))
-        parts = (weights, weights * correct, weights * confidence)
+        places = np.searchsorted(EDGES[1:-1], confidence)
+        parts = (weights, correct, confidence)
+        if weights is not None:
+            parts = (weights, weights * correct, weights * confidence)
         return cls(*(np.bincount(places, part, BINS) for part in parts))
 
     @property
@@ -64,11 +64,6 @@ class Reliability:
             }
 
 
-def bins_of(confidence: Array) -> Array:
-    """Number of the bin of every top score."""
-    return np.searchsorted(EDGES[1:-1], confidence)
-
-
 def are_probabilities(values: Array) -> bool:
     """Whether every row of scores (n, k) is non-negative and sums to 1, but for rounding.
 
@@ -80,7 +75,10 @@ def are_probabilities(values: Array) -> bool:
     return any(
         _sum_to_one(values, max(TOLERANCE, values.shape[-1] * 0.5 * 10.0**-decimals))
         for decimals in _PRINTED
-        if all(_is_rounded(part, decimals) for part, _ in blocks(values, values))
+        if all(
+            np.allclose(part, part.round(decimals), rtol=0, atol=1e-9)
+            for part, _ in blocks(values, values)
+        )
     )
 
 
@@ -89,10 +87,6 @@ def _sum_to_one(values: Array, tolerance: float) -> bool:
         bool((part >= 0).all() and (np.abs(part.sum(-1) - 1) <= tolerance * _SLACK).all())
         for part, _ in blocks(values, values)
     )
-
-
-def _is_rounded(values: Array, decimals: int) -> bool:
-    return np.allclose(values, values.round(decimals), rtol=0, atol=1e-9)
 
 
 _PRINTED = (6, 5, 4, 3, 2)

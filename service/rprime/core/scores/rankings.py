@@ -54,19 +54,16 @@ class ScoreRankings:
     variances: dict[str, RankedVariances]
 
     def of_classes(self, key: str) -> Array:
-        """Return the values of an index of `RANKED` for the classes, shape (k,)."""
-        if key == "hand_till_auc":
-            return mean_separations(self.separation)
-        found: Array = getattr(self, {"roc_auc": "auc"}.get(key, key))
-        return found
+        """Return the values of an index of `RANKED` for the classes, shape (k,).
 
-
-def mean_separations(separation: Array) -> Array:
-    """Average A(i|j) over the other classes, shape (k,); NaN without any."""
-    known = ~np.isnan(separation)
-    number = np.count_nonzero(known, axis=-1)
-    sums = np.add.reduce(np.where(known, separation, 0.0), axis=-1)
-    return np.divide(sums, number, out=np.full(len(sums), np.nan), where=number > 0)
+        That of `hand_till_auc` is the mean of A(i|j) over the other classes; NaN without any.
+        """
+        if key != "hand_till_auc":
+            return self.auc if key == "roc_auc" else self.average_precision
+        known = ~np.isnan(self.separation)
+        number = np.count_nonzero(known, axis=-1)
+        sums = np.add.reduce(np.where(known, self.separation, 0.0), axis=-1)
+        return np.divide(sums, number, out=np.full(len(sums), np.nan), where=number > 0)
 
 
 @dataclass(frozen=True, eq=False)

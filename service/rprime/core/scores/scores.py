@@ -136,8 +136,7 @@ class Scores(RankedItems):
         return type(self)(true, values, self.groups, self.weights)
 
 
-_PROBABILITIES = ("no_scores", "not_probabilities")
-_CLASSES = ("no_scores", "no_true_samples", "single_class")
+PROBABILITIES = ("no_scores", "not_probabilities")
 
 
 @from_scores(
@@ -146,7 +145,7 @@ _CLASSES = ("no_scores", "no_true_samples", "single_class")
     name="Area under the ROC curve",
     tex=r"P(p_i(x) > p_i(y)) + \tfrac{1}{2} P(p_i(x) = p_i(y)), x \in i, y \notin i",
     source="Hanley, McNeil 1982",
-    undefined=_CLASSES,
+    undefined=("no_scores", "no_true_samples", "single_class"),
     interval="area",
 )
 def roc_auc(s: Scores) -> Array:
@@ -180,7 +179,7 @@ def average_precision(s: Scores) -> Array:
     range=(-np.inf, 0.0),
     best=0.0,
     scale_invariant=False,
-    undefined=_PROBABILITIES,
+    undefined=PROBABILITIES,
 )
 def conditional_log_likelihood(s: Scores) -> Array:
     """Sum of the natural logarithms of the probability of the true class, clipped at 1e-15."""
@@ -194,7 +193,7 @@ def conditional_log_likelihood(s: Scores) -> Array:
     source="Good 1952",
     range=NON_NEGATIVE,
     best=0.0,
-    undefined=_PROBABILITIES,
+    undefined=PROBABILITIES,
 )
 def log_loss(s: Scores) -> Array:
     """Mean negative logarithm of the probability of the true class, clipped at 1e-15."""
@@ -208,7 +207,7 @@ def log_loss(s: Scores) -> Array:
     source="Brier 1950",
     range=(0.0, 2.0),
     best=0.0,
-    undefined=_PROBABILITIES,
+    undefined=PROBABILITIES,
 )
 def brier_score(s: Scores) -> Array:
     """Mean squared distance of the probabilities to the truth, over all classes: from 0 to 2."""
@@ -255,7 +254,7 @@ def top_k_accuracy(s: Scores, most: int | None) -> Array:
     tex=r"\sum_b \frac{w_b}{w} |acc_b - conf_b|",
     source="Naeini, Cooper, Hauskrecht 2015",
     best=0.0,
-    undefined=_PROBABILITIES,
+    undefined=PROBABILITIES,
 )
 def expected_calibration_error(s: Scores) -> float:
     """Mean distance between the top score and the accuracy, in 15 bins of equal width."""
