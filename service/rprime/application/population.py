@@ -111,24 +111,18 @@ def _refuse_evidence(read: Evidence) -> None:
     if read.table.k > MOST_CLASSES:
         detail = f"A population has at most {MOST_CLASSES} classes: merge classes."
         raise refuse(PLACE, "too_many_classes", detail)
-    found = {
-        "scores": read.scores is not None,
-        "groups": read.items is not None and read.items.groups is not None,
-        "spurious": read.table.spurious is not None,
-        "cell_weights": "cell_weights" in read.matrices,
+    refused = {
+        "`y_score`: send the predicted classes in `y_pred` alone": read.scores is not None,
+        "`groups`: the items of a stratum are taken to be independent": read.items is not None
+        and read.items.groups is not None,
+        "`spurious` predictions, which belong to no item of the population": read.table.spurious
+        is not None,
+        "`cell_weights`": "cell_weights" in read.matrices,
     }
-    for name, given in found.items():
+    for what, given in refused.items():
         if given:
-            detail = f"A population cannot be combined with {_WORDS[name]}."
+            detail = f"A population cannot be combined with {what}."
             raise refuse(PLACE, "not_with_population", detail)
-
-
-_WORDS = {
-    "scores": "`y_score`: send the predicted classes in `y_pred` alone",
-    "groups": "`groups`: the items of a stratum are taken to be independent",
-    "spurious": "`spurious` predictions, which belong to no item of the population",
-    "cell_weights": "`cell_weights`",
-}
 
 
 def _prevalence(asked: PopulationAsked, read: Evidence) -> Array:
@@ -167,7 +161,8 @@ def _own(asked: PopulationAsked, read: Evidence) -> Population:
     texts = list(map(str, asked.strata))
     codes = group_codes(texts, len(read.items.true), place, what="strata")
     if read.identities is not None:
-        raise refuse(place, "not_with_ids", _SORTED)
+        detail = "Items with ids are sorted by them, so that strata in another order do not fit."
+        raise refuse(place, "not_with_ids", detail)
     names = tuple(dict.fromkeys(texts))
     missing = set(names) - asked.shares.keys()
     if missing:
@@ -182,9 +177,6 @@ def _own(asked: PopulationAsked, read: Evidence) -> Population:
     counts = np.bincount(joint, minlength=len(names) * k * (k + 1)).astype(np.float64)
     shares = _shares([asked.shares[name] for name in names], f"{PLACE}/shares")
     return Population("own", shares, names, counts.reshape(len(names), k, k + 1))
-
-
-_SORTED = "Items with ids are sorted by them, so that strata in another order do not fit."
 
 
 def _check_rules(population: Population, gates: Gates) -> None:

@@ -3,6 +3,7 @@
 import orjson
 
 from rprime.core.evaluate import Evaluation
+from rprime.core.populations.population import Population
 
 MOST_NAMED = 5
 _WHAT = {
@@ -17,7 +18,7 @@ def population_text(evaluation: Evaluation) -> str:
     found = evaluation.options.population
     if found is None:
         return ""
-    named = list(_shares(evaluation).items())
+    named = list(_shares(found, evaluation).items())
     text = ", ".join(f"{name} {share:.4g}" for name, share in named[:MOST_NAMED])
     more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     source = "" if found.evaluation is None else f" (that of evaluation {found.evaluation})"
@@ -32,15 +33,12 @@ def population_member(evaluation: Evaluation) -> dict[str, bytes]:
     content = {
         "detail": f"The numbers are {population_text(evaluation)}.",
         "strata": found.strata,
-        "shares": _shares(evaluation),
+        "shares": _shares(found, evaluation),
         **({} if found.evaluation is None else {"evaluation": found.evaluation}),
         "effective_items": found.effective_items(evaluation.table),
     }
     return {"population": orjson.dumps(content)}
 
 
-def _shares(evaluation: Evaluation) -> dict[str, float]:
-    found = evaluation.options.population
-    shares = [] if found is None else found.shares.tolist()
-    names = evaluation.labels if found is None else found.names or evaluation.labels
-    return dict(zip(names, shares, strict=True))
+def _shares(found: Population, evaluation: Evaluation) -> dict[str, float]:
+    return dict(zip(found.names or evaluation.labels, found.shares.tolist(), strict=True))

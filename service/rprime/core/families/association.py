@@ -65,7 +65,8 @@ class Association:
         """Information that one labelling gives about the other, bits."""
         t = self.table
         nats = special.rel_entr(t.cells.counts, self.expected)
-        return t.cells.total(nats) / (t.total * np.log(2))
+        found = t.cells.total(nats) / (t.total * np.log(2))
+        return np.clip(found, 0.0, np.minimum(self.entropy_true, self.entropy_predicted))
 
     @cached_property
     def most_frequent_true(self) -> Array:

@@ -82,17 +82,16 @@ class Gradient:
         return self.factors[2]
 
     def part(self, start: int, stop: int) -> "Gradient":
-        """Return the indices from `start` to `stop`, without those by cell."""
+        """Return the indices from `start` to `stop`."""
         if stop - start >= self.factors.shape[1]:
             return self
         silent = None if self.unclassified is None else self.unclassified[start:stop]
-        return Gradient(self.factors[:, start:stop], silent)
+        by_cell = tuple((i - start, cells) for i, cells in self.by_cell if start <= i < stop)
+        return Gradient(self.factors[:, start:stop], silent, by_cell)
 
     def only(self, place: int) -> "Gradient":
         """Return one index, keeping the axis."""
-        by_cell = tuple((0, cells) for i, cells in self.by_cell if i == place)
-        part = self.part(place, place + 1)
-        return Gradient(part.factors, part.unclassified, by_cell)
+        return self.part(place, place + 1)
 
     def at(self, rows: Array, columns: Array) -> Array:
         """Evaluate at cells.

@@ -1,7 +1,7 @@
 """The intervals of the indices of one universe, up to their quantile."""
 
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import NamedTuple, cast
 
 import numpy as np
 
@@ -221,6 +221,35 @@ class AverageIntervals:
         return result
 
 
+class LogRatios(NamedTuple):
+    """Ratios with their logarithms.
+
+    Parameters
+    ----------
+    values, centres, errors
+        Shape (...): the ratios, their logarithms, finite where a ratio is 0 or infinite, and the
+        standard errors of these.
+    """
+
+    values: Array
+    centres: Array
+    errors: Array
+
+    @classmethod
+    def of(cls, values: Array, smoothed: Array, variances: Array) -> "LogRatios":
+        """Take the logarithms of ratios, or of smoothed ones where these have none."""
+        usual = np.isfinite(values) & (values > 0)
+        centres = np.log(np.where(usual, values, smoothed))
+        return cls(values, centres, np.sqrt(variances) / smoothed)
+
+    def limits(self, quantile: float | Array) -> Array:
+        """Compute the limits, shape (2, ...)."""
+        half = self.errors * quantile
+        low = np.where(self.values > 0, np.exp(self.centres - half), self.values)
+        high = np.where(self.values < np.inf, np.exp(self.centres + half), self.values)
+        return np.stack((low, high))
+
+
 @dataclass(frozen=True, eq=False)
 class UniverseIntervals:
     """The prepared intervals of the entries of one plan.
@@ -236,7 +265,7 @@ class UniverseIntervals:
     averages
         None where nothing is averaged.
     log_odds
-        Odds ratios, and centre and standard error of their logarithms; None if not selected.
+        Odds ratios, shape (..., k); None if not selected.
     """
 
     plan: Plan
@@ -244,7 +273,7 @@ class UniverseIntervals:
     scores: ScoreIntervals
     score_counts: ScoreCounts
     averages: AverageIntervals | None
-    log_odds: tuple[Array, Array, Array] | None
+    log_odds: LogRatios | None
 
     @classmethod
     def of(
@@ -313,10 +342,7 @@ class UniverseIntervals:
         widen(limits, plan.class_scores_of, by_scores)
         if self.log_odds is not None and plan.odds_ratio is not None:
             place = plan.class_places[plan.odds_ratio]
-            value, centre, error = self.log_odds
-            half = error * at(quantile, place)
-            limits[0, place] = np.where(value > 0, np.exp(centre - half), value)
-            limits[1, place] = np.where(value < np.inf, np.exp(centre + half), value)
+            limits[:, place] = self.log_odds.limits(at(quantile, place))
 
     def fill_items(self, per_class: Array, overall: Array) -> None:
         """Fill in the effective numbers of items of the entries of the plan that rest on one."""
@@ -373,19 +399,13 @@ def _overall_bounds(plan: Plan, averages: AverageIntervals | None) -> Array:
     return found
 
 
-def _log_odds(plan: Plan, values: Values, more: Smoothed) -> tuple[Array, Array, Array] | None:
-    """Return the odds ratios, and centre and standard error of their logarithms, (..., k) each.
-
-    Where an odds ratio is 0 or infinite, the centre of the other limit is the row-wise table's.
-    """
+def _log_odds(plan: Plan, values: Values, more: Smoothed) -> LogRatios | None:
+    """Return the odds ratios, smoothed as the row-wise table's."""
     if plan.odds_ratio is None:
         return None
     own, place = plan.odds_ratio, plan.class_places[plan.odds_ratio]
-    there = more.values.per_class[own, ROW_WISE]
-    error = np.sqrt(more.class_variances[own, ROW_WISE]) / there
-    value = values.per_class[place]
-    usual = np.isfinite(value) & (value > 0)
-    return value, np.where(usual, np.log(value), np.log(there)), error
+    smooth, spread = more.values.per_class[own, ROW_WISE], more.class_variances[own, ROW_WISE]
+    return LogRatios.of(values.per_class[place], smooth, spread)
 
 
 def _averages(  # noqa: PLR0917 (what an average is made of)

@@ -15,39 +15,13 @@ from rprime.core.intervals.methods import Setting
 from rprime.core.intervals.plan import Bounds
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts
-from rprime.core.intervals.universe import as_observed, at, widen
+from rprime.core.intervals.universe import LogRatios, as_observed, at, widen
 from rprime.core.populations.plan import PopulationPlan, ScopePlan, plan_of
 from rprime.core.populations.population import Population, joint_cells
 from rprime.core.populations.sums import StratumSums
-from rprime.core.populations.variance import Stratified
+from rprime.core.populations.variance import OBSERVED, SMOOTHED, Stratified
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
-
-SMOOTHED, OBSERVED = 0, 1
-"""Positions of the two estimated tables in their stack."""
-
-
-@dataclass(frozen=True, eq=False)
-class LogIntervals:
-    """Ratios with their logarithms.
-
-    Parameters
-    ----------
-    values, centres, errors
-        Shape (n, ...): the ratios, their logarithms, finite where a ratio is 0 or infinite, and
-        the standard errors of these.
-    """
-
-    values: Array
-    centres: Array
-    errors: Array
-
-    def limits(self, quantile: float | Array) -> Array:
-        """Compute the limits, shape (2, n, ...)."""
-        half = self.errors * quantile
-        low = np.where(self.values > 0, np.exp(self.centres - half), self.values)
-        high = np.where(self.values < np.inf, np.exp(self.centres + half), self.values)
-        return np.stack((low, high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +44,7 @@ class ScopeIntervals:
     scores: ScoreIntervals
     score_counts: ScoreCounts
     sums: StratumSums
-    logs: LogIntervals
+    logs: LogRatios
     errors: Array
 
     @classmethod
@@ -90,11 +64,7 @@ class ScopeIntervals:
         smooth, spread = estimated[:, SMOOTHED], variances[:, SMOOTHED]
         spread[plan.without] = variances[plan.without, OBSERVED] = np.nan
         scores = ScoreIntervals.of(values, smooth, spread, **about)
-        own, there = values[plan.logs], smooth[plan.logs]
-        usual = np.isfinite(own) & (own > 0)
-        logs = LogIntervals(
-            own, np.log(np.where(usual, own, there)), np.sqrt(spread[plan.logs]) / there
-        )
+        logs = LogRatios.of(values[plan.logs], smooth[plan.logs], spread[plan.logs])
         errors = np.sqrt(variances[:, OBSERVED])
         counts = ScoreCounts.of(scores.shares * scores.items, scores.items)
         return cls(plan, scores, counts, sums, logs, np.where(np.isfinite(values), errors, np.nan))
@@ -206,15 +176,14 @@ def _scopes(
 ) -> Iterator[ScopeIntervals]:
     """Yield the intervals of the classes, and the overall ones."""
     refined, more = population.smoothed(sample)
-    tables = _stacked(refined.table(more), population.table(sample))
+    both = np.stack([joint_cells(refined.table(more)), joint_cells(population.table(sample))])
+    tables = ConfusionTable.dense(both[..., :-1], both[..., -1])
     options = replace(values.options, population=None, cell_weights=None, undefined="null")
     found = compute(tables, options, values.selection)
     own = class_gradient(found)
     found = as_observed(np.arange(len(own.margins[0])), values, found, own)
     counts = population.sampled(sample)
-    strata = Stratified.of(
-        population, (refined.sampled(more), counts), tables.total, lost=(0.0, 1.0)
-    )
+    strata = Stratified.of(population, (refined.sampled(more), counts), tables.total)
     growth, beta, exact = sample.total / more.total, options.beta, options.exact
     cost = None if options.cost is None else (float(options.cost.min()), float(options.cost.max()))
     bound, selection, shares = Bounds(sample.k, cost), values.selection, population.shares
@@ -240,8 +209,3 @@ def _bounds(plan: ScopePlan, entries: tuple[Index, ...], bound: Bounds) -> Array
     shares = [i for i in plan.sums.tolist() if entries[i].score_range is None]
     found[shares] = 0.0, 1.0
     return found.T
-
-
-def _stacked(smooth: ConfusionTable, observed: ConfusionTable) -> ConfusionTable:
-    both = np.stack([joint_cells(smooth), joint_cells(observed)])
-    return ConfusionTable.dense(both[..., :-1], both[..., -1])

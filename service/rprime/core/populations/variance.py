@@ -14,6 +14,8 @@ from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.populations.population import Population, StratumCounts
 from rprime.core.selection import Selection
 
+SMOOTHED, OBSERVED = 0, 1
+"""Positions of the two estimated tables in their stack."""
 ROUNDING = 1e-13
 """A variance below this share of the squared influences is rounding."""
 PRODUCTS = np.array([[0, 0, 0, 0], [0, 1, 0, 1], [0, 0, 2, 2], [0, 1, 2, 3]])
@@ -42,26 +44,21 @@ class Stratified:
 
     @classmethod
     def of(
-        cls,
-        population: Population,
-        parts: tuple[StratumCounts, ...],
-        total: Array,
-        lost: tuple[float, ...],
+        cls, population: Population, parts: tuple[StratumCounts, StratumCounts], total: Array
     ) -> "Stratified":
-        """Stack the strata of several tables.
+        """Stack the strata of the smoothed table and of the observed one, which has n - 1.
 
         Parameters
         ----------
         parts
             The items of each table.
         total
-            Of the estimated tables, shape (parts, ...).
-        lost
-            By how much n is reduced for each table.
+            Of the estimated tables, shape (2, ...).
         """
         counts = StratumCounts(*(np.stack(each) for each in zip(*parts, strict=True)))
         scaled = population.shares * total[..., None]
-        sizes = np.stack([part.items - less for part, less in zip(parts, lost, strict=True)])
+        sizes = counts.items
+        sizes[OBSERVED] -= 1
         return cls(population, counts, np.where(scaled > 0, scaled**2 / sizes, 0.0))
 
     def of_classes(self, selection: Selection, gradient: ClassGradient) -> Array:
@@ -104,18 +101,12 @@ class Stratified:
         shares = cells / items
         result = np.empty((number, *cells.shape[:-2]))
         for start in range(0, number, size):
-            part = _influences(gradient, start, min(start + size, number), rows, columns)
+            part = gradient.part(start, start + size).at(rows, columns)
             phi = self.population.arranged(part.reshape(*part.shape[:-1], k, k + 1))
             mean, square = np.vecdot(shares, phi), np.vecdot(shares, phi * phi)
             found = np.vecdot(square - mean * mean, self.factors)
             result[start : start + size] = _rounded(found, np.vecdot(square, self.factors))
         return result
-
-
-def _influences(gradient: Gradient, start: int, stop: int, rows: Array, columns: Array) -> Array:
-    silent = None if gradient.unclassified is None else gradient.unclassified[start:stop]
-    by_cell = tuple((i - start, cells) for i, cells in gradient.by_cell if start <= i < stop)
-    return Gradient(gradient.factors[:, start:stop], silent, by_cell).at(rows, columns)
 
 
 def _quadratic(margins: Array, covariance: tuple[Array, Array]) -> Array:
