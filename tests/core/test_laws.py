@@ -185,3 +185,11 @@ def test_the_catalog_collects_what_the_families_declare() -> None:
 def test_an_unknown_key_is_refused() -> None:
     with pytest.raises(KeyError, match="acuracy"):
         values_of(dense(np.eye(2)), indices=("acuracy",))
+
+
+@given(arrays(np.float64, st.integers(2, 7), elements=st.integers(1, 1000)))
+def test_rounding_takes_no_uncertainty_coefficient_beyond_1(support: Any) -> None:
+    keys = ("uncertainty_true", "uncertainty_predicted", "normalized_mutual_information")
+    found = overall(values_of(dense(np.diag(support)), indices=keys))
+    for key in keys:
+        assert 1 - 1e-12 < found[key] <= 1
