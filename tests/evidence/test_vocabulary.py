@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rprime.evidence import vocabulary
-from rprime.evidence.coding import PIECE, occurring, recoded
+from rprime.evidence.coding import PIECE, counted, recoded
 from rprime.evidence.vocabulary import Growing, Vocabulary, Where
 
 WHERE = Where("/y_true", 0, null=True)
@@ -60,7 +60,7 @@ def test_no_codes_give_none() -> None:
     assert recoded(np.zeros(0, np.uint8), np.zeros(0, np.uint8)).size == 0
 
 
-def test_codes_occur_wherever_they_stand() -> None:
+def test_codes_count_wherever_they_stand() -> None:
     values = np.zeros(2 * PIECE + 1, np.uint8)
     values[PIECE], values[-1] = 3, 5
-    assert np.flatnonzero(occurring(values, 7)).tolist() == [0, 3, 5]
+    assert counted(values, 7).tolist() == [2 * PIECE - 1, 0, 0, 1, 0, 1, 0]

@@ -56,7 +56,8 @@ def create(
     except keys.KeyFileError as exc:
         refuse(str(exc))
     typer.echo(token)
-    say(f"key {key.id} {_until(key)}; it is not shown again")
+    until = f"expires {key.expires:%Y-%m-%d %H:%M}Z" if key.expires else "never expires"
+    say(f"key {key.id} {until}; it is not shown again")
 
 
 @app.command("list")
@@ -114,7 +115,3 @@ def _duration(text: str) -> timedelta | None:
 def _row(key: "ApiKey") -> tuple[str, ...]:
     expires = "never" if key.expires is None else f"{key.expires:%Y-%m-%d %H:%M}Z"
     return key.id, key.state, ",".join(key.scopes), key.project or "*", expires, key.name
-
-
-def _until(key: "ApiKey") -> str:
-    return "never expires" if key.expires is None else f"expires {key.expires:%Y-%m-%d %H:%M}Z"

@@ -33,7 +33,7 @@ def read_mapping(path: Path, what: str) -> Json:
     except OSError as error:
         refuse(f"cannot read {path}: {error.strerror}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        refuse(f"{path} is no YAML: {_line(error)}")
+        refuse(f"{path} is no YAML: {' '.join(str(error).split())}")
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         refuse(f"{path} must hold {what} as a mapping of names to values")
     return content
@@ -78,10 +78,6 @@ def _child(node: Any, part: str) -> Any:  # noqa: ANN401 (a node of YAML)
     if isinstance(node, yaml.MappingNode):
         return next((value for key, value in node.value if key.value == part), node)
     return node.value[int(part)] if isinstance(node, yaml.SequenceNode) else node
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
 
 
 def _loader() -> "type[yaml.SafeLoader]":

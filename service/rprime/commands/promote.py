@@ -40,7 +40,7 @@ def promote(
     """
     identifier = _id_of(evaluation)
     with history.client(read_only=False) as client:
-        verdict = _verdict(client, identifier) if if_passed else "pass"
+        verdict = client.evaluation(identifier).verdict or _NO_GATE if if_passed else "pass"
         if verdict != "pass":
             say(f"{alias} of {project} stays as it is: the verdict is {verdict}")
         elif _pointed(client, project, alias, identifier, if_absent=if_absent):
@@ -61,15 +61,6 @@ def _id_of(evaluation: str) -> str:
         refuse(f"{evaluation} is no report")
     if not isinstance(found, str):
         refuse(f"{evaluation} has no id: its evaluation was not stored")
-    return found
-
-
-def _verdict(client: "Client", evaluation: str) -> str:
-    from rprime.client.calls import Call
-
-    path = f"/v1/evaluations/{quote(evaluation, safe='')}?include=gate"
-    report = client.ask(Call("GET", path, lambda answer: json.loads(answer.content)))
-    found: str = report.get("gate", {}).get("verdict", _NO_GATE)
     return found
 
 

@@ -93,14 +93,12 @@ def _added_here(store: "Store", lines: IO[bytes], file: Path) -> dict[str, int]:
 
 
 def _added_there(client: "Client", lines: IO[bytes]) -> dict[str, int]:
-    from rprime.client.calls import Answered, Call
-
-    def read(response: Answered) -> dict[str, int]:
-        found: dict[str, int] = json.loads(response.content)
-        return found
+    from rprime.client.calls import Call
 
     headers = {"Content-Type": _LINES}
-    return client.ask(Call("POST", "/v1/import", read, lines.read(), headers))
+    return client.ask(
+        Call("POST", "/v1/import", lambda answer: json.loads(answer.content), lines.read(), headers)
+    )
 
 
 def backup(

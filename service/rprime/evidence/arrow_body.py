@@ -288,11 +288,8 @@ class _Ids:
     def pieces(self) -> Iterable[tuple[Array, Array]]:
         for chunk in self._chunks:
             for start in range(0, len(chunk), PIECE):
-                yield _piece_of(chunk.slice(start, PIECE))
-
-
-def _piece_of(ids: Any) -> tuple[Array, Array]:
-    """Return the lengths of ids, and their bytes."""
-    offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : ids.offset + len(ids) + 1]
-    letters = np.frombuffer(ids.buffers()[2] or b"", np.uint8)[offsets[0] : offsets[-1]]
-    return np.diff(offsets), letters
+                ids = chunk.slice(start, PIECE)
+                end = ids.offset + len(ids) + 1
+                offsets = np.frombuffer(ids.buffers()[1], np.int64)[ids.offset : end]
+                letters = np.frombuffer(ids.buffers()[2] or b"", np.uint8)
+                yield np.diff(offsets), letters[offsets[0] : offsets[-1]]

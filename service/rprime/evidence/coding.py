@@ -117,12 +117,12 @@ def _shifted(values: Array, codes: Array) -> Array | None:
     return shifted
 
 
-def occurring(codes: Array, size: int) -> Array:
-    """Find which of `size` codes occur, in pieces because counting widens them."""
-    found = np.zeros(size, bool)
+def counted(codes: Array, size: int) -> Array:
+    """Count each of `size` codes, in pieces because counting widens them."""
+    counts = np.zeros(size, np.int64)
     for start in range(0, codes.size, PIECE):
-        found |= np.bincount(codes[start : start + PIECE], minlength=size) > 0
-    return found
+        counts += np.bincount(codes[start : start + PIECE], minlength=size)
+    return counts
 
 
 def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -> Array:
@@ -208,7 +208,8 @@ class Raw:
         if spellings is AS_SENT:
             return raw.recoded(labels, codes)
         # Counted first, because the arrays may be overwritten.
-        warnings = spellings.warnings(self.texts, raw.texts, codes == len(labels), self._counts())
+        counts = counted(self.true, codes.size) + counted(self.predicted, codes.size)
+        warnings = spellings.warnings(self.texts, raw.texts, codes == len(labels), counts)
         return replace(raw.recoded(labels, codes), warnings=warnings)
 
     def _spelled(self, spellings: Spellings) -> "Raw":
@@ -253,24 +254,14 @@ class Raw:
         found = [k if text is None else codes[text] for text in self.texts]
         return np.array(found, dtype=np.uint32)
 
-    def _counts(self) -> Array:
-        """Count the labels of each code, true and predicted ones together."""
-        counts = np.zeros(len(self.texts), np.int64)
-        for raw in (self.true, self.predicted):
-            for start in range(0, raw.size, PIECE):
-                counts += np.bincount(raw[start : start + PIECE], minlength=counts.size)
-        return counts
-
     def recoded(self, labels: tuple[str, ...], codes: Array) -> Coded:
         """Replace the codes of the texts by those of the classes."""
         kind = np.min_scalar_type(len(labels))
-        if (codes == np.arange(len(codes))).all():
-            raws = (self.true, self.predicted)
-            true, predicted = (raw.astype(kind, copy=False) for raw in raws)
-            return Coded(labels, true, predicted)
+        same = (codes == np.arange(len(codes))).all()
         codes = codes.astype(kind)
         true, predicted = (
-            recoded(raw, codes, reuse=self.reuse) for raw in (self.true, self.predicted)
+            raw.astype(kind, copy=False) if same else recoded(raw, codes, reuse=self.reuse)
+            for raw in (self.true, self.predicted)
         )
         return Coded(labels, true, predicted)
 
@@ -287,7 +278,7 @@ class Raw:
 
     def _refuse_unlabelled(self, codes: Array, k: int) -> None:
         """Refuse items whose true label is a missing value in disguise, or no declared class."""
-        without = (codes == k) & occurring(self.true, codes.size)
+        without = (codes == k) & (counted(self.true, codes.size) > 0)
         for code in np.flatnonzero(without)[:1]:
             items = np.flatnonzero(self.true == code)
             missing = self.texts[code] is None

@@ -33,10 +33,6 @@ Hold = Callable[[int], None]
 """Reserves bytes until the request ends; raises if none are left."""
 
 
-def _hold_any(_size: int) -> None:
-    """Accept any size."""
-
-
 def too_large(most: int) -> Problem:
     """Return the problem of columns over a limit of bytes after decompression."""
     detail = f"The columns of the body have more than {most} bytes after decompression."
@@ -160,7 +156,7 @@ class Columns:
             else Vocabulary(most, "/y_true", untyped=untyped)
         )
         self._known = (*NAMES, MATRIX) if matrix else NAMES
-        self.hold = hold or _hold_any
+        self.hold = hold or (lambda _size: None)
         self._held = 0
         self._rows = 0
         self._labels: dict[str, CodedColumn] = {}
@@ -168,11 +164,6 @@ class Columns:
         self._scores: ScoreColumns | None = None
         self._matrix: Array | None = None
         self._ids: Identities | None = None
-
-    @property
-    def are_positions(self) -> bool:
-        """Whether the labels are positions in the declared classes."""
-        return isinstance(self.codes, Positions)
 
     @property
     def has_baseline(self) -> bool:

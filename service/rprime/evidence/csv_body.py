@@ -13,6 +13,7 @@ import pyarrow.csv
 from rprime.evidence.arrow_body import gather
 from rprime.evidence.columns import LABELS, LONGEST_LINE, Columns
 from rprime.evidence.score_columns import is_score
+from rprime.evidence.vocabulary import Positions
 from rprime.problems.problem import Problem
 
 _DELIMITERS = ",\t;|"
@@ -52,7 +53,7 @@ def read_csv(stream: IO[bytes], columns: Columns) -> None:
 def _types(wanted: Iterable[str], columns: Columns) -> dict[str, Any]:
     """Return the types, because inferred ones may change: scores may begin with 0 and 1."""
     text = pa.dictionary(pa.int32(), pa.string())
-    labels = pa.int64() if columns.are_positions else text
+    labels = pa.int64() if isinstance(columns.codes, Positions) else text
     types = {"sample_weight": pa.float64(), "item_id": pa.string(), "group": text}
     types |= dict.fromkeys(LABELS, labels)
     return {name: pa.float64() if is_score(name) else types[name] for name in wanted}

@@ -9,7 +9,7 @@ import orjson
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
-from rprime.evidence.coding import PIECE, occurring
+from rprime.evidence.coding import PIECE, counted
 from rprime.evidence.columns import Identities
 from rprime.evidence.item_ids import packed
 
@@ -34,7 +34,7 @@ def test_set_fingerprint(labels: Sequence[str], true: Array, identities: Identit
     SHA-256 in hexadecimal. It depends neither on the order of the classes nor on classes that
     no item has.
     """
-    present = np.flatnonzero(occurring(true, len(labels)))
+    present = np.flatnonzero(counted(true, len(labels)))
     # Python sorts by code point, which is the order of the UTF-8 bytes.
     order = sorted(present.tolist(), key=labels.__getitem__)
     codes = np.zeros(len(labels), dtype="<u4")

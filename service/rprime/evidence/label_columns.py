@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.evidence.coding import Pointers, Raw, occurring
+from rprime.evidence.coding import Pointers, Raw, counted
 from rprime.evidence.names import NO_LABEL
 from rprime.evidence.numbers import MOST
 from rprime.evidence.vocabulary import Growing, Names, Positions, Vocabulary, Where
@@ -141,8 +141,8 @@ def combined(
     texts, integers = true.codes.names(declared)
     if true.shared:
         # Some labels may occur only in the other predictions.
-        occurs = occurring(true.values, len(texts)) | occurring(predicted.values, len(texts))
-        texts = [text if here else None for text, here in zip(texts, occurs, strict=True)]
+        counts = counted(true.values, len(texts)) + counted(predicted.values, len(texts))
+        texts = [text if count else None for text, count in zip(texts, counts, strict=True)]
     kept = [
         column.values.copy() if column.shared else column.values for column in (true, predicted)
     ]

@@ -130,17 +130,12 @@ def _forbidden(labels: Sequence[str], place: Place) -> Iterator[Violation]:
 
 def _mixed(labels: list[object], pointer: str) -> Iterator[Violation]:
     # The type of the first label decides.
-    fits = is_integer if is_integer(labels[0]) else is_string
+    integers = is_integer(labels[0])
     for i, label in enumerate(labels):
-        if not fits(label):
+        if not (is_integer(label) if integers else isinstance(label, str)):
             what = "all strings, all integers or all booleans"
             detail = f"The labels are {what}; this is {kind_of(label)}."
             yield Violation(f"{pointer}/{i}", "mixed_labels", detail)
-
-
-def is_string(label: object) -> bool:
-    """Whether a JSON value is a string."""
-    return isinstance(label, str)
 
 
 def _duplicates(names: list[str], place: Place) -> Iterator[Violation]:

@@ -3,7 +3,7 @@
 import os
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from struct import Struct
@@ -95,15 +95,10 @@ def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
         if ids is not None:
             columns.hold(_COPIES * ids.size * ids.kind.itemsize)
             columns.identify(_Ids(ids))
-        for batch in _batches(arrays):
-            columns.add(batch)
-
-
-def _batches(arrays: "Mapping[str, _Member]") -> Iterator[Mapping[str, Piece]]:
-    size = next(iter(arrays.values())).size
-    for start in range(0, size, PIECE):
-        rows = min(PIECE, size - start)
-        yield {name: array.piece(rows) for name, array in arrays.items()}
+        size = next(iter(arrays.values())).size
+        for start in range(0, size, PIECE):
+            rows = min(PIECE, size - start)
+            columns.add({name: array.piece(rows) for name, array in arrays.items()})
 
 
 def _check_sizes(arrays: "Mapping[str, _Member]") -> None:

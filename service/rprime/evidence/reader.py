@@ -185,9 +185,10 @@ COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
 }
 """Members allowed together with each kind."""
 
-_KNOWN = frozenset(chain(*EVIDENCE_ARRAYS.values(), *COMPANIONS.values()))
+MEMBERS = frozenset(chain(*EVIDENCE_ARRAYS.values(), *COMPANIONS.values()))
+"""Members that are evidence."""
 _NOT_ALLOWED = {
-    kind: _KNOWN.difference(arrays, COMPANIONS[kind]) for kind, arrays in EVIDENCE_ARRAYS.items()
+    kind: MEMBERS.difference(arrays, COMPANIONS[kind]) for kind, arrays in EVIDENCE_ARRAYS.items()
 }
 _CHOICE = (
     "Give exactly one kind of evidence: `confusion_matrix`; or `cells` with `labels`; "

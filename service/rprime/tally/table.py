@@ -136,20 +136,17 @@ def grouped(
 
 def typed(columns: dict[str, list[Any]], labels: Sequence[str] | None) -> dict[str, list[Any]]:
     """Return columns of a format without types as what their texts mean."""
-    texts = sorted({text for column in columns.values() for text in column if is_text(text)})
+    texts = sorted(
+        {text for column in columns.values() for text in column if isinstance(text, str)}
+    )
     classes, numeric = read_texts(texts, labels)
     meant: dict[str, Any] = dict(zip(texts, classes, strict=True))
     if numeric and labels is None:
         meant = {text: name and int(name) for text, name in meant.items()}
     return {
-        column: [meant[item] if is_text(item) else item for item in items]
+        column: [meant[item] if isinstance(item, str) else item for item in items]
         for column, items in columns.items()
     }
-
-
-def is_text(value: object) -> bool:
-    """Whether a label is a string."""
-    return isinstance(value, str)
 
 
 def is_missing(value: Any) -> bool:  # noqa: ANN401 (of any library)
