@@ -187,6 +187,25 @@ class ConfusionTable:
         )
 
 
+def coordinates(table: ConfusionTable) -> tuple[Array, Array]:
+    """Return code and count of every non-empty cell, including unclassified and spurious items.
+
+    The code of a cell is true (k + 1) + predicted; k is spurious and unclassified.
+    """
+    k = table.k
+    rows, columns, counts = table.cells.coordinates()
+    parts = [(rows * (k + 1) + columns, counts)]
+    if table.unclassified is not None:
+        classes = np.flatnonzero(table.unclassified)
+        parts.append((classes * (k + 1) + k, table.unclassified[classes]))
+    if table.spurious is not None:
+        classes = np.flatnonzero(table.spurious)
+        parts.append((k * (k + 1) + classes, table.spurious[classes]))
+    codes, filled = (np.concatenate(part) for part in zip(*parts, strict=True))
+    order = np.argsort(codes)
+    return codes[order], filled[order]
+
+
 def _present(vector: Array | None) -> Array | None:
     """Replace a vector of zeros by None, so that the common case costs nothing."""
     if vector is None:

@@ -10,7 +10,7 @@ from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.gradient import Gradient
 from rprime.core.options import Options
 from rprime.core.selection import select
-from rprime.core.table import ConfusionTable
+from rprime.core.table import ConfusionTable, coordinates
 from rprime.core.values import Values, compute
 
 HEADLINES = ("accuracy", "r_prime", "macro_recall", "macro_f1", "kappa", "mcc")
@@ -352,25 +352,6 @@ def _merged_cells(old: ConfusionTable, new: ConfusionTable) -> tuple[Array, Arra
     for row, (code, count) in zip(counts, sides, strict=True):
         row[np.searchsorted(codes, code)] = count
     return codes, counts
-
-
-def coordinates(table: ConfusionTable) -> tuple[Array, Array]:
-    """Return code and count of every non-empty cell, including unclassified and spurious items.
-
-    The code of a cell is true (k + 1) + predicted; k is spurious and unclassified.
-    """
-    k = table.k
-    rows, columns, counts = table.cells.coordinates()
-    parts = [(rows * (k + 1) + columns, counts)]
-    if table.unclassified is not None:
-        classes = np.flatnonzero(table.unclassified)
-        parts.append((classes * (k + 1) + k, table.unclassified[classes]))
-    if table.spurious is not None:
-        classes = np.flatnonzero(table.spurious)
-        parts.append((k * (k + 1) + classes, table.spurious[classes]))
-    codes, filled = (np.concatenate(part) for part in zip(*parts, strict=True))
-    order = np.argsort(codes)
-    return codes[order], filled[order]
 
 
 def _largest(values: Array, limit: int) -> Array:

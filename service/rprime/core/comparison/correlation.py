@@ -6,10 +6,10 @@ from dataclasses import replace
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.attribution import coordinates
 from rprime.core.comparison.guard import FN, FP, TN, TP, SideGradients
 from rprime.core.comparison.paired_variance import PairedItems
 from rprime.core.intervals.delta import classified_entries
+from rprime.core.table import coordinates
 
 Target = tuple[int, int | None]
 """Position of an index among the overall or the reported per-class ones, and of the class."""

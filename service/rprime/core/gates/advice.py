@@ -104,20 +104,16 @@ def _inconclusive_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]
 def _detectability_advice(
     rule: Rule, rules: Sequence[RuleLint], sizes: Mapping[str | None, float]
 ) -> Iterator[str]:
-    blind = [
-        r for r in rules if r.detectable_drop is None or r.detectable_drop > _largest_useful(rule)
-    ]
+    # Twice the limit of a change; a lower bound says nothing about useful distances.
+    most = 2 * rule.limit if rule.compares else float("inf")
+    blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > most]
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
     for result in blind[:MOST_NAMED]:
-        items = _items(sizes.get(result.class_))
-        yield f"{_tested_set(rule, result)} has {items}: {_undetected(rule, result)}."
+        name, items = result.class_, _items(sizes.get(result.class_))
+        subject = f"The test set of {rule.target.name}" if name is None else f"Class `{name}`"
+        yield f"{subject} has {items}: {_undetected(rule, result)}."
     if (more := len(blind) - MOST_NAMED) > 0:
         yield f"The same applies to {more} more classes of rule {rule.name}, not named here."
-
-
-def _largest_useful(rule: Rule) -> float:
-    """Return twice the limit of a change; a lower bound says nothing about useful distances."""
-    return 2 * rule.limit if rule.compares else float("inf")
 
 
 def _undetected(rule: Rule, result: RuleLint) -> str:
@@ -126,12 +122,6 @@ def _undetected(rule: Rule, result: RuleLint) -> str:
         return f"rule {rule.name} detects no {worse} in 80 % of runs, however large"
     drop = number(result.detectable_drop)
     return f"rule {rule.name} does not detect a {worse} below {drop} in 80 % of runs"
-
-
-def _tested_set(rule: Rule, result: RuleLint) -> str:
-    if result.class_ is None:
-        return f"The test set of {rule.target.name}"
-    return f"Class `{result.class_}`"
 
 
 def _subject(result: RuleLint) -> str:

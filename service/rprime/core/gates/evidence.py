@@ -6,7 +6,6 @@ from functools import cached_property
 
 import numpy as np
 
-from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
@@ -67,7 +66,8 @@ class GateCandidate:
         if few:
             comparison = self._without(rule, comparison, few)
         known = rule.target.difference(comparison)
-        rows = Rows.of(rule, comparison.classes, known.items, _uncompared(comparison))
+        others = comparison.without_items + comparison.candidate_only + comparison.baseline_only
+        rows = Rows.of(rule, comparison.classes, known.items, others)
         return known, rows.without(comparison.sides[0].labels, few)
 
     def _without(self, rule: Rule, comparison: Comparison, few: tuple[int, ...]) -> Comparison:
@@ -124,12 +124,13 @@ def draft_of_values(
     methods: tuple[str | None, ...] = (),
     reasons: tuple[str, ...] = (),
 ) -> Draft:
-    """Hold values against a lower or upper bound."""
+    """Hold values against a lower or upper bound; without a value the verdict is `undefined`."""
+    fixed = np.where(np.isfinite(known.value), VerdictCode.undecided, VerdictCode.undefined)
     return Draft(
         rule=rule,
         rows=rows,
         statistic=known.statistic,
-        fixed=_fixed_values(known.value),
+        fixed=fixed.astype(np.uint8),
         items=known.items,
         methods=methods,
         reasons=reasons,
@@ -191,12 +192,6 @@ def _methods(rule: Rule, rows: Rows, known: Sequence[str | None]) -> tuple[str |
     return tuple(of_rows[row] if row >= 0 else None for row in rows.positions)
 
 
-def _fixed_values(value: FloatArray) -> Codes:
-    """Return `undefined` where there is no value."""
-    codes = np.where(np.isfinite(value), VerdictCode.undecided, VerdictCode.undefined)
-    return codes.astype(np.uint8)
-
-
 def _fixed_differences(known: Difference, *, comparable: bool = True) -> Codes:
     """Return the verdicts on differences that no test decides, shape (..., m).
 
@@ -227,10 +222,6 @@ def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
     if rule.classes is not None or rule.min_items:
         return "no_class"
     return "class_missing" if rule.target.lacks(declared) else "no_items"
-
-
-def _uncompared(comparison: Comparison) -> tuple[str, ...]:
-    return comparison.without_items + comparison.candidate_only + comparison.baseline_only
 
 
 def _missing_class(rule: Rule, label: str | None, comparison: Comparison) -> str:

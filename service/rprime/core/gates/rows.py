@@ -55,9 +55,10 @@ class Rows:
         out = {n for n in wanted if everything or count.get(n)}
         out = {name for name in out if count[name] < max(rule.min_items, everything)}
         kept: ResultLabels = tuple(name for name in wanted if name not in out) or (None,)
-        with_items = tuple(name if count[name] else None for name in known)
+        row: dict[str | None, int] = {name: i for i, name in enumerate(known) if count[name]}
+        positions = np.array([row.get(name, -1) for name in kept], dtype=np.intp)
         left_out = tuple(name for name in wanted if name in out)
-        return cls(kept, positions_of(kept, with_items), left_out + (others if everything else ()))
+        return cls(kept, positions, left_out + (others if everything else ()))
 
     def without(self, labels: tuple[str, ...], few: tuple[int, ...]) -> "Rows":
         """Name the classes that an average leaves out; without any left there is no row."""
@@ -73,11 +74,3 @@ class Rows:
             of_rows[i] if i >= 0 else absent(label)
             for i, label in zip(self.positions, self.labels, strict=True)
         )
-
-
-def positions_of(labels: ResultLabels, known: Sequence[str | None]) -> LabelPositions:
-    """Return the positions of classes among the known ones, -1 where unknown."""
-    number = {name: i for i, name in enumerate(known) if name is not None}
-    return np.array(
-        [-1 if label is None else number.get(label, -1) for label in labels], dtype=np.intp
-    )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from rprime.core.arrays import FloatArray
 from rprime.core.gates.multiplicity import Blocks, no_blocks, step_down
-from rprime.core.gates.rules import Effect, Gate, OpenVerdict, Policy, Rule
+from rprime.core.gates.rules import Effect, Gate, Policy, Rule
 
 if TYPE_CHECKING:
     from rprime.core.gates.rule_tests import RuleTests
@@ -230,13 +230,11 @@ def effects(decisions: Decisions, plan: Plan) -> Codes:
 
 
 def _effects_of_verdicts(plan: Plan) -> Codes:
-    given = plan.gate.effects
-    codes: dict[OpenVerdict, VerdictCode] = {name: VerdictCode[name] for name in given}
     table = np.zeros(VerdictCode.undecided, dtype=np.uint8)
     table[VerdictCode.fail] = EFFECTS.index("fail")
     table[VerdictCode.waived] = EFFECTS.index("warn")
-    for name, code in codes.items():
-        table[code] = EFFECTS.index(given[name])
+    for name, effect in plan.gate.effects.items():
+        table[VerdictCode[name]] = EFFECTS.index(effect)
     return table
 
 

@@ -300,7 +300,7 @@ class UniverseIntervals:
         """
         counts, table = values.counts_of(universe).classes, values.table.universe(universe)
         fixed_rows = values.options.sampling == "fixed_rows"
-        squares = None if weights is None else weights.of_classes(universe)
+        squares = None if weights is None else (weights.counts(universe).classes, weights.scale)
         parts = PartIntervals.at(plan.parts, counts, squares, fixed_rows=fixed_rows)
         if table.spurious is not None:
             # R' of a class is no function of its rates if predictions have no item.

@@ -8,10 +8,9 @@ from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.design_effect import DesignEffects
-from rprime.core.intervals.parts import Squares
 from rprime.core.items import Items
 from rprime.core.selection import Selection
-from rprime.core.table import ConfusionTable, Universe
+from rprime.core.table import ConfusionTable, Universe, coordinates
 from rprime.core.values import Values, compute
 
 
@@ -66,10 +65,6 @@ class Weights:
         """Sums of squared weights as counts, with the pooled column."""
         return Counts.of(self.squares.universe(universe))
 
-    def of_classes(self, universe: Universe) -> Squares:
-        """What the proportions of the classes need."""
-        return self.counts(universe).classes, self.scale
-
     def effects(self, selection: Selection, values: Values, universe: Universe) -> DesignEffects:
         """Compute the effects on the entries of a plan: linearised by unweighted variance.
 
@@ -84,11 +79,10 @@ class Weights:
         found = compute(table, values.options, selection)
         own = class_gradient(found)
         whole = overall_gradient(found, own)
-        rows, columns, squares = _cells(self.squares.universe(universe))
-        own_rows, own_columns, counts = _cells(table)
-        # A tiny weight has a square of 0.
-        codes = own_rows * (table.k + 1) + own_columns
-        plain = counts[np.isin(codes, rows * (table.k + 1) + columns)]
+        codes, squares = coordinates(self.squares.universe(universe))
+        rows, columns = np.divmod(codes, table.k + 1)
+        every, counts = coordinates(replace(table, spurious=None))
+        plain = counts[np.isin(every, codes)]  # a tiny weight has a square of 0
         influences = (whole.only(i).at(rows, columns)[0] for i in range(len(selection.overall)))
         overall = np.array([_ratio(one, squares, plain, self.scale) for one in influences])
         kinds = slice(CountRow.tp, CountRow.tn + 1)
@@ -100,19 +94,6 @@ class Weights:
         nothing = np.full(per_class.shape, np.inf)
         effects = np.where(per_class > 1, per_class, 1.0)
         return DesignEffects(effects, overall, nothing, np.full(overall.shape, np.inf))
-
-
-def _cells(table: ConfusionTable) -> tuple[Array, Array, Array]:
-    """Rows, columns and counts of the non-empty cells, with column k for unclassified items."""
-    rows, columns, counts = table.cells.coordinates()
-    if table.unclassified is None:
-        return rows, columns, counts
-    silent = np.flatnonzero(table.unclassified)
-    return (
-        np.concatenate((rows, silent)),
-        np.concatenate((columns, np.full(len(silent), table.k))),
-        np.concatenate((counts, table.unclassified[silent])),
-    )
 
 
 def _ratio(influence: Array, squares: Array, plain: Array, scale: float) -> float:
