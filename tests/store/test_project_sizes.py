@@ -124,7 +124,7 @@ def test_the_sizes_are_those_of_the_rows_after_any_changes(
 ) -> None:
     draw, numbers = np.random.default_rng(seed), iter(range(10_000))
     for number in range(5):
-        new = samples.evaluation(number, items=samples.kept_items(), options=b'{"beta":2}')
+        new = samples.evaluation(number, items=samples.kept_items(), options=b'{"options":{"beta":2}}')
         other_store.put(new).result()
     lines = list(other_store.export())
     done = set()

@@ -98,7 +98,7 @@ def evaluation_of(row: Row[Any]) -> StoredEvaluation:
         table=packed_table.unpack(row.cells, row.id, len(labels)),
         input_digest=digest_text(row.input_digest),
         engine_version=row.engine_version,
-        options=_present(row.options_content),
+        options=present(row.options_content),
     )
 
 
@@ -106,7 +106,8 @@ def _json(row: Row[Any]) -> dict[str, Any]:
     return {name: expand(getattr(row, name)) for name in JSON_COLUMNS}
 
 
-def _present(content: bytes | None) -> bytes:
+def present(content: bytes | None) -> bytes:
+    """Expand stored content; without any the store is damaged."""
     found = expand(content)
     if found is None:
         raise StoreDamagedError
@@ -116,7 +117,7 @@ def _present(content: bytes | None) -> bytes:
 @decoding()
 def labels_of(content: bytes | None) -> tuple[str, ...]:
     """Read stored class names; without any the store is damaged."""
-    return tuple(orjson.loads(expand(content) or b""))
+    return tuple(orjson.loads(present(content)))
 
 
 def kept_items(connection: Connection, identifier: str) -> Items | None:

@@ -70,7 +70,7 @@ class EvaluationContent:
     table: ConfusionTable
     input_digest: str
     engine_version: str
-    options: bytes = b"{}"
+    options: bytes = b'{"options":{}}'
     source: bytes | None = None
     gate: bytes | None = None
     comparison: bytes | None = None

@@ -23,6 +23,7 @@ from rprime.store.evaluations import (
     check,
     checked_row,
     labels_of,
+    present,
     whole,
 )
 from rprime.store.records import NAMES, InvalidRecordError, check_names, tags_of, tags_text
@@ -148,7 +149,7 @@ def _evaluation(row: Row[Any], kept: bytes | None) -> dict[str, Any]:
     document |= {
         name: _optional(write, getattr(row, name)) for name, (write, _) in _CONVERTED.items()
     }
-    document |= {"options": orjson.Fragment(expand(row.options_content) or b"{}")}
+    document |= {"options": orjson.Fragment(present(row.options_content))}
     values = {name: expand(getattr(row, name)) for name in JSON_COLUMNS}
     document |= {name: _optional(orjson.Fragment, value) for name, value in values.items()}
     table = packed_table.unpack(row.cells, row.id, len(labels))
@@ -274,6 +275,8 @@ def _check_evaluation(given: dict[str, Any], labels: object) -> None:
         raise InvalidRecordError("The id is not one that a store makes.")
     if not isinstance(labels, list) or len(set(labels)) != len(labels) or not labels:
         raise InvalidRecordError("`labels` is not a list of distinct class names.")
+    if not isinstance(given["options"]["options"], dict):
+        raise InvalidRecordError("`options` has no options.")
     names = [given[name] for name in NAMES if given[name] is not None]
     check_names(given["project"], *names, *given["tags"], *labels)
 
