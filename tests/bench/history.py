@@ -111,8 +111,8 @@ def fill(url: str) -> None:
     chances = (np.eye(10) * 0.9 + 0.01).ravel()
     tables = generator.multinomial(10_000, chances / chances.sum(), 1000).reshape(-1, 10, 10)
     store = open_store(url)
-    pending = [
-        store.put(
+    packed = [
+        store.pack(
             NewEvaluation(
                 project="bench",
                 labels=LABELS,
@@ -129,7 +129,7 @@ def fill(url: str) -> None:
         )
         for i in range(HISTORY)
     ]
-    for future in pending:
+    for future in [store.put_many([one]) for one in packed]:
         future.result()
     store.close()
 

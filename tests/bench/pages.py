@@ -38,7 +38,7 @@ def main() -> None:
 
 def _fill(url: str, count: int) -> None:
     store = open_store(url)
-    for future in [store.put(new) for new in stored(count)]:
+    for future in [store.put_many([store.pack(new)]) for new in stored(count)]:
         future.result()
     store.close()
 

@@ -63,7 +63,7 @@ def threads(store: Store, news: list[NewEvaluation]) -> float:
 
     def client(number: int) -> None:
         for new in news[number::CLIENTS]:
-            store.put(new).result()
+            store.put_many([store.pack(new)]).result()
 
     start = time.perf_counter()
     with ThreadPoolExecutor(CLIENTS) as pool:
@@ -76,7 +76,7 @@ async def tasks(store: Store, news: list[NewEvaluation], clients: int) -> float:
 
     async def client(number: int) -> None:
         for new in news[number::clients]:
-            await asyncio.wrap_future(store.put(new))
+            await asyncio.wrap_future(store.put_many([store.pack(new)]))
 
     start = time.perf_counter()
     await asyncio.gather(*(client(number) for number in range(clients)))
@@ -95,7 +95,7 @@ def put(store: Store) -> None:
 def fill(store: Store) -> None:
     """Bring the store to the size at which reading is measured."""
     missing = HISTORY - store.count("bench")
-    futures = [store.put(new) for new in evaluations(missing, 2)]
+    futures = [store.put_many([store.pack(new)]) for new in evaluations(missing, 2)]
     for future in futures:
         future.result()
 

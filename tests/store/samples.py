@@ -1,6 +1,7 @@
 """Evaluations to store."""
 
 import hashlib
+from concurrent.futures import Future
 from dataclasses import fields
 from typing import Any
 
@@ -8,7 +9,7 @@ import numpy as np
 
 from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
-from rprime.store import NewEvaluation
+from rprime.store import Idempotency, NewEvaluation, Outcome, Store, Stored
 
 LABELS = ("cat", "dog", "naïve bird")
 FINGERPRINT = "ab" * 32
@@ -50,6 +51,25 @@ def evaluation(number: int = 0, **given: Any) -> NewEvaluation:
         "version": f"1.{number}",
     }
     return NewEvaluation(**members | given)
+
+
+def put(
+    store: Store, new: NewEvaluation, *, idempotency: Idempotency | None = None
+) -> Future[Stored]:
+    """Store an evaluation; the future resolves when all of it is on the disk."""
+    outcomes = store.put_many([store.pack(new, idempotency=idempotency)])
+    future: Future[Stored] = Future()
+    future.set_running_or_notify_cancel()
+
+    def settle(known: Future[list[Outcome]]) -> None:
+        (outcome,) = known.result()
+        if isinstance(outcome, Stored):
+            future.set_result(outcome)
+        else:
+            future.set_exception(outcome)
+
+    outcomes.add_done_callback(settle)
+    return future
 
 
 def same_table(one: ConfusionTable, other: ConfusionTable) -> bool:

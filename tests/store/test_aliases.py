@@ -19,7 +19,7 @@ ANY = Expected()
 
 
 def stored(store: Store, number: int = 0, project: str = "animals") -> str:
-    return store.put(samples.evaluation(number, project=project)).result().id
+    return samples.put(store, samples.evaluation(number, project=project)).result().id
 
 
 def test_an_alias_is_made_moved_and_deleted(store: Store) -> None:

@@ -10,7 +10,7 @@ MISSING = "01k9d3hv5gw2zj4t8x6c7m1n0p"
 
 
 def stored(store: Store, **given: Any) -> str:
-    return store.put(samples.evaluation(**given)).result().id
+    return samples.put(store, samples.evaluation(**given)).result().id
 
 
 def resolve(

@@ -37,7 +37,7 @@ def fill(store: Store) -> list[str]:
         number = len(acknowledged)
         given = samples.evaluation(number, items=incompressible(number))
         try:
-            acknowledged.append(store.put(given).result().id)
+            acknowledged.append(samples.put(store, given).result().id)
         except StoreFullError:
             return acknowledged
 
@@ -53,7 +53,7 @@ def test_a_full_disk_refuses_to_store_and_goes_on_reading(small_disk: Path) -> N
         assert store.items(identifier) is not None
     assert len(store.page("animals").items) == len(acknowledged)
     ballast.unlink()
-    assert store.put(samples.evaluation(1000)).result().created
+    assert samples.put(store, samples.evaluation(1000)).result().created
     store.close()
     again = open_store(f"sqlite:///{small_disk}/rprime.db")
     assert again.count("animals") == len(acknowledged) + 1
@@ -64,9 +64,9 @@ def test_what_does_not_fit_does_not_fail_its_neighbours(path: Path) -> None:
     store = open_store(f"sqlite:///{path}")
     with store.database.writing() as connection:
         connection.exec_driver_sql("PRAGMA max_page_count = 200")
-    small = [store.put(samples.evaluation(i)) for i in range(10)]
-    large = store.put(samples.evaluation(99, items=_many_items()))
-    small += [store.put(samples.evaluation(i)) for i in range(10)]
+    small = [samples.put(store, samples.evaluation(i)) for i in range(10)]
+    large = samples.put(store, samples.evaluation(99, items=_many_items()))
+    small += [samples.put(store, samples.evaluation(i)) for i in range(10)]
     with pytest.raises(StoreFullError):
         large.result()
     assert all(future.result().created for future in small)

@@ -21,7 +21,9 @@ from tests.store import samples
 
 
 def put(store: Store, *given: dict[str, Any]) -> list[str]:
-    futures = [store.put(samples.evaluation(i, **fields)) for i, fields in enumerate(given)]
+    futures = [
+        samples.put(store, samples.evaluation(i, **fields)) for i, fields in enumerate(given)
+    ]
     return [future.result().id for future in futures]
 
 

@@ -360,7 +360,7 @@ def flip(path: Path, generator: random.Random) -> None:
 
 def test_lost_class_names_are_damage(path: Path) -> None:
     store = open_store(f"sqlite:///{path}")
-    identifier = store.put(samples.evaluation()).result().id
+    identifier = samples.put(store, samples.evaluation()).result().id
     with store.database.writing() as connection:
         connection.exec_driver_sql("DELETE FROM shared")
     with pytest.raises(StoreDamagedError):
@@ -384,7 +384,7 @@ def index_page(path: Path, index: str = PRIMARY_KEY) -> slice:
 
 def three_rows(path: Path) -> list[str]:
     store = open_store(f"sqlite:///{path}")
-    ids = [store.put(samples.evaluation(number)).result().id for number in range(3)]
+    ids = [samples.put(store, samples.evaluation(number)).result().id for number in range(3)]
     store.close()
     return ids
 

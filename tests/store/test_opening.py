@@ -36,7 +36,7 @@ def made(path: Path, number: int = 5) -> list[NewEvaluation]:
     store = open_store(f"sqlite:///{path}")
     given = [samples.evaluation(i) for i in range(number)]
     for new in given:
-        store.put(new).result()
+        samples.put(store, new).result()
     store.close()
     return given
 
@@ -44,7 +44,7 @@ def made(path: Path, number: int = 5) -> list[NewEvaluation]:
 def test_a_store_is_found_again_as_it_was(url: str) -> None:
     store = open_store(url)
     given = samples.evaluation()
-    store.put(given).result()
+    samples.put(store, given).result()
     store.close()
     again = open_store(url)
     assert again.get(given.id).version == given.version
@@ -74,7 +74,7 @@ def test_files_of_every_schema_are_read(number: int, tmp_path: Path) -> None:
     sparse = store.page("animals").items[0]
     assert samples.same_table(store.get(sparse.id).table, samples.sparse_table())
     assert store.looks("animals", samples.FINGERPRINT) == 2
-    assert store.put(samples.evaluation(9)).result().created
+    assert samples.put(store, samples.evaluation(9)).result().created
     store.close()
     open_store(f"sqlite:///{tmp_path}/new.db").close()
     assert declared(path) == declared(tmp_path / "new.db")
@@ -110,7 +110,7 @@ def test_on_postgresql_other_tables_may_stand_beside_ours(postgresql_url: str) -
         connection.execute(text("INSERT INTO alembic_version VALUES ('theirs')"))
     for number in range(2):
         store = open_store(postgresql_url)
-        store.put(samples.evaluation(number)).result()
+        samples.put(store, samples.evaluation(number)).result()
         assert store.count("animals") == number + 1
         store.close()
     with engine.connect() as connection:
@@ -182,17 +182,17 @@ def test_a_second_opening_is_refused_and_told_about_postgresql(path: Path) -> No
 def test_a_store_is_read_and_copied_beside_the_process_that_serves_it(path: Path) -> None:
     store = open_store(f"sqlite:///{path}")
     given = samples.evaluation()
-    store.put(given).result()
+    samples.put(store, given).result()
     beside = open_store(f"sqlite:///{path}", read_only=True)
     assert beside.get(given.id).version == given.version
     beside.backup(path.with_name("copy.db"))
     assert len(list(beside.export())) == 2
     with pytest.raises(StoreError, match="reading only"):
-        beside.put(samples.evaluation())
+        samples.put(beside, samples.evaluation())
     with pytest.raises(StoreError, match="reading only"):
         beside.delete(given.id)
     beside.close()
-    assert store.put(samples.evaluation(1)).result().created
+    assert samples.put(store, samples.evaluation(1)).result().created
     store.close()
     copy = open_store(f"sqlite:///{path.with_name('copy.db')}")
     assert copy.get(given.id).version == given.version
@@ -276,14 +276,14 @@ def test_a_locked_file_is_waited_for_then_refused(path: Path) -> None:
     store = open_store(f"sqlite:///{path}", options=DatabaseOptions(lock_seconds=0.2))
     with closing(sqlite3.connect(path, isolation_level=None)) as stranger:
         stranger.execute("BEGIN IMMEDIATE")
-        futures = [store.put(samples.evaluation(i)) for i in range(20)]
+        futures = [samples.put(store, samples.evaluation(i)) for i in range(20)]
         for future in futures:
             with pytest.raises(StoreLockedError) as caught:
                 future.result()
             assert caught.value.retry_after > 0
         assert store.count("animals") == 5
         stranger.execute("ROLLBACK")
-    assert store.put(samples.evaluation()).result().created
+    assert samples.put(store, samples.evaluation()).result().created
     store.close()
 
 
@@ -293,7 +293,7 @@ def test_on_postgresql_a_lock_is_waited_for_then_refused(postgresql_url: str) ->
     with engine.begin() as stranger:
         stranger.execute(text("LOCK TABLE evaluations IN EXCLUSIVE MODE"))
         with pytest.raises(StoreLockedError):
-            store.put(samples.evaluation()).result()
+            samples.put(store, samples.evaluation()).result()
     engine.dispose()
-    assert store.put(samples.evaluation()).result().created
+    assert samples.put(store, samples.evaluation()).result().created
     store.close()

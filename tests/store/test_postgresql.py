@@ -188,5 +188,5 @@ def test_a_full_pool_is_waited_for_then_refused(postgresql_url: str) -> None:
         pytest.raises(StoreUnavailableError, match="busy"),
     ):
         store.count("animals")
-    assert store.put(samples.evaluation()).result().created
+    assert samples.put(store, samples.evaluation()).result().created
     store.close()

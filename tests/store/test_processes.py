@@ -70,7 +70,7 @@ def _purge(store: Store) -> None:
 def test_a_server_that_restarts_is_found_again(postgresql_url: str) -> None:
     store = open_store(postgresql_url)
     given = samples.evaluation()
-    store.put(given).result()
+    samples.put(store, given).result()
     store.get(given.id)
     engine = create_engine(postgresql_url)
     with engine.begin() as connection:
@@ -82,6 +82,6 @@ def test_a_server_that_restarts_is_found_again(postgresql_url: str) -> None:
         )
     engine.dispose()
     # Every connection of the pool is dead; neither writing nor reading shows it.
-    assert store.put(samples.evaluation(1)).result().created
+    assert samples.put(store, samples.evaluation(1)).result().created
     assert store.get(given.id).id == given.id
     store.close()

@@ -124,8 +124,10 @@ def test_the_sizes_are_those_of_the_rows_after_any_changes(
 ) -> None:
     draw, numbers = np.random.default_rng(seed), iter(range(10_000))
     for number in range(5):
-        new = samples.evaluation(number, items=samples.kept_items(), options=b'{"options":{"beta":2}}')
-        other_store.put(new).result()
+        new = samples.evaluation(
+            number, items=samples.kept_items(), options=b'{"options":{"beta":2}}'
+        )
+        samples.put(other_store, new).result()
     lines = list(other_store.export())
     done = set()
     for _ in range(60):
@@ -153,7 +155,7 @@ def test_the_sizes_hold_under_concurrent_changes_of_two_replicas(url: str, store
 def other_lines(store: Store) -> Iterator[bytes]:
     """Export three evaluations, then delete them."""
     for number in range(3):
-        store.put(samples.evaluation(number, project="stones")).result()
+        samples.put(store, samples.evaluation(number, project="stones")).result()
     yield from list(store.export())
     store.delete_project("stones")
 
@@ -161,22 +163,22 @@ def other_lines(store: Store) -> Iterator[bytes]:
 def test_a_project_over_its_quota_takes_no_more_until_something_is_deleted(url: str) -> None:
     given = [samples.evaluation(number, fingerprint=samples.FINGERPRINT) for number in range(9)]
     with limited(url, 10_000) as store:
-        first = store.put(given[0]).result()
+        first = samples.put(store, given[0]).result()
         size = sizes_agree(store)["animals"]
     with limited(url, 4 * size + size // 2) as store:
         outcomes = store.put_many([store.pack(one) for one in given[1:8]]).result()
         assert [type(one) for one in outcomes] == [Stored] * 3 + [ProjectQuotaError] * 4
         assert store.looks("animals", samples.FINGERPRINT) == 4
         with pytest.raises(ProjectQuotaError, match=rf"of {4 * size + size // 2} bytes"):
-            store.put(given[8]).result()
-        assert store.put(samples.evaluation(9, project="plants")).result().created
+            samples.put(store, given[8]).result()
+        assert samples.put(store, samples.evaluation(9, project="plants")).result().created
         store.delete(first.id)
-        assert store.put(given[8]).result().created
+        assert samples.put(store, given[8]).result().created
         sizes_agree(store)
 
 
 def test_an_import_counts_but_is_not_refused(url: str, other_store: Store) -> None:
-    other_store.put(samples.evaluation()).result()
+    samples.put(other_store, samples.evaluation()).result()
     with limited(url, 10) as store:
         store.import_lines(other_store.export())
         assert sizes_agree(store)["animals"] > 10

@@ -11,7 +11,7 @@ from tests.store import samples
 
 
 def fill(store: Store, number: int, project: str = "animals") -> list[str]:
-    futures = [store.put(samples.evaluation(i, project=project)) for i in range(number)]
+    futures = [samples.put(store, samples.evaluation(i, project=project)) for i in range(number)]
     return [future.result().id for future in futures]
 
 
@@ -47,7 +47,7 @@ def test_deleting_a_project_leaves_nothing_of_it(store: Store) -> None:
     given = samples.evaluation(
         fingerprint="f", items=samples.kept_items(), labels=("a", "b", "c"), options=b'{"x":1}'
     )
-    store.put(given, idempotency=key).result()
+    samples.put(store, given, idempotency=key).result()
     store.put_alias("animals", "main", evaluation=given.id, expected=Expected(absent=True))
     store.set_badge_public("animals", public=True)
     other = fill(store, 2, "plants")
@@ -79,7 +79,7 @@ def test_a_purge_keeps_the_last_ones(store: Store) -> None:
 def test_a_purge_keeps_the_last_ones_of_each_model(store: Store) -> None:
     models = ["svc", None, "knn", "svc", "svc", None, "svc", "rare"]
     ids = [
-        store.put(samples.evaluation(number, model=model)).result().id
+        samples.put(store, samples.evaluation(number, model=model)).result().id
         for number, model in enumerate(models)
     ]
     assert store.purge("animals", Retention(keep_last=2)).deleted == 2
@@ -98,7 +98,7 @@ def test_a_purge_keeps_what_an_alias_points_at(store: Store) -> None:
 def test_a_purge_keeps_what_is_new(store: Store) -> None:
     old = [samples.evaluation(i, id=aged(i, days=10)) for i in range(4)]
     for given in old:
-        store.put(given).result()
+        samples.put(store, given).result()
     new = fill(store, 2)
     assert store.purge("animals", Retention(newer_than_days=30), dry_run=True).deleted == 0
     both = Retention(keep_last=3, newer_than_days=5)
@@ -113,7 +113,8 @@ def test_a_purge_that_keeps_more_than_there_are_deletes_nothing(store: Store) ->
 
 def test_a_purge_of_many_goes_in_steps_and_drops_what_nobody_uses(store: Store) -> None:
     futures = [
-        store.put(samples.evaluation(i, options=b'{"beta":%d}' % (i % 7))) for i in range(600)
+        samples.put(store, samples.evaluation(i, options=b'{"beta":%d}' % (i % 7)))
+        for i in range(600)
     ]
     for future in futures:
         future.result()

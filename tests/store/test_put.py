@@ -34,7 +34,7 @@ def test_what_was_put_is_given_back(store: Store) -> None:
         verdict="fail",
         waived=True,
     )
-    assert store.put(given).result().id == given.id
+    assert samples.put(store, given).result().id == given.id
     found = store.get(given.id)
     names = {field.name for field in fields(given)} - {"table", "items", "submission", "look"}
     for name in names:
@@ -46,7 +46,7 @@ def test_what_was_put_is_given_back(store: Store) -> None:
 
 def test_what_was_left_out_is_none(store: Store) -> None:
     given = samples.evaluation(version=None)
-    store.put(given).result()
+    samples.put(store, given).result()
     found = store.get(given.id)
     assert (found.version, found.tags, found.fingerprint, found.gate) == (None, (), None, None)
 
@@ -54,7 +54,7 @@ def test_what_was_left_out_is_none(store: Store) -> None:
 def test_items_are_kept_apart(store: Store) -> None:
     kept = samples.kept_items()
     given = samples.evaluation(items=kept)
-    store.put(given).result()
+    samples.put(store, given).result()
     assert store.get(given.id).keeps_items
     found = store.items(given.id)
     assert found is not None
@@ -63,7 +63,7 @@ def test_items_are_kept_apart(store: Store) -> None:
 
 def test_there_may_be_no_items(store: Store) -> None:
     given = samples.evaluation()
-    store.put(given).result()
+    samples.put(store, given).result()
     assert store.items(given.id) is None
 
 
@@ -76,7 +76,7 @@ def test_what_is_missing_is_said(store: Store) -> None:
 
 def test_deleting_takes_the_items_along(store: Store) -> None:
     given = samples.evaluation(items=samples.kept_items())
-    store.put(given).result()
+    samples.put(store, given).result()
     store.delete(given.id)
     assert store.items(given.id) is None
     with pytest.raises(EvaluationMissingError):
@@ -85,21 +85,21 @@ def test_deleting_takes_the_items_along(store: Store) -> None:
 
 def test_looks_are_counted_for_each_test_set(store: Store) -> None:
     results = [
-        store.put(samples.evaluation(i, fingerprint=samples.FINGERPRINT)).result().look
+        samples.put(store, samples.evaluation(i, fingerprint=samples.FINGERPRINT)).result().look
         for i in range(3)
     ]
-    other = store.put(samples.evaluation(9, fingerprint="another")).result()
-    elsewhere = store.put(
-        samples.evaluation(9, project="plants", fingerprint=samples.FINGERPRINT)
+    other = samples.put(store, samples.evaluation(9, fingerprint="another")).result()
+    elsewhere = samples.put(
+        store, samples.evaluation(9, project="plants", fingerprint=samples.FINGERPRINT)
     ).result()
-    none = store.put(samples.evaluation(10)).result()
+    none = samples.put(store, samples.evaluation(10)).result()
     assert (results, other.look, elsewhere.look, none.look) == ([1, 2, 3], 1, 1, None)
     assert store.looks("animals", samples.FINGERPRINT) == 3
 
 
 def test_a_deleted_evaluation_was_still_a_look(store: Store) -> None:
     given = samples.evaluation(fingerprint=samples.FINGERPRINT)
-    store.put(given).result()
+    samples.put(store, given).result()
     store.delete(given.id)
     assert store.looks("animals", samples.FINGERPRINT) == 1
 
@@ -110,10 +110,11 @@ def test_two_gates_never_spend_the_same_look(store: Store) -> None:
         look = store.looks("animals", samples.FINGERPRINT) + 1
         while True:
             try:
-                stored = store.put(
+                stored = samples.put(
+                    store,
                     samples.evaluation(
                         number, fingerprint=samples.FINGERPRINT, look=look, id=given.id
-                    )
+                    ),
                 ).result()
             except LookMovedError as exc:
                 look = exc.look
@@ -131,16 +132,16 @@ def test_the_same_submission_is_stored_once(store: Store) -> None:
     again = samples.evaluation(submission=b"all that matters", fingerprint="f")
     other = samples.evaluation(submission=b"something else")
     elsewhere = samples.evaluation(submission=b"all that matters", project="plants")
-    assert store.put(first).result().created
-    repeated = store.put(again).result()
+    assert samples.put(store, first).result().created
+    repeated = samples.put(store, again).result()
     assert (repeated.id, repeated.created, repeated.look) == (first.id, False, None)
-    assert store.put(other).result().created
-    assert store.put(elsewhere).result().created
+    assert samples.put(store, other).result().created
+    assert samples.put(store, elsewhere).result().created
     assert store.looks("animals", "f") == 1
 
 
 def test_simultaneous_same_submissions_are_stored_once(store: Store) -> None:
-    futures = [store.put(samples.evaluation(submission=b"same")) for _ in range(16)]
+    futures = [samples.put(store, samples.evaluation(submission=b"same")) for _ in range(16)]
     results = [future.result() for future in futures]
     assert sum(result.created for result in results) == 1
     assert len({result.id for result in results}) == 1
@@ -148,10 +149,10 @@ def test_simultaneous_same_submissions_are_stored_once(store: Store) -> None:
 
 def test_an_id_is_taken_once_and_the_neighbours_do_not_suffer(store: Store) -> None:
     taken = samples.evaluation(0)
-    store.put(taken).result()
-    futures = [store.put(samples.evaluation(i)) for i in range(8)]
-    refused = store.put(samples.evaluation(9, id=taken.id))
-    futures += [store.put(samples.evaluation(i)) for i in range(8)]
+    samples.put(store, taken).result()
+    futures = [samples.put(store, samples.evaluation(i)) for i in range(8)]
+    refused = samples.put(store, samples.evaluation(9, id=taken.id))
+    futures += [samples.put(store, samples.evaluation(i)) for i in range(8)]
     with pytest.raises(EvaluationExistsError):
         refused.result()
     assert all(future.result().created for future in futures)
@@ -160,7 +161,7 @@ def test_an_id_is_taken_once_and_the_neighbours_do_not_suffer(store: Store) -> N
 
 def test_what_became_of_each_is_told_in_the_order_of_a_batch(store: Store) -> None:
     taken, same = samples.evaluation(0), samples.evaluation(1, submission=b"same")
-    store.put(taken).result()
+    samples.put(store, taken).result()
     batch = [
         same,
         samples.evaluation(2, fingerprint="f", look=7),
@@ -198,21 +199,21 @@ def test_a_batch_may_be_large(store: Store) -> None:
 )
 def test_names_that_no_database_could_hold_are_refused(store: Store, wrong: dict[str, Any]) -> None:
     with pytest.raises(InvalidRecordError):
-        store.put(samples.evaluation(**wrong))
+        samples.put(store, samples.evaluation(**wrong))
 
 
 def test_all_that_waits_is_written_before_closing(store: Store) -> None:
-    futures = [store.put(samples.evaluation(i)) for i in range(100)]
+    futures = [samples.put(store, samples.evaluation(i)) for i in range(100)]
     store.close()
     assert all(future.done() and future.result().created for future in futures)
     with pytest.raises(StoreClosedError):
-        store.put(samples.evaluation())
+        samples.put(store, samples.evaluation())
 
 
 def test_many_threads_write_and_read_at_once(store: Store) -> None:
     def work(number: int) -> None:
         given = samples.evaluation(number)
-        store.put(given).result()
+        samples.put(store, given).result()
         assert store.get(given.id).version == given.version
         store.page("animals")
 

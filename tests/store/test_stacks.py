@@ -11,7 +11,7 @@ def test_a_history_is_one_stack_oldest_first(store: Store) -> None:
         for i in range(30)
     ]
     for new in given:
-        store.put(new).result()
+        samples.put(store, new).result()
     [stack] = store.tables("animals")
     assert stack.ids == tuple(new.id for new in given)
     assert stack.versions == tuple(f"1.{i}" for i in range(30))
@@ -31,7 +31,7 @@ def test_tables_of_different_kinds_are_apart(store: Store) -> None:
         samples.evaluation(4, table=samples.sparse_table(4)),
     ]
     for new in given:
-        store.put(new).result()
+        samples.put(store, new).result()
     found = list(store.tables("animals"))
     assert sorted(len(stack.ids) for stack in found) == [1, 1, 1, 2]
     by_id = {i: stack.table[place] for stack in found for place, i in enumerate(stack.ids)}
@@ -52,7 +52,7 @@ def test_omissions_of_some_are_zeros_of_the_others(store: Store) -> None:
         ConfusionTable.dense(cells * 1e9, np.array([1, 2, 3]), np.array([4, 5, 6])),
     ]
     for i, table in enumerate(tables):
-        store.put(samples.evaluation(i, table=table)).result()
+        samples.put(store, samples.evaluation(i, table=table)).result()
     [stack] = store.tables("animals")
     for i, table in enumerate(tables):
         assert np.array_equal(stack.table.support[i], table.support)
@@ -61,7 +61,7 @@ def test_omissions_of_some_are_zeros_of_the_others(store: Store) -> None:
 
 def test_filters_and_the_newest_ones(store: Store) -> None:
     for i in range(10):
-        store.put(samples.evaluation(i, test_set="a" if i % 2 else "b")).result()
+        samples.put(store, samples.evaluation(i, test_set="a" if i % 2 else "b")).result()
     [stack] = store.tables("animals", Filters(test_set="a"), newest=3)
     assert stack.versions == ("1.5", "1.7", "1.9")
     assert list(store.tables("animals", Filters(test_set="c"))) == []
@@ -74,7 +74,7 @@ def test_a_history_beyond_the_memory_comes_in_several_stacks(store: Store) -> No
         for i in range(10)
     ]
     for new in few:
-        store.put(new).result()
+        samples.put(store, new).result()
     found = list(store.tables("animals"))
     assert [len(stack.ids) for stack in found] == [9, 1]
     assert all(len(s.ids) * k * k <= stacks.MOST_CELLS * 1.1 for s in found)

@@ -35,7 +35,7 @@ def fill(store: Store) -> list[str]:
         samples.evaluation(2, table=samples.sparse_table(), project="plants"),
     ]
     for new in given:
-        store.put(new).result()
+        samples.put(store, new).result()
     store.put_alias("animals", "main", evaluation=given[1].id, expected=Expected(absent=True))
     store.set_badge_public("plants", public=True)
     return [new.id for new in given]
@@ -76,7 +76,7 @@ def test_an_import_repeated_changes_nothing(store: Store) -> None:
 def test_what_was_imported_is_known_as_submitted(store: Store, other_store: Store) -> None:
     ids = fill(store)
     other_store.import_lines(store.export())
-    again = other_store.put(samples.evaluation(submission=b"same")).result()
+    again = samples.put(other_store, samples.evaluation(submission=b"same")).result()
     assert (again.id, again.created) == (ids[1], False)
 
 
@@ -87,20 +87,20 @@ def test_one_project_is_exported_alone(store: Store, other_store: Store) -> None
 
 
 def test_an_export_of_many_goes_page_by_page(store: Store, other_store: Store) -> None:
-    futures = [store.put(samples.evaluation(i)) for i in range(450)]
+    futures = [samples.put(store, samples.evaluation(i)) for i in range(450)]
     for future in futures:
         future.result()
     lines = store.export()
     first = next(lines)
     # What comes meanwhile is not part of it, and nothing is held up.
-    store.put(samples.evaluation(451)).result()
+    samples.put(store, samples.evaluation(451)).result()
     assert other_store.import_lines([first, *lines]).evaluations == 450
 
 
 def test_the_larger_look_count_stays(store: Store, other_store: Store) -> None:
     for i in range(3):
-        store.put(samples.evaluation(i, fingerprint="f")).result()
-    other_store.put(samples.evaluation(9, fingerprint="f")).result()
+        samples.put(store, samples.evaluation(i, fingerprint="f")).result()
+    samples.put(other_store, samples.evaluation(9, fingerprint="f")).result()
     other_store.import_lines(store.export())
     assert other_store.looks("animals", "f") == 3
     store.import_lines(other_store.export())

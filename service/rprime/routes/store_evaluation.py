@@ -176,12 +176,14 @@ def store_in_thread(
     for _ in range(MOST_LOOKS):
         answer = _answer(pending, options)
         idempotency = _idempotency(answer, options.key)
-        try:
-            with waiting():
-                stored = options.store.put(pending.record, idempotency=idempotency).result()
-        except LookMovedError as moved:
-            pending = pending.at_look(moved.look)
+        packed = options.store.pack(pending.record, idempotency=idempotency)
+        with waiting():
+            (stored,) = options.store.put_many([packed]).result()
+        if isinstance(stored, LookMovedError):
+            pending = pending.at_look(stored.look)
             continue
+        if isinstance(stored, Exception):
+            raise stored
         if stored.created:
             changed()
             return answer

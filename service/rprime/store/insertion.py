@@ -3,7 +3,6 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
@@ -155,22 +154,6 @@ class Packed:
             project, fingerprint = self.look_key
             names.append(b"look:" + project.encode() + b"\n" + fingerprint)
         return names
-
-
-def alone(outcomes: "Future[list[Outcome]]") -> "Future[Stored]":
-    """Return the outcome of a batch of one evaluation."""
-    future: Future[Stored] = Future()
-    future.set_running_or_notify_cancel()
-
-    def settle(known: "Future[list[Outcome]]") -> None:
-        (outcome,) = known.result()
-        if isinstance(outcome, Stored):
-            future.set_result(outcome)
-        else:
-            future.set_exception(outcome)
-
-    outcomes.add_done_callback(settle)
-    return future
 
 
 def replay_key(owner: str, key: str) -> bytes:

@@ -20,7 +20,7 @@ from rprime.store.database import Database
 from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.health import OK, trial
-from rprime.store.insertion import Idempotency, Outcome, Packed, Replay, Stored
+from rprime.store.insertion import Idempotency, Outcome, Packed, Replay
 from rprime.store.projects import Purged, Retention
 from rprime.store.records import (
     ALL,
@@ -51,8 +51,7 @@ _SWEEP_MILLISECONDS = 10 * 60 * 1000
 class Store:
     """A history of evaluations.
 
-    All methods block, so an event loop runs them in a thread; only `put` and `put_many` return a
-    future.
+    All methods block, so an event loop runs them in a thread; only `put_many` returns a future.
 
     Parameters
     ----------
@@ -73,24 +72,10 @@ class Store:
         self._sweeping = Lock()
         self._swept = 0
 
-    def put(
-        self, new: NewEvaluation, *, idempotency: Idempotency | None = None
-    ) -> "Future[Stored]":
-        """Store an evaluation with its items, its look and the answer to its key, or none of it.
-
-        The future resolves when all of it is on the disk. It fails with `KeyReusedError`,
-        `LookMovedError`, `EvaluationExistsError` or a `StoreError`. Packing many items takes
-        milliseconds in the thread of the caller.
-
-        Raises
-        ------
-        InvalidRecordError
-            If the store cannot hold a name.
-        """
-        return submission.alone(self.put_many([self.pack(new, idempotency=idempotency)]))
-
     def pack(self, new: NewEvaluation, *, idempotency: Idempotency | None = None) -> Packed:
         """Turn an evaluation into rows for `put_many`, without the database.
+
+        Packing many items takes milliseconds.
 
         Raises
         ------
@@ -100,9 +85,10 @@ class Store:
         return submission.pack(new, idempotency, self._clock())
 
     def put_many(self, batch: Sequence[Packed]) -> "Future[list[Outcome]]":
-        """Store at least one evaluation, each like `put`: completely or not at all.
+        """Store at least one evaluation, each with its items, look and answer, or none of it.
 
-        The future has the outcome of each in order: the result or the exception of `put`.
+        The future resolves when all of it is on the disk. It has the outcome of each in order, or
+        the `KeyReusedError`, `LookMovedError`, `EvaluationExistsError` or `StoreError` of it.
         """
         if any(packed.replay is not None for packed in batch):
             self._sweep(self._clock())
@@ -144,8 +130,8 @@ class Store:
         """Count the evaluations that were stored on a test set, deleted ones included.
 
         The next one is look `looks + 1`. Judge the gate by that number and set
-        `NewEvaluation.look`: if another evaluation is first, `put` fails with `LookMovedError` and
-        the right number, so that no two gates have the same look.
+        `NewEvaluation.look`: if another evaluation is first, storing it fails with `LookMovedError`
+        and the right number, so that no two gates have the same look.
         """
         key = digest_bytes(fingerprint)
         query = select(looks.c.looks).where(looks.c.project == project, looks.c.fingerprint == key)
