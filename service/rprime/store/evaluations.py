@@ -178,7 +178,7 @@ def delete(connection: Connection, identifier: str) -> None:
     if names:
         raise EvaluationAliasedError(names)
     connection.execute(evaluations.delete().where(_of.id == identifier))
-    project_sizes.change(connection, {row.project: -row.bytes})
+    project_sizes.change(connection, [(row.project, -row.bytes)])
 
 
 def checked_row(row: dict[str, Any], *beside: bytes) -> dict[str, Any]:

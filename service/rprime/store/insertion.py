@@ -410,7 +410,5 @@ def _write(connection: Connection, known: _Known) -> None:
     ]
     if counted:
         connection.execute(put_looks, counted)
-    added: Counter[str] = Counter()
-    for packed in known.fresh:
-        added[packed.evaluation["project"]] += packed.evaluation["bytes"]
-    project_sizes.change(connection, added)
+    rows = (packed.evaluation for packed in known.fresh)
+    project_sizes.change(connection, ((row["project"], row["bytes"]) for row in rows))

@@ -1,7 +1,7 @@
 """How many bytes the evaluations of each project have, kept up to date by every transaction."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
@@ -27,9 +27,10 @@ def counting(connection: Connection) -> Iterator[None]:
         connection.execute(_addition(connection.dialect.name), rows)
 
 
-def change(connection: Connection, changes: Mapping[str, int]) -> None:
+def change(connection: Connection, changes: Iterable[tuple[str, int]]) -> None:
     """Count the bytes that a piece of work added, or deleted if negative, as its last step."""
-    connection.info[_CHANGES].update(changes)
+    for project, size in changes:
+        connection.info[_CHANGES][project] += size
 
 
 def clear(connection: Connection, project: str) -> None:

@@ -1,6 +1,5 @@
 """Projects: lists, settings, deletion and retention."""
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -159,10 +158,8 @@ def delete_unaliased(connection: Connection, identifiers: Sequence[str]) -> int:
     found, pointed = {row.id: row for row in rows}, select(aliases.c.evaluation)
     doomed = evaluations.delete().where(_of.id.in_(found), _of.id.not_in(pointed))
     deleted = connection.scalars(doomed.returning(_of.id)).all()
-    freed: Counter[str] = Counter()
-    for identifier in deleted:
-        freed[found[identifier].project] -= found[identifier].bytes
-    project_sizes.change(connection, freed)
+    freed = (found[identifier] for identifier in deleted)
+    project_sizes.change(connection, ((row.project, -row.bytes) for row in freed))
     return len(deleted)
 
 

@@ -356,10 +356,8 @@ def write(connection: Connection, step: ImportStep) -> Imported:
     if step.looks:
         connection.execute(_raise_looks(connection), step.looks)
     pointed = Counter(_point(connection, alias) for alias in step.aliases)
-    added: Counter[str] = Counter()
-    for row in fresh.values():
-        added[row["project"]] += row["bytes"]
-    project_sizes.change(connection, added)
+    sizes = ((row["project"], row["bytes"]) for row in fresh.values())
+    project_sizes.change(connection, sizes)
     return Imported(evaluations=len(fresh), evaluations_present=len(given) - len(fresh), **pointed)
 
 
