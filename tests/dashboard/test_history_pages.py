@@ -177,8 +177,7 @@ def test_a_project_and_a_model_lead_on(history: httpx.Client, visit: Visitor) ->
 def test_a_long_list_is_soon_there(serve_app: ServeApp, tmp_path: Path, visit: Visitor) -> None:
     """`tests/bench/pages.py` measures ten times as many; here is much slack."""
     store = open_store(f"sqlite:///{tmp_path}/rprime.db")
-    for future in [store.put(new) for new in stored(1_000)]:
-        future.result()
+    store.put_many([store.pack(new) for new in stored(1_000)]).result()
     store.close()
     with keeping(serve_app, tmp_path) as client:
         for order in ("date-descending", "kappa-ascending"):
