@@ -23,7 +23,7 @@ class _Here(httpx.BaseTransport):
 
     async def _answer(self, request: httpx.Request) -> httpx.Response:
         response = await self._app.handle_async_request(request)
-        content = await response.aread()
+        content = b"".join([part async for part in response.aiter_raw()])
         return httpx.Response(
             response.status_code, headers=response.headers, content=content, request=request
         )

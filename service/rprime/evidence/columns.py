@@ -206,8 +206,9 @@ class Columns:
         free = [name for name in self._known if name not in columns]
         for place, name in others:
             near = get_close_matches(name[:LONGEST_NAME].lower(), free, n=1, cutoff=_NEAR)
-            if near:
-                detail = f"Column {place + 1} is not known here. Did you mean `{near[0]}`?"
+            meant = _IN_JSON.get(name) or next(iter(near), None)
+            if meant:
+                detail = f"Column {place + 1} is not known here. Did you mean `{meant}`?"
                 raise invalid([UnknownMember("", "unknown_column", detail, name)])
         shown = [f"`{name}`" for _, name in others if is_name(name)][:_MOST_SHOWN]
         more = [f"{len(others) - len(shown)} more"] if len(others) > len(shown) else []
@@ -361,6 +362,8 @@ def _chosen(request: Document) -> dict[str, str]:
     return {_SHORT.get(name, name): source for name, source in given.items()}
 
 
+_IN_JSON = {"y_score": "score:<label>", "groups": "group"}
+"""Members of a JSON request that are columns of another name."""
 _SHORT = {"true": "y_true", "pred": "y_pred"}
 _NEAR = 0.85
 """How near an unknown name is to a known one that is meant."""
