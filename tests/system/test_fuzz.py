@@ -104,9 +104,16 @@ def test_no_head_breaks_it(fuzzed: tuple[str, Path]) -> None:
     url, log = fuzzed
     for head in HEADS:
         with connect(url) as connection:
-            connection.sendall(head)
-            connection.shutdown(socket.SHUT_WR)
-            answer = b"".join(iter(lambda: connection.recv(65_536), b""))
+            answer = b""
+            try:
+                connection.sendall(head)
+                connection.shutdown(socket.SHUT_WR)
+                while part := connection.recv(65_536):
+                    answer += part
+            except (BrokenPipeError, ConnectionResetError):
+                # The service does not read the rest of a long head that it refuses, so the kernel
+                # may reset the connection.
+                assert len(head) > LONGEST
         assert not answer.startswith(b"HTTP/1.1 5"), head
         assert len(answer) <= LONGEST
     assert httpx.get(f"{url}/livez").status_code == 200
