@@ -15,6 +15,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from rprime import __version__
 from rprime.app import create_app
 from rprime.auth import keys
+from rprime.server.metrics import SHARED_FOLDER, Metrics
 from rprime.settings import Settings
 from tests.history_service import matrix
 from tests.services import ServeApp
@@ -44,7 +45,7 @@ def counting(serve: Serve) -> Iterator[httpx.Client]:
 def samples(client: httpx.Client) -> dict[tuple[str, Labels], float]:
     """Return every value of a scrape, by its name and its labels."""
     response = client.get("/metrics")
-    assert response.headers["content-type"].startswith("text/plain; version=")
+    assert response.headers["content-type"].startswith("text/plain; version="), response.text
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(response.text)
@@ -159,6 +160,16 @@ def workers(
         # Each request may go to any of them, on a connection of its own.
         client.headers["Connection"] = "close"
         yield client, log, processes[client.base_url.port or 0]
+
+
+def test_a_worker_that_is_starting_does_not_fail_a_scrape(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    metrics = Metrics("1")
+    monkeypatch.setenv(SHARED_FOLDER, str(tmp_path))
+    (tmp_path / "counter_7.db").touch()
+    content, _ = metrics.exposition("text/plain")
+    assert b"_total" not in content
 
 
 def of_workers(client: httpx.Client, name: str) -> set[str]:

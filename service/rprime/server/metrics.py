@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -163,7 +163,7 @@ class Metrics:
         if shared := os.environ.get(SHARED_FOLDER):
             registry = CollectorRegistry()
             registry.register(_Processes(Path(shared)))
-            MultiProcessCollector(registry, shared)  # type: ignore[no-untyped-call] # untyped there
+            registry.register(_Workers(shared))
         return encode(registry), media
 
 
@@ -175,6 +175,20 @@ def ended_workers(registry: CollectorRegistry) -> Counter:
         ["kind", "reason"],
         registry=registry,
     )
+
+
+class _Workers(MultiProcessCollector):
+    """The values of all workers."""
+
+    def __init__(self, shared: str) -> None:
+        super().__init__(None, shared)  # type: ignore[no-untyped-call] # untyped there
+
+    def collect(self) -> Iterable[Metric]:
+        """Return the sums over the workers."""
+        # A worker that is starting has made its files and not filled them yet.
+        files = [str(path) for path in Path(self._path).glob("*.db") if path.stat().st_size]
+        found: Iterable[Metric] = self.merge(files)  # type: ignore[no-untyped-call] # as above
+        return found
 
 
 class _Processes(Collector):
