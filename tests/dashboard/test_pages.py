@@ -154,14 +154,15 @@ def test_text_and_report_are_of_the_same_evidence(server: str, visit: Visitor) -
 
 def test_the_reader_says_which_columns_hold_the_classes(server: str, visit: Visitor) -> None:
     seen = visit(server)
-    drop(seen.page, "guesses.csv", b"guess;truth\ncat;cat\ndog;cat\ndog;dog\n")
+    text = b'id;guess;truth\n1;"a, cat";"a, cat"\n2;dog;"a, cat"\n3;dog;dog\n'
+    drop(seen.page, "guesses.csv", text)
     alert = seen.page.get_by_role("alert")
     expect(alert).to_contain_text("Which columns of guesses.csv hold the classes?")
     expect(alert.get_by_label("True class")).to_have_value("truth")
     expect(alert.get_by_label("Predicted class")).to_have_value("guess")
     assert seen.violations() == []
     seen.page.get_by_role("button", name="Use these columns").click()
-    expect(seen.page.locator(".classes tbody th")).to_have_text(["cat", "dog"])
+    expect(seen.page.locator(".classes tbody th")).to_have_text(["a, cat", "dog"])
     # One of the two cats was called a dog.
     expect(seen.page.locator(".classes tbody tr").first.locator("td").first).to_have_text("2")
     expect(alert).to_be_hidden()

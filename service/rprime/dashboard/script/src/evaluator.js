@@ -1,5 +1,5 @@
 // The evaluator: what is pasted, typed or dropped becomes a report at once.
-import { askForColumns, columnsOf, renamed } from "./columns.js";
+import { askForColumns, columnsOf } from "./columns.js";
 import { drawReport } from "./report.js";
 import { showSnippets, snippetsOf } from "./snippets.js";
 
@@ -33,7 +33,7 @@ export function startEvaluator() {
     const asked = { confidence: Number(form.elements.confidence.value) };
     return form.elements.axis.value === "rows_are_true" ? asked : { ...asked, axis: form.elements.axis.value };
   };
-  const evaluate = async (body, type) => {
+  const evaluate = async (body, type, more = {}) => {
     clearTimeout(timer);
     running?.abort();
     const mine = (running = new AbortController());
@@ -42,7 +42,7 @@ export function startEvaluator() {
     status.textContent = "Evaluating…";
     // The orientation is that of a matrix: predictions have none.
     const { axis, ...rest } = options();
-    const asked = type === "text/plain" && axis ? { axis, ...rest } : rest;
+    const asked = type === "text/plain" && axis ? { axis, ...rest } : { ...rest, ...more };
     const query = new URLSearchParams({ request: JSON.stringify(asked) });
     try {
       const token = document.querySelector("meta[name='csrf-token']")?.content;
@@ -103,7 +103,7 @@ export function startEvaluator() {
     }
     if (refused(given)) return;
     const head = given.slice(0, given.search(/\r?\n|$/));
-    if (PREDICTIONS.test(head)) evaluate(head.includes(",") ? given : given.replace(/[\t;]/g, ","), "text/csv");
+    if (PREDICTIONS.test(head)) evaluate(given, "text/csv");
     else evaluate(given, "text/plain");
   };
   const refused = (given) => {
@@ -112,10 +112,10 @@ export function startEvaluator() {
     return Boolean(found);
   };
   /** Evaluate a file; the field says so, since it does not show it. */
-  const evaluateFile = (body, type, name) => {
+  const evaluateFile = (body, type, name, more) => {
     text.value = "";
     text.placeholder = `The report below is about ${name}.`;
-    return evaluate(body, type);
+    return evaluate(body, type, more);
   };
   const take = async (given) => {
     repeat = () => take(given);
@@ -124,21 +124,20 @@ export function startEvaluator() {
     const head = await given.slice(0, 4096).text();
     if (PREDICTIONS.test(head.split(/\r?\n/, 1)[0])) return evaluateFile(given, "text/csv", given.name);
     if (refused(head)) return undefined;
-    const columns = columnsOf(head);
-    if (columns) return ask(given, columns);
+    const names = columnsOf(head);
+    if (names) return ask(given, names);
     text.value = await given.text();
     repeat = evaluateText;
     return evaluateText();
   };
 
-  const ask = (given, columns) => {
+  const ask = (given, names) => {
     explain({ title: `Which columns of ${given.name} hold the classes?`, detail: "The file has no columns y_true and y_pred." });
-    const use = async (chosen) => {
-      const body = await renamed(given, columns, chosen);
-      repeat = () => evaluateFile(body, "text/csv", given.name);
+    const use = (columns) => {
+      repeat = () => evaluateFile(given, "text/csv", given.name, { columns });
       return repeat();
     };
-    problem.append(askForColumns(columns.names, use));
+    problem.append(askForColumns(names, use));
   };
 
   form.addEventListener("submit", (event) => {
