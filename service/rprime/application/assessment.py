@@ -237,4 +237,5 @@ def side_of(evidence: Evidence, test_set: TestSet | None) -> Side:
         fingerprint=evidence.fingerprint or declared.fingerprint,
         test_set=declared.id,
         scores=evidence.ranked,
+        slices=evidence.slices,
     )

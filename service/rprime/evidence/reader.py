@@ -12,6 +12,7 @@ from rprime.core.arrays import Array
 from rprime.core.items import Items
 from rprime.core.label_texts import twins
 from rprime.core.scores.scores import Scores
+from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import digest, names, numbers
@@ -49,6 +50,8 @@ class Evidence:
         The ids of the items, if they have some; the items are then in the order of the ids.
     scores
         Scores of the items for every class, shape (n, k), if the request has them.
+    slices
+        Of the items or the table, if the request has them.
     warnings
         How it was read, where that may not be as it was meant.
     """
@@ -60,6 +63,7 @@ class Evidence:
     matrices: Mapping[str, Array] = field(default_factory=dict)
     identities: Identities | None = None
     scores: Array | None = None
+    slices: Slices | None = None
     warnings: tuple[Warning, ...] = ()
 
     @cached_property

@@ -13,6 +13,7 @@ from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import select
+from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
 
 Comparability = Literal["same_items", "common_items", "same_test_set", "unknown", "different"]
@@ -37,6 +38,8 @@ class Side:
         Declared identifier of the test set.
     scores
         Scores of the items, if the request has them.
+    slices
+        Of the test set, if the request has them.
     """
 
     labels: tuple[str, ...]
@@ -45,6 +48,7 @@ class Side:
     fingerprint: str | None = None
     test_set: str | None = None
     scores: Scores | None = None
+    slices: Slices | None = None
 
     def estimates(self, options: Options, *, scored: bool = False) -> Estimates:
         """Return the values that options request, computed once for each `options`.
@@ -143,6 +147,7 @@ class Alignment:
             table=_scatter_table(side.table, places, k),
             items=items,
             scores=None if side.scores is None else side.scores.over(places, k),
+            slices=None if side.slices is None else side.slices.over(places, k),
         )
 
 

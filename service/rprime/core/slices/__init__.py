@@ -1,0 +1,1 @@
+"""Slices of a test set: where a model fails."""

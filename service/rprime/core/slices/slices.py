@@ -1,0 +1,157 @@
+"""The slices of a test set as one stack of tables."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.cells import DenseCells
+from rprime.core.table import ConfusionTable
+
+SliceName = Mapping[str, str]
+"""The value of each column that a slice is of: {"region": "EU", "device": "ios"}."""
+
+
+@dataclass(frozen=True, eq=False)
+class SliceColumn:
+    """A column that divides the items.
+
+    Parameters
+    ----------
+    values
+        Names of the slices, distinct.
+    codes
+        Shape (n,), unsigned integers: positions in `values`; their number means that the item is
+        in no slice of this column.
+    """
+
+    values: tuple[str, ...]
+    codes: Array
+
+
+@dataclass(frozen=True, eq=False)
+class Slices:
+    """The slices of one test set, over the classes of its table.
+
+    Parameters
+    ----------
+    names
+        Of the s slices, distinct.
+    tables
+        The items of each slice, dense, stack shape (s,). Slices of one column are disjoint,
+        those of different columns share items.
+    columns
+        The columns of the items by name; empty where only tables are known.
+    """
+
+    names: tuple[SliceName, ...]
+    tables: ConfusionTable
+    columns: Mapping[str, SliceColumn] = field(default_factory=dict)
+
+    @classmethod
+    def of_items(
+        cls,
+        columns: Mapping[str, SliceColumn],
+        crossings: Sequence[tuple[str, ...]],
+        cells: Array,
+        k: int,
+    ) -> "Slices":
+        """Count the items of each slice that has some.
+
+        Parameters
+        ----------
+        columns
+            By name.
+        crossings
+            Names of the columns whose values are combined, besides each column alone.
+        cells
+            Shape (n,): the cell of each item, true (k + 1) + predicted; k is unclassified.
+        k
+            Number of classes.
+        """
+        names: list[SliceName] = []
+        counts = []
+        for chosen in (*((name,) for name in columns), *crossings):
+            parts = [columns[name] for name in chosen]
+            found = _counted(parts, cells, k * (k + 1))
+            there = np.flatnonzero(found.any(-1))
+            places = np.unravel_index(there, [len(part.values) for part in parts])
+            for place in zip(*(codes.tolist() for codes in places), strict=True):
+                values = (part.values[i] for part, i in zip(parts, place, strict=True))
+                names.append(dict(zip(chosen, values, strict=True)))
+            counts.append(found[there])
+        tables = np.concatenate(counts).reshape(-1, k, k + 1).astype(np.float64)
+        stack = ConfusionTable.dense(tables[..., :k], tables[..., k])
+        return cls(tuple(names), stack, columns)
+
+    @cached_property
+    def positions(self) -> dict[frozenset[tuple[str, str]], int]:
+        """The position of each slice by its columns and values, in any order."""
+        return {frozenset(name.items()): i for i, name in enumerate(self.names)}
+
+    def of_column(self, name: str) -> tuple[int, ...]:
+        """Return the positions of the slices of one column, without crossings."""
+        return tuple(i for i, own in enumerate(self.names) if own.keys() == {name})
+
+    def inside(self, position: int) -> Array:
+        """Return which items are in a slice, shape (n,).
+
+        Raises
+        ------
+        KeyError
+            If only tables are known.
+        """
+        found = [
+            self.columns[name].codes == self.columns[name].values.index(value)
+            for name, value in self.names[position].items()
+        ]
+        return reduce(np.logical_and, found)
+
+    def rest(self, whole: ConfusionTable) -> ConfusionTable:
+        """Return the items outside of each slice, stack shape (s,).
+
+        Parameters
+        ----------
+        whole
+            The table of all items, dense, without spurious predictions.
+        """
+        cells, own = whole.cells, self.tables.cells
+        assert isinstance(cells, DenseCells) and isinstance(own, DenseCells)  # noqa: S101, PT018 (the types)
+        silent, inside = whole.unclassified, self.tables.unclassified
+        if silent is not None and inside is not None:
+            silent = silent - inside
+        elif silent is not None:
+            silent = np.broadcast_to(silent, self.tables.support.shape)
+        return ConfusionTable.dense(cells.counts - own.counts, silent)
+
+    def over(self, places: Array, k: int) -> "Slices":
+        """Return the same slices over k classes, with those of the tables at these places."""
+        cells, silent = self.tables.cells, self.tables.unclassified
+        assert isinstance(cells, DenseCells)  # noqa: S101 (the type)
+        counts = np.zeros((len(self.names), k, k))
+        counts[:, places[:, None], places] = cells.counts
+        unclassified = np.zeros((len(self.names), k))
+        if silent is not None:
+            unclassified[:, places] = silent
+        return replace(self, tables=ConfusionTable.dense(counts, unclassified))
+
+
+def _counted(parts: Sequence[SliceColumn], cells: Array, size: int) -> Array:
+    """Count items by slice and cell, shape (slices, size), in one pass."""
+    joint: Array | None = None
+    inside = np.ones(cells.shape, bool)
+    for part in parts:
+        width = len(part.values)
+        missing = part.codes >= width
+        if missing.any():
+            inside &= ~missing
+        codes = part.codes.astype(np.intp)
+        joint = codes if joint is None else joint * width + codes
+    assert joint is not None  # noqa: S101 (there is a column)
+    joint = joint * size + cells
+    width = int(np.prod([len(part.values) for part in parts]))
+    if not inside.all():
+        joint = joint[inside]
+    return np.bincount(joint, minlength=width * size).reshape(width, size)
