@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import warnings
 from typing import Any
 
 import httpx
@@ -11,6 +12,7 @@ import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
+import pyarrow.feather
 import pyarrow.parquet
 import pytest
 import zstandard
@@ -366,6 +368,42 @@ def test_streams_of_polars_are_read(client: httpx.Client) -> None:
     views, texts = (answer.json() for answer in answers)
     assert views["overall"] == texts["overall"]
     assert views["counts"] == texts["counts"]
+
+
+def feather(version: int) -> bytes:
+    # pyarrow warns that it will no longer write version 1.
+    table, sink = pa.table({"y_true": [1, 2], "y_pred": [1, 1]}), io.BytesIO()
+    with warnings.catch_warnings(action="ignore", category=DeprecationWarning):
+        pyarrow.feather.write_feather(table, sink, version=version)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+@pytest.mark.parametrize(("version", "named"), [(1, "a Feather V1 file"), (2, "an Arrow IPC file")])
+def test_a_file_of_arrow_is_named_with_what_to_send(
+    client: httpx.Client, kind: str, version: int, named: str
+) -> None:
+    answer = send(client, kind, feather(version))
+    assert fault(answer) == (400, "", "unreadable_body")
+    detail = answer.json()["detail"]
+    assert f"The body is {named}" in detail
+    assert f"Send an Arrow IPC stream as {MEDIA_TYPES['arrow']}" in detail
+
+
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+@pytest.mark.parametrize("size", [0, 1, 7, 9])
+def test_a_body_of_a_few_bytes_is_refused(client: httpx.Client, kind: str, size: int) -> None:
+    assert send(client, kind, b"ARROW1\0\0\0"[:size]).status_code in {400, 422}
+
+
+def test_a_stream_of_the_old_format_is_read(client: httpx.Client) -> None:
+    batch, sink = pa.record_batch({"y_true": [1, 2], "y_pred": [1, 1]}), io.BytesIO()
+    options = pa.ipc.IpcWriteOptions(use_legacy_format=True)
+    with pa.ipc.new_stream(sink, batch.schema, options=options) as writer:
+        writer.write_batch(batch)
+    assert not sink.getvalue().startswith(b"\xff")
+    found = send(client, "arrow", sink.getvalue()).content
+    assert found == posted(client, y_true=[1, 2], y_pred=[1, 1])
 
 
 def test_views_of_the_same_bytes_are_no_bomb(client: httpx.Client) -> None:

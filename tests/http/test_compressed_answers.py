@@ -1,12 +1,15 @@
 """What is read again and again is compressed, and not sent again where the client has it."""
 
+import asyncio
 import gzip
 from collections.abc import Callable, Iterator
 
 import httpx
 import pytest
 import zstandard
+from fastapi import FastAPI, Response
 
+from rprime.routes.compressed_route import CompressedRoute
 from tests.history_service import ServeApp, keep, keeping, matrix
 
 DECODERS: dict[str, Callable[[bytes], bytes]] = {
@@ -77,6 +80,33 @@ def test_an_answer_that_the_client_has_is_not_sent_again(
         assert (again.status_code, sent) == (304, b""), path
         # A browser replaces the headers of the stored answer by these.
         assert again.headers["content-security-policy"] == policy(first), path
+
+
+def test_repeated_headers_are_in_the_answer_that_is_not_sent_again() -> None:
+    app = FastAPI()
+    app.router.route_class = CompressedRoute
+
+    @app.get("/")
+    def endpoint() -> Response:
+        response = Response("a", headers={"Link": '<a>; rel="prev"'})
+        response.headers.append("Link", '<c>; rel="next"')
+        response.set_cookie("first", "1")
+        response.set_cookie("second", "2")
+        return response
+
+    async def ask() -> tuple[httpx.Response, httpx.Response]:
+        transport = httpx.ASGITransport(app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://rprime") as client:
+            whole = await client.get("/")
+            return whole, await client.get("/", headers={"If-None-Match": whole.headers["etag"]})
+
+    whole, again = asyncio.run(ask())
+    assert again.status_code == 304
+    of_the_body = {"content-length", "content-type"}
+    for name in set(whole.headers) - of_the_body:
+        assert again.headers.get_list(name) == whole.headers.get_list(name), name
+    assert len(again.headers.get_list("set-cookie")) == 2
+    assert of_the_body.isdisjoint(again.headers)
 
 
 def policy(response: httpx.Response) -> str:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import RawIOBase
 from tempfile import TemporaryFile
 from typing import IO, Any, Literal
 
@@ -15,6 +16,9 @@ from rprime.settings import Limits
 
 Kind = Literal["csv", "arrow", "parquet", "npz"]
 _PIECE = 1 << 20
+_MAGIC_BYTES = 8
+_FILES = {b"ARROW1\0\0": "an Arrow IPC file (Feather V2)", b"FEA1\0\0\0\0": "a Feather V1 file"}
+"""What is sent in place of an Arrow IPC stream, by its first bytes, which begin no other format."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,15 +185,47 @@ def read_members(
 
 
 def _read(kind: Kind, body: IO[bytes], columns: Columns, limits: Limits) -> None:
-    form = FORMATS[kind]
-    if not form.is_spooled or body.seekable():
-        form.read(body, columns, limits.other_body_bytes)
+    form, most = FORMATS[kind], limits.other_body_bytes
+    beginning = bytes(body.read(_MAGIC_BYTES))
+    if beginning in _FILES:
+        raise Problem(
+            "unreadable_body",
+            f"The body is {_FILES[beginning]}. Send an Arrow IPC stream as "
+            f"{FORMATS['arrow'].media_type}, as by pyarrow.ipc.new_stream or polars' "
+            "write_ipc_stream.",
+        )
+    if body.seekable():
+        body.seek(0)
+        form.read(body, columns, most)
+        return
+    stream: Any = _Begun(beginning, body)
+    if not form.is_spooled:
+        form.read(stream, columns, most)
         return
     with TemporaryFile() as file:
-        while piece := body.read(_PIECE):
+        while piece := stream.read(_PIECE):
             file.write(piece)
         file.seek(0)
-        form.read(file, columns, limits.other_body_bytes)
+        form.read(file, columns, most)
+
+
+class _Begun(RawIOBase):
+    """A stream whose first bytes were read already, and are read again."""
+
+    def __init__(self, beginning: bytes, rest: IO[bytes]) -> None:
+        super().__init__()
+        self._beginning = beginning
+        self._rest = rest
+
+    def readable(self) -> bool:
+        return True
+
+    def read(self, size: int = -1, /) -> bytes:
+        if not self._beginning:
+            return self._rest.read(size)
+        found = self._beginning if size < 0 else self._beginning[:size]
+        self._beginning = self._beginning[len(found) :]
+        return found + self._rest.read(size if size < 0 else size - len(found))
 
 
 @contextmanager

@@ -22,7 +22,7 @@ _CODINGS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
     ("zstd", zstandard.compress),
     ("gzip", lambda body: gzip.compress(body, 6)),
 )
-_OF_THE_BODY = {"content-length", "content-type"}
+_OF_THE_BODY = {b"content-length", b"content-type"}
 _COMPRESSIBLE = ("text/", "application/json", "application/xml", "image/svg+xml")
 
 
@@ -56,8 +56,10 @@ def _revalidated(request: Request, response: Response) -> Response:
     if not is_known(request, etag):
         return response
     # All others replace those that the client has stored, its policy for scripts included.
-    headers = {k: v for k, v in response.headers.items() if k not in _OF_THE_BODY}
-    return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=headers)
+    unchanged = Response(status_code=HTTPStatus.NOT_MODIFIED)
+    headers = (header for header in response.raw_headers if header[0] not in _OF_THE_BODY)
+    unchanged.raw_headers = list(headers)
+    return unchanged
 
 
 async def _compressed(request: Request, response: Response) -> Response:
