@@ -59,7 +59,7 @@ def test_an_operation_succeeds_untouched(
         if value is None:
             assert not parameter.get("required"), parameter["name"]
         elif parameter["in"] == "path":
-            path = path.replace(f"{{{parameter['name']}}}", value)
+            path = path.replace(f"{{{parameter['name']}}}", str(value))
         elif parameter["in"] == "header":
             headers[parameter["name"]] = value
         else:

@@ -1,7 +1,7 @@
 """Answer requests for discrimination lines."""
 
 from collections.abc import Iterable, Iterator
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import orjson
 from pydantic import BaseModel
@@ -10,6 +10,7 @@ from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.studies.discrimination import Line, TracedIndex, discriminate
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations
+from rprime.report.figures.discrimination import Panels
 from rprime.schemas.document import Document, parse
 from rprime.schemas.studies import DiscriminationRequest, IndexOfClass
 from rprime.schemas.violations import validated
@@ -19,7 +20,59 @@ MOST_LINES = 5_000
 MOST_WORK = 30_000_000
 """Most cells of the tables, or of the larger grid, for all lines: some seconds."""
 
+_P = [0.0, 0.25, 0.5, 0.75, 1.0]
+_OF_CLASS = (
+    "recall",
+    "precision",
+    "specificity",
+    "negative_predictive_value",
+    "f1",
+    "jaccard",
+    "icsi",
+)
+
 Model = TypeVar("Model", bound=BaseModel)
+
+
+class PrintedFigure(NamedTuple):
+    """A figure of Labatut and Cherifi 2011: its title, its panels, and the request of its lines."""
+
+    title: str
+    by: Panels
+    request: dict[str, Any]
+
+
+def _of_classes(*classes: int, keys: Iterable[str]) -> list[dict[str, Any]]:
+    return [{"index": key, "class": class_} for class_ in classes for key in keys]
+
+
+FIGURES = {
+    1: PrintedFigure(
+        "Class indices of classes 1 and 2, three balanced classes",
+        "class",
+        {"indices": _of_classes(1, 2, keys=_OF_CLASS)},
+    ),
+    2: PrintedFigure(
+        "Overall indices, three balanced classes",
+        "condition",
+        {"indices": ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]},
+    ),
+    3: PrintedFigure(
+        "F1 of classes 1 and 3 for several imbalances p",
+        "index",
+        {"indices": _of_classes(1, 3, keys=["f1"]), "p": _P},
+    ),
+    4: PrintedFigure(
+        "Accuracy and kappa for several imbalances p",
+        "index",
+        {"indices": ["accuracy", "kappa"], "p": _P},
+    ),
+    5: PrintedFigure(
+        "Accuracy of 3 to 10 classes, balanced and imbalanced",
+        "imbalance",
+        {"indices": ["accuracy"], "k": [*range(3, 11)], "p": [0.0, 1.0]},
+    ),
+}
 
 
 def discrimination_lines(body: bytes, limits: Limits) -> list[Line]:

@@ -3,7 +3,7 @@
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import orjson
 import typer
@@ -12,37 +12,10 @@ from rprime.commands.exit_status import defects, put, refuse
 from rprime.commands.images import form_of, write_image
 
 if TYPE_CHECKING:
+    from rprime.application.discrimination import PrintedFigure
     from rprime.core.studies.discrimination import Line
 
 app = typer.Typer(no_args_is_help=True, help="Study what indices have to do with each other.")
-
-_WHOLE = ("accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi")
-_OF_CLASS_1 = ("recall:1", "precision:1", "specificity:1", "f1:1", "jaccard:1", "icsi:1")
-_SOME = ("accuracy", "kappa", "csi", "f1:1", "icsi:1", "r_prime:1")
-
-# The five figures of Labatut and Cherifi 2011, with what is said about them in the text.
-_FIGURES: dict[int, dict[str, Any]] = {
-    1: {"title": "Balanced classes, indices of the whole classifier", "indices": _WHOLE},
-    2: {"title": "Balanced classes, indices of class 1", "indices": _OF_CLASS_1},
-    3: {
-        "title": "From balanced (p = 0) to imbalanced classes (p = 1), three classes",
-        "indices": (*_WHOLE, *_OF_CLASS_1),
-        "p": (0.0, 0.5, 1.0),
-    },
-    4: {
-        "title": "What imbalance does to an index, three classes",
-        "indices": _SOME,
-        "p": (0.0, 0.25, 0.5, 0.75, 1.0),
-        "by": "index",
-    },
-    5: {
-        "title": "What the number of classes does to an index, p = 1",
-        "indices": _SOME,
-        "k": (2, 3, 5, 10, 50),
-        "p": (1.0,),
-        "by": "index",
-    },
-}
 
 
 class Panels(StrEnum):
@@ -50,6 +23,8 @@ class Panels(StrEnum):
 
     CONDITION = "condition"
     INDEX = "index"
+    CLASS = "class"
+    IMBALANCE = "imbalance"
 
 
 @app.command()
@@ -68,22 +43,26 @@ def discrimination(
         Panels | None, typer.Option(help="What has a panel of its own in a figure.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option(help="Draw into this file, .svg or .png; default: print JSON.")
+        Path | None,
+        typer.Option("--output", "-o", help="Draw into this file, .svg or .png, instead of JSON."),
     ] = None,
 ) -> None:
     """Show where an index cannot tell two kinds of classifier apart."""
-    plan = dict(_FIGURES[figure]) if figure is not None else {}
-    plan |= {n: v for n, v in (("indices", indices), ("k", k), ("p", p), ("by", by)) if v}
-    if "indices" not in plan:
-        refuse("name an index, or a figure by --figure 1 to --figure 5")
-    if figure is not None and output is None:
-        output = Path(f"figure-{figure}.svg")
+    from rprime.application.discrimination import FIGURES, PrintedFigure
+
     with defects():
-        lines = _lines(plan, resolution)
-        if output is None:
+        plan = PrintedFigure("", "condition", {}) if figure is None else FIGURES[figure]
+        given = {"indices": [_entry(name) for name in indices or ()], "k": k, "p": p}
+        asked = {**plan.request, **{n: v for n, v in given.items() if v}, "resolution": resolution}
+        if "indices" not in asked:
+            refuse("name an index, or a figure by --figure 1 to --figure 5")
+        lines = _lines(asked)
+        if output is None and figure is None:
             _print(lines)
-        else:
-            _draw(lines, plan, output)
+            return
+        plan = plan._replace(by=plan.by if by is None else by.value)
+        columns = None if figure is None else 1
+        _draw(lines, plan, columns, output or Path(f"figure-{figure}.svg"))
 
 
 @app.command()
@@ -111,13 +90,11 @@ def _read(file: str) -> bytes:
         refuse(f"cannot read {file}: {error.strerror}")
 
 
-def _lines(plan: dict[str, Any], resolution: int) -> "list[Line]":
+def _lines(asked: dict[str, Any]) -> "list[Line]":
     from rprime.application.discrimination import discrimination_lines
     from rprime.commands.evaluation import limits, refuse_here
     from rprime.problems.problem import Problem
 
-    asked: dict[str, Any] = {name: plan[name] for name in ("k", "p") if name in plan}
-    asked |= {"indices": [_entry(name) for name in plan["indices"]], "resolution": resolution}
     try:
         return discrimination_lines(orjson.dumps(asked), limits())
     except Problem as problem:
@@ -137,10 +114,13 @@ def _print(lines: "list[Line]") -> None:
     put(discrimination_document(lines) + b"\n")
 
 
-def _draw(lines: "list[Line]", plan: dict[str, Any], output: Path) -> None:
-    from rprime.report.figures.discrimination import draw_discrimination
+def _draw(lines: "list[Line]", plan: "PrintedFigure", columns: int | None, output: Path) -> None:
+    from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
 
     form = form_of(output)
-    by: Literal["condition", "index"] = "index" if plan.get("by") == Panels.INDEX else "condition"
-    title = plan.get("title", "")
-    write_image(output, lambda: draw_discrimination(lines, title=title, by=by, form=form))
+    write_image(
+        output,
+        lambda: draw_discrimination(
+            lines, title=plan.title, by=plan.by, columns=columns or COLUMNS, form=form
+        ),
+    )

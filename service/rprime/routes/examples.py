@@ -55,6 +55,7 @@ PARAMETERS = {
     "key": "r_prime",
     "suffix": "md",
     "form": "svg",
+    "number": 1,
     "If-Match": "*",
 }
 _FIGURES = {"getEvaluationFigure": "confusion", "getProjectFigure": "trend"}

@@ -29,8 +29,8 @@ router = APIRouter(route_class=CompressedRoute, tags=["History"], default_respon
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
 CONTENT: dict[str, Any] = {"image/svg+xml": {"schema": {"type": "string"}}, "image/png": _BINARY}
 """Media types of figures, for the OpenAPI document."""
-_RESPONSES: dict[int | str, dict[str, Any]] = {
-    **responses("not_found", "not_installed", "overloaded", *PROBLEMS),
+RESPONSES: dict[int | str, dict[str, Any]] = {
+    **responses("not_found", "not_installed", "overloaded", "invalid_request", "internal_error"),
     200: {
         "description": "The image.",
         "content": CONTENT,
@@ -38,6 +38,7 @@ _RESPONSES: dict[int | str, dict[str, Any]] = {
     },
     304: {"description": "The image equals the one that If-None-Match names."},
 }
+_OF_STORED = RESPONSES | responses("not_found", "not_installed", "overloaded", *PROBLEMS)
 _SIZES = (
     "`form` is `svg` or `png`. SVG keeps text as text. The same data always give the same image."
 )
@@ -54,7 +55,7 @@ def drawing_of(limits: Limits) -> ThreadPool:
     description="`name` is `confusion`, the table as a heat map; `radar`, the classes around a "
     "circle, with the baseline, if any; or `per_class`, a row for each class with its intervals. "
     f"Of many classes only the worst are shown, or blocks of classes. {_SIZES}",
-    responses=_RESPONSES,
+    responses=_OF_STORED,
 )
 @requires("read")
 async def get_evaluation_figure(
@@ -68,11 +69,11 @@ async def get_evaluation_figure(
     # Stored evaluations never change, so these parts determine every byte.
     etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index)
     if is_known(request, etag):
-        return _unchanged(etag)
+        return unchanged(etag)
     store = get_store(request)
     indices = tuple(dict.fromkeys(query.index))
     image = await draw_in_pool(request, lambda: figure_of(name, stored, store, indices, sheet))
-    return _answer(image, etag, sheet)
+    return answer_image(image, etag, sheet)
 
 
 @router.get(
@@ -81,7 +82,7 @@ async def get_evaluation_figure(
     description="`name` is `trend`, indices with their intervals over the evaluations; `lines`, "
     "indices of the classes over them; or `boxes`, their quartiles over the classes. The filters "
     f"are those of the trend. {_SIZES}",
-    responses=_RESPONSES,
+    responses=_OF_STORED,
 )
 @requires("read")
 async def get_project_figure(
@@ -98,7 +99,7 @@ async def get_project_figure(
     store = get_store(request)
     image = await draw_in_pool(request, lambda: figure.draw(store, sheet))
     etag = etag_of(image)
-    return _unchanged(etag) if is_known(request, etag) else _answer(image, etag, sheet)
+    return unchanged(etag) if is_known(request, etag) else answer_image(image, etag, sheet)
 
 
 def _sheet(
@@ -122,11 +123,13 @@ async def draw_in_pool(request: Request, work: Callable[[], bytes]) -> bytes:
         return await threads.start(work)
 
 
-def _answer(image: bytes, etag: str, sheet: Canvas) -> Response:
+def answer_image(image: bytes, etag: str, sheet: Canvas) -> Response:
+    """Answer with an image."""
     return Response(image, headers=_headers(etag), media_type=MEDIA_TYPES[sheet.form])
 
 
-def _unchanged(etag: str) -> Response:
+def unchanged(etag: str) -> Response:
+    """Answer that the client has the image already."""
     return Response(status_code=HTTPStatus.NOT_MODIFIED, headers=_headers(etag))
 
 

@@ -3,21 +3,25 @@
 from functools import partial
 from typing import TYPE_CHECKING
 
+import orjson
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.application.discrimination import discrimination_document, discrimination_lines
+from rprime import __version__
+from rprime.application.discrimination import FIGURES, discrimination_document, discrimination_lines
 from rprime.auth.access import access_of, requires
 from rprime.history.agreement import agreement_document
+from rprime.history.evaluation_figures import drawn
 from rprime.history.stored_models import stored_models
 from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures.discrimination import TooManyLinesError, draw_discrimination
-from rprime.report.figures.sheet import NoFiguresError
+from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, NoFiguresError, library
 from rprime.routes.compare import BODY_PROBLEMS
 from rprime.routes.evaluate import json_body, json_content, json_responses, schema_reference
-from rprime.routes.figures import draw_in_pool
+from rprime.routes.figures import CONTENT, RESPONSES, answer_image, draw_in_pool, unchanged
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
+from rprime.routes.preconditions import etag_of, is_known
 from rprime.routes.services import get_services, readable_store
 from rprime.schemas import one_of
 from rprime.schemas.studies import AgreementRequest, StoredAgreementRequest
@@ -26,7 +30,6 @@ from rprime.server.body import media_type, read_body
 if TYPE_CHECKING:
     from rprime.core.studies.discrimination import Line
 
-SVG = "image/svg+xml"
 LARGEST = 4 * 1024 * 1024
 """Bytes of a body; no study needs more, and reading more would delay other requests."""
 
@@ -63,14 +66,13 @@ _AGREEMENTS = {
     description="Discrimination lines (Labatut, Cherifi 2011). A classifier of series x is right "
     "with probability c_x in every class; one of series y with c_y in class 1, and always in the "
     "others; errors are spread evenly. A line has the pairs (c_x, c_y) to which an index gives "
-    "the same value; above it the index prefers series y. With `Accept: image/svg+xml` the "
-    "answer is a figure.",
+    "the same value; above it the index prefers series y. With `Accept: image/svg+xml` or "
+    "`image/png` the answer is a figure.",
     responses={
         **responses("not_acceptable", *BODY_PROBLEMS),
         200: {
             "description": "The lines, each point exact to 1e-9.",
-            "content": json_content(schema_reference("DiscriminationReport"))
-            | {SVG: {"schema": {}}},
+            "content": json_content(schema_reference("DiscriminationReport")) | CONTENT,
         },
     },
     openapi_extra=json_body(
@@ -81,15 +83,43 @@ _AGREEMENTS = {
 @requires("evaluate")
 async def study_discrimination(request: Request) -> Response:
     """Return discrimination lines, or a figure of them."""
-    form = preferred(request, (JSON, SVG))
+    media = preferred(request, (JSON, *MEDIA_TYPES.values()))
     media_type(request, [JSON])
     limits = get_services(request).limits
     body = await read_body(request, min(limits.json_body_bytes, LARGEST))
     lines = await run_in_threadpool(discrimination_lines, body, limits)
-    if form == SVG:
-        image = await draw_in_pool(request, lambda: _figure(lines))
-        return Response(image, headers={"Content-Security-Policy": PAGE_POLICY}, media_type=SVG)
-    return Response(await run_in_threadpool(discrimination_document, lines), media_type=form)
+    if media != JSON:
+        form: Form = "svg" if media == MEDIA_TYPES["svg"] else "png"
+        image = await draw_in_pool(request, lambda: _figure(lines, form))
+        headers = {"Content-Security-Policy": PAGE_POLICY}
+        return Response(image, headers=headers, media_type=media)
+    return Response(await run_in_threadpool(discrimination_document, lines), media_type=media)
+
+
+@router.get(
+    "/v1/studies/discrimination/figures/{number}.{form}",
+    summary="A figure of Labatut and Cherifi",
+    description="`number` is 1 to 5, as in the paper; `form` is `svg` or `png`.",
+    responses=RESPONSES,
+)
+@requires("evaluate", "read")
+async def get_printed_figure(request: Request, number: int, form: str) -> Response:
+    """Return the image."""
+    if number not in FIGURES or form not in MEDIA_TYPES:
+        raise Problem("not_found")
+    canvas = Canvas(form)
+    etag = etag_of(__version__, library(), number, form)
+    if is_known(request, etag):
+        return unchanged(etag)
+    plan, limits = FIGURES[number], get_services(request).limits
+    lines = await run_in_threadpool(discrimination_lines, orjson.dumps(plan.request), limits)
+    image = await draw_in_pool(
+        request,
+        lambda: drawn(
+            lambda: draw_discrimination(lines, title=plan.title, by=plan.by, columns=1, form=form)
+        ),
+    )
+    return answer_image(image, etag, canvas)
 
 
 @router.post(
@@ -125,9 +155,9 @@ async def study_agreement(request: Request) -> Response:
     return Response(document, media_type=JSON)
 
 
-def _figure(lines: "list[Line]") -> bytes:
+def _figure(lines: "list[Line]", form: Form) -> bytes:
     try:
-        return draw_discrimination(lines)
+        return draw_discrimination(lines, form=form)
     except NoFiguresError as error:
         raise Problem("not_acceptable", str(error)) from None
     except TooManyLinesError as error:

@@ -1,6 +1,6 @@
 """Discrimination: where indices cannot tell two classifiers apart (Labatut, Cherifi 2011)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from operator import itemgetter
@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-MOST_PANELS = 12
-MOST_CURVES = 14
+MOST_PANELS = 16
+"""As many as pairs of k = 3 to 10 and p = 0 and 1, which figure 5 of the paper shows."""
+MOST_CURVES = 16
 MOST_NAMES = 60
 """That are looked through for lines that coincide."""
 COLUMNS = 3
@@ -31,7 +32,14 @@ HEIGHT = 4.85
 LEGEND_LINE = 0.19
 LEGEND_WIDTH = 52
 """Characters of a line of a legend."""
-Panels = Literal["condition", "index"]
+Panels = Literal["condition", "index", "class", "imbalance"]
+_SHARED: dict[Panels, tuple[str, ...]] = {
+    "condition": ("k", "p"),
+    "index": ("index",),
+    "class": ("class",),
+    "imbalance": ("p",),
+}
+"""What the lines of one panel have in common."""
 
 
 class TooManyLinesError(TooMuchToDrawError):
@@ -39,8 +47,8 @@ class TooManyLinesError(TooMuchToDrawError):
 
     def __init__(self) -> None:
         super().__init__(
-            f"A figure shows at most {MOST_PANELS} panels, one for each pair of k and p, and at "
-            f"most {MOST_CURVES} lines that differ."
+            f"A figure shows at most {MOST_PANELS} panels, and at most {MOST_CURVES} lines that "
+            "differ."
         )
 
 
@@ -80,7 +88,12 @@ def _enumerated(names: Sequence[str]) -> str:
 
 
 def draw_discrimination(
-    lines: Sequence[Line], *, title: str = "", by: Panels = "condition", form: Form = "svg"
+    lines: Sequence[Line],
+    *,
+    title: str = "",
+    by: Panels = "condition",
+    columns: int = COLUMNS,
+    form: Form = "svg",
 ) -> bytes:
     """Draw discrimination lines.
 
@@ -89,8 +102,10 @@ def draw_discrimination(
     lines
         From `discriminate`.
     by
-        Whether each pair of k and p has a panel of its own, with all indices, or each index, with
-        all pairs.
+        What has a panel of its own: each pair of k and p, each index, of a class or overall, each
+        class, or each p.
+    columns
+        Panels beside each other, at most.
     form
         Of the image.
 
@@ -105,7 +120,7 @@ def draw_discrimination(
     looks = {curve.look for panel in panels for curve in panel.curves}
     if len(looks) > MOST_CURVES:
         raise TooManyLinesError
-    columns = min(COLUMNS, len(panels))
+    columns = min(columns, len(panels))
     rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
     picture = Picture(
         title=title or "Discrimination lines",
@@ -121,9 +136,14 @@ def _lines(panel: _Panel) -> int:
 
 
 def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
-    condition = _condition(lines, whole=by == "condition")
-    naming = (condition, _name) if by == "condition" else (_name, condition)
-    named = [(naming[0](line), naming[1](line), line) for line in lines]
+    parts = [_parts(line, by) for line in lines]
+    shared = _SHARED[by]
+    kept = [name for name in ("index", "k", "p") if name not in shared]
+    told = [name for name in kept if len({part[name] for part in parts}) > 1] or kept
+    named = [
+        (_joined(part, shared), _joined(part, told), line)
+        for part, line in zip(parts, lines, strict=True)
+    ]
     titles = dict.fromkeys(panel for panel, _, _ in named)
     # Before lines are compared with each other, which takes long for very many.
     if len(titles) > MOST_PANELS or len({name for _, name, _ in named}) > MOST_NAMES:
@@ -140,22 +160,20 @@ def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
     ]
 
 
-def _name(line: Line) -> str:
+def _parts(line: Line, by: Panels) -> dict[str, str]:
+    """Say what a line is of, part by part."""
     name, class_ = line.subject.index.name, line.subject.class_
-    return name if class_ is None else f"{name} of class {class_}"
+    whole = class_ is None or by == "class"
+    return {
+        "index": name if whole else f"{name} of class {class_}",
+        "class": "All classes" if class_ is None else f"Class {class_}",
+        "k": f"k = {line.k}",
+        "p": f"p = {line.p:g}",
+    }
 
 
-def _condition(lines: Sequence[Line], *, whole: bool) -> Callable[[Line], str]:
-    """Name the number of classes and the imbalance, or only the one of the two that varies."""
-    sizes, imbalances = {line.k for line in lines}, {line.p for line in lines}
-    with_size = whole or len(sizes) > 1 or len(imbalances) == 1
-    with_imbalance = whole or len(imbalances) > 1 or len(sizes) == 1
-
-    def name(line: Line) -> str:
-        parts = [f"k = {line.k}"] if with_size else []
-        return ", ".join([*parts, f"p = {line.p:g}"] if with_imbalance else parts)
-
-    return name
+def _joined(parts: dict[str, str], names: Sequence[str]) -> str:
+    return ", ".join(parts[name] for name in names)
 
 
 def _panel(title: str, lines: Sequence[tuple[str, Line]]) -> _Panel:
