@@ -161,7 +161,7 @@ def test_the_parts_of_a_list_are_linked(
 
 def test_a_project_and_a_model_lead_on(history: httpx.Client, visit: Visitor) -> None:
     seen = visit(f"{history.base_url}/ui/projects").page
-    seen.get_by_role("link", name="digits").click()
+    seen.get_by_role("link", name="digits").first.click()
     seen.get_by_label("Model", exact=True).select_option("org/mlp")
     seen.get_by_role("button", name="Apply").click()
     assert seen.locator("tbody tr").count() == 3
@@ -355,4 +355,37 @@ def test_an_empty_history_says_how_to_fill_it(
     with keeping(serve_app, tmp_path, store="none") as client:
         page = client.get("/ui/projects", headers={"Accept": "text/html"})
         assert (page.status_code, "has no store" in page.text) == (409, True)
-        assert "ui/projects" not in client.get("/").text
+        start = client.get("/", follow_redirects=True)
+        assert (start.url.path, "ui/projects" in start.text) == ("/ui/evaluate", False)
+
+
+# What happened lately
+
+
+def test_the_start_shows_what_somebody_must_look_at_first(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor
+) -> None:
+    strict = [{"index": "accuracy", "min_value": 0.99}]
+    close = [{"index": "accuracy", "min_value": 0.9}]
+    with keeping(serve_app, tmp_path) as client:
+        assert client.get("/").headers["location"] == "ui/evaluate"
+        worst = keep(client, matrix(20, project="a", model="old", gates={"rules": strict}))["id"]
+        for number, errors in enumerate((2, 20, 2)):
+            given = {"model": "up", "version": f"v{number}", "gates": {"rules": close}}
+            keep(client, matrix(errors, project="b", indices=None, **given))
+        unsure = keep(client, matrix(5, project="b", model="close", gates={"rules": close}))["id"]
+        keep(client, matrix(2, project="c"))
+        assert client.get("/").headers["location"] == "ui/projects"
+        page = visit(f"{client.base_url}/").page
+        rows = page.locator(".lately tbody tr")
+        assert rows.locator("th a").all_inner_texts() == ["old", "close", "c", "up v2"]
+        found = [link.get_attribute("href") for link in rows.locator("th a").all()[:2]]
+        assert found == [f"../ui/evaluations/{one}" for one in (worst, unsure)]
+        assert page.locator(".head .lead").inner_text() == "4 models: 1 failed, 1 undecided."
+        line = rows.nth(3).get_by_role("img", name="R' of 3 evaluations")
+        # One of the three failed, and the newest has a dot.
+        assert (line.locator(".failed").count(), line.locator("circle").count()) == (1, 1)
+        assert line.locator("line").count() == 2
+        rows.nth(3).locator(".spark a").click()
+        page.locator("[data-chart=trend] canvas").wait_for(state="visible")
+        assert page.url.endswith("/ui/projects/b/models/up")

@@ -25,8 +25,9 @@ CLASSES = ("<script>alert(1)</script>", "שלום", "=cmd()")
 MATRIX = "\n".join(
     ("\t".join(("", *CLASSES)), *(f"{name}\t5\t{i}\t{1 + i}" for i, name in enumerate(CLASSES)))
 )
+EVALUATOR = "/ui/evaluate"
 PAGES = {
-    "evaluator": "/",
+    "evaluator": EVALUATOR,
     "evaluation": "/ui/evaluations/{kept}",
     "indices": "/ui/indices",
     "index": "/ui/indices/r_prime",
@@ -73,7 +74,9 @@ def test_everybody_can_use_a_page(server: str, visit: Visitor, kept: str, name: 
     seen.complaints[:] = [c for c in seen.complaints if not c.startswith(EXPECTED.get(name, "-"))]
 
 
-@pytest.mark.parametrize(("path", "kilobytes"), [("/", 320), ("/ui/indices", 40), ("/nope", 20)])
+@pytest.mark.parametrize(
+    ("path", "kilobytes"), [(EVALUATOR, 320), ("/ui/indices", 40), ("/nope", 20)]
+)
 def test_only_pages_with_charts_load_what_draws_them(
     server: str, visit: Visitor, path: str, kilobytes: int
 ) -> None:
@@ -94,7 +97,7 @@ def test_an_address_of_the_api_is_not_answered_with_a_page(client: httpx.Client)
 def test_what_is_pasted_becomes_a_report_and_its_names_stay_text(
     server: str, visit: Visitor
 ) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     page.get_by_label("Confusion matrix").fill(MATRIX)
     report = page.locator("[data-report]")
     expect(report.locator(".classes tbody th")).to_have_text(list(CLASSES))
@@ -103,7 +106,7 @@ def test_what_is_pasted_becomes_a_report_and_its_names_stay_text(
 
 
 def test_a_report_follows_the_options(server: str, visit: Visitor) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     first = page.locator(".tile .value").first
     expect(first).to_have_text("0.9806")
     page.get_by_label("Confidence").select_option("0.99")
@@ -113,7 +116,7 @@ def test_a_report_follows_the_options(server: str, visit: Visitor) -> None:
 
 
 def test_a_mistake_is_told_with_its_place(server: str, visit: Visitor) -> None:
-    seen = visit(server)
+    seen = visit(server + EVALUATOR)
     text = seen.page.get_by_label("Confusion matrix")
     text.fill("1\t2\n3\tx")
     alert = seen.page.get_by_role("alert")
@@ -127,7 +130,7 @@ def test_a_mistake_is_told_with_its_place(server: str, visit: Visitor) -> None:
 
 
 def test_a_file_of_predictions_is_evaluated(server: str, visit: Visitor) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     content = b"y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\n"
     given = {"name": "predictions.csv", "mimeType": "text/csv", "buffer": content}
     page.get_by_label("Predictions or a matrix").set_input_files(given)  # type: ignore[arg-type] # a FilePayload
@@ -144,7 +147,7 @@ def drop(page: Page, name: str, content: bytes) -> None:
 
 
 def test_text_and_report_are_of_the_same_evidence(server: str, visit: Visitor) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     text = page.get_by_label("Confusion matrix")
     drop(page, "scores.csv", b"y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\n")
     expect(page.locator(".classes tbody th")).to_have_text(["cat", "dog"])
@@ -153,7 +156,7 @@ def test_text_and_report_are_of_the_same_evidence(server: str, visit: Visitor) -
 
 
 def test_the_reader_says_which_columns_hold_the_classes(server: str, visit: Visitor) -> None:
-    seen = visit(server)
+    seen = visit(server + EVALUATOR)
     text = b'id;guess;truth\n1;"a, cat";"a, cat"\n2;dog;"a, cat"\n3;dog;dog\n'
     drop(seen.page, "guesses.csv", text)
     alert = seen.page.get_by_role("alert")
@@ -183,7 +186,7 @@ def test_the_reader_says_which_columns_hold_the_classes(server: str, visit: Visi
 def test_what_is_no_matrix_is_recognised(
     server: str, visit: Visitor, name: str, content: bytes, told: str
 ) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     text = page.get_by_label("Confusion matrix")
     before = text.input_value()
     drop(page, name, content)
@@ -192,29 +195,29 @@ def test_what_is_no_matrix_is_recognised(
 
 
 def test_an_empty_field_is_no_error(server: str, visit: Visitor) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     page.get_by_label("Confusion matrix").fill("")
     expect(page.get_by_role("status")).to_have_text("Paste a matrix to evaluate it.")
     expect(page.get_by_role("alert")).to_be_hidden()
 
 
 def test_the_address_has_the_options(server: str, visit: Visitor) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     page.get_by_label("Confidence").select_option("0.99")
     page.get_by_label("Rows are").select_option("rows_are_predicted")
-    expect(page).to_have_url(f"{server}/?axis=rows_are_predicted&confidence=0.99")
+    expect(page).to_have_url(f"{server}{EVALUATOR}?axis=rows_are_predicted&confidence=0.99")
     shared = visit(page.url).page
     expect(shared.get_by_label("Confidence")).to_have_value("0.99")
     expect(shared.locator("[data-report]")).to_contain_text("99 % interval")
     page.get_by_label("Confidence").select_option("0.95")
     page.get_by_label("Rows are").select_option("rows_are_true")
-    expect(page).to_have_url(f"{server}/")
+    expect(page).to_have_url(f"{server}{EVALUATOR}")
 
 
 def test_the_lines_for_a_terminal_and_a_program_give_the_report(
     server: str, visit: Visitor, tmp_path: Path
 ) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     page.get_by_label("Confusion matrix").fill("\tcat's\tdog\ncat's\t5\t1\ndog\t2\t7")
     expect(page.locator(".classes tbody th")).to_have_text(["cat's", "dog"])
     page.get_by_text("Use this in a terminal").click()
@@ -249,7 +252,7 @@ def test_the_evaluator_keeps_nothing(client: httpx.Client) -> None:
 
 
 def test_the_keyboard_reaches_everything(server: str, visit: Visitor) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     page.keyboard.press("Tab")
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     heat = page.get_by_role("application")
@@ -267,7 +270,7 @@ def test_the_keyboard_reaches_everything(server: str, visit: Visitor) -> None:
 
 
 def test_the_reader_chooses_the_colours_for_good(server: str, visit: Visitor) -> None:
-    page = visit(server).page
+    page = visit(server + EVALUATOR).page
     ground = "getComputedStyle(document.body).backgroundColor"
     light = page.evaluate(ground)
     page.get_by_role("button", name="Switch to dark colours").press("Enter")
@@ -303,7 +306,7 @@ def test_a_thousand_classes_stay_usable(client: httpx.Client, server: str, visit
 
 
 def test_nothing_in_a_page_may_run_but_the_script_of_the_package(client: httpx.Client) -> None:
-    answer = client.get("/")
+    answer = client.get(EVALUATOR)
     policy = answer.headers["content-security-policy"]
     assert "script-src 'self';" in policy
     assert "style-src 'self';" in policy
@@ -312,7 +315,7 @@ def test_nothing_in_a_page_may_run_but_the_script_of_the_package(client: httpx.C
 
 
 def test_files_are_kept_by_browsers_as_long_as_they_stay_the_same(client: httpx.Client) -> None:
-    for link in _links(client.get("/").text):
+    for link in _links(client.get(EVALUATOR).text):
         answer = client.get(link)
         assert answer.status_code == 200
         if "?v=" in link:

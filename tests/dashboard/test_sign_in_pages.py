@@ -67,6 +67,8 @@ def test_who_signed_in_does_everything_until_signing_out(
     assert page.get_by_role("status").inner_text().startswith("champion now points to")
     assert service.get("/v1/projects/pets/aliases/champion").status_code == 200
     page.goto(str(service.base_url))
+    page.get_by_role("heading", name="Projects", level=1).wait_for()
+    page.get_by_role("link", name="Evaluate", exact=True).click()
     page.get_by_label("Confusion matrix").fill("5 1\n2 7")
     page.get_by_role("button", name="Evaluate").click()
     page.get_by_text("0.8000").first.wait_for()

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from rprime.dashboard.listings import HEADLINES, ListingOrder, ListingRow, listing
-from rprime.dashboard.tables import project_entries
+from rprime.dashboard.overview import overview, sparkline
+from rprime.history.series import Point
 from rprime.store import Filters, InvalidCursorError, Store, open_store
 from tests.history_service import Json, ServeApp, keep, keeping, matrix
 
@@ -100,11 +101,34 @@ def test_parts_of_a_list_make_the_whole(store: Store, order: ListingOrder) -> No
         listed(store, order, cursor="elsewhere")
 
 
-def test_projects_come_with_their_newest_evaluation(store: Store, reports: list[Json]) -> None:
-    found = project_entries(store, store.projects())
-    newest = [(one["name"], one["newest"]["id"]) for one in found]
-    assert newest == [("others", reports[5]["id"]), ("pets", reports[4]["id"])]
-    assert found[1]["newest"]["verdict"].word == "fail"
+def test_models_come_with_their_newest_evaluation(store: Store, reports: list[Json]) -> None:
+    found = overview(store, store.projects())
+    newest = [(line["project"], line["model"], line["entry"]["id"]) for line in found["lines"]]
+    assert newest == [
+        ("pets", "a", reports[4]["id"]),
+        ("others", None, reports[5]["id"]),
+        ("pets", "b", reports[3]["id"]),
+    ]
+    assert found["lines"][0]["entry"]["verdict"].word == "fail"
+    for line, report in zip(found["lines"], (reports[4], reports[5], reports[3]), strict=True):
+        assert line["cell"]["value"] == f"{value_of(report, 'r_prime'):.4f}"
+    drawn = [line["sparkline"] and len(line["sparkline"]["places"]) for line in found["lines"]]
+    assert drawn == [3, None, 2]
+
+
+def test_a_line_is_as_high_as_its_values_are_apart() -> None:
+    def places(values: list[float]) -> list[float]:
+        like = Point("i", None, None, None, None, None, None, None, "", classified_only=False)
+        points = [like._replace(value=value) for value in values]
+        found = sparkline(points)
+        assert found is not None
+        return [y for _, y, _ in found["places"]]
+
+    assert places([0.2, 0.9]) == [100, 0]
+    # Close values stay close: the line is at least 0.05 high.
+    assert places([0.5, 0.51]) == [60, 40]
+    assert places([0.5, 0.5]) == [50, 50]
+    assert sparkline([]) is None
 
 
 def test_values_on_the_classified_items_alone_are_marked(

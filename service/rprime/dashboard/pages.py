@@ -1,13 +1,16 @@
 """The pages that need no history: evaluator, catalog, reproduction, and what all of them load."""
 
 from functools import cache
+from http import HTTPStatus
 
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
+from starlette.responses import RedirectResponse
 
 from rprime.application.evaluate import RenderedReport, ResponseOptions
 from rprime.application.reproduction import reproduce
 from rprime.auth.access import requires
+from rprime.auth.browser_sessions import visitor_of
 from rprime.core.suggestions import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
 from rprime.dashboard.page import page_of, shown
@@ -41,6 +44,16 @@ _BRIEFLY = "no-cache"
 
 
 @public.get("/")
+async def start(request: Request) -> Response:
+    """Lead to what happened lately, or to the evaluator where nothing is stored."""
+    services = get_services(request)
+    may_read = services.keyring is None or visitor_of(request) is not None
+    store = get_store(request) if may_read and services.store.is_open else None
+    stored = () if store is None else await run_in_threadpool(store.projects)
+    return RedirectResponse("ui/projects" if stored else "ui/evaluate", HTTPStatus.SEE_OTHER)
+
+
+@public.get("/ui/evaluate")
 async def evaluator(request: Request) -> Response:
     """Show a report beside the matrix that it is about, to be replaced by the reader's own."""
     matrix, report = await run_in_threadpool(sample)

@@ -10,8 +10,9 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
 from rprime.dashboard.listings import ListingOrder, listing
+from rprime.dashboard.overview import overview
 from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.tables import pointing, project_entries, table_of
+from rprime.dashboard.tables import pointing, table_of
 from rprime.dashboard.templates_environment import render
 from rprime.history.series import filters_of
 from rprime.report.names import shown as fit
@@ -57,14 +58,14 @@ class ListingQuery(Narrowed):
 @router.get("/ui/projects")
 @requires("read")
 async def projects(request: Request) -> Response:
-    """List the projects that the caller may see, each with its latest verdict."""
+    """Show what happened lately in the projects that the caller may see."""
     store, may_use = get_store(request), access_of(request).may_use
-    found = await run_in_threadpool(
-        lambda: project_entries(store, [one for one in store.projects() if may_use(one.name)])
+    content = await run_in_threadpool(
+        lambda: overview(store, [one for one in store.projects() if may_use(one.name)])
     )
     page = page_of(request, "Projects")
     origin = str(request.base_url).rstrip("/")
-    return shown(render("pages/projects.html", page, projects=found, origin=origin))
+    return shown(render("pages/projects.html", page, origin=origin, **content))
 
 
 @router.get("/ui/projects/{project}")

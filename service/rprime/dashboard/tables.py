@@ -16,7 +16,7 @@ from rprime.report.remarks import Remark
 from rprime.report.verdicts import HEADLINES as VERDICTS
 from rprime.report.verdicts import Headline
 from rprime.report.view import term
-from rprime.store import Alias, EvaluationSummary, Project, Store
+from rprime.store import Alias, EvaluationSummary
 
 
 def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
@@ -31,18 +31,6 @@ def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
         "verdict": verdict_of(summary.verdict),
         "waived": summary.waived,
     }
-
-
-def project_entries(store: Store, projects: Iterable[Project]) -> list[dict[str, Any]]:
-    """Describe projects with their newest evaluations, as far as they have any. It reads."""
-    return [
-        {
-            "name": one.name,
-            "evaluations": one.evaluations,
-            "newest": next(map(entry_of, store.page(one.name, limit=1).items), None),
-        }
-        for one in projects
-    ]
 
 
 def table_of(rows: Sequence[ListingRow]) -> dict[str, Any]:

@@ -19,8 +19,8 @@ _UNSAFE = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 
 
 NAVIGATION = (
-    ("Evaluate", ""),
     ("Projects", "ui/projects"),
+    ("Evaluate", "ui/evaluate"),
     ("Indices", "ui/indices"),
     ("Reproduced", "ui/reproduced"),
 )
@@ -79,7 +79,7 @@ class PageContext:
         """The names and paths that can be visited, and whether the reader is there."""
         here = self.path.removeprefix("/")
         return [
-            (name, path, here == path or (bool(path) and here.startswith(f"{path}/")))
+            (name, path, here == path or here.startswith(f"{path}/"))
             for name, path in NAVIGATION
             if self.history or path != OF_HISTORY
         ]

@@ -81,7 +81,7 @@ export function startEvaluator() {
   };
   const offer = () => {
     const charts = report.querySelector("#charts");
-    const service = new URL("evaluate", document.baseURI).href;
+    const service = new URL("../evaluate", form.action).href;
     showSnippets(form.querySelector("[data-snippets]"), snippetsOf(charts && JSON.parse(charts.textContent), options().confidence, service));
   };
   const explain = ({ title, detail, errors = [] }) => {
@@ -175,7 +175,7 @@ export function startEvaluator() {
 }
 
 /** A link beside the evaluator, which may stand behind a prefix. */
-const signIn = () => Object.assign(element("a", "Sign in"), { href: "ui/sign-in" });
+const signIn = () => Object.assign(element("a", "Sign in"), { href: "sign-in" });
 
 const element = (tag, text) => Object.assign(document.createElement(tag), { textContent: text });
 
