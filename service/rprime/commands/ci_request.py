@@ -145,6 +145,9 @@ def assemble(
     if engine is not None:
         kept.setdefault("source", ", ".join(files)[:_LONGEST_SOURCE])
     given = dict(kept)
+    if "project" in kept:
+        # The reader, too, needs it: the anchor of a gate belongs to a project.
+        _add(members, "project", kept.pop("project"), "--project")
     if reference:
         _add(kept, "baseline", reference, str(baseline))
     other = None if reference else baseline

@@ -121,7 +121,7 @@ def run_in_process(operation: Operation, ci_request: CiRequest) -> EvaluationOut
     """Answer in this process."""
     if "baseline" in ci_request.kept_there:
         refuse("a stored baseline needs --server; give a file to compare here")
-    if not {"project", "keep_items"}.isdisjoint(ci_request.kept_there):
+    if not {"project", "keep_items"}.isdisjoint(ci_request.origin):
         refuse("nothing is kept here: --project and --keep-items need --server")
     evaluation_request = read(ci_request.request)
     evaluation = evaluation_request.evaluate()
