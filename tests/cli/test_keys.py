@@ -93,10 +93,36 @@ def test_the_list_tells_the_state_of_every_key(rprime: Run, path: Path) -> None:
 def test_a_key_can_be_revoked_and_stays_so(rprime: Run, path: Path) -> None:
     key, _ = keys.create(path, ["read"])
     other, _ = keys.create(path, ["read"])
-    for _ in range(2):
-        assert rprime("keys", "revoke", key.id, "--file", str(path)).returncode == 0
+    first, second = (rprime("keys", "revoke", key.id, "--file", str(path)) for _ in range(2))
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert second.stderr == f"rprime: key {key.id} was revoked before\n"
     assert [key.state for key in keys.read(path)] == ["revoked", "active"]
     assert keys.read(path)[1] == other
+
+
+def test_each_change_of_a_key_is_a_line_of_the_log(rprime: Run, path: Path) -> None:
+    given = ("--scope", "write", "--project", "shop", "--expires", "4w", "--name", "of Ada")
+    by = {"RPRIME_KEYS_FILE": str(path), "SUDO_USER": "ada", "USER": "root"}
+    made = rprime("keys", "create", *given, **by)
+    (key,) = keys.read(path)
+    assert key.expires
+    ended = rprime("keys", "revoke", key.id, **by)
+    for done, event in ((made, "key_created"), (ended, "key_revoked")):
+        line = json.loads(done.stderr)
+        assert datetime.fromisoformat(line.pop("timestamp")).tzinfo
+        assert line == {
+            "event": event,
+            "level": "info",
+            "key": key.id,
+            "scopes": ["write"],
+            "project": "shop",
+            "expires": key.expires.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "file": str(path),
+            "uid": os.getuid(),
+            "user": "ada",
+        }
+    assert ended.stdout == ""
+    assert rprime("keys", "list", **by).stderr == ""
 
 
 def test_only_a_key_that_exists_can_be_revoked(rprime: Run, path: Path) -> None:

@@ -177,6 +177,29 @@ def test_a_guessed_key_is_named_and_its_secret_is_not(service: Audited) -> None:
         assert token.split("_")[2] not in log
 
 
+def test_a_service_logs_which_keys_changed(serve: Serve, tmp_path: Path) -> None:
+    with audited(serve, tmp_path) as service:
+        file = tmp_path / "keys.json"
+        added, service.tokens["added"] = keys.create(file, ["read"])
+        assert service.ask("added", "GET", "/v1/projects").is_success
+        keys.revoke(file, added.id)
+        assert service.ask("added", "GET", "/v1/projects").status_code == 401
+        document = json.loads(file.read_text())
+        gone = document["keys"].pop(0)["id"]
+        document["keys"][0]["scopes"] = ["admin"]
+        file.write_text(json.dumps(document))
+        assert service.ask("reader", "DELETE", f"/v1/projects/{PROJECT}").status_code == 404
+        log = [json.loads(line) for line in service.log.read_text().splitlines()]
+    read = [event for event in log if event["event"] == "keys_read"]
+    parts = ("added", "changed", "removed")
+    assert [[event.get(part) for part in parts] for event in read] == [
+        [None, None, None],
+        [[added.id], [], []],
+        [[], [added.id], []],
+        [[], [key_id(service.tokens["reader"])], [gone]],
+    ]
+
+
 FORWARDED = [
     ({"X-Forwarded-For": "203.0.113.9"}, "203.0.113.9"),
     ({"X-Forwarded-For": "6.6.6.6, 203.0.113.9, 10.1.2.3"}, "203.0.113.9"),

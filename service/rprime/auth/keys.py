@@ -5,7 +5,7 @@ import re
 import secrets
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -216,8 +216,12 @@ def create(
     return key, token
 
 
-def revoke(path: Path, key_id: str) -> ApiKey:
+def revoke(path: Path, key_id: str) -> ApiKey | None:
     """Revoke a key permanently; it stays in the file, so that ids in the log can be resolved.
+
+    Returns
+    -------
+    The key; None if it was revoked before.
 
     Raises
     ------
@@ -230,10 +234,11 @@ def revoke(path: Path, key_id: str) -> ApiKey:
         keys = {key.id: key for key in read(path)}
         if key_id not in keys:
             raise UnknownKeyError
-        if keys[key_id].revoked is None:
-            now = datetime.now(UTC).replace(microsecond=0)
-            keys[key_id] = keys[key_id].model_copy(update={"revoked": now})
-            _write(path, list(keys.values()))
+        if keys[key_id].revoked is not None:
+            return None
+        now = datetime.now(UTC).replace(microsecond=0)
+        keys[key_id] = keys[key_id].model_copy(update={"revoked": now})
+        _write(path, list(keys.values()))
     return keys[key_id]
 
 
@@ -314,9 +319,10 @@ class Keyring:
                 "keys_unreadable", f"{exc}. The keys of the last successful reading stay valid."
             )
         else:
+            before = None if self._state == "missing" else self._keys
             self._keys = {key.id: key for key in keys}
             self._failure, self._state, self._retry_at = None, "ok", inf
-            _report(self.path, keys)
+            _report(self.path, self._keys, before)
 
     def reload(self) -> None:
         """Read the file again, even if it has not changed."""
@@ -351,9 +357,18 @@ def _stamp(path: Path) -> object:
     return found.st_ctime_ns, found.st_mtime_ns, found.st_size, found.st_ino, found.st_dev
 
 
-def _report(path: Path, keys: Sequence[ApiKey]) -> None:
-    active = sum(key.state == "active" for key in keys)
-    log.info("keys_read", file=str(path), keys=len(keys), active=active)
+def _report(path: Path, keys: Mapping[str, ApiKey], before: Mapping[str, ApiKey] | None) -> None:
+    differences = (
+        {}
+        if before is None
+        else {
+            "added": [key_id for key_id in keys if key_id not in before],
+            "changed": [i for i, key in keys.items() if i in before and key != before[i]],
+            "removed": [key_id for key_id in before if key_id not in keys],
+        }
+    )
+    active = sum(key.state == "active" for key in keys.values())
+    log.info("keys_read", file=str(path), keys=len(keys), active=active, **differences)
     # Only a warning: mounted secrets are often world-readable, and digests open nothing.
     # If the file is gone by now, the next request reports it.
     with suppress(OSError):

@@ -1,5 +1,6 @@
 """The keys of the service: make, list and revoke them."""
 
+import os
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -44,6 +45,7 @@ def create(
     """Make a key and print it: this once, since only its hash is kept."""
     from rprime.auth import keys
     from rprime.schemas.provenance import Name
+    from rprime.server import logs
 
     lasts = _duration(expires)
     scopes = [_valid("--scope", keys.Scope, given) for given in scope]
@@ -51,13 +53,13 @@ def create(
     _valid("--name", keys.Name, name)
     if "admin" in scopes and project is not None:
         refuse("--scope admin is for all projects; leave --project out")
+    logs.configure()
     try:
         key, token = keys.create(file, scopes, project=project, lasts=lasts, name=name)
     except keys.KeyFileError as exc:
         refuse(str(exc))
     typer.echo(token)
-    until = f"expires {key.expires:%Y-%m-%d %H:%M}Z" if key.expires else "never expires"
-    say(f"key {key.id} {until}; it is not shown again")
+    _log("key_created", file, key)
 
 
 @app.command("list")
@@ -84,14 +86,30 @@ def revoke(
 ) -> None:
     """Revoke a key for good: a service refuses it from its next request on."""
     from rprime.auth import keys
+    from rprime.server import logs
 
+    logs.configure()
     try:
-        keys.revoke(file, key_id)
+        revoked = keys.revoke(file, key_id)
     except keys.KeyFileError as exc:
         refuse(str(exc))
     except keys.UnknownKeyError:
         refuse("no key has this id; rprime keys list shows them")
-    say(f"key {key_id} is revoked")
+    if revoked is None:
+        say(f"key {key_id} was revoked before")
+    else:
+        _log("key_revoked", file, revoked)
+
+
+def _log(event: str, file: Path, key: "ApiKey") -> None:
+    """Say in the format of the service who changed which key; its name may name people."""
+    import structlog
+
+    described = key.model_dump(mode="json", include={"scopes", "project", "expires"})
+    user = os.environ.get("SUDO_USER") or os.environ.get("USER")
+    structlog.get_logger().info(
+        event, key=key.id, **described, file=str(file), uid=os.getuid(), user=user
+    )
 
 
 def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
