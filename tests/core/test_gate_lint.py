@@ -378,6 +378,20 @@ def test_a_perfect_table_is_not_taken_to_be_perfect() -> None:
     assert high is None or high > low
 
 
+@pytest.mark.parametrize("index", ["kappa", "mcc", "accuracy", "macro_recall"])
+@pytest.mark.parametrize("pairing", ["paired", "unpaired"])
+def test_the_interval_contains_the_own_value_of_a_perfect_table(
+    index: str, pairing: Pairing
+) -> None:
+    rule = drop(index=index, classes=None)
+    found = linted(rule, np.diag([100.0] * 10), pairing, replicates=20).rules[0]
+    low, high = found.detectable_interval
+    assert low is not None
+    assert found.detectable_drop is not None
+    assert low <= found.detectable_drop
+    assert high is None or found.detectable_drop <= high
+
+
 def test_the_intervals_are_those_of_new_test_sets() -> None:
     # Tables drawn from the true shares, each linted alone, are what the interval predicts.
     truth = even(0.85, 200, k=3)

@@ -93,6 +93,18 @@ def test_the_tail_of_a_block_is_that_of_the_joint_normal_law(
     assert found == pytest.approx(union(size, rho, p), rel=0.06)
 
 
+def test_tails_between_known_ones_are_those_of_the_draws() -> None:
+    known, every = equal(40, 0.4), np.ones(40, dtype=bool)
+    p = np.geomspace(0.0002, 0.05, 400)
+    order = np.random.default_rng(3).permutation(p.size)
+    found = np.zeros(p.size)
+    for i in order:
+        found[i] = known.tail(every, float(p[i]))
+    fresh = np.array([equal(40, 0.4).tail(every, float(one)) for one in p])
+    assert np.count_nonzero(found != fresh) > 300
+    np.testing.assert_allclose(found, fresh, rtol=0.01)
+
+
 def test_one_result_keeps_its_exact_p_value() -> None:
     assert equal(3, 0.5).tail(np.array([False, True, False]), 0.0314) == 0.0314
     np.testing.assert_array_equal(step_down([0.0314], 0.05, lambda: [equal(1, 0.0)]), [0.0314])

@@ -1,5 +1,6 @@
 """Multiplicity: p-values adjusted over all results of a gate."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -13,8 +14,12 @@ from rprime.core.arrays import FloatArray
 MOST_STEPPED = 200
 """Most tested results for max-T; a larger family is adjusted by Holm's procedure."""
 DRAWS = 4096
+CACHED = 1 << 15
+"""Numbers that the cache of a processor holds: draws are counted in parts of this size."""
 _SMALLEST: float = float(np.finfo(np.float64).tiny)
 SEED = 1993
+NEAR = 1.2
+"""Between two known tails that differ by no more than this factor, others are interpolated."""
 
 
 def holm(p: ArrayLike) -> FloatArray:
@@ -86,14 +91,35 @@ class Block:
         rows = np.flatnonzero(standing)
         if rows.size <= 1:
             return rows.size * p
-        given = np.arange(DRAWS) % rows.size
         p = max(p, _SMALLEST)  # a p-value of 0 has no critical value
-        beyond = -special.ndtri(p * _UNIFORM)
-        drawn, slopes = self.draws[:, rows], self.correlation[np.ix_(rows, rows)][given]
-        own = drawn[np.arange(DRAWS), given]
-        others = drawn + slopes * (beyond - own)[:, None] >= -special.ndtri(p)
-        others[np.arange(DRAWS), given] = True
-        return float(rows.size * p * np.mean(1 / others.sum(-1)))
+        known = self._tails.setdefault(standing.tobytes(), [])
+        place = bisect_left(known, (p, 0.0))
+        around = known[max(place - 1, 0) : place + 1]
+        if len(around) > 1 and around[1][1] <= NEAR * around[0][1]:
+            return float(np.exp(np.interp(np.log(p), *np.log(around).T)))
+        known.insert(place, (p, self._sampled(rows, p)))
+        return known[place][1]
+
+    @cached_property
+    def _tails(self) -> dict[bytes, list[tuple[float, float]]]:
+        """The tails found so far, by the standing results: p-values and tails in order."""
+        return {}
+
+    def _sampled(self, rows: NDArray[np.intp], p: float) -> float:
+        """Estimate the tail of some results from the draws."""
+        near, beyond = -special.ndtri(p), -special.ndtri(p * _UNIFORM)
+        slopes, total = self.correlation[np.ix_(rows, rows)], 0.0
+        size = max(CACHED // rows.size, 1)
+        for start in range(0, DRAWS, size):
+            part = slice(start, start + size)
+            drawn = self.draws[part][:, rows]
+            each = np.arange(len(drawn))
+            given = (start + each) % rows.size
+            drawn += slopes[given] * (beyond[part] - drawn[each, given])[:, None]
+            others = drawn >= near
+            others[each, given] = True
+            total += float((1 / np.count_nonzero(others, axis=-1)).sum())
+        return rows.size * p * total / DRAWS
 
 
 @lru_cache(maxsize=2)

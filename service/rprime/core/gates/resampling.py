@@ -250,10 +250,18 @@ class UnchangedModel:
         support = np.rint(self.support).astype(np.int64)
         shares = self.counts / np.where(support > 0, support, 1)[:, None]
         shares[support == 0, 0] = 1.0
+        # Most cells of large tables are empty: draw the others alone, the largest ones first.
+        filled = max(int(np.count_nonzero(shares, axis=-1).max()), 2)
+        order = np.argsort(-shares, axis=-1, kind="stable")[:, :filled]
+        shares = np.take_along_axis(shares, order, axis=-1)
         moving = random.binomial(support, self.redrawn, (replicates, len(support)))
         kept, old, new = (random.multinomial(n, shares) for n in (support - moving, moving, moving))
         both = _coincidences(old, new, moving, random)
-        return SimulatedPredictions(*(part.astype(np.float64) for part in (kept, old, new, both)))
+        rows = np.arange(len(support))[:, None]
+        cells = np.zeros((4, replicates, *self.counts.shape))
+        for drawn, part in zip((kept, old, new, both), cells, strict=True):
+            part[:, rows, order] = drawn
+        return SimulatedPredictions(*cells)
 
 
 def _coincidences(

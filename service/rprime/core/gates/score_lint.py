@@ -154,4 +154,6 @@ def _detectable(own: Sequence[Result]) -> tuple[float | None, Span]:
     """Return the median and the interval of what a result detects over the test sets drawn."""
     drops = [np.inf if r.min_detectable_drop is None else r.min_detectable_drop for r in own]
     known = [drop for drop in drops if np.isfinite(drop)]
-    return float(np.median(known)) if known else None, span(np.array(drops)[:, None])[0]
+    median = float(np.median(known)) if known else None
+    middle = np.array([np.inf if median is None else median])
+    return median, span(np.array(drops)[:, None], middle)[0]

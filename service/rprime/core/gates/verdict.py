@@ -203,9 +203,9 @@ def decide(tests: "RuleTests", level: float, blocks: Blocks = no_blocks) -> Deci
     beyond = ~keeps & np.isfinite(tests.point)
     open_ = (verdicts == VerdictCode.inconclusive) & beyond
     suspect = open_ & plan.knows_suspects & ~np.isnan(p_value)
-    if suspect.any():
+    if (asked := suspect.any(-1)).any():
         worse = np.where(undecided & plan.knows_suspects, tests.p_worse, np.nan)
-        suspect &= step_down(worse, level, blocks) < level
+        suspect[asked] &= step_down(worse[asked], level, blocks) < level
     return Decisions(verdicts, p_value, p_adjusted, suspect, open_ & np.isnan(p_value))
 
 
