@@ -57,6 +57,7 @@ def test_what_is_stored_is_drawn_the_same_here_and_there(
         for source in (
             (identifier, "--figure", "radar", "--index", "recall"),
             ("--project", "pets", "--figure", "trend", "--index", "recall", "--class", "cat"),
+            ("--project", "pets", "--figure", "boxes", "--by", "class"),
         ):
             here, there = tmp_path / "here.svg", tmp_path / "there.svg"
             for output, more in ((here, ()), (there, server)):
@@ -78,7 +79,8 @@ def test_what_is_stored_is_drawn_the_same_here_and_there(
         ((GATE, "--figure", "trend"), "--project"),
         ((GATE, "--figure", "radar", "-o", "x.pdf"), ".svg or .png"),
         ((GATE, "--figure", "radar", "-o", "no/such/x.svg"), "cannot write"),
-        ((GATE, "--figure", "radar", "--index", "kappa"), "no index of a class"),
+        ((GATE, "--figure", "radar", "--index", "kappa"), "name a per-class index"),
+        ((GATE, "--figure", "per_class", "--index", "kappa"), "shows classes"),
         ((GATE, "--figure", "radar", "--width", "1"), "320"),
         (("nowhere.csv", "--figure", "radar", "--store", "none"), "no store"),
     ],

@@ -103,8 +103,8 @@ def test_a_repeated_parameter_is_refused(client: httpx.Client, path: str) -> Non
 
 def test_a_parameter_that_is_a_list_is_repeated(client: httpx.Client) -> None:
     keep(client, matrix())
-    answer = client.get("/v1/projects/pets/figures/lines.svg?index=recall&index=kappa")
-    # Both are read: the second one is none of classes.
+    answer = client.get("/v1/projects/pets/figures/lines.svg?index=recall&index=roc_auc")
+    # Both are read: the second one needs scores.
     assert answer.json()["errors"][0]["pointer"] == "/query/index"
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from rprime.auth import keys
@@ -118,6 +119,69 @@ def test_an_index_is_shown_that_the_evaluation_was_not_asked_for(
     )
 
 
+def test_overall_indices_are_regular_polygons_beside_those_of_classes(
+    stored: httpx.Client, newest: str
+) -> None:
+    mixed = image(stored, f"{newest}/radar.svg", index=["recall", "kappa", "macro_f1"])
+    assert {"Recall", "Cohen's kappa", "Macro F1"} <= set(texts(mixed))
+    assert [marks(mixed, f"outline-{i}") for i in (1, 2, 3)] == [4, 4, 4]
+    # All values are .96, but kappa is .94: its corners are nearer to the centre.
+    (recall, kappa) = (_corners(mixed, i) for i in (1, 2))
+    assert np.ptp(np.hypot(*(kappa - kappa[:3].mean(axis=0)).T)) < 1e-3
+    assert np.ptp(recall[:, 1]) > np.ptp(kappa[:, 1])
+    compared = image(stored, f"{newest}/radar.svg", index=["r_prime", "accuracy"])
+    assert {"net 2.0", "1.1", "Accuracy"} <= set(texts(compared))
+
+
+def _corners(content: bytes, number: int) -> Any:
+    """Return where the marks of an outline stand, shape (corner, 2)."""
+    (group,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == f"outline-{number}")
+    uses = group.iter(f"{SVG}use")
+    return np.array([(float(use.get("x", "")), float(use.get("y", ""))) for use in uses])
+
+
+def test_each_class_has_a_panel_or_a_box_beside_the_overall_indices(stored: httpx.Client) -> None:
+    both = {"index": ["recall", "accuracy", "kappa"]}
+    lines = image(stored, f"{PROJECT}/lines.svg", by="class", **both)
+    assert [text for text in texts(lines) if text in LABELS] == LABELS
+    assert texts(lines).count("Accuracy") == 3
+    boxes = image(stored, f"{PROJECT}/boxes.svg", by="class", **both)
+    named = [*LABELS, "Accuracy", "Cohen's kappa"]
+    assert [text for text in texts(boxes) if text in named] == named
+    # A dot for each of the five evaluations.
+    assert marks(boxes, "classes") == 5 * 5
+    assert any("Dots are evaluations." in text for text in texts(boxes))
+    for name in ("lines", "boxes"):
+        said = texts(image(stored, f"{PROJECT}/{name}.svg", **both))
+        assert {"Accuracy", "Cohen's kappa"} <= set(said)
+
+
+def test_a_trend_of_a_class_has_the_overall_indices_beside_it(stored: httpx.Client) -> None:
+    query = {"index": ["recall", "accuracy", "kappa"], "class": "dog"}
+    content = image(stored, f"{PROJECT}/trend.svg", **query)
+    assert [marks(content, f"course-{i}") for i in (1, 2, 3)] == [5, 5, 5]
+    assert "Recall of dog beside Accuracy, Cohen's kappa" in texts(content)
+
+
+def test_ten_classes_fit_as_in_the_paper_and_of_more_the_worst_are_shown(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        for k in (10, 14):
+            names = [f"n{i}" for i in range(k)]
+            table = [[90 - i if i == j else 1 for j in range(k)] for i in range(k)]
+            for version in "12":
+                body = {"confusion_matrix": table, "labels": names, "project": f"k{k}"}
+                keep(client, {**body, "version": version})
+            query = {"by": "class", "index": ["r_prime", "kappa"]}
+            said = texts(image(client, f"/v1/projects/k{k}/figures/lines.svg", **query))
+            shown = [text for text in said if text in names]
+            assert shown == names[-12:]
+            # One legend for all panels.
+            assert said.count("Cohen's kappa") == 1
+            assert any("the 12 of 14 classes" in text for text in said) == (k == 14)
+
+
 @pytest.mark.parametrize("name", HISTORY)
 def test_the_figures_of_a_history_name_its_versions_in_their_order(
     stored: httpx.Client, name: str
@@ -211,6 +275,11 @@ def test_odd_names_stand_as_they_are(stored: httpx.Client) -> None:
         (f"{PROJECT}/lines.svg", {"index": "kappa"}, 422),
         (f"{PROJECT}/boxes.svg", {"class": "dog"}, 422),
         (f"{PROJECT}/boxes.svg", {"limit": 0}, 422),
+        (f"{PROJECT}/boxes.svg", {"index": ["recall", "weighted_kappa"]}, 422),
+        (f"{PROJECT}/trend.svg", {"by": "class"}, 422),
+        (f"{PROJECT}/trend.svg", {"index": "accuracy", "class": "dog"}, 422),
+        (f"{PROJECT}/lines.svg", {"by": "model"}, 422),
+        ("{e}/per_class.svg", {"index": ["recall", "kappa"]}, 422),
     ],
 )
 def test_what_cannot_be_drawn_is_refused(

@@ -30,6 +30,13 @@ class FigureName(StrEnum):
     BOXES = "boxes"
 
 
+class Place(StrEnum):
+    """What boxes and panels of a history are of."""
+
+    CLASS = "class"
+    EVALUATION = "evaluation"
+
+
 _OF_HISTORY = (FigureName.TREND, FigureName.LINES, FigureName.BOXES)
 
 
@@ -80,6 +87,10 @@ def plot(
     label: Annotated[
         str | None, typer.Option("--class", help="A trend of this class.", rich_help_panel=_HISTORY)
     ] = None,
+    by: Annotated[
+        Place | None,
+        typer.Option(help="What has a box, or with class a panel.", rich_help_panel=_HISTORY),
+    ] = None,
     limit: Annotated[
         int, typer.Option(min=1, max=1000, help="The newest so many.", rich_help_panel=_HISTORY)
     ] = 100,
@@ -89,6 +100,7 @@ def plot(
     output = output or Path(f"{figure}.svg")
     form = form_of(output)
     given: dict[str, Any] = {"model": model, "branch": branch, "class": label, "limit": limit}
+    given |= {} if by is None else {"by": by.value}
     with defects():
         from rprime.core.aliases import canonical
         from rprime.report.figures.sheet import Canvas
@@ -109,12 +121,15 @@ def plot(
 
 
 def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
-    from rprime.core.catalog import find
+    from rprime.commands.evaluation import refuse_here
+    from rprime.history.evaluation_figures import figure_indices
+    from rprime.problems.problem import Problem
     from rprime.report.figures.evaluation import FIGURES, default_indices
 
-    for key in wanted.indices:
-        if find("class", key) is None:
-            refuse(f"{key} is no index of a class; `rprime indices` lists them")
+    try:
+        figure_indices(wanted.indices, mixed=wanted.figure == FigureName.RADAR)
+    except Problem as problem:
+        refuse_here(problem)
     found = read_drawn(file, baseline)
     name = wanted.figure.value
     indices = wanted.indices or default_indices(name, compared=found.compared)

@@ -1,6 +1,6 @@
 """Draw figures of stored evaluations."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rprime.core.catalog import find
@@ -39,8 +39,7 @@ def figure_of(
     Problem
         422 or 501.
     """
-    for key in indices:
-        class_index(key)
+    figure_indices(indices, mixed=name == "radar")
     compared = stored.comparison not in {None, NOTHING}
     shown = indices or default_indices(name, compared=compared)
     # Listing options do not matter here.
@@ -48,21 +47,41 @@ def figure_of(
     return drawn(lambda: FIGURES[name](subject, canvas))
 
 
-def class_index(key: str) -> Index:
-    """Look up a per-class index that a stored table can have.
+def figure_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
+    """Look up indices that a stored table can have, per class if both scopes have one.
+
+    Parameters
+    ----------
+    mixed
+        Whether overall indices may stand beside at least one per-class one.
 
     Raises
     ------
     Problem
-        422 if the index is unknown or cannot be computed.
+        422 if an index is unknown or does not fit the figure.
     """
-    entry = find("class", key)
+    found = [_index(key) for key in keys]
+    overall = [index.scope == "overall" for index in found]
+    if overall and (all(overall) if mixed else any(overall)):
+        raise _refusal(_NO_CLASS if mixed else _OVERALL)
+    return found
+
+
+def _index(key: str) -> Index:
+    entry = find("class", key) or find("overall", key)
     if entry is None:
-        detail = _OVERALL if find("overall", key) else unknown_index(key)
-        raise refuse("/query/index", "unknown_index", detail)
+        raise _refusal(unknown_index(key))
     if entry.scored:
-        raise refuse("/query/index", "no_scores", "The index reads scores, which are not stored.")
+        detail = "The index reads scores, which are not stored."
+        raise refuse("/query/index", "no_scores", detail)
+    if entry.needs is not None:
+        raise _refusal(f"The index needs the option `{entry.needs}`, which a figure does not take.")
     return entry
 
 
+def _refusal(detail: str) -> Problem:
+    return refuse("/query/index", "unknown_index", detail)
+
+
+_NO_CLASS = "The figure shows classes: name a per-class index, too."
 _OVERALL = "The index is overall; this figure shows classes."

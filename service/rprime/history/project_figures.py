@@ -7,19 +7,22 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rprime.core.catalog import find
 from rprime.core.index import Index
-from rprime.history.evaluation_figures import class_index, drawn
+from rprime.history.evaluation_figures import drawn, figure_indices
 from rprime.history.series import Measured, Point, filters_of
 from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import refuse
 from rprime.report.decimals import plural
-from rprime.report.figures.history import OF_CLASSES, TREND
+from rprime.report.figures.boxes import draw_boxes
+from rprime.report.figures.lines import draw_lines, worst_columns
 from rprime.report.figures.sheet import Canvas
 from rprime.report.figures.steps import MOST_PANELS, ClassHistory, FigureStep
 from rprime.report.figures.trend import Course, TrendLines, draw_trend
 from rprime.schemas.figures import HistoryFigureQuery
 from rprime.store import Filters, Store, ids
 
+TREND, _, BOXES = FIGURES = ("trend", "lines", "boxes")
 _NO_MODEL = "\N{EN DASH}"
 
 
@@ -53,10 +56,23 @@ class HistoryFigure:
             trend = self._trend(store)
             return drawn(lambda: draw_trend(trend, canvas))
         histories, about = self._of_classes(store)
-        return drawn(lambda: OF_CLASSES[self.name](histories, about, canvas))
+        if self.name == BOXES:
+            of = "evaluation" if self._by_class else "class"
+            return drawn(lambda: draw_boxes(histories, about, canvas, of=of))
+        return drawn(lambda: draw_lines(histories, about, canvas))
+
+    @property
+    def _by_class(self) -> bool:
+        return self.query.by == "class"
 
     def _trend(self, store: Store) -> TrendLines:
-        measured = [Measured.of(key, self.query.class_) for key in self.indices]
+        if self._by_class:
+            raise refuse("/query/by", "misplaced", "A trend shows one class: name it in `class`.")
+        label = self.query.class_
+        known = [label if find("class", key) else None for key in self.indices]
+        if label is not None and not any(known):
+            known = [label] * len(known)
+        measured = [Measured.of(key, of) for key, of in zip(self.indices, known, strict=True)]
         series = [
             one.points(store, self.project, self.filters, self.query.limit) for one in measured
         ]
@@ -67,9 +83,8 @@ class HistoryFigure:
             for found in series
             for point in found
         )
-        names = " and ".join(one.index.name for one in measured)
         return TrendLines(
-            title=names if self.query.class_ is None else f"{names} of {self.query.class_}",
+            title=_title(measured),
             about=self._about(store, steps),
             steps=steps.named,
             courses=tuple(
@@ -82,10 +97,7 @@ class HistoryFigure:
     def _of_classes(self, store: Store) -> tuple[list[ClassHistory], str]:
         if self.query.class_ is not None:
             raise refuse("/query/class", "misplaced", "This figure shows all classes.")
-        if len(self.indices) > MOST_PANELS:
-            detail = f"This figure has at most {MOST_PANELS} panels, one for each index."
-            raise refuse("/query/index", "too_much", detail)
-        indices = [class_index(key) for key in self.indices]
+        indices = figure_indices(self.indices, mixed=True)
         series = values_of_classes(
             store, self.project, self.filters, newest=self.query.limit, indices=indices
         )
@@ -94,11 +106,31 @@ class HistoryFigure:
             for s in series.stacks
             for names in zip(s.ids, s.models, s.versions, s.verdicts, strict=True)
         )
+        place = series.selection.overall_place
+        whole = {i.name: series.overall[place[i.key]] for i in indices if i.scope == "overall"}
+        of_classes = [index for index in indices if index.scope == "class"]
         histories = [
-            ClassHistory(index, steps.named, series.labels, series.of_classes(index))
-            for index in indices
+            ClassHistory(
+                f"{index.name} {'of the classes' if self.name == BOXES else 'by class'}",
+                steps.named,
+                series.labels,
+                series.of_classes(index),
+                whole,
+                falling=index.higher_is_better is False,
+            )
+            for index in of_classes
         ]
-        return histories, self._about(store, steps)
+        about = self._about(store, steps)
+        if self._by_class and steps.found:
+            if self.name == BOXES:
+                return [_boxes_of_classes(history) for history in histories], about
+            names = [index.name for index in of_classes]
+            panels = _panels_of_classes(histories, names)
+            if len(panels) < len(series.labels):
+                about = f"{about}; the {len(panels)} of {plural(len(series.labels), 'class')} that "
+                about += f"are worst in the end by {names[0]}"
+            return panels, about
+        return histories, about
 
     def _about(self, store: Store, steps: "_Steps") -> str:
         """Describe the evaluations."""
@@ -108,6 +140,48 @@ class HistoryFigure:
         if shown == self.query.limit and (total := store.count(self.project, self.filters)) > shown:
             number = f"the newest {shown:,} of {plural(total, 'evaluation')}"
         return f"{', '.join(filter(None, given))}: {number}"
+
+
+def _title(measured: Sequence[Measured]) -> str:
+    """Name indices of a class, and the overall ones beside them."""
+    of_class = [one for one in measured if one.label is not None]
+    names = " and ".join(one.index.name for one in of_class or measured)
+    if not of_class:
+        return names
+    overall = ", ".join(one.index.name for one in measured if one.label is None)
+    return f"{names} of {of_class[0].label}{overall and f' beside {overall}'}"
+
+
+def _boxes_of_classes(history: ClassHistory) -> ClassHistory:
+    """Exchange evaluations and classes; overall indices have boxes after those of the classes."""
+    columns = np.column_stack((history.values, *history.overall.values()))
+    return ClassHistory(
+        history.title.replace("of the classes", "by class"),
+        tuple(FigureStep(name) for name in (*history.labels, *history.overall)),
+        tuple(step.name for step in history.steps),
+        columns.T,
+    )
+
+
+def _panels_of_classes(
+    histories: Sequence[ClassHistory], names: Sequence[str]
+) -> list[ClassHistory]:
+    """Return a panel for each class, with all indices; of many classes, for the worst ones."""
+    first = histories[0]
+    columns = np.arange(len(first.labels))
+    if columns.size > MOST_PANELS:
+        columns = np.sort(worst_columns(first)[:MOST_PANELS])
+    return [
+        ClassHistory(
+            first.labels[column],
+            first.steps,
+            (*names, *first.overall),
+            np.column_stack(
+                (*(history.values[:, column] for history in histories), *first.overall.values())
+            ),
+        )
+        for column in columns.tolist()
+    ]
 
 
 class _Found(NamedTuple):

@@ -9,10 +9,9 @@ from fastapi import APIRouter, Query, Request, Response
 from rprime import __version__
 from rprime.auth.access import requires
 from rprime.history.evaluation_figures import figure_of
-from rprime.history.project_figures import HistoryFigure
+from rprime.history.project_figures import FIGURES, HistoryFigure
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation
-from rprime.report.figures import history as of_history
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import PROBLEMS, find
@@ -53,8 +52,9 @@ def drawing_of(limits: Limits) -> ThreadPool:
     "/v1/evaluations/{evaluation}/figures/{name}.{form}",
     summary="A figure of an evaluation",
     description="`name` is `confusion`, the table as a heat map; `radar`, the classes around a "
-    "circle, with the baseline, if any; or `per_class`, a row for each class with its intervals. "
-    f"Of many classes only the worst are shown, or blocks of classes. {_SIZES}",
+    "circle, with the baseline, if any, and overall indices as regular polygons; or `per_class`, a "
+    "row for each class with its intervals. Of many classes only the worst are shown, or blocks of "
+    f"classes. {_SIZES}",
     responses=_OF_STORED,
 )
 @requires("read")
@@ -80,7 +80,8 @@ async def get_evaluation_figure(
     "/v1/projects/{project}/figures/{name}.{form}",
     summary="A figure of a history",
     description="`name` is `trend`, indices with their intervals over the evaluations; `lines`, "
-    "indices of the classes over them; or `boxes`, their quartiles over the classes. The filters "
+    "indices of the classes over them; or `boxes`, their quartiles over the classes or, with "
+    "`by=class`, over the evaluations. Overall indices stand beside those of classes. The filters "
     f"are those of the trend. {_SIZES}",
     responses=_OF_STORED,
 )
@@ -93,7 +94,7 @@ async def get_project_figure(
     query: Annotated[HistoryFigureQuery, Query()],
 ) -> Response:
     """Return the image."""
-    sheet = _sheet(name, of_history.FIGURES, form, query)
+    sheet = _sheet(name, FIGURES, form, query)
     await require_some(request, project)
     figure = HistoryFigure(name, project, query)
     store = get_store(request)

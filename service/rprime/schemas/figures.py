@@ -1,6 +1,6 @@
 """Query parameters of figures."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -23,7 +23,8 @@ class FigureQuery(Query):
         tuple[IndexKey, ...],
         Field(
             max_length=_MOST_INDICES,
-            description="Keys of per-class indices, of `radar` and `per_class`; can be repeated.",
+            description="Keys of per-class indices, of `radar` and `per_class`, and for `radar` of "
+            "overall ones beside them; can be repeated.",
         ),
     ] = ()
     width: int = _WIDTH
@@ -38,11 +39,17 @@ class HistoryFigureQuery(Narrowed):
         Field(
             min_length=1,
             max_length=_MOST_INDICES,
-            description="Keys of overall indices for `trend`, or per-class ones with `class`; of "
-            "per-class ones for `lines` and `boxes`; can be repeated.",
+            description="Keys of overall indices for `trend`, with `class` of per-class ones, too; "
+            "of per-class ones for `lines` and `boxes`, and of overall ones beside them; can be "
+            "repeated.",
         ),
     ] = ("r_prime",)
     class_: ClassWanted = None
+    by: Literal["class", "evaluation"] = Field(
+        default="evaluation",
+        description="With `class`, `boxes` has a box for each class over the evaluations, and "
+        "`lines` a panel for each class with all indices.",
+    )
     limit: int = Field(default=100, ge=1, le=1000, description="Most evaluations, from the newest.")
     width: int = _WIDTH
     scale: float = _SCALE

@@ -1,4 +1,4 @@
-"""Boxes: the spread of an index over the classes, version by version (the R' paper, figure 3)."""
+"""Boxes: the spread of an index over the classes, or over the models (R' paper, figure 3)."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rprime.core.studies.correlation import Box
+from rprime.report.figures.lines import plot_line
 from rprime.report.figures.palette import palette
 from rprime.report.figures.sheet import Canvas, named
-from rprime.report.figures.steps import ClassHistory, band, draw_classes
+from rprime.report.figures.steps import ClassHistory, band, draw_classes, name_ends
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,31 +22,47 @@ MOST_NAMED = 12
 """Evaluations up to which the worst class of each is named."""
 
 
-def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) -> bytes:
-    """Draw the quartiles of indices over the classes, each index in a panel of its own."""
-    note = _note(histories[0])
-    return draw_classes(histories, "of the classes", about, canvas, fill=_fill, note=note)
+def draw_boxes(
+    histories: Sequence[ClassHistory], about: str, canvas: Canvas, *, of: str = "class"
+) -> bytes:
+    """Draw quartiles, each index in a panel of its own.
+
+    Parameters
+    ----------
+    of
+        What a dot is: a class, or an evaluation.
+    """
+    return draw_classes(histories, about, canvas, fill=_fill, notes=[_note(histories[0], of)])
 
 
-def _note(history: ClassHistory) -> str:
+def _note(history: ClassHistory, of: str) -> str:
+    many = "classes" if of == "class" else "evaluations"
     if len(history.steps) > MOST_BOXES:
-        return "Bands: the middle half of the classes, and all of them; the line is the median."
-    dots = " Dots are classes." if len(history.labels) <= MOST_DOTS else ""
-    names = " The lowest class is named." if len(history.steps) <= MOST_NAMED else ""
-    return f"Boxes are quartiles, whiskers end at the lowest and the highest class.{dots}{names}"
+        return f"Bands: the middle half of the {many}, and all of them; the line is the median."
+    dots = f" Dots are {many}." if len(history.labels) <= MOST_DOTS else ""
+    names = f" The lowest {of} is named." if len(history.steps) <= MOST_NAMED else ""
+    return f"Boxes are quartiles, whiskers end at the lowest and the highest {of}.{dots}{names}"
 
 
 def _fill(axes: "Axes", history: ClassHistory) -> None:
     boxes = history.boxes
     if len(boxes) > MOST_BOXES:
         band(axes, boxes)
-        return
-    _plot(axes, boxes)
-    if len(history.labels) <= MOST_DOTS:
-        places = np.repeat(np.arange(len(boxes)), len(history.labels))
+    else:
+        _plot(axes, boxes)
+        _name_values(axes, history)
+    lines = enumerate(history.overall.items(), 1)
+    ends = [plot_line(axes, number, name, values) for number, (name, values) in lines]
+    name_ends(axes, [end for end in ends if end is not None])
+
+
+def _name_values(axes: "Axes", history: ClassHistory) -> None:
+    steps, labels = len(history.steps), len(history.labels)
+    if labels <= MOST_DOTS:
+        places = np.repeat(np.arange(steps), labels)
         dots = axes.scatter(places, history.values.ravel(), 10, color=palette().ink)
         dots.set(alpha=0.45, linewidth=0, zorder=3, gid="classes")
-    if len(boxes) <= MOST_NAMED:
+    if steps <= MOST_NAMED:
         _name_lowest(axes, history)
 
 

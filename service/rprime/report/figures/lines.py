@@ -11,6 +11,7 @@ from rprime.report.figures.palette import palette
 from rprime.report.figures.sheet import Canvas, named
 from rprime.report.figures.steps import (
     MOST_MARKED,
+    MOST_STACKED,
     ClassHistory,
     End,
     band,
@@ -28,8 +29,16 @@ MOST_WORST = 6
 
 
 def draw_lines(histories: Sequence[ClassHistory], about: str, canvas: Canvas) -> bytes:
-    """Draw indices of the classes over the same history, each in a panel of its own."""
-    return draw_classes(histories, "by class", about, canvas, fill=_fill, note=_note(histories[0]))
+    """Draw lines over the same evaluations: a panel for each index, or for each class."""
+    note = _note(histories[0])
+    apart = len(histories) > MOST_STACKED
+
+    def fill(axes: "Axes", history: ClassHistory) -> None:
+        ends = _fill(axes, history)
+        if not apart:
+            name_ends(axes, ends)
+
+    return draw_classes(histories, about, canvas, fill=fill, notes=[note] if note else [])
 
 
 def _note(history: ClassHistory) -> str:
@@ -39,28 +48,31 @@ def _note(history: ClassHistory) -> str:
     return f"{bands}, with the median. Lines: the {MOST_WORST} that are worst in the end."
 
 
-def _fill(axes: "Axes", history: ClassHistory) -> None:
+def _fill(axes: "Axes", history: ClassHistory) -> list[End]:
+    """Draw the lines of a panel; give their ends."""
     many = len(history.labels) > MOST_LINES
     if many:
         band(axes, history.boxes)
-    drawn = _worst(history) if many else np.arange(len(history.labels))
-    ends = [_plot(axes, history, number, column) for number, column in enumerate(drawn.tolist())]
-    name_ends(axes, [end for end in ends if end is not None])
+    drawn = worst_columns(history)[:MOST_WORST] if many else np.arange(len(history.labels))
+    lines = [(history.labels[column], history.values[:, column]) for column in drawn.tolist()]
+    ends = [
+        plot_line(axes, number, name, values)
+        for number, (name, values) in enumerate([*lines, *history.overall.items()])
+    ]
+    return [end for end in ends if end is not None]
 
 
-def _worst(history: ClassHistory) -> Array:
-    """Return the classes that are worst in the newest step."""
-    down = history.index.higher_is_better is False
-    order = np.argsort(history.values[-1] * (-1 if down else 1), kind="stable")
-    return order[:MOST_WORST]
+def worst_columns(history: ClassHistory) -> Array:
+    """Order the classes from the worst in the newest step."""
+    return np.argsort(history.values[-1] * (-1 if history.falling else 1), kind="stable")
 
 
-def _plot(axes: "Axes", history: ClassHistory, number: int, column: int) -> End | None:
-    """Draw the line of a class; give its end."""
-    values, look = history.values[:, column], palette().look(number)
+def plot_line(axes: "Axes", number: int, name: str, values: Array) -> End | None:
+    """Draw a line over the steps; give its end."""
+    look = palette().look(number)
     places = np.arange(len(values))
     marker = "osD^vP*"[number % 7] if len(values) <= MOST_MARKED else ""
     (line,) = axes.plot(places, values, **look, linewidth=1.5, marker=marker, markersize=3.6)
-    line.set_gid(f"class-{column + 1}")
+    line.set(gid=f"line-{number + 1}", zorder=3)
     last = last_of(places, values)
-    return None if last is None else End(named(history.labels[column]), *last, look["color"])
+    return None if last is None else End(named(name), *last, look["color"])

@@ -37,12 +37,22 @@ def draw_radar(subject: ReportSubject, canvas: Canvas) -> bytes:
 
 
 def _outlines(values: ClassValueArrays, subject: ReportSubject) -> list[tuple[str, Array]]:
-    """Return the lines of the radar: every index or, for one index, candidate and baseline."""
+    """Return the lines of the radar: every index or, for one index, candidate and baseline.
+
+    Overall indices follow, each as a regular polygon.
+    """
+    evaluation, k = subject.evaluation, len(values.labels)
+    overall = zip(evaluation.overall_indices, evaluation.overall.tolist(), strict=True)
+    regular = {index.key: (index.name, np.full(k, value)) for index, value in overall}
+    of_classes = {index.key for index in values.indices}
+    asked = [key for key in evaluation.options.indices or () if key not in of_classes]
+    polygons = [regular[key] for key in asked if key in regular]
     if len(values.indices) > 1 or not values.compared:
         found = zip(values.indices, values.values, strict=True)
-        return [(index.name, row) for index, row in found]
+        return [*((index.name, row) for index, row in found), *polygons]
     before = named(subject.baseline or "baseline")
-    return [(named(subject.title), values.values[0]), (before, values.baseline[0])]
+    both = [(named(subject.title), values.values[0]), (before, values.baseline[0])]
+    return [*both, *polygons]
 
 
 def _notes(values: ClassValueArrays) -> list[str]:

@@ -1,13 +1,12 @@
 """Steps: the evaluations of a history from left to right, and what is drawn over them."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.index import Index
 from rprime.core.studies.correlation import Box, box
 from rprime.report.figures.palette import palette
 from rprime.report.figures.sheet import Canvas, Picture, draw, named
@@ -21,7 +20,10 @@ HEIGHT = 3.3
 """Of a plot, in inches, without the names below it."""
 MOST_MARKED = 60
 """Evaluations up to which each value has a dot."""
-MOST_PANELS = 4
+MOST_STACKED = 6
+"""Panels that stand one above the other; more have two columns."""
+MOST_PANELS = 12
+"""Classes that have a panel each: the R' paper shows ten."""
 _BESIDE = 2.0
 _APART = 0.15
 """Between two names beside a plot, in inches."""
@@ -37,22 +39,34 @@ class FigureStep:
 
 @dataclass(frozen=True, eq=False)
 class ClassHistory:
-    """An index of the classes over a history.
+    """A panel of a figure: several values at each step.
 
     Parameters
     ----------
+    title
+        What the values are.
+    steps
+        The evaluations, oldest first; of boxes by class, the classes.
+    labels
+        What has a value at each step: classes, indices, or evaluations.
     values
-        Shape (step, class); NaN where it is undefined, or the class is not there.
+        Shape (step, label); NaN where it is undefined, or not there.
+    overall
+        Values of the whole at each step, shape (step,), by the name of their index.
+    falling
+        Whether small values are the good ones.
     """
 
-    index: Index
+    title: str
     steps: tuple[FigureStep, ...]
     labels: tuple[str, ...]
     values: Array
+    overall: Mapping[str, Array] = field(default_factory=dict)
+    falling: bool = False
 
     @property
     def boxes(self) -> list[Box | None]:
-        """The quartiles of the classes in each step."""
+        """The quartiles at each step."""
         return [box(row) for row in self.values]
 
 
@@ -78,27 +92,31 @@ def draw_nothing(title: str, about: str, canvas: Canvas) -> bytes:
 
 def draw_classes(
     histories: Sequence[ClassHistory],
-    words: str,
     about: str,
     canvas: Canvas,
     *,
     fill: "Callable[[Axes, ClassHistory], None]",
-    note: str,
+    notes: Sequence[str] = (),
 ) -> bytes:
-    """Draw indices of the classes over one history, each in a panel of its own."""
+    """Draw several panels over the same steps, one above the other, or beside each other."""
     steps = histories[0].steps
-    titles = [f"{history.index.name} {words}" for history in histories]
+    titles = [history.title for history in histories]
+    title = titles[0] if len(titles) == 1 else "Indices by class"
     if not steps:
-        return draw_nothing(titles[0], about, canvas)
+        return draw_nothing(title, about, canvas)
+    columns = 1 if len(titles) <= MOST_STACKED else 2
 
     def fill_all(figure: "Figure") -> None:
-        found = panels(figure, titles, steps, canvas)
+        found = panels(figure, titles, steps, canvas, columns)
         for axes, history in zip(found, histories, strict=True):
             fill(axes, history)
+        if columns > 1:
+            figure.legend(
+                found[0].get_lines(), histories[0].labels, loc="outside lower center", ncols=3
+            )
 
-    title = titles[0] if len(titles) == 1 else f"Indices {words}"
-    height = height_of(steps) * len(histories)
-    return draw(Picture(title, about, height, fill_all, (note,) if note else ()), canvas)
+    height = height_of(steps) * -(-len(histories) // columns) / columns**0.5
+    return draw(Picture(title, about, height, fill_all, tuple(notes)), canvas)
 
 
 def height_of(steps: Sequence[FigureStep]) -> float:
@@ -108,10 +126,19 @@ def height_of(steps: Sequence[FigureStep]) -> float:
 
 
 def panels(
-    figure: "Figure", titles: Sequence[str], steps: Sequence[FigureStep], canvas: Canvas
+    figure: "Figure",
+    titles: Sequence[str],
+    steps: Sequence[FigureStep],
+    canvas: Canvas,
+    columns: int = 1,
 ) -> "list[Axes]":
-    """Make a panel for each title, one above the other, with the steps below the last one."""
-    found: list[Axes] = list(figure.subplots(len(titles), 1, sharex=True, squeeze=False)[:, 0])
+    """Make a panel for each title, with the steps below the last one of each column."""
+    grid = figure.subplots(
+        -(-len(titles) // columns), columns, sharex=True, sharey=columns > 1, squeeze=False
+    )
+    found: list[Axes] = list(grid.ravel()[: len(titles)])
+    for spare in grid.ravel()[len(titles) :]:
+        spare.set_visible(False)
     for axes, title in zip(found, titles, strict=True):
         axes.grid(axis="y")
         axes.tick_params(axis="y", length=0)
@@ -119,9 +146,11 @@ def panels(
         axes.margins(x=0.02, y=0.08)
         number_values(axes.yaxis)
         if len(titles) > 1:
-            axes.set_title(title)
+            axes.set_title(named(title))
     names = [named(step.name) for step in steps]
-    label_steps(found[-1].xaxis, names, canvas.inches - _BESIDE)
+    for axes in found[-columns:]:
+        axes.tick_params(labelbottom=True)
+        label_steps(axes.xaxis, names, canvas.inches / columns - _BESIDE / columns)
     return found
 
 
