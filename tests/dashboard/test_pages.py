@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 import time
@@ -302,7 +303,50 @@ def test_a_thousand_classes_stay_usable(client: httpx.Client, server: str, visit
     expect(page.locator("[data-heat-note]")).to_contain_text("the 40 of 1,000 classes")
     # It takes one second; other work on the machine must not fail it.
     assert time.monotonic() - start < 10
-    expect(page.locator(".classes tbody tr")).to_have_count(200)
+    rows = page.locator(".classes tbody tr")
+    expect(rows).to_have_count(30)
+    nodes = page.evaluate("document.querySelectorAll('*').length")
+    size = len(client.get(f"/ui/evaluations/{kept}").content)
+    assert 1_000 < nodes < 3_000
+    assert 10_000 < size < 200_000
+    page.get_by_label("Class name contains").fill("C99")
+    page.get_by_role("button", name="Search").click()
+    expect(rows).to_have_count(11)
+
+
+def test_the_table_of_classes_is_sorted_searched_and_paged_without_a_script(
+    client: httpx.Client,
+) -> None:
+    draw = np.random.default_rng(1)
+    matrix = np.diag(draw.integers(20, 90, 100)) + draw.integers(0, 3, (100, 100))
+    body = {
+        "labels": [f"c{i}" for i in range(100)],
+        "confusion_matrix": matrix.tolist(),
+        "project": "pages",
+    }
+    report = client.post("/v1/evaluate", content=orjson.dumps(body), headers=JSON).json()
+    recall = {name: one["recall"]["value"] for name, one in report["per_class"].items()}
+    where = f"/ui/evaluations/{report['id']}"
+
+    def names(query: str) -> list[str]:
+        page = client.get(f"{where}?{query}").text
+        charts = re.search(r'id="charts">(.*?)</script>', page)
+        assert charts is not None
+        found = re.findall(r'<th scope="row"><bdi>(c\d+)</bdi>', page)
+        # The chart has the classes of the table, in its order.
+        assert orjson.loads(charts[1])["table"]["labels"] == found
+        return found
+
+    worst = sorted(recall, key=lambda name: recall[name])
+    assert [recall[name] for name in names("order=recall")] == [recall[name] for name in worst[:30]]
+    best = [recall[name] for name in names("order=-recall&page=1")]
+    assert best == [recall[name] for name in worst[:-31:-1]]
+    pages = [name for page in range(1, 5) for name in names(f"order=labels&page={page}")]
+    assert pages == body["labels"]
+    assert names("order=labels&name=C1") == ["c1", *(f"c{i}" for i in range(10, 20))]
+    assert names("name=none") == []
+    assert 'aria-sort="ascending"' in client.get(f"{where}?order=recall").text
+    assert client.get(f"{where}?page=0").status_code == 422
 
 
 def test_nothing_in_a_page_may_run_but_the_script_of_the_package(client: httpx.Client) -> None:

@@ -9,8 +9,8 @@ from html.parser import HTMLParser
 import pytest
 
 from rprime.core.gates.rules import Gate, Rule, RuleKind
+from rprime.report.class_selection import MOST_CLASSES
 from rprime.report.page import render_html
-from rprime.report.view import MOST_CLASSES
 from tests.report.report_subjects import (
     HOSTILE,
     SUBJECTS,

@@ -15,6 +15,7 @@ from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import form_session, read_form, remember, session_of
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
+from rprime.dashboard.class_query import given_of
 from rprime.dashboard.model_view import ModelQuery, model_history
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.tables import entry_of, pointing
@@ -93,8 +94,7 @@ async def _shown(
     promotion: Promotion | None = None,
     status: int = HTTPStatus.OK,
 ) -> Response:
-    given = {name: value for name, value in request.query_params.items() if value}
-    query = ModelQuery.model_validate({**given, "model": model})
+    query = ModelQuery.model_validate({**given_of(request), "model": model})
     content = await run_in_threadpool(_content, get_store(request), project, query)
     if not content["steps"] and query == ModelQuery(model=model):
         raise Problem("not_found")

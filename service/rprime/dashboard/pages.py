@@ -13,6 +13,7 @@ from rprime.auth.access import requires
 from rprime.auth.browser_sessions import visitor_of
 from rprime.core.suggestions import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
+from rprime.dashboard.class_query import ClassQuery, given_of
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.report_view import NOT_KEPT, VIEW, render_pasted, render_report_view, sample
 from rprime.dashboard.templates_environment import ASSETS, asset, render
@@ -85,11 +86,14 @@ async def evaluate(request: Request) -> Response:
 @requires("read")
 async def evaluation(request: Request, evaluation: str) -> Response:
     """Show a stored evaluation."""
+    query = ClassQuery.model_validate(given_of(request))
     stored = await find(request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     subject = await run_in_threadpool(lambda: stored_report(stored, store, most).subject)
     page = page_of(request, f"{fit(subject.title)}, {headline(subject.gate).word}")
-    report = await run_in_threadpool(render_report_view, subject, page.root)
+    report = await run_in_threadpool(
+        render_report_view, subject, page.root, query.selection, query.address
+    )
     # Other evidence than a stored evaluation has no page to compare with.
     baseline = None if subject.comparison is None else subject.comparison.baseline.resolved
     content = {"report": report, "stored": stored, "baseline": baseline}

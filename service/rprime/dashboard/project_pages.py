@@ -9,6 +9,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
+from rprime.dashboard.class_query import given_of
 from rprime.dashboard.listings import ListingOrder, listing
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import page_of, shown
@@ -72,8 +73,7 @@ async def projects(request: Request) -> Response:
 @requires("read")
 async def project(request: Request, project: str) -> Response:
     """List the evaluations of a project."""
-    given = {name: value for name, value in request.query_params.items() if value}
-    query = ListingQuery.model_validate(given)
+    query = ListingQuery.model_validate(given_of(request))
     store = get_store(request)
     content = await run_in_threadpool(_project, store, project, query)
     if not content["models"]:

@@ -1,5 +1,6 @@
 """Exhibit: an evaluation as the pages show it."""
 
+from collections.abc import Callable
 from functools import cache
 
 import orjson
@@ -15,16 +16,24 @@ from rprime.dashboard.templates_environment import fragment
 from rprime.evidence import read_pasted
 from rprime.problems.problem import refuse
 from rprime.report.charts import charts_of
+from rprime.report.class_selection import ClassSelection
 from rprime.report.formats import Format
 from rprime.report.subject import ReportSubject
 from rprime.report.view import view_of
 from rprime.settings import Limits
 
+FIRST = ClassSelection(size=100)
+"""Where a table of classes has no further pages."""
 MNIST = "table4_mnist_lenet5"
 """What a newcomer sees: the table of the R' paper."""
 
 
-def render_report_view(subject: ReportSubject, root: str = "./") -> Markup:
+def render_report_view(
+    subject: ReportSubject,
+    root: str = "../",
+    selection: ClassSelection = FIRST,
+    address: Callable[..., str] | None = None,
+) -> Markup:
     """Render the part of a page that shows an evaluation.
 
     Parameters
@@ -33,9 +42,15 @@ def render_report_view(subject: ReportSubject, root: str = "./") -> Markup:
         What it is about.
     root
         The way from the page to the root of the service.
+    selection
+        Which classes the table shows, and the charts beside it.
+    address
+        Returns the address of the page with another selection; None where there is none.
     """
-    content = {**view_of(subject), "charts": charts_of(subject)}
-    return Markup(fragment("pages/report.html", root, **content))  # noqa: S704 (a template)
+    content = view_of(subject, selection)
+    charts = charts_of(subject, content["selected"].labels, selection.by)
+    asked = {"charts": charts, "selection": selection, "address": address}
+    return Markup(fragment("pages/report.html", root, **content, **asked))  # noqa: S704 (a template)
 
 
 VIEW = Format(

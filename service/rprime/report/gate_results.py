@@ -9,8 +9,10 @@ from rprime.report.names import shown
 from rprime.report.verdicts import Tone, finding, separate
 from rprime.schemas.gate import Gate, Result
 
-MOST_RESULTS = 100
-"""Of a group."""
+MOST_RESULTS = 30
+"""Of those that fail the gate."""
+MOST_FOLDED = 12
+"""Of those that nobody has to look at first."""
 MOST_OPEN = 8
 """Of the results that warn: more are folded."""
 SIGNS: dict[str, tuple[str, Tone]] = {
@@ -33,11 +35,13 @@ def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
         if not found:
             continue
         heading = title.format("" if len(found) == 1 else "s")
-        left_out = max(len(found) - MOST_RESULTS, 0)
+        folded = effect == "pass" or (effect == "warn" and len(found) > MOST_OPEN)
+        most = MOST_FOLDED if folded else MOST_RESULTS
+        left_out = max(len(found) - most, 0)
         yield {
             "title": f"{len(found):,} {heading}" if heading else "",
-            "folded": effect == "pass" or (effect == "warn" and len(found) > MOST_OPEN),
-            "results": [_ruled(result, axes[result.rule]) for result in found[:MOST_RESULTS]],
+            "folded": folded,
+            "results": [_ruled(result, axes[result.rule]) for result in found[:most]],
             "more": f"{plural(left_out, 'result')} more, all in the JSON report."
             if left_out
             else "",
@@ -48,18 +52,19 @@ def _axis(rule: str, results: list[Result]) -> Axis:
     """Choose one axis for all classes of a rule."""
     own = [result for result in results if result.rule == rule]
     numbers = [n for r in own for n in (_point(r), r.lower_limit, r.upper_limit)]
-    return Axis.around([*numbers, *(_threshold(r) for r in own[:1])])
+    return Axis.around([*numbers, *(threshold(r) for r in own[:1])])
 
 
-def _compares(result: Result) -> bool:
+def compares(result: Result) -> bool:
+    """Tell whether a result is about a change."""
     return result.kind in {"max_drop", "max_gain", "min_gain"}
 
 
 def _point(result: Result) -> float | None:
-    return result.delta if _compares(result) else result.observed
+    return result.delta if compares(result) else result.observed
 
 
-def _threshold(result: Result) -> float:
+def threshold(result: Result) -> float:
     """Return the limit on the axis: that of a drop lies below zero."""
     return -result.limit if result.kind == "max_drop" else result.limit
 
@@ -89,12 +94,12 @@ def _mark(result: Result, axis: Axis) -> Mark | None:
         return None
     words = ", ".join(_captions(result))
     limits = (result.lower_limit, result.upper_limit)
-    return Mark.of(axis, point, limits, _threshold(result), words)
+    return Mark.of(axis, point, limits, threshold(result), words)
 
 
 def _captions(result: Result) -> tuple[str, str]:
     """Say the numbers that are drawn."""
-    if not _compares(result):
+    if not compares(result):
         return f"value {decimal(result.observed)}", f"limit {decimal(result.limit)}"
     moved = f"{decimal(result.baseline)} → {decimal(result.observed)}"
-    return moved, f"change {signed(result.delta)}, limit {signed(_threshold(result))}"
+    return moved, f"change {signed(result.delta)}, limit {signed(threshold(result))}"

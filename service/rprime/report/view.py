@@ -6,6 +6,7 @@ from typing import Any
 from rprime.core.index import Index
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.changes import Change
+from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import MINUS, bound, count, decimal, percent, plural, signed, span
 from rprime.report.formulas import formula
 from rprime.report.gate_results import gate_groups
@@ -20,7 +21,6 @@ from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, headline, summary
 from rprime.schemas.comparison import Attribution
 
-MOST_CLASSES = 200
 MOST_CELLS = 6
 """Of an attribution."""
 OPTIONAL_SECTIONS = {
@@ -32,14 +32,17 @@ OPTIONAL_SECTIONS = {
 """The member that a section shows; without any content there is no section."""
 
 
-def view_of(subject: ReportSubject) -> dict[str, Any]:
+WHOLE = ClassSelection()
+
+
+def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[str, Any]:
     """Return the content of a page; templates must escape every foreign text."""
     measures = Measures(subject)
     shown_first = (*(measure.index for measure in measures.headlines), *measures.class_headlines)
     content = {
         **_opening(subject),
         **_overall(measures),
-        **_classes(measures),
+        **_classes(measures, selection),
         **_confusion(measures),
         "results": list(gate_groups(subject.gate)),
         "movements": changed_predictions(subject.comparison),
@@ -137,12 +140,12 @@ def _measured(measure: Measure, axis: Axis | None) -> dict[str, Any]:
     return {"term": term(measure.index), **_figure(measure, axis)}
 
 
-def _classes(measures: Measures) -> dict[str, Any]:
-    """Return the table of classes: all in their order where they fit, else the worst ones."""
-    sorted_ = measures.changes is not None or len(measures.classes) > MOST_CLASSES
-    lines = (measures.worst_first if sorted_ else measures.classes)[:MOST_CLASSES]
-    order = measures.order if sorted_ else measures.own_order
-    left_out = len(measures.classes) - len(lines) + measures.left_out
+def _classes(measures: Measures, selection: ClassSelection) -> dict[str, Any]:
+    """Return the table of classes, as far as it is asked for."""
+    everything, order = ordered_classes(measures, selection)
+    selected = selection.of(everything, lambda line: line.label)
+    lines = selected.lines
+    left_out = selected.found - len(lines) + measures.left_out
     entries = measures.class_headlines
     axes = [axis_of(line.measures[i] for line in lines) for i in range(len(entries))]
     everywhere = "the JSON report and the CSV have them all"
@@ -154,8 +157,9 @@ def _classes(measures: Measures) -> dict[str, Any]:
             for entry, axis, signs in zip(entries, axes, measures.class_marks, strict=True)
         ],
         "classes": [_line(line, axes) for line in lines],
-        "classes_note": f"{plural(len(measures.classes), 'class')}, {order}.",
+        "classes_note": f"{plural(selected.found, 'class')}, {order}.",
         "classes_more": more if left_out else "",
+        "selected": selected,
     }
 
 

@@ -10,7 +10,7 @@ const MOST_SPOKES = 20;
 const inWords = (index, i) =>
   `${decimal(index.values[i])}` + (index.low[i] === null ? "" : ` [${decimal(index.low[i])}, ${decimal(index.high[i])}]`);
 
-/** Class numbers: in their order while all are seen at once, else the lowest value first. */
+/** Row numbers: in their order while all are seen at once, else the lowest value first. */
 function ordered(index, labels, most) {
   const order = [...labels.keys()];
   if (order.length <= most) return order;
@@ -18,25 +18,18 @@ function ordered(index, labels, most) {
   return order.sort((a, b) => known(a) - known(b));
 }
 
-/** Class numbers as the table has them; classes that it leaves out follow, the lowest value first. */
-function asInTable(names, index, labels) {
-  const number = new Map(labels.map((label, i) => [label, i]));
-  const first = names.map((name) => number.get(name)).filter((i) => i !== undefined);
-  const seen = new Set(first);
-  return [...first, ...ordered(index, labels, 0).filter((i) => !seen.has(i))];
-}
-
-export function drawDots(element, charts, pick, names) {
+/** The rows of the table below, in its order. */
+export function drawDots(element, charts, pick) {
   const select = pick.querySelector("select");
-  charts.indices.forEach((index, at) => select.add(new Option(index.name, at)));
+  charts.indices.forEach((index, at) => select.add(new Option(index.name, at, false, index.key === charts.by)));
   pick.hidden = false;
   const build = (colours, width) => {
     const index = charts.indices[select.value];
-    const order = asInTable(names, index, charts.labels);
+    const order = [...charts.labels.keys()];
     const rows = Math.min(order.length, MOST_ROWS);
     const longest = Math.max(...order.map((i) => Math.min(charts.labels[i].length, 16)));
     const left = Math.min(20 + 6.5 * longest, width * 0.3);
-    const [min, max] = axisAround([...index.values, ...index.low, ...index.high].filter((n) => n !== null), index.range);
+    const [min, max] = axisAround([...index.values, ...index.low, ...index.high, ...index.baseline].filter((n) => n !== null), index.range);
     const scrolls = order.length > MOST_ROWS;
     return {
       height: rows * Math.min(Math.max(COMFORTABLE / rows, ROWS[0]), ROWS[1]) + 44,
@@ -65,13 +58,15 @@ export function drawDots(element, charts, pick, names) {
       tooltip: tooltip(colours, ({ dataIndex }) => [
         charts.labels[order[dataIndex]],
         `${index.name} ${inWords(index, order[dataIndex])}`,
+        ...(index.baseline[order[dataIndex]] === null ? [] : [`baseline ${decimal(index.baseline[order[dataIndex]])}`]),
         `${count(charts.support[order[dataIndex]])} items`,
       ]),
       series: {
         type: "custom",
-        clip: true,
-        encode: { x: [1, 2, 3], y: 0 },
-        data: order.map((i, at) => [at, index.values[i], index.low[i], index.high[i]]),
+        // A dot at the end of the axis is whole, unless rows are scrolled out of sight.
+        clip: scrolls,
+        encode: { x: [1, 2, 3, 4], y: 0 },
+        data: order.map((i, at) => [at, index.values[i], index.low[i], index.high[i], index.baseline[i]]),
         renderItem: (_, api) => {
           const value = api.value(1);
           if (!Number.isFinite(value)) return undefined;
@@ -80,6 +75,9 @@ export function drawDots(element, charts, pick, names) {
           if (Number.isFinite(api.value(2))) {
             const [[low], [high]] = [api.coord([api.value(2), 0]), api.coord([api.value(3), 0])];
             children.push({ type: "rect", shape: { x: low, y: y - 5, width: Math.max(high - low, 1), height: 10, r: 3 }, style: { fill: colours.accent, opacity: 0.3 } });
+          }
+          if (Number.isFinite(api.value(4))) {
+            children.push({ type: "circle", shape: { cx: api.coord([api.value(4), 0])[0], cy: y, r: 4 }, style: { fill: "none", stroke: colours.ink, lineWidth: 1.5 } });
           }
           children.push({ type: "circle", shape: { cx: x, cy: y, r: 4.5 }, style: { fill: colours.accent, stroke: colours.surface, lineWidth: 1.5 } });
           return { type: "group", children };

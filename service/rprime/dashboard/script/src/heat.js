@@ -2,29 +2,19 @@
 import { brief, clipped, count, decimal, items, percent } from "./numbers.js";
 import { mixed, plot, tooltip } from "./plot.js";
 
-const MOST_CLASSES = 40;
 const LARGEST_CELL = 56;
 const DARKEST = 0.62;
 /** At least this share of a class is the darkest error, so that one rare error is not. */
 const DARKEST_ERROR = 0.2;
 
-/** The table as a map from cells to items, of the classes with most errors where there are many. */
+/** The table as a map from cells to items. */
 function tableOf(charts) {
   const { labels, correct, errors, unclassified } = charts;
   const cells = new Map(correct.map((number, i) => [`${i},${i}`, number]));
   errors.true.forEach((i, at) => cells.set(`${i},${errors.predicted[at]}`, errors.items[at]));
   const silent = labels.length;
   unclassified?.forEach((number, i) => cells.set(`${i},${silent}`, number));
-  const wrong = labels.map(() => 0);
-  errors.true.forEach((i, at) => {
-    wrong[i] += errors.items[at];
-    wrong[errors.predicted[at]] += errors.items[at];
-  });
   const shown = [...labels.keys()];
-  if (shown.length > MOST_CLASSES) {
-    shown.sort((a, b) => wrong[b] - wrong[a]).length = MOST_CLASSES;
-    shown.sort((a, b) => a - b);
-  }
   const at = (i, j) => cells.get(`${i},${j}`) ?? 0;
   return { rows: shown, columns: unclassified ? [...shown, silent] : shown, at, silent };
 }
@@ -147,9 +137,9 @@ export function drawHeat(element, charts, report) {
     for (const button of modes.children) button.setAttribute("aria-pressed", button === target);
     redraw();
   });
-  if (table.rows.length < charts.labels.length) {
+  if (table.rows.length < charts.classes) {
     report.querySelector("[data-heat-note]").textContent =
-      `Shown are the ${table.rows.length} of ${count(charts.labels.length)} classes with most errors.`;
+      `Shown are the ${table.rows.length} of ${count(charts.classes)} classes with most errors.`;
   }
   tell();
 }

@@ -11,9 +11,9 @@ export function drawReport(report) {
   const chart = (name) => report.querySelector(`[data-chart="${name}"]`);
   if (!charts.labels.length) return;
   drawHeat(chart("heat"), charts, report);
-  if (charts.indices.length) {
-    const names = [...report.querySelectorAll(".classes tbody th bdi")].map((name) => name.textContent);
-    drawDots(chart("dots"), charts, report.querySelector("[data-dots-pick]"), names);
-    drawRadar(chart("radar"), charts);
+  const { table } = charts;
+  if (table.labels.length && table.indices.length) {
+    drawDots(chart("dots"), table, report.querySelector("[data-dots-pick]"));
+    drawRadar(chart("radar"), table);
   }
 }

@@ -1,0 +1,107 @@
+"""Selection: which classes a table shows, and in which order."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from rprime.report.measures import ClassLine, Measures
+from rprime.report.names import shown
+
+T = TypeVar("T")
+
+MOST_CLASSES = 200
+"""Of a file, which has no further pages."""
+
+
+@dataclass(frozen=True, slots=True)
+class SelectedClasses(Generic[T]):
+    """A page of classes.
+
+    Parameters
+    ----------
+    lines, labels
+        Those on the page, and their names.
+    found
+        Number of classes that match, on all pages.
+    page, pages
+        Number of the page, from 1, and how many there are.
+    """
+
+    lines: list[T]
+    labels: list[str]
+    found: int
+    page: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSelection:
+    """What a reader asks for.
+
+    Parameters
+    ----------
+    order
+        "labels", "support" or the key of an index that the table shows, worst or largest first;
+        with a leading "-" the other way round. Empty: as the report is ordered by itself.
+    name
+        A part of the names of the classes, in any case.
+    page, size
+        Number of the page, from 1, and most classes on it.
+    """
+
+    order: str = ""
+    name: str = ""
+    page: int = 1
+    size: int = MOST_CLASSES
+
+    @property
+    def by(self) -> str:
+        """What it is ordered by."""
+        return self.order.removeprefix("-")
+
+    @property
+    def reversed(self) -> bool:
+        """Whether the best or the least comes first."""
+        return self.order.startswith("-")
+
+    def of(self, lines: list[T], label: Callable[[T], str]) -> SelectedClasses[T]:
+        """Select the page of classes that are in their order."""
+        name = self.name.casefold()
+        found = [line for line in lines if name in shown(label(line)).casefold()]
+        pages = max(-(-len(found) // self.size), 1)
+        page = min(self.page, pages)
+        kept = found[(page - 1) * self.size : page * self.size]
+        return SelectedClasses(kept, [label(line) for line in kept], len(found), page, pages)
+
+    def sorted(
+        self, lines: list[T], value: Callable[[T], float | None], *, lowest_first: bool = True
+    ) -> list[T]:
+        """Sort lines; those without a value come last in either direction."""
+        known = [(number, line) for line in lines if (number := value(line)) is not None]
+        unknown = [line for line in lines if value(line) is None]
+        known.sort(key=lambda one: one[0], reverse=lowest_first == self.reversed)
+        return [line for _, line in known] + unknown
+
+
+def ordered_classes(measures: Measures, selection: ClassSelection) -> tuple[list[ClassLine], str]:
+    """Put the classes of a report in the order that is asked for, and say which it is.
+
+    By itself a report has all classes in their order where they fit, else the worst first.
+    """
+    lines = list(measures.classes)
+    if selection.by == "labels":
+        return lines[:: -1 if selection.reversed else 1], "in the order of the labels"
+    if selection.by == "support":
+        found = selection.sorted(lines, lambda line: line.support, lowest_first=False)
+        return found, f"{'fewest' if selection.reversed else 'most'} items first"
+    keys = [index.key for index in measures.class_headlines]
+    if selection.by in keys:
+        at = keys.index(selection.by)
+        index = measures.class_headlines[at]
+        falling = index.higher_is_better is not False
+        found = selection.sorted(lines, lambda line: line.measures[at].value, lowest_first=falling)
+        first = "lowest" if falling != selection.reversed else "highest"
+        return found, f"{first} {index.name} first"
+    if measures.changes is not None or len(lines) > selection.size:
+        return list(measures.worst_first), measures.order
+    return lines, measures.own_order
