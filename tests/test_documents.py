@@ -346,8 +346,11 @@ def test_the_gate_of_the_http_page_fails_as_told(client: httpx.Client) -> None:
     assert f"which classes ({', '.join(failed)})" in PAGES["http-api.md"]
 
 
-def test_the_python_of_the_python_page_runs(service: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_python_of_the_python_page_runs(
+    service: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setenv("RPRIME_SERVER", service)
+    monkeypatch.chdir(tmp_path)
     names: dict[str, Any] = {}
     for block in blocks(PAGES["python.md"], "python"):
         exec(block, names)  # noqa: S102 (the text of the page is what is tested)

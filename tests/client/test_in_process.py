@@ -1,13 +1,17 @@
 """In-process: any column of any library, the same report, shown and framed."""
 
 import datetime as dt
+import html
+import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
 from enum import IntEnum, StrEnum
 from importlib import import_module
 from io import StringIO
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
 import httpx
 import numpy as np
@@ -18,6 +22,8 @@ import rprime
 from rprime import ProblemError
 from rprime.client.frames import LIBRARIES
 from rprime.schemas.gate import Gates
+from tests.command import run_here
+from tests.report.drawings import size, texts
 
 TRUE = ["cat", "cat", "dog", "eel"]
 PREDICTED = ["cat", "dog", "dog", None]
@@ -232,10 +238,32 @@ class TestRepr:
                 report.overall[name]
             with pytest.raises(AttributeError, match=f"did you mean '{meant}'"):
                 getattr(report.overall, name)
-        number: Any = 2
-        with pytest.raises(KeyError, match="did you mean '2'"):
-            report.per_class[number]
-        assert report.per_class.get(number) is None
+        for label, meant in {3: "'1' or '2'", "l": "'1' or '2'"}.items():
+            with pytest.raises(KeyError, match=f"did you mean {meant}"):
+                report.per_class[label]
+        with pytest.raises(KeyError, match="did you mean 'cat'"):
+            rprime.evaluate(TRUE, PREDICTED).per_class["Cat"]
+
+    def test_a_class_of_numbers_is_found_by_its_number(self) -> None:
+        per_class = rprime.evaluate([1, 7, 7], [1, 7, 1]).per_class
+        for seven in (7, "7", np.int64(7)):
+            assert per_class[seven].support == 2
+            assert seven in per_class
+        assert per_class.keys() == {"1", "7"}
+        assert repr(per_class) == "<Classes: 2 of them, '1', '7'>"
+
+    def test_what_is_long_is_counted(self) -> None:
+        gates = {"rules": [{"index": "recall", "classes": "all", "min_value": 0.1}]}
+        report = rprime.evaluate(range(20), range(20), gates=gates, baseline={"y_pred": [0] * 20})
+        assert repr(report) == f"<Report: 20 classes, 20 items, {report.verdict}>"
+        assert report.gate is not None
+        assert "results=<20 of them>" in repr(report.gate)
+        assert repr(report.gate.results[0]).startswith("<Result: ")
+        table: Any = {"confusion_matrix": [[50, 3], [4, 60]]}
+        one = {"rules": [{"index": "accuracy", "max_drop": 0.1}]}
+        shown = (report.gate, report.gate.results[0], report.comparison)
+        for answer in (*shown, rprime.lint(**table, gates=one, replicates=200)):
+            assert len(repr(answer)) < 800
 
 
 class TestFrames:
@@ -279,38 +307,85 @@ class TestFrames:
             report.to_frame(of=wrong)
 
 
+def page_of(shown: str) -> str:
+    """Return the page in the frame that a notebook shows."""
+    (page,) = re.findall(r'srcdoc="([^"]*)"', shown)
+    return html.unescape(page)
+
+
 class TestDisplay:
+    GATES: ClassVar[Any] = {"rules": [{"index": "accuracy", "min_value": 1, "test": "none"}]}
     HOSTILE = ("<script>alert(1)</script>", "[red]x[/red]", "=cmd()", "אבג", "a|b")
 
     def test_a_notebook_shows_names_as_text(self) -> None:
-        report = rprime.evaluate(self.HOSTILE, self.HOSTILE)
-        shown = report._repr_html_()
-        assert "<script>" not in shown
-        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in shown
-        assert "<bdi>אבג</bdi>" in shown
+        shown = rprime.evaluate(self.HOSTILE, self.HOSTILE)._repr_html_()
+        # In a frame, the page stands in an attribute.
+        assert not {"<script>", "<bdi>"} & set(re.findall("<[^>]*>", shown))
+        page = page_of(shown)
+        assert "<script>" not in page
+        assert "&lt;script&gt;alert(1)&lt;/script&gt;" in page
+        assert "<bdi>אבג</bdi>" in page
 
     def test_a_terminal_shows_names_as_text(self) -> None:
         console = Console(record=True, width=200, file=StringIO())
         console.print(rprime.evaluate(self.HOSTILE, self.HOSTILE))
         text = console.export_text()
         assert "[red]x[/red]" in text
-        assert "accuracy" in text
+        assert "Accuracy" in text
 
-    def test_many_classes_are_cut_and_counted(self) -> None:
-        report = rprime.evaluate(range(50), range(50))
-        shown = report._repr_html_()
-        assert "the first 20 of 50" in shown
-        assert len(shown) < 20_000
+    def test_it_is_the_page_of_the_command(self, tmp_path: Path) -> None:
+        rows = [(t, p or "") for t, p in zip(TRUE, PREDICTED, strict=True)]
+        file = tmp_path / "items.csv"
+        file.write_text("\n".join(map(",".join, [("y_true", "y_pred"), *rows])))
+        (tmp_path / "gates.yaml").write_text(json.dumps(self.GATES))
+        given = ("--gates", str(tmp_path / "gates.yaml"), "--html", str(tmp_path / "a.html"))
+        assert run_here("evaluate", str(file), *given).returncode == 1
+        expected = (tmp_path / "a.html").read_text(encoding="utf-8")
+        page = page_of(rprime.evaluate(TRUE, PREDICTED, gates=self.GATES)._repr_html_())
+        assert page == expected
+        for part in ("Gate failed", "Confusion", 'class="heat"', "interval", "few_items"):
+            assert part in page, part
 
-    def test_a_verdict_opens_it(self) -> None:
-        gates = {"rules": [{"index": "accuracy", "min_value": 1, "test": "none"}]}
-        report = rprime.evaluate(TRUE, PREDICTED, gates=gates)
-        assert report._repr_html_().startswith("<p><strong>fail: 3 classes, 4 items")
+    def test_a_report_of_a_service_is_shown_with_its_table(self, server: str) -> None:
+        given: Any = {"y_true": TRUE * 9, "y_pred": PREDICTED * 9, "gates": self.GATES}
+        with rprime.Client(server) as client:
+            whole, bare = client.evaluate(table=True, **given), client.evaluate(**given)
+        assert page_of(whole._repr_html_()) == page_of(rprime.evaluate(**given)._repr_html_())
+        assert "table=True" in bare._repr_html_()
+        console = Console(record=True, width=200, file=StringIO())
+        console.print(bare)
+        assert "36 items, fail" in console.export_text()
+        with pytest.raises(ValueError, match="table=True"):
+            bare.plot()
 
-    def test_few_indices_are_shown_whichever_they_are(self) -> None:
-        report = rprime.evaluate(TRUE, PREDICTED, indices=["csi", "lift"])
-        assert "csi" in report._repr_html_()
-        assert report.overall.csi.value is not None
+    @pytest.mark.parametrize("figure", ["confusion", "radar", "per_class"])
+    def test_a_figure_is_shown_and_saved(self, figure: Any, tmp_path: Path) -> None:
+        report = rprime.evaluate(TRUE, PREDICTED)
+        drawn = report.plot(figure, width=400)
+        assert {"cat", "dog", "eel"} <= set(texts(drawn._repr_svg_().encode()))
+        drawn.save(tmp_path / "a.svg")
+        assert (tmp_path / "a.svg").read_text(encoding="utf-8") == drawn.svg
+        drawn.save(str(tmp_path / "a.png"), scale=1)
+        assert size((tmp_path / "a.png").read_bytes())[0] == 400
+        with pytest.raises(ValueError, match=r"\.svg or \.png"):
+            drawn.save("a.pdf")
+
+    def test_what_cannot_be_drawn_is_said(self) -> None:
+        report = rprime.evaluate(TRUE, PREDICTED)
+        with pytest.raises(ValueError, match="kappa is no index of a class"):
+            report.plot("radar", indices=["kappa"])
+        with pytest.raises(ValueError, match="Did you mean `recall`"):
+            report.plot("radar", indices=["recal"])
+        wrong: Any = "roc"
+        with pytest.raises(ValueError, match="confusion, radar, per_class"):
+            report.plot(wrong)
+
+    def test_grouped_items_keep_their_intervals(self) -> None:
+        groups = np.repeat(range(12), 20)
+        true = np.repeat(["a", "b"], 120)
+        report = rprime.evaluate(true, np.where(groups % 4, true, "a"), groups=groups)
+        low, high = report.overall.accuracy.interval or (0, 0)
+        assert f"[{low:.4f}, {high:.4f}]" in page_of(report._repr_html_())
 
 
 ITEMS = ["cat", "dog", "dog", "eel"]

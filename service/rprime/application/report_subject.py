@@ -1,11 +1,21 @@
-"""What a rendering shows of an evaluation that has just been computed."""
+"""What a rendering shows of an evaluation: of one just computed, or of a report on one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
+
+import orjson
 
 from rprime import __version__
-from rprime.application.request import EvaluationRequest
+from rprime.application.request import EvaluationRequest, read_request
 from rprime.core.evaluate import Evaluation
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
+from rprime.schemas.report import Report
+from rprime.settings import Limits
+
+_KEPT = {"beta", "undefined", "confidence", "exact", "sampling"}
+"""Options of a report that shape its intervals and values."""
 
 
 def report_subject(evaluation_request: EvaluationRequest, evaluation: Evaluation) -> ReportSubject:
@@ -27,4 +37,64 @@ def report_subject(evaluation_request: EvaluationRequest, evaluation: Evaluation
         commit=given.commit,
         source=given.source,
         input_digest=evaluation_request.evidence.input_digest,
+    )
+
+
+def without_items(evaluation_request: EvaluationRequest) -> EvaluationRequest:
+    """Return a request without what can be large and changes no value: kept beside its report."""
+    evidence = evaluation_request.evidence
+    items = evidence.items
+    needed = items is not None and (items.groups is not None or items.weights is not None)
+    if not needed and evidence.scores is None:
+        items = None
+    evidence = replace(evidence, items=items, identities=None, slices=None)
+    return replace(evaluation_request, evidence=evidence, assessment=None)
+
+
+def request_of_report(report: Report) -> EvaluationRequest:
+    """Return a request for the table of a report.
+
+    Raises
+    ------
+    ValueError
+        If the report has no table.
+    """
+    if report.table is None:
+        raise ValueError("the report has no table: ask for it with table=True")
+    body: dict[str, Any] = {"labels": report.labels}
+    body |= report.table.model_dump(exclude_none=True)
+    body |= report.options.model_dump(include=_KEPT)
+    # Of counts that carry weights there were no intervals.
+    body |= {"intervals": False} if report.counts.weighted else {}
+    return read_request(orjson.dumps(body), Limits())
+
+
+def evaluated(
+    evaluation_request: EvaluationRequest, indices: Sequence[str] | None = None
+) -> Evaluation:
+    """Evaluate a request with other indices; None: with its own."""
+    if indices is None:
+        return evaluation_request.evaluate()
+    options = replace(evaluation_request.options, indices=tuple(indices))
+    return replace(evaluation_request, options=options).evaluate()
+
+
+def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:
+    """Return what a rendering shows of a report.
+
+    Parameters
+    ----------
+    evaluation
+        That of the report, computed again.
+    """
+    warnings = tuple(Warning(**warning.model_dump()) for warning in report.warnings)
+    names = ("project", "model", "version", "branch", "commit", "id", "created_at", "source")
+    return ReportSubject(
+        evaluation=replace(evaluation, warnings=warnings),
+        engine_version=report.engine_version,
+        comparison=report.comparison,
+        gate=report.gate,
+        baseline=baseline_name(report.comparison),
+        input_digest=report.input_digest,
+        **{name: getattr(report, name) for name in names},
     )

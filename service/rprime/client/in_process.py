@@ -2,12 +2,20 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple, TypeVar
 
-from rprime.application import compare_request, lint_request, plan_request, read_request
+from rprime.application import (
+    EvaluationRequest,
+    compare_request,
+    lint_request,
+    plan_request,
+    read_request,
+)
 from rprime.client.calls import Call
 from rprime.client.errors import ProblemError
 from rprime.client.methods import Methods
+from rprime.client.report import Report
 from rprime.problems.problem import Problem
 from rprime.settings import Limits
 
@@ -18,7 +26,8 @@ class Answer(NamedTuple):
     """An answer from this process."""
 
     content: bytes
-    headers: Mapping[str, str]
+    evaluation_request: EvaluationRequest | None = None
+    headers: Mapping[str, str] = MappingProxyType({})
 
 
 class InProcess(Methods):
@@ -42,25 +51,29 @@ class InProcess(Methods):
             The problem that the service would answer.
         """
         try:
-            content = _ANSWERS[call.path](call.content or b"", self._limits)
+            answer = _ANSWERS[call.path](call.content or b"", self._limits)
         except Problem as problem:
             raise ProblemError(problem.document(local=True)) from None
-        return call.read(Answer(content, {}))
+        found = call.read(answer)
+        if isinstance(found, Report) and answer.evaluation_request is not None:
+            found.keep(answer.evaluation_request)
+        return found
 
 
-def _report(body: bytes, limits: Limits, *, table: bool = False) -> bytes:
+def _report(body: bytes, limits: Limits, *, table: bool = False) -> Answer:
     evaluation_request = read_request(body, limits)
     if evaluation_request.store_request is not None:
         raise Problem("no_store")
-    return evaluation_request.report(evaluation_request.evaluate(), with_table=table)
+    content = evaluation_request.report(evaluation_request.evaluate(), with_table=table)
+    return Answer(content, evaluation_request)
 
 
-_ANSWERS: Mapping[str, Callable[[bytes, Limits], bytes]] = {
+_ANSWERS: Mapping[str, Callable[[bytes, Limits], Answer]] = {
     "/v1/evaluate": _report,
     "/v1/evaluate?include=table": partial(_report, table=True),
-    "/v1/compare": lambda body, limits: compare_request(body, limits)[0],
-    "/v1/gates/lint": lint_request,
-    "/v1/gates/plan": plan_request,
+    "/v1/compare": lambda body, limits: Answer(compare_request(body, limits)[0]),
+    "/v1/gates/lint": lambda body, limits: Answer(lint_request(body, limits)),
+    "/v1/gates/plan": lambda body, limits: Answer(plan_request(body, limits)),
 }
 _HERE = InProcess(Limits())
 evaluate, compare, lint, plan = _HERE.evaluate, _HERE.compare, _HERE.lint, _HERE.plan

@@ -1,6 +1,8 @@
 """Answers of the service: the JSON document, and a typed model of it."""
 
+from collections.abc import Sequence
 from functools import cached_property
+from html import escape
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -8,6 +10,7 @@ import orjson
 from pydantic import BaseModel
 
 from rprime.client.values import Classes, ClassValues, Values
+from rprime.report.decimals import plural
 from rprime.schemas.report import Report as ReportModel
 from rprime.schemas.review import CompareReport, LintReport, PlanReport
 
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 
     from rich.console import ConsoleRenderable
 
+    from rprime.application import EvaluationRequest
+    from rprime.client.figure import Figure
+    from rprime.report.subject import ReportSubject
     from rprime.schemas.comparison import Comparison as ComparisonModel
     from rprime.schemas.gate import Gate
     from rprime.schemas.report import (
@@ -28,6 +34,7 @@ if TYPE_CHECKING:
     )
 
 Model = TypeVar("Model", bound=BaseModel)
+_TABLE_NEEDED = "Ask for the report with table=True to see its figures here."
 
 
 class Answer(Generic[Model]):
@@ -46,6 +53,10 @@ class Answer(Generic[Model]):
     def __init__(self, content: bytes, request_id: str | None = None) -> None:
         self.content = content
         self.request_id = request_id
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{name}={value!r}" for name, value in self.model.__repr_args__())
+        return f"<{type(self).__name__}: {facts}>"
 
     @cached_property
     def model(self) -> Model:
@@ -106,6 +117,14 @@ class Report(Judged[ReportModel]):
     created_at: "datetime | None"
     links: dict[str, str] | None
 
+    _evaluated: "EvaluationRequest | None" = None
+
+    def keep(self, evaluation_request: "EvaluationRequest") -> None:
+        """Keep what was evaluated, so that the report can be drawn without its table."""
+        from rprime.application.report_subject import without_items  # noqa: PLC0415 - in-process
+
+        self._evaluated = without_items(evaluation_request)
+
     @cached_property
     def overall(self) -> Values:
         """The overall values by key, including averages."""
@@ -115,16 +134,15 @@ class Report(Judged[ReportModel]):
     def per_class(self) -> Classes:
         """The values of each class, in the order of the labels."""
         return Classes(
-            (
-                label,
-                ClassValues(
+            {
+                label: ClassValues(
                     found.model_extra or {},
                     support=found.support,
                     predicted=found.predicted,
                     correct=found.correct,
-                ),
-            )
-            for label, found in self.model.per_class.items()
+                )
+                for label, found in self.model.per_class.items()
+            }
         )
 
     def to_frame(
@@ -153,18 +171,69 @@ class Report(Judged[ReportModel]):
         return frame(self.overall, self.per_class, library, of)
 
     def __repr__(self) -> str:
+        classes = plural(len(self.labels), "class")
         verdict = f", {self.verdict}" if self.verdict else ""
-        return f"<Report: {len(self.labels)} classes, {self.counts.total:,.0f} items{verdict}>"
+        return f"<Report: {classes}, {self.counts.total:,.0f} items{verdict}>"
+
+    def plot(
+        self,
+        figure: Literal["confusion", "radar", "per_class"] = "confusion",
+        *,
+        indices: Sequence[str] = (),
+        width: int = 800,
+    ) -> "Figure":
+        """Draw a figure, which a notebook shows and `save` writes.
+
+        Parameters
+        ----------
+        figure
+            What to draw.
+        indices
+            Keys of per-class indices to show; default: those that fit the figure.
+        width
+            In pixels of CSS, 96 to an inch.
+
+        Raises
+        ------
+        ValueError
+            If there is no such figure or index, or a service gave the report without its table.
+        """
+        from rprime.client.figure import Figure  # noqa: PLC0415 - few reports are drawn
+        from rprime.report.figures.evaluation import FIGURES, drawn  # noqa: PLC0415 - as above
+
+        if figure not in FIGURES:
+            raise ValueError(f"there is no figure {figure!r}; there are {', '.join(FIGURES)}")
+        compared = self.comparison is not None
+        return Figure(drawn(figure, self._subject, tuple(indices), compared=compared), width)
+
+    def _subject(self, indices: tuple[str, ...] | None = None) -> "ReportSubject":
+        """Return what renderings show: of what was evaluated here, or of the table."""
+        from rprime.application.report_subject import (  # noqa: PLC0415 - few reports are drawn
+            evaluated,
+            request_of_report,
+            subject_of_report,
+        )
+
+        request = self._evaluated or request_of_report(self.model)
+        return subject_of_report(self.model, evaluated(request, indices))
+
+    @property
+    def _shown(self) -> bool:
+        return self._evaluated is not None or self.table is not None
 
     def __rich__(self) -> "ConsoleRenderable":
-        from rprime.client.display import overview  # noqa: PLC0415 - rich takes a while
+        from rich.text import Text  # noqa: PLC0415 - rich takes a while
 
-        return overview(self)
+        from rprime.report.terminal import Terminal  # noqa: PLC0415 - as above
+
+        return Terminal(self._subject()) if self._shown else Text(f"{self!r}. {_TABLE_NEEDED}")
 
     def _repr_html_(self) -> str:
-        from rprime.client.display import html  # noqa: PLC0415 - only for notebooks
+        from rprime.report.page import render_frame  # noqa: PLC0415 - only for notebooks
 
-        return html(self)
+        if self._shown:
+            return render_frame(self._subject())
+        return f"<p>{escape(repr(self))}</p><p>{_TABLE_NEEDED}</p>"
 
 
 class Comparison(Judged[CompareReport]):

@@ -1,8 +1,9 @@
 """Values of a report, by the keys of their indices."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NoReturn
+from itertools import islice
+from typing import TYPE_CHECKING
 
 from rprime.core.aliases import canonical
 from rprime.core.suggestions import nearest_keys
@@ -10,6 +11,10 @@ from rprime.report.decimals import decimal, span
 
 if TYPE_CHECKING:
     from rprime.schemas.report import Value
+
+
+_SHOWN = 5
+"""Classes that a short text names."""
 
 
 class Values(Mapping[str, "Value"]):
@@ -35,7 +40,7 @@ class Values(Mapping[str, "Value"]):
         near = [
             one for one in (f"macro_{canonical(name)}", *nearest_keys(name)) if one in self._values
         ]
-        hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+        hint = f"; did you mean {_either(near)}?" if near else ""
         return f"there is no index {key!r} here{hint}"
 
     def __iter__(self) -> Iterator[str]:
@@ -81,10 +86,30 @@ class ClassValues(Values):
         self.correct = correct
 
 
-class Classes(dict[str, ClassValues]):
-    """The classes of a report by their labels, which are strings."""
+class Classes(Mapping[str, ClassValues]):
+    """The classes of a report by their labels: the class 7 is `classes[7]` and `classes["7"]`."""
 
-    def __missing__(self, label: object) -> NoReturn:
-        near = [str(label)] if str(label) in self else get_close_matches(str(label), self, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise KeyError(f"there is no class {label!r} here{hint}")
+    def __init__(self, classes: Mapping[str, ClassValues]) -> None:
+        self._classes = classes
+
+    def __getitem__(self, label: object) -> ClassValues:
+        name = str(label)
+        if name in self._classes:
+            return self._classes[name]
+        near = get_close_matches(name, self._classes, n=3) or list(islice(self._classes, _SHOWN))
+        raise KeyError(f"there is no class {label!r} here; did you mean {_either(near)}?")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._classes)
+
+    def __len__(self) -> int:
+        return len(self._classes)
+
+    def __repr__(self) -> str:
+        more = ", ..." if len(self) > _SHOWN else ""
+        names = ", ".join(map(repr, islice(self, _SHOWN)))
+        return f"<Classes: {len(self)} of them, {names}{more}>"
+
+
+def _either(names: Iterable[str]) -> str:
+    return " or ".join(map(repr, names))

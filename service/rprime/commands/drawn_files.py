@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import orjson
 
@@ -11,12 +11,8 @@ from rprime.commands.exit_status import refuse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rprime.application import EvaluationRequest
     from rprime.report.subject import ReportSubject
-
-Json = dict[str, Any]
-_KEPT = ("beta", "undefined", "confidence", "exact", "sampling")
-"""Options of a report that shape its intervals and values."""
+    from rprime.schemas.report import Report
 
 
 @dataclass(frozen=True)
@@ -42,7 +38,7 @@ def read_drawn(file: str, baseline: str | None) -> Drawn:
         return _of_evidence(file, baseline)
     if baseline is not None:
         refuse("a report has the baseline that it was made with; leave --baseline out")
-    if "table" not in report:
+    if report.table is None:
         refuse(
             f"{file}: the report has no table; `rprime evaluate --json --table` and "
             "`GET /v1/evaluations/{id}?include=table` write one that has"
@@ -50,7 +46,7 @@ def read_drawn(file: str, baseline: str | None) -> Drawn:
     return of_report(report)
 
 
-def _report(file: str) -> Json | None:
+def _report(file: str) -> "Report | None":
     """Return the report in a file; None if the file is no report."""
     path = Path(file)
     if path.suffix.lower() != ".json":
@@ -60,10 +56,21 @@ def _report(file: str) -> Json | None:
     except (OSError, orjson.JSONDecodeError):
         # Who reads it as evidence says what is wrong.
         return None
-    return found if isinstance(found, dict) and "engine_version" in found else None
+    if not isinstance(found, dict) or "engine_version" not in found:
+        return None
+    from pydantic import ValidationError
+
+    from rprime.schemas.report import Report
+
+    try:
+        return Report.model_validate(found)
+    except ValidationError as error:
+        place = "/".join(map(str, error.errors()[0]["loc"]))
+        refuse(f"{file} is no whole report of this version: see /{place}")
 
 
 def _of_evidence(file: str, baseline: str | None) -> Drawn:
+    from rprime.application.report_subject import evaluated
     from rprime.commands.ci_request import assemble
     from rprime.commands.evaluation import read, subject_of
 
@@ -74,41 +81,20 @@ def _of_evidence(file: str, baseline: str | None) -> Drawn:
     given = evaluation_request.given
 
     def subject(indices: tuple[str, ...] | None) -> "ReportSubject":
-        found = subject_of(
-            evaluation_request, _narrowed(evaluation_request, indices).evaluate(), ci_request
-        )
+        evaluation = evaluated(evaluation_request, indices)
+        found = subject_of(evaluation_request, evaluation, ci_request)
         return replace(found, model=given.model or Path(file).stem, version=given.version)
 
     assessment = evaluation_request.assessment
     return Drawn(assessment is not None and assessment.comparison is not None, subject)
 
 
-def of_report(report: Json) -> Drawn:
+def of_report(report: "Report") -> Drawn:
     """Return what is drawn of a report with its table."""
-    from rprime.commands.ci_request import JsonRequest
-    from rprime.commands.evaluation import read
-    from rprime.report.subject import ReportSubject, baseline_name, read_comparison
+    from rprime.application.report_subject import evaluated, request_of_report, subject_of_report
 
-    body: Json = {"labels": report["labels"], **report["table"]}
-    body |= {name: report["options"][name] for name in _KEPT}
-    # Of counts that carry weights there were none.
-    body |= {"intervals": False} if report["counts"]["weighted"] else {}
-    evaluation_request = read(JsonRequest(orjson.dumps(body)))
-    comparison = read_comparison(orjson.dumps(report.get("comparison")))
-
-    def subject(indices: tuple[str, ...] | None) -> "ReportSubject":
-        return ReportSubject(
-            evaluation=_narrowed(evaluation_request, indices).evaluate(),
-            engine_version=report["engine_version"],
-            comparison=comparison,
-            baseline=baseline_name(comparison),
-            **{name: report.get(name) for name in ("project", "model", "version", "id")},
-        )
-
-    return Drawn(comparison is not None, subject)
-
-
-def _narrowed(
-    evaluation_request: "EvaluationRequest", indices: tuple[str, ...] | None
-) -> "EvaluationRequest":
-    return replace(evaluation_request, options=replace(evaluation_request.options, indices=indices))
+    evaluation_request = request_of_report(report)
+    return Drawn(
+        report.comparison is not None,
+        lambda indices: subject_of_report(report, evaluated(evaluation_request, indices)),
+    )

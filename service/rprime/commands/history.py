@@ -107,7 +107,7 @@ def show(
             names = {"model": model, "version": version, "branch": branch, "commit": commit}
             evaluation = _newest(client, project, names)
         found = client.evaluation(evaluation, table=True)
-    text = found.content if as_json else render_terminal(of_report(found.to_dict()).subject(None))
+    text = found.content if as_json else render_terminal(of_report(found.model).subject(None))
     put(text if isinstance(text, bytes) else text.encode())
 
 

@@ -11,7 +11,7 @@ import typer
 from rprime.commands.drawn_files import read_drawn
 from rprime.commands.exit_status import defects, refuse
 from rprime.commands.history_source import HistorySource, with_history
-from rprime.commands.images import form_of, write_image
+from rprime.commands.images import known_form, write_image
 
 if TYPE_CHECKING:
     from rprime.report.figures.sheet import Canvas
@@ -98,7 +98,7 @@ def plot(
 ) -> None:
     """Draw a figure: of evidence or a report here, of what is stored here or by a service."""
     output = output or Path(f"{figure}.svg")
-    form = form_of(output)
+    form = known_form(output)
     given: dict[str, Any] = {"model": model, "branch": branch, "class": label, "limit": limit}
     given |= {} if by is None else {"by": by.value}
     with defects():
@@ -121,19 +121,14 @@ def plot(
 
 
 def _of_file(wanted: Wanted, file: str, baseline: str | None) -> bytes:
-    from rprime.commands.evaluation import refuse_here
-    from rprime.history.evaluation_figures import figure_indices
-    from rprime.problems.problem import Problem
-    from rprime.report.figures.evaluation import FIGURES, default_indices
+    from rprime.report.figures.evaluation import drawn
 
-    try:
-        figure_indices(wanted.indices, mixed=wanted.figure == FigureName.RADAR)
-    except Problem as problem:
-        refuse_here(problem)
     found = read_drawn(file, baseline)
-    name = wanted.figure.value
-    indices = wanted.indices or default_indices(name, compared=found.compared)
-    return FIGURES[name](found.subject(indices), wanted.sheet)
+    try:
+        draw = drawn(wanted.figure.value, found.subject, wanted.indices, compared=found.compared)
+    except ValueError as error:
+        refuse(str(error))
+    return draw(wanted.sheet)
 
 
 def _of_history(

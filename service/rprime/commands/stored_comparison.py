@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from rprime.client import calls
-from rprime.commands.drawn_files import of_report
 from rprime.commands.evaluation import EvaluationOutcome
 
 if TYPE_CHECKING:
@@ -37,6 +36,7 @@ def compare_stored(
     members
         The gates, and the options of the comparison.
     """
+    from rprime.application.report_subject import request_of_report, subject_of_report
     from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
     body = {"candidate": candidate, "baseline": baseline, **(members or {})}
@@ -44,12 +44,12 @@ def compare_stored(
 
     def subject() -> "ReportSubject":
         report: Report = ask(calls.evaluation_report(candidate["evaluation"], table=True))
-        found = of_report(report.to_dict()).subject(None)
+        # The warnings of the report are those of its own comparison and gate, too.
+        evaluation = request_of_report(report.model).evaluate()
         given = tuple(Warning(**warning.model_dump()) for warning in answer.warnings)
-        evaluation = replace(found.evaluation, warnings=found.evaluation.warnings + given)
         return replace(
-            found,
-            evaluation=evaluation,
+            subject_of_report(report.model, evaluation),
+            evaluation=replace(evaluation, warnings=evaluation.warnings + given),
             comparison=answer.comparison,
             gate=answer.gate,
             baseline=name,

@@ -9,7 +9,7 @@ import orjson
 import typer
 
 from rprime.commands.exit_status import defects, put, refuse
-from rprime.commands.images import form_of, write_image
+from rprime.commands.images import known_form, write_image
 
 if TYPE_CHECKING:
     from rprime.application.discrimination import PrintedFigure
@@ -117,7 +117,7 @@ def _print(lines: "list[Line]") -> None:
 def _draw(lines: "list[Line]", plan: "PrintedFigure", columns: int | None, output: Path) -> None:
     from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
 
-    form = form_of(output)
+    form = known_form(output)
     write_image(
         output,
         lambda: draw_discrimination(

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from rprime.core.catalog import find
 from rprime.core.index import Index
-from rprime.core.suggestions import unknown_index
 from rprime.history.stored_report import NOTHING, stored_report
 from rprime.problems.problem import Problem, refuse
-from rprime.report.figures.evaluation import FIGURES, default_indices
+from rprime.report.figures.evaluation import FIGURES, default_indices, shown_indices
 from rprime.report.figures.sheet import Canvas, NoFiguresError, TooMuchToDrawError
 from rprime.store import Store, StoredEvaluation
+
+_PLACE = "/query/index"
 
 
 def drawn(draw: Callable[[], bytes]) -> bytes:
@@ -60,28 +60,14 @@ def figure_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
     Problem
         422 if an index is unknown or does not fit the figure.
     """
-    found = [_index(key) for key in keys]
-    overall = [index.scope == "overall" for index in found]
-    if overall and (all(overall) if mixed else any(overall)):
-        raise _refusal(_NO_CLASS if mixed else _OVERALL)
+    try:
+        found = shown_indices(keys, mixed=mixed)
+    except ValueError as error:
+        raise refuse(_PLACE, "unknown_index", str(error)) from None
+    for entry in found:
+        if entry.scored:
+            raise refuse(_PLACE, "no_scores", "The index reads scores, which are not stored.")
+        if entry.needs is not None:
+            detail = f"The index needs the option `{entry.needs}`, which a figure does not take."
+            raise refuse(_PLACE, "unknown_index", detail)
     return found
-
-
-def _index(key: str) -> Index:
-    entry = find("class", key) or find("overall", key)
-    if entry is None:
-        raise _refusal(unknown_index(key))
-    if entry.scored:
-        detail = "The index reads scores, which are not stored."
-        raise refuse("/query/index", "no_scores", detail)
-    if entry.needs is not None:
-        raise _refusal(f"The index needs the option `{entry.needs}`, which a figure does not take.")
-    return entry
-
-
-def _refusal(detail: str) -> Problem:
-    return refuse("/query/index", "unknown_index", detail)
-
-
-_NO_CLASS = "The figure shows classes: name a per-class index, too."
-_OVERALL = "The index is overall; this figure shows classes."

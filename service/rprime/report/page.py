@@ -23,6 +23,14 @@ def render_html(subject: ReportSubject) -> str:
     )
 
 
+def render_frame(subject: ReportSubject) -> str:
+    """Render as a frame within another page, such as a notebook, that holds the page."""
+    return Markup(
+        '<iframe title="Evaluation report" sandbox="allow-popups" srcdoc="{}" '
+        'style="width: 100%; height: 36em; resize: vertical; border: 0"></iframe>'
+    ).format(render_html(subject))
+
+
 def prose(text: str) -> Markup:
     """Escape a text of ours, in which names stand between backticks."""
     return Markup("").join(

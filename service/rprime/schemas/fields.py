@@ -1,6 +1,6 @@
 """Base classes and field types of the API models."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 from typing import Annotated, Any, Final
 
 from pydantic import (
@@ -82,14 +82,35 @@ Absent = SkipJsonSchema[None]
 """The type of a field that is absent if it does not apply."""
 
 
+_SHORT = 3
+"""Members of a collection that a short representation shows."""
+
+
 class Answer(BaseModel):
     """Base class of answers: fields with a default are absent if they do not apply."""
 
     model_config = ConfigDict(json_schema_extra=_leave_out_null_defaults)
 
     def __repr_args__(self) -> Iterable[tuple[str | None, Any]]:
-        """Leave out what is absent, so that a value can be read at a glance."""
-        return ((name, value) for name, value in super().__repr_args__() if value is not None)
+        """Leave out what is absent, and count what is long, to be read at a glance."""
+        return (
+            (
+                name,
+                Counted(value) if isinstance(value, dict | list) and len(value) > _SHORT else value,
+            )
+            for name, value in super().__repr_args__()
+            if value is not None
+        )
+
+
+class Counted:
+    """Represents a long collection by its length."""
+
+    def __init__(self, collection: Sized) -> None:
+        self.collection = collection
+
+    def __repr__(self) -> str:
+        return f"<{len(self.collection)} of them>"
 
 
 def _known_key(name: str) -> str:

@@ -246,6 +246,9 @@ class Gates(Request):
 class Result(Answer):
     """The result of a rule, overall or for one class, against one baseline."""
 
+    def __repr__(self) -> str:
+        return f"<Result: {self.verdict}, {self.message}>"
+
     rule: str = Field(description="The id of the rule.")
     index: str | None = Field(description="The key of the index; null for a cell.")
     class_: str | None = Field(alias="class", description="The class; null for an overall index.")

@@ -1,7 +1,11 @@
 """Figures of one evaluation by their names, and the indices that they show unless told which."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
+from rprime.core.aliases import canonical
+from rprime.core.catalog import find
+from rprime.core.index import Index
+from rprime.core.suggestions import unknown_index
 from rprime.report.figures.confusion import draw_confusion
 from rprime.report.figures.per_class import draw_per_class
 from rprime.report.figures.radar import draw_radar
@@ -13,8 +17,66 @@ FIGURES: Mapping[str, Callable[[ReportSubject, Canvas], bytes]] = {
     "radar": draw_radar,
     "per_class": draw_per_class,
 }
+_NO_CLASS = "The figure shows classes: name a per-class index, too."
+_OVERALL = "The index is overall; this figure shows classes."
 _LONE = ("r_prime",)
 _SOME = ("r_prime", "recall", "precision", "f1")
+
+
+def drawn(
+    name: str,
+    subject: Callable[[tuple[str, ...]], ReportSubject],
+    indices: tuple[str, ...],
+    *,
+    compared: bool,
+) -> Callable[[Canvas], bytes]:
+    """Return what draws a figure.
+
+    Parameters
+    ----------
+    name
+        In `FIGURES`.
+    subject
+        Returns what is drawn, evaluated with these indices.
+    indices
+        Keys or aliases; none: the usual ones.
+    compared
+        Whether there is a baseline.
+
+    Raises
+    ------
+    ValueError
+        If the figure does not show one of them.
+    """
+    keys = tuple(map(canonical, indices)) or default_indices(name, compared=compared)
+    shown_indices(keys, mixed=name == "radar")
+    found = subject(keys)
+    return lambda canvas: FIGURES[name](found, canvas)
+
+
+def shown_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
+    """Look up the indices of a figure, per class if both scopes have one.
+
+    Parameters
+    ----------
+    mixed
+        Whether overall indices may stand beside at least one per-class one.
+
+    Raises
+    ------
+    ValueError
+        If an index is unknown or does not fit the figure.
+    """
+    found = []
+    for key in keys:
+        entry = find("class", key) or find("overall", key)
+        if entry is None:
+            raise ValueError(unknown_index(key))
+        found.append(entry)
+    overall = [index.scope == "overall" for index in found]
+    if overall and (all(overall) if mixed else any(overall)):
+        raise ValueError(_NO_CLASS if mixed else _OVERALL)
+    return found
 
 
 def default_indices(name: str, *, compared: bool) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import warnings
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
+from pathlib import Path
 from textwrap import wrap
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
@@ -42,6 +43,20 @@ class NoFiguresError(Exception):
 
 class TooMuchToDrawError(ValueError):
     """More was asked for than a figure can show."""
+
+
+def form_of(path: Path) -> Form:
+    """Return the form of an image that the name of its file asks for.
+
+    Raises
+    ------
+    ValueError
+        If it is neither .svg nor .png.
+    """
+    for form in MEDIA_TYPES:
+        if path.suffix.lower() == f".{form}":
+            return form
+    raise ValueError(f"{path}: a figure is .svg or .png")
 
 
 @dataclass(frozen=True, slots=True)
