@@ -216,6 +216,18 @@ def test_groups_of_copies_count_once() -> None:
     assert five.of_overall("kappa").standard_error == pytest.approx(kappa)
 
 
+def test_grouped_flips_have_no_tests_of_independent_items() -> None:
+    true = np.repeat([0, 1], 50)
+    wrong = np.where(np.arange(100) < 20, 1 - true, true)  # two groups of ten got worse
+    for groups, reason in ((None, None), (np.arange(100) // 10, "grouped")):
+        candidate, baseline = side_of(true, wrong, 2, groups), side_of(true, true, 2, groups)
+        found = plain(candidate, baseline, SMALL).flips
+        assert found is not None
+        assert found.right_to_wrong.tolist() == [20, 0, 20]
+        assert found.reason == reason
+        assert np.isnan(found.mid_p).all() == np.isnan(found.p_worse).all() == (reason is not None)
+
+
 def test_groups_widen_an_unpaired_comparison_too() -> None:
     true, old, new = random_items(11, 3, 400, missing=True)
     copies = np.repeat(np.arange(400), 5)
@@ -440,6 +452,7 @@ def test_weights_leave_differences_without_evidence() -> None:
     assert not comparison.per_class.tested.any()
     assert comparison.flips is not None
     assert np.isnan(comparison.flips.mid_p).all()
+    assert comparison.flips.reason == "weighted"
     weighty = replace(SMALL, cell_weights=np.full((3, 3), 2.0))
     assert set(reason(between(sides_of(JOINT["joint_truth_old_new"]), weighty).overall)) == {
         "weighted"

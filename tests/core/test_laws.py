@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
@@ -193,3 +193,15 @@ def test_rounding_takes_no_uncertainty_coefficient_beyond_1(support: Any) -> Non
     found = overall(values_of(dense(np.diag(support)), indices=keys))
     for key in keys:
         assert 1 - 1e-12 < found[key] <= 1
+
+
+@given(arrays(np.float64, st.integers(2, 9), elements=st.integers(1, 1000)))
+@example(np.array([41.0, 171.0, 188.0, 869.0, 91.0, 595.0]))
+def test_rounding_takes_no_index_of_a_perfect_table_beyond_its_range(support: Any) -> None:
+    found = values_of(dense(np.diag(support)))
+    for entry in found.selection.overall:
+        value = found.lookup("overall", entry.key)
+        if np.isfinite(value):
+            assert entry.range[0] <= value <= entry.range[1], entry.key
+    for key in ("cramers_v", "tschuprows_t"):
+        assert found.lookup("overall", key) > 1 - 1e-12

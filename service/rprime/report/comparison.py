@@ -142,6 +142,7 @@ def flips_document(flips: Flips) -> Json:
             for label, counts in of_classes
             if counts["right_to_wrong"] or counts["wrong_to_right"]
         },
+        "reason": flips.reason,
     }
 
 

@@ -43,6 +43,11 @@ class Flips(ClassFlips):
 
     moved: int = Field(description="Items whose prediction changed, right or wrong.")
     per_class: dict[str, ClassFlips]
+    reason: str | None = Field(
+        default=None,
+        description="Why there are no tests: the items are `weighted`, or `grouped`, so that they "
+        "are not independent.",
+    )
 
 
 class Move(Answer):

@@ -33,7 +33,7 @@ from rprime.core.comparison.common_items import (
     sets_differ,
 )
 from rprime.core.comparison.compared_side import ComparedSide
-from rprime.core.comparison.difference import Difference
+from rprime.core.comparison.difference import REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift, flips, shift
 from rprime.core.comparison.paired_variance import PairedItems
 from rprime.core.estimates import Estimates
@@ -299,7 +299,10 @@ def _flips(values: AlignedValues) -> Flips | None:
     if not isinstance(values.pairs, PairedItems):
         return None
     limit = values.candidate.values.options.top_confusions
-    return flips(values.pairs.joint, values.labels, limit, weighted=values.untestable > 0)
+    why = "grouped" if values.pairs.grouped else None
+    if values.untestable:
+        why = REASONS[values.untestable]
+    return flips(values.pairs.joint, values.labels, limit, why)
 
 
 def _shift(values: AlignedValues) -> Shift | None:

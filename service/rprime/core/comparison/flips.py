@@ -46,13 +46,15 @@ class Flips:
         Shape (k + 1,): items of each true class, then of all classes.
     mid_p
         Shape (k + 1,): one-sided mid-p of McNemar's test, small if the candidate is worse; 1/2
-        if nothing flipped, NaN for weighted items.
+        if nothing flipped, NaN for weighted and for grouped items.
     p_worse
         Shape (k + 1,): posterior probability that the candidate is worse; NaN as above.
     moves
         The most frequent changes of a prediction, most frequent first.
     moved
         Items whose prediction changed, right or wrong.
+    reason
+        Why there are no tests: the items are `weighted`, or `grouped`, not independent.
     """
 
     labels: tuple[str, ...]
@@ -62,6 +64,7 @@ class Flips:
     p_worse: Array
     moves: tuple[Move, ...]
     moved: int
+    reason: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +86,9 @@ class Shift:
     reason: str | None = None
 
 
-def flips(joint: JointCounts, labels: tuple[str, ...], limit: int, *, weighted: bool) -> Flips:
+def flips(
+    joint: JointCounts, labels: tuple[str, ...], limit: int, reason: str | None = None
+) -> Flips:
     """Count the flips.
 
     Parameters
@@ -94,12 +99,12 @@ def flips(joint: JointCounts, labels: tuple[str, ...], limit: int, *, weighted: 
         Names of its classes.
     limit
         Most moves to return.
-    weighted
-        Whether items have weights, so that the tests, which count items, do not apply.
+    reason
+        Why the tests, which count independent items, do not apply, if so.
     """
     gains, losses = (_with_sum(part) for part in joint.flips(CountRow.tp, per_class=True))
     tests = [mcnemar_mid_p(gains, losses), probability_worse(gains, losses)]
-    if weighted:
+    if reason is not None:
         tests = [np.full_like(test, np.nan) for test in tests]
     return Flips(
         labels=labels,
@@ -109,6 +114,7 @@ def flips(joint: JointCounts, labels: tuple[str, ...], limit: int, *, weighted: 
         p_worse=tests[1],
         moves=moves(joint, labels, limit),
         moved=int(np.add.reduce(joint.items[joint.moved])),
+        reason=reason,
     )
 
 

@@ -137,7 +137,7 @@ def phi(a: Association) -> Array:
 def cramers_v(a: Association) -> Array:
     """Phi scaled to [0, 1] by the smaller number r, c of non-empty rows and columns."""
     freedom = np.minimum(a.filled_rows, a.filled_columns) - 1
-    return np.sqrt(a.chi_square / a.table.total / freedom)
+    return np.minimum(np.sqrt(a.chi_square / a.table.total / freedom), 1.0)
 
 
 @association(
@@ -149,7 +149,7 @@ def cramers_v(a: Association) -> Array:
 def tschuprows_t(a: Association) -> Array:
     """Phi scaled by both numbers r, c of non-empty rows and columns."""
     freedom = np.sqrt((a.filled_rows - 1) * (a.filled_columns - 1))
-    return np.sqrt(a.chi_square / a.table.total / freedom)
+    return np.minimum(np.sqrt(a.chi_square / a.table.total / freedom), 1.0)
 
 
 @association(

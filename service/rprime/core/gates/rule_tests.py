@@ -154,6 +154,11 @@ class RuleTests:
         """Smallest level at which it is shown to be worse than no change."""
         return self._turned(lambda one, _: one.p_of_no_change)[0]
 
+    def may_be_worse(self, level: float) -> NDArray[np.bool_]:
+        """Whether `p_worse` may be below a level; cheaper where the limits of both sides tell."""
+        below, above = self._of_statistics(lambda one, _: one.may_change(level)) > 0
+        return np.where(self.plan.guards_below, below, above)
+
     def _turned(self, compute: Callable[[Statistic, Positions], LimitPair]) -> LimitPair:
         """Return p-values of being below and above, that of the failure first."""
         below, above = np.where(self.plan.tested, self._of_statistics(compute), np.nan)

@@ -203,6 +203,8 @@ def decide(tests: "RuleTests", level: float, blocks: Blocks = no_blocks) -> Deci
     beyond = ~keeps & np.isfinite(tests.point)
     open_ = (verdicts == VerdictCode.inconclusive) & beyond
     suspect = open_ & plan.knows_suspects & ~np.isnan(p_value)
+    if suspect.any():
+        suspect &= tests.may_be_worse(level)
     if (asked := suspect.any(-1)).any():
         worse = np.where(undecided & plan.knows_suspects, tests.p_worse, np.nan)
         suspect[asked] &= step_down(worse[asked], level, blocks) < level

@@ -15,7 +15,8 @@ from rprime.core.intervals.methods import Setting
 from rprime.core.intervals.plan import Bounds
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts
-from rprime.core.intervals.universe import LogRatios, as_observed, at, widen
+from rprime.core.intervals.smoothed_values import as_observed
+from rprime.core.intervals.universe import LogRatios, at, widen
 from rprime.core.populations.plan import PopulationPlan, ScopePlan, plan_of
 from rprime.core.populations.population import Population, joint_cells
 from rprime.core.populations.sums import StratumSums
