@@ -1,13 +1,23 @@
-"""Check claims of the source papers by tracing lines of discrimination."""
+"""Check claims of the source papers, on their tables and by tracing lines of discrimination."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from rprime.core.catalog import find
+from rprime.core.options import Options
+from rprime.core.selection import select
+from rprime.core.studies.correlation import agreements, disagreements
 from rprime.core.studies.discrimination import Line, TracedIndex, discriminate
+from rprime.core.table import ConfusionTable
+from rprime.core.values import compute
 
 LABATUT = "Labatut, Cherifi 2011"
+ZHANG = "Zhang, Su, Dou 2021"
+HIGH, FAR = 0.97, 0.14
+"""What is close, for correlations and root mean squared differences of table 6."""
 K = 3
 IMBALANCES = (0.0, 0.5, 1.0)
 CLOSE = 1e-9
@@ -27,9 +37,63 @@ class Claim:
         return f"{self.text} ({self.source}): {self.numbers}"
 
 
-def check_claims() -> tuple[Claim, ...]:
-    """Check every claim."""
-    return tuple(Claim(LABATUT, *found) for found in _of_labatut())
+def check_claims(
+    models: Mapping[str, Any], improved: Sequence[tuple[Any, Any]]
+) -> tuple[Claim, ...]:
+    """Check every claim.
+
+    Parameters
+    ----------
+    models
+        Values of ten models by index, as the R' paper prints them.
+    improved
+        Tables of counts before and after an improvement.
+    """
+    claims = {ZHANG: _of_zhang(models, improved), LABATUT: _of_labatut()}
+    return tuple(Claim(source, *found) for source, all_ in claims.items() for found in all_)
+
+
+def _of_zhang(
+    models: Mapping[str, Any], improved: Sequence[tuple[Any, Any]]
+) -> Iterator[tuple[str, bool, str]]:
+    """Yield claims about R': text, whether it holds, and the numbers."""
+    others = list(models["agreement_with_r_prime"]["correlation"])
+    values = np.array([models[name] for name in ("r_prime", *others)])
+    pairs = [pair for pair in agreements(values) if pair.a == 0]
+    pearson, rmse = min(pair.pearson for pair in pairs), max(pair.rmse for pair in pairs)
+    text = "Over ten models R' is close to AP, P, R, F-1 and kappa: table 6"
+    numbers = f"correlations from {pearson:.4f}, root mean squared differences up to {rmse:.4f}"
+    yield text, pearson > HIGH and rmse < FAR, numbers
+    opposed = {
+        found.b: found for found in disagreements(values, [1] * len(values), 0) if not found.a
+    }
+    text = "R' orders the models as macro recall and kappa do"
+    count = [opposed[b].count if b in opposed else 0 for b in range(1, len(values))]
+    found = dict(zip(others, count, strict=True))
+    numbers = ", ".join(f"{name} {n}" for name, n in found.items())
+    yield text, found["recall_macro"] == found["kappa"] == 0, f"pairs ordered otherwise: {numbers}"
+    tables = [ConfusionTable.dense(np.array(counts)) for pair in improved for counts in pair]
+    keys = ("r_prime", "accuracy")
+    options = Options(indices=keys)
+    known = [compute(table, options, select(options)) for table in tables]
+    overall, accuracy = ([float(v.lookup("overall", key)) for v in known] for key in keys)
+    distance = max(abs(a - b) for a, b in zip(overall, accuracy, strict=True))
+    text = "The overall R' differs from the accuracy (AP of table 6: .9703, .1398)"
+    numbers = f"largest difference {distance:.0e} in {len(tables)} tables; AP is recall of class 0"
+    yield text, distance > CLOSE, numbers
+    classes = [v.lookup("class", "r_prime") for v in known]
+    weak = [
+        (row[low := row < whole], later[low])
+        for row, whole, later in zip(classes[::2], overall[::2], classes[1::2], strict=True)
+    ]
+    before, after = (np.concatenate(side) for side in zip(*weak, strict=True))
+    text = "Classes with an R' below the overall one show what to improve: each of them rises"
+    numbers = f"{(after > before).sum()} of {before.size} rise in {len(improved)} improvements"
+    yield (
+        text,
+        bool((after > before).all()),
+        f"{numbers}, by {(after - before).mean():.3f} in the mean",
+    )
 
 
 def _of_labatut() -> Iterator[tuple[str, bool, str]]:
@@ -66,6 +130,12 @@ def _of_labatut() -> Iterator[tuple[str, bool, str]]:
             (("specificity", 2), ("precision", 2)),
         )
     )
+    strict = [_crossing("icsi", 1), _crossing("icsi", 2)]
+    ends = [_crossing("recall", 1), _crossing("precision", 2)]
+    text = "ICSI lies between PPV and TPR: the one of them that has a line is to its left"
+    holds = all(end < one < 1 for end, one in zip(ends, strict, strict=True))
+    numbers = f"c_x at c_y = 0, classes 1 and 2: TPR, PPV {_shown(ends)}; ICSI {_shown(strict)}"
+    yield text, holds, numbers
     text = "The balance of the classes p changes TNR and PPV of class 2, not TPR and NPV of class 1"
     holds = all(map(_same, kept)) and not any(map(_same, changed))
     numbers = f"NPV {_shown(kept[1])}; TNR {_shown(changed[0])}; PPV {_shown(changed[1])}"
