@@ -38,6 +38,7 @@ _NAMES: dict[str, tuple[str, ...]] = {
     "macro_recall": ("macro_avg_recall", "mean_recall", "mean_sensitivity"),
     "macro_roc_auc": ("roc_auc_ovr",),
     "macro_specificity": ("mean_specificity",),
+    "maxwell_re": ("bennett_s", "brennan_prediger", "pabak"),
     "mcc": ("matthews_corrcoef",),
     "negative_likelihood_ratio": ("nlr",),
     "negative_predictive_value": ("neg_pred_value", "npv"),
