@@ -199,11 +199,76 @@ def test_the_page_says_what_the_route_answers(history: httpx.Client) -> None:
     answer = history.post("/v1/compare", json={**sides, "gates": {"rules": FAILING}}).json()
     page = history.get(f"/ui/compare?candidate={failing}&baseline={champion}").text
     for label, deltas in answer["comparison"]["per_class"].items():
-        shown = signed(deltas["r_prime"]["value"])
-        assert re.search(rf"<bdi>{label}</bdi></th><td[^>]*><span[^>]*>{re.escape(shown)}", page)
+        # What the rule is about stands first.
+        shown = signed(deltas["recall"]["value"])
+        assert re.search(
+            rf"<bdi>{label}</bdi></a></th><td[^>]*><span[^>]*>{re.escape(shown)}", page
+        )
     flips = answer["comparison"]["flips"]
     assert f"<dt>From right to wrong</dt><dd>{flips['right_to_wrong']:.0f}</dd>" in page
     assert (answer["gate"]["verdict"], "Gate failed" in page) == ("fail", True)
+
+
+def test_the_classes_of_a_comparison_are_sorted_filtered_and_linked(
+    serve_app: ServeApp, tmp_path: Path, visit: Visitor
+) -> None:
+    worse = [[90, 10, 0], [0, 100, 0], [40, 0, 60]]
+    better = [[100, 0, 0], [0, 100, 0], [0, 20, 80]]
+    with keeping(serve_app, tmp_path) as client:
+        given = {"labels": ["a b", "same", "c"], "project": "p", "indices": None}
+        ids = [
+            keep(client, matrix(**given, confusion_matrix=table, gates=gates))["id"]
+            for table, gates in (
+                (worse, {"rules": [{"index": "recall", "classes": "all", "max_drop": 0.05}]}),
+                (better, None),
+            )
+        ]
+        where = f"{client.base_url}/ui/compare?candidate={ids[0]}&baseline={ids[1]}"
+        page = visit(where).page
+        names = page.locator(".changes tbody th")
+        # The rule is about recall, so the largest loss of it comes first, with the rule's limit.
+        assert names.all_inner_texts() == ["c", "a b", "same"]
+        heads = page.locator(".changes thead th")
+        assert heads.nth(1).inner_text().startswith("Recall")
+        assert heads.nth(1).get_attribute("aria-sort") == "ascending"
+        first = page.locator(".changes tbody tr").first.locator("td").first
+        assert first.locator(".limit").count() == 1
+        label = first.get_by_role("img").get_attribute("aria-label")
+        assert label is not None
+        assert label.startswith("change \u22120.2000, interval")
+        assert label.endswith("limit \u22120.0500")
+        # The whole row of the second class is as it was, but its precision is not.
+        page.get_by_role("link", name="Sort by Precision").click()
+        assert names.all_inner_texts()[-1] == "same"
+        page.get_by_role("link", name="Sort by Precision").click()
+        assert names.all_inner_texts()[0] == "same"
+        names.nth(1).get_by_role("link").click()
+        row = page.locator("tr:target th")
+        assert row.all_inner_texts() == names.all_inner_texts()
+        # Shares of the true class: the map says where the items of `c` went.
+        cells = page.locator(".heat tbody tr").last.locator("td")
+        assert cells.all_inner_texts() == ["+40.0", "\u221220.0", "\u221220.0", "100"]
+        shades = [cell.get_attribute("class") for cell in cells.all()[:3]]
+        assert shades == ["wrong s10", "right s5", "wrong s5"]
+
+
+def test_only_what_changed_is_shown(serve_app: ServeApp, tmp_path: Path) -> None:
+    before = [[9, 1, 0, 0], [1, 9, 0, 0], [0, 0, 9, 1], [0, 0, 1, 9]]
+    after = [[8, 2, 0, 0], [1, 9, 0, 0], [0, 0, 9, 1], [0, 0, 1, 9]]
+    with keeping(serve_app, tmp_path) as client:
+        given = {"labels": ["a", "b", "c", "d"], "project": "p"}
+        one, two, three = (
+            keep(client, matrix(**given, version=str(at), confusion_matrix=table))["id"]
+            for at, table in enumerate((after, before, before))
+        )
+        where = f"/ui/compare?candidate={one}&baseline={two}"
+        found = re.findall(r'<tr id="class-(\w)"', client.get(where).text)
+        assert found == ["a", "b"]
+        assert "2 without any change are left out" in client.get(where).text
+        every = re.findall(r'<tr id="class-(\w)"', client.get(f"{where}&all=true").text)
+        assert sorted(every) == ["a", "b", "c", "d"]
+        same = client.get(f"/ui/compare?candidate={two}&baseline={three}").text
+        assert ('id="confusion"' in same, '<tr id="class-' in same) == (False, False)
 
 
 # A model

@@ -1,40 +1,28 @@
 """The page that holds two stored evaluations against each other."""
 
-from typing import Annotated
-
 from fastapi import APIRouter, Request, Response
-from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
-from rprime.dashboard.compare_view import comparison_view
+from rprime.dashboard.class_query import given_of
+from rprime.dashboard.compare_view import CompareQuery, comparison_view
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.templates_environment import render
 from rprime.history.visible_history import VisibleHistory
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services, get_store
-from rprime.schemas.history import Query
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
-
-
-class CompareQuery(Query):
-    """Which two evaluations."""
-
-    candidate: Annotated[str, Field(min_length=1, max_length=64)]
-    baseline: Annotated[str, Field(min_length=1, max_length=64)]
 
 
 @router.get("/ui/compare")
 @requires("read")
 async def compare(request: Request) -> Response:
     """Show what changed from the baseline to the candidate."""
-    query = CompareQuery.model_validate(dict(request.query_params))
+    query = CompareQuery.model_validate(given_of(request))
     visible_history = VisibleHistory(lambda: get_store(request), access_of(request).may_use)
     limits = get_services(request).limits
-    content = await run_in_threadpool(
-        comparison_view, query.candidate, query.baseline, limits, visible_history
-    )
+    content = await run_in_threadpool(comparison_view, query, limits, visible_history)
     sides = (content["candidate_entry"], content["baseline_entry"])
     page = page_of(request, " against ".join(side["version"] or side["id"] for side in sides))
     return shown(render("pages/compare.html", page, **content))

@@ -2,20 +2,25 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 import orjson
+from pydantic import Field
 
 from rprime.application.assessment import Assessment
 from rprime.application.request import gate_of
 from rprime.application.stored_options import CandidateOrigin
-from rprime.core.catalog import find
+from rprime.core.catalog import CLASS_INDICES
+from rprime.dashboard.change_map import change_map
+from rprime.dashboard.class_query import ClassQuery
 from rprime.dashboard.tables import entry_of
 from rprime.history.stored_report import stored_report
 from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem
 from rprime.report.changes import Change, Changes
+from rprime.report.class_selection import ClassSelection
 from rprime.report.decimals import PLACES, count, decimal, signed
+from rprime.report.gate_results import compares, threshold
 from rprime.report.marks import Axis, Mark
 from rprime.report.measures import CLASS_HEADLINES
 from rprime.report.names import shown
@@ -23,16 +28,23 @@ from rprime.report.reasons import explained
 from rprime.report.subject import read_comparison, read_gate
 from rprime.report.view import term, view_of
 from rprime.schemas.comparison import Comparison
-from rprime.schemas.gate import Gates
+from rprime.schemas.gate import Gate, Gates
 from rprime.schemas.request import MatrixOptions
 from rprime.settings import Limits
 from rprime.store import BaselineQuery, StoredEvaluation
 
-MOST_CLASSES = 200
+
+class CompareQuery(ClassQuery):
+    """Which two evaluations, and which of their classes."""
+
+    candidate: Annotated[str, Field(min_length=1, max_length=64)]
+    baseline: Annotated[str, Field(min_length=1, max_length=64)]
+    all: bool = False
+    """Whether classes without any change are shown, too."""
 
 
 def comparison_view(
-    candidate: str, baseline: str, limits: Limits, visible_history: VisibleHistory
+    asked: CompareQuery, limits: Limits, visible_history: VisibleHistory
 ) -> dict[str, Any]:
     """Compare two stored evaluations as `POST /v1/compare` does, for the template. It reads.
 
@@ -43,7 +55,7 @@ def comparison_view(
     Problem
         404 if one of them is not there, for the caller.
     """
-    sides = [visible_history.find(identifier) for identifier in (candidate, baseline)]
+    sides = [visible_history.find(identifier) for identifier in (asked.candidate, asked.baseline)]
     if sides[0] is None or sides[1] is None:
         raise Problem("not_found", "One of the two evaluations is not there.")
     assessment = _compared(sides[0], sides[1], limits, visible_history)
@@ -57,12 +69,17 @@ def comparison_view(
         gate=read_gate(assessment.members.get("gate")),
         baseline=sides[1].version or sides[1].id,
     )
+    view = view_of(subject)
+    if (moved := change_map(sides[0], sides[1])) is None:
+        view["sections"] = [one for one in view["sections"] if one[0] != "confusion"]
     return {
-        **view_of(subject),
+        **view,
         "project": sides[0].project,
         "candidate_entry": entry_of(sides[0]),
         "baseline_entry": entry_of(sides[1]),
-        "changes": changes_of(comparison),
+        "changes": changes_of(comparison, subject.gate, asked),
+        "asked": asked,
+        "moved": moved,
         "flips": _flips(comparison),
     }
 
@@ -89,46 +106,85 @@ def _compared(
     return visible_history.with_side(assessment, CandidateOrigin(baseline.project), query)
 
 
-def changes_of(comparison: Comparison) -> dict[str, Any]:
+def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -> dict[str, Any]:
     """Put the changes of the classes into words and marks, those that lost most first.
 
     Returns
     -------
-    `columns`, the indices, each with the ends of its axis; `rows`, a name and a change for each
-    index; and how many classes are `left_out`.
+    `columns`, the indices, that of the order first, each with the ends of its axis; `rows`, a
+    name and a change for each index; the `selection` and the `selected` page of classes; how many
+    classes did not change (`same`), and whether rules have `limits`.
     """
     compared = next(iter(comparison.per_class.values()), {})
-    keys = tuple(key for key in CLASS_HEADLINES if key in compared)
-    found = Changes.of(comparison, keys).per_class
-    order = _worst_first([found[key] for key in keys], tuple(comparison.per_class))
-    kept = order[:MOST_CLASSES]
-    axes = {key: _around_zero(found[key][label] for label in kept) for key in keys}
+    keys = [key for key in CLASS_HEADLINES if key in compared]
+    limits = {} if gate is None else _limits(gate)
+    ruled = {key for key, label in limits if label is not None}
+    selection = asked.selection
+    # By itself the page shows first what a rule is about.
+    keys.sort(key=lambda key: (key != selection.by, key not in ruled))
+    if not selection.order and keys:
+        selection = replace(selection, order=keys[0])
+    found = Changes.of(comparison, tuple(keys)).per_class
+    labels = _ordered(found, keys, comparison, selection)
+    differing = [label for label in labels if any(found[key][label].value != 0 for key in keys)]
+    kept = labels if asked.all else differing
+    selected = selection.of(kept, str)
+    axes = {
+        key: _around_zero((found[key][label] for label in selected.lines), limits, key)
+        for key in keys
+    }
     return {
-        "columns": [
-            (term(index), axis.ends) for key, axis in axes.items() if (index := find("class", key))
-        ],
+        "columns": [(term(CLASS_INDICES[key]), axis.ends) for key, axis in axes.items()],
         "rows": [
-            (shown(label), [_shown(found[key][label], axis) for key, axis in axes.items()])
-            for label in kept
+            (
+                label,
+                shown(label),
+                [_shown(found[key][label], axes[key], limits.get((key, label))) for key in keys],
+            )
+            for label in selected.lines
         ],
-        "left_out": len(order) - len(kept),
+        "selection": selection,
+        "selected": selected,
+        "same": len(labels) - len(differing),
+        "limits": any((key, label) in limits for key in keys for label in selected.lines),
     }
 
 
-def _worst_first(found: list[dict[str, Change]], labels: tuple[str, ...]) -> list[str]:
-    if not found:
-        return []
-    return sorted(labels, key=lambda label: found[0][label].value or 0.0)
+def _ordered(
+    found: dict[str, dict[str, Change]],
+    keys: list[str],
+    comparison: Comparison,
+    selection: ClassSelection,
+) -> list[str]:
+    """Sort the classes by the change of the first index, the worst first."""
+    labels = list(comparison.per_class)
+    if selection.by == "labels" or not keys:
+        return labels[:: -1 if selection.reversed else 1]
+    changes = found[keys[0]]
+    falling = CLASS_INDICES[keys[0]].higher_is_better is not False
+    return selection.sorted(labels, lambda label: changes[label].value, lowest_first=falling)
 
 
-def _around_zero(changes: Iterator[Change]) -> Axis:
+def _limits(gate: Gate) -> dict[tuple[str | None, str | None], float]:
+    """Return the limits of changes by index and class; of several rules the first one's."""
+    return {
+        (result.index, result.class_): threshold(result)
+        for result in reversed(gate.results)
+        if compares(result) and result.against == "baseline"
+    }
+
+
+def _around_zero(
+    changes: Iterator[Change], limits: dict[tuple[str | None, str | None], float], key: str
+) -> Axis:
     ends = [number for c in changes for number in (c.value, c.low, c.high) if number is not None]
+    ends += [limit for (index, label), limit in limits.items() if index == key and label]
     widest = max(map(abs, ends), default=0.0)
     axis = Axis.around([-widest, widest])
     return Axis(-axis.high, axis.high) if axis.high > 0 else Axis(-1.0, 1.0)
 
 
-def _shown(change: Change, axis: Axis) -> dict[str, Any]:
+def _shown(change: Change, axis: Axis, limit: float | None) -> dict[str, Any]:
     """Put a change into words, with its mark around no change."""
     if change.value is None:
         judged, interval, mark = explained(change.reason), "", None
@@ -136,7 +192,8 @@ def _shown(change: Change, axis: Axis) -> dict[str, Any]:
         judged = change.judged
         interval = "" if change.low is None else f"[{signed(change.low)}, {signed(change.high)}]"
         words = f"change {signed(change.value)}" + (f", interval {interval}" if interval else "")
-        mark = Mark.of(axis, change.value, (change.low, change.high), None, words)
+        words += "" if limit is None else f", limit {signed(limit)}"
+        mark = Mark.of(axis, change.value, (change.low, change.high), limit, words)
     return {
         "value": signed(change.value),
         "tone": change.tone,
