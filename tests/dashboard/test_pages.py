@@ -291,6 +291,27 @@ def test_the_catalog_is_searched_while_typing(server: str, visit: Visitor) -> No
     expect(page.get_by_text("Wilson on the effective number of items")).to_be_visible()
 
 
+def test_an_index_is_shown_on_a_small_table(server: str, visit: Visitor) -> None:
+    page = visit(f"{server}/ui/indices/f1").page
+    # 2 x 45 / (50 + 51), 2 x 22 / (30 + 31), 2 x 15 / (20 + 18)
+    for value in ("0.8911", "0.7213", "0.7895"):
+        assert value in page.locator(".example").first.inner_text()
+    found = page.get_by_role("img").evaluate_all("all => all.map(one => one.ariaLabel)")
+    assert [text for text in found if "predicted as B. A from 0.8911 to 0.0000" in text]
+    assert "Difference to Informedness: F1 moves with" in page.inner_text("main")
+    page.get_by_role("link", name="Informedness").click()
+    assert "Difference to F1: F1 moves with" in page.inner_text("main")
+
+
+def test_every_index_has_a_page(client: httpx.Client) -> None:
+    keys = sorted({index.key for index in INDICES})
+    for key in keys:
+        page = client.get(f"/ui/indices/{key}")
+        assert page.status_code == 200, key
+        drawn = re.findall(r'points="([^"]*)"', page.text)
+        assert all(re.fullmatch(r"[-\d., ]+", points) for points in drawn), key
+
+
 def test_a_thousand_classes_stay_usable(client: httpx.Client, server: str, visit: Visitor) -> None:
     rng = np.random.default_rng(0)
     cells = [[i, i, 50] for i in range(1000)]

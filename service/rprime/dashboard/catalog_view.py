@@ -7,7 +7,9 @@ from typing import Any
 
 from rprime.core.aliases import canonical
 from rprime.core.catalog import INDICES
+from rprime.core.index import Index
 from rprime.core.intervals.methods import INTERVALS
+from rprime.dashboard.index_example import example_of
 from rprime.report.reasons import explained
 from rprime.report.view import term
 from rprime.schemas import IndexEntry, entry_of
@@ -28,6 +30,25 @@ class CatalogEntry:
 
     term: dict[str, Any]
     facts: IndexEntry
+    index: Index
+
+    @property
+    def neighbours(self) -> list[tuple[str, str, str]]:
+        """Keys and names of indices that it is taken for, with the difference in a sentence."""
+        scope = self.facts.scope
+        others = [
+            (other.key, text)
+            for other in INDICES
+            for key, text in other.neighbours.items()
+            if key == self.index.key and other.scope == scope
+        ]
+        names = {other.key: other.name for other in INDICES if other.scope == scope}
+        return [(key, names[key], text) for key, text in (*self.index.neighbours.items(), *others)]
+
+    @property
+    def example(self) -> dict[str, Any] | None:
+        """It on a small table, and what moves it."""
+        return example_of(self.index)
 
     def related(self, extent: str) -> list[tuple[str, bool]]:
         """Return the keys of indices that order models the same way, or the other way round.
@@ -74,7 +95,7 @@ class CatalogEntry:
 @cache
 def catalog() -> tuple[CatalogEntry, ...]:
     """Describe every index."""
-    return tuple(CatalogEntry(term(index), entry_of(index)) for index in INDICES)
+    return tuple(CatalogEntry(term(index), entry_of(index), index) for index in INDICES)
 
 
 def entries_of(key: str) -> tuple[CatalogEntry, ...]:

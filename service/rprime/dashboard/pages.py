@@ -116,7 +116,7 @@ async def index(request: Request, key: str) -> Response:
     if not entries:
         raise Problem("not_found", unknown_index(key))
     page = page_of(request, entries[0].facts.name)
-    return shown(render("pages/index.html", page, entries=entries))
+    return shown(await run_in_threadpool(render, "pages/index.html", page, entries=entries))
 
 
 @public.get("/ui/reproduced")

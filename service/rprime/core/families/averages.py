@@ -57,6 +57,7 @@ def _derive(index: Index, kind: Any, average: dict[str, Any]) -> Index:  # noqa:
         interval=index.interval if index.scored else _interval(index, kind),
         parts=None,
         rows=index.rows if kind == "micro" else (0, 0),
+        neighbours={},
     )
 
 
