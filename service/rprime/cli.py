@@ -28,7 +28,12 @@ from rprime.commands import (
     transfer,
 )
 
-app = typer.Typer(name="rprime", no_args_is_help=True, pretty_exceptions_enable=False)
+app = typer.Typer(
+    name="rprime",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 app.command()(serve.serve)
 app.command()(evaluate.evaluate)
 app.command()(compare.compare)

@@ -98,6 +98,10 @@ def test_columns_of_scores_are_chosen(tmp_path: Path) -> None:
         (zstandard.compress(PLAIN.encode())[:-1], "a.csv.zst", "valid CSV|no whole gzip|missing"),
         (b"", "a.csv", "The column `y_true` is missing"),
         (b"truth,guess\na,b\n", "a.csv", "--columns y_true=label,y_pred=prediction"),
+        (b"truth,guess\na,b\n", "a.csv", "the body has `truth`, `guess`"),
+        (b"1,2\n3,4\n", "a.csv", "the body has `1`, `2`"),
+        (b"y_true y_pred\na b\n", "a.csv", "the body has `y_true y_pred`"),
+        (b"[[5, 1], [2, 7]]", "a.json", '{"confusion_matrix": [[5, 1], [2, 7]]}'),
         (b"y_true,y_pred\n", "a.csv", "There are no items"),
         (b"y_true,y_pred\nNaN,1\n", "a.csv", "/y_true/0: The item has no label"),
         (b"y_true,y_pred\na\n", "a.csv", "Line 2 of the CSV has 1 field, the header 2"),
@@ -193,3 +197,37 @@ def test_one_frame_has_one_digest_by_every_path(
         np.savez(tmp_path / "a.npz", **kinds)
         digests["a.npz"] = file("a.npz")
     assert len(set(digests.values())) == 1, digests
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("a.csv", "b.csv"), "--baseline FILE"),
+        (("a.csv", "--request", "gates.yaml"), "gates.yaml holds the rules of a gate: name it by"),
+        (("a.csv", "--columns", "y_true=lable,y_pred"), "it has `y_true`, `y_pred`"),
+        (("a.csv", "--server", "localhost:8000"), "http://localhost:8000"),
+        (("a.csv", "--gates", "anchor.yaml"), "name the project by --project"),
+        (("a.csv", "--baseline", "champion"), "alias=champion"),
+        (("a.csv", "--project", "digits"), "--project and --keep-items need --server"),
+    ],
+)
+def test_a_mistake_of_usage_has_a_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rule = "rules: [{index: accuracy, max_drop: 0.1}]\n"
+    for name, text in {
+        "a.csv": PLAIN,
+        "gates.yaml": rule,
+        "anchor.yaml": f"{rule}anchor: {{alias: release}}\n",
+    }.items():
+        Path(name).write_text(text, encoding="utf-8")
+    done = CliRunner().invoke(app, ["evaluate", *arguments])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert said in done.stderr
+
+
+def test_help_has_a_short_name() -> None:
+    for command in ((), ("evaluate",), ("history", "trend")):
+        short, long = (CliRunner().invoke(app, [*command, name]) for name in ("-h", "--help"))
+        assert (short.exit_code, short.stdout) == (0, long.stdout)

@@ -372,7 +372,7 @@ class TestDisplay:
 
     def test_what_cannot_be_drawn_is_said(self) -> None:
         report = rprime.evaluate(TRUE, PREDICTED)
-        with pytest.raises(ValueError, match="kappa is no index of a class"):
+        with pytest.raises(ValueError, match="name a per-class index"):
             report.plot("radar", indices=["kappa"])
         with pytest.raises(ValueError, match="Did you mean `recall`"):
             report.plot("radar", indices=["recal"])

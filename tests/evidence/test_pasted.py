@@ -79,3 +79,10 @@ def test_broken_json_is_unreadable_and_not_repeated() -> None:
     with pytest.raises(Problem, match=r"unreadable_body.*line 1, column 2") as caught:
         read_pasted('{secret": 1}')
     assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["1 2 3\n4 5 6", "0\t5\t2\n1\t3\t4", "1,2,3\n4,5,6"])
+def test_numbers_that_may_be_names_are_asked_about(text: str) -> None:
+    with pytest.raises(Problem) as caught:
+        read_pasted(text)
+    assert "is a row missing, or is the first number" in caught.value.errors[0].detail

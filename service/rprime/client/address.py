@@ -43,7 +43,9 @@ def address(base_url: str | httpx.URL, key: str | None) -> Address:
     except httpx.InvalidURL as error:
         raise ValueError(f"{base_url!r} is not an address of a service: {error}") from None
     if url.scheme not in ("http", "https") or not url.host:
-        raise ValueError(f"{str(base_url)!r} is not an address such as https://rprime.example")
+        named = str(base_url) and "://" not in str(base_url)
+        meant = f"http://{base_url}" if named else "https://rprime.example"
+        raise ValueError(f"{str(base_url)!r} is not an address such as {meant}")
     if url.query or url.fragment:
         raise ValueError(f"{str(base_url)!r} must end with the path, without ? and #")
     headers = {"Accept": JSON, "User-Agent": f"rprime/{__version__}"}

@@ -136,8 +136,13 @@ def assemble(
     """
     files = [file, *more]
     if more and engine is None:
-        refuse("several files are counted by --engine; without one, give a single file")
+        refuse(
+            "several files are counted by --engine; without one, give a single file, and what it "
+            "is compared with as --baseline FILE"
+        )
     members = read_mapping(request, "members of a request") if request else {}
+    if "rules" in members:
+        refuse(f"{request} holds the rules of a gate: name it by --gates")
     if gates is not None:
         _add(members, "gates", read_gates(gates), str(gates))
     reference = reference_of(baseline)

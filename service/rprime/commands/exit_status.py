@@ -63,6 +63,8 @@ def refuse_problem(problem: "ProblemError", source: str = "", hint: str = "") ->
     say(f"{source}{': ' if source else ''}{problem.title}. {problem.detail}")
     for violation in problem.errors:
         put_error(f"  {violation.pointer or '/'}: {violation.detail}\n")
+    if any(violation.code == "needs_project" for violation in problem.errors):
+        hint = "name the project by --project"
     if hint:
         put_error(f"  {hint}\n")
     raise typer.Exit(Status.USAGE)

@@ -180,7 +180,7 @@ class Columns:
         columns = list(columns)
         places = selected(columns, self.chosen, self._known)
         self._ignore(columns, places)
-        self._check_names(places)
+        self._check_names(places, columns)
         found = [name for name, _ in places]
         for name in found:
             if name in LABELS:
@@ -210,15 +210,13 @@ class Columns:
             if meant:
                 detail = f"Column {place + 1} is not known here. Did you mean `{meant}`?"
                 raise invalid([UnknownMember("", "unknown_column", detail, name)])
-        shown = [f"`{name}`" for _, name in others if is_name(name)][:_MOST_SHOWN]
-        more = [f"{len(others) - len(shown)} more"] if len(others) > len(shown) else []
-        detail = f"These columns are not read: {', '.join(shown + more)}."
+        detail = f"These columns are not read: {_listed([name for _, name in others])}."
         self._request.warnings.append(Warning("columns_ignored", "", detail, _SOURCE))
 
-    def _check_names(self, places: list[tuple[str, int]]) -> None:
-        known = ", ".join(f"`{name}`" for name in (*self._known, f"{PREFIX}<label>"))
+    def _check_names(self, places: list[tuple[str, int]], columns: list[str]) -> None:
         for name, _ in places:
             if name not in self._known and not is_score(name):
+                known = ", ".join(f"`{name}`" for name in (*self._known, f"{PREFIX}<label>"))
                 detail = f"`columns` chooses what is no column here; columns are: {known}."
                 raise invalid([UnknownMember("/columns", "unknown_column", detail, name)])
         found = [name for name, _ in places]
@@ -232,8 +230,8 @@ class Columns:
         for name in ("y_true",) if any(scored) else ("y_true", "y_pred"):
             if name not in found:
                 detail = (
-                    f"The column `{name}` is missing; columns are: {known}. `columns` says what "
-                    "they are called in the body."
+                    f"The column `{name}` is missing; the body has {_listed(columns)}. `columns` "
+                    "says which of them is meant."
                 )
                 raise refuse("", "missing_column", detail)
 
@@ -344,11 +342,19 @@ def selected(
         number = found.count(source)
         if number > 1 or not (number or optional):
             what = "two columns have" if number else "no column has"
-            detail = f"Of the body {what} the name that was chosen for `{name}`."
+            detail = f"Of the body {what} the name that was chosen for `{name}`; it has "
+            detail += f"{_listed(found)}."
             raise invalid([UnknownMember("", "missing_column", detail, source)])
         if number:
             places.append((name, found.index(source)))
     return places
+
+
+def _listed(columns: list[str]) -> str:
+    """Name columns of a body, and count those beyond the first ones."""
+    shown = [f"`{name}`" for name in columns if is_name(name)][:_MOST_SHOWN]
+    more = [f"{len(columns) - len(shown)} more"] if len(columns) > len(shown) else []
+    return ", ".join(shown + more) or "none"
 
 
 def _chosen(request: Document) -> dict[str, str]:

@@ -17,6 +17,10 @@ _ROW = re.compile(r"\[([^\[\]]*)\]")
 _RULE = re.compile(r"[\s|:+-]*")
 _NUMBER = re.compile(r"[+-]?(\d{1,3}(,\d{3})+|\d+)?(\.\d*)?([eE][+-]?\d+)?")
 _SEPARATORS = ("\t", ";", "|", ",")
+_AMBIGUOUS = (
+    "There is one more column than rows: is a row missing, or is the first number of each row the "
+    "name of its class? Paste a square matrix, or names in the first row, too."
+)
 _SHORTENED = (
     "The program that printed the matrix left a part of it out (`...`). Print all of it; with "
     "numpy after `np.set_printoptions(threshold=sys.maxsize)`."
@@ -82,7 +86,10 @@ def _tabular(rows: Cells) -> dict[str, Any]:
     body = rows[header:]
     if not body:
         raise refuse(MATRIX, "empty", "There is no matrix yet. Paste one, with one row per class.")
-    named = len(rows[0]) == len(body) + 1 or not all(_is_number(row[0]) for row in body)
+    numbered = all(_is_number(row[0]) for row in body)
+    if numbered and not header and len(rows[0]) == len(body) + 1:
+        raise refuse(MATRIX, "ambiguous", _AMBIGUOUS)
+    named = len(rows[0]) == len(body) + 1 or not numbered
     found: dict[str, Any] = {
         "confusion_matrix": _numbers(
             [row[named:] for row in body], row_offset=int(header), column_offset=int(named)

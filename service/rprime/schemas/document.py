@@ -115,6 +115,9 @@ def parse_batch(body: bytes, most: int, depth: int = 8) -> list[Document]:
     return requests
 
 
+_TABLE = 'A table, for example, is {"confusion_matrix": [[5, 1], [2, 7]]}.'
+
+
 def loads(body: bytes | str) -> dict[str, Any]:
     """Parse a JSON object without a look at its names and its depth."""
     try:
@@ -123,7 +126,9 @@ def loads(body: bytes | str) -> dict[str, Any]:
         place = f"line {error.lineno}, column {error.colno}"
         raise Problem("unreadable_body", f"The body is not valid JSON: see {place}.") from None
     if not isinstance(content, dict):
-        raise refuse("", "not_an_object", f"The body is an object, not {kind_of(content)}.")
+        raise refuse(
+            "", "not_an_object", f"The body is an object, not {kind_of(content)}. {_TABLE}"
+        )
     return content
 
 
