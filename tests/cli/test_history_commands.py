@@ -11,7 +11,7 @@ import pytest
 from rprime.auth import keys
 from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
-from tests.history_service import ServeApp, keep, keeping, labels, matrix
+from tests.history_service import TRUE, ServeApp, keep, keeping, labels, matrix, predicted
 
 
 @pytest.fixture
@@ -184,12 +184,32 @@ def test_two_stored_evaluations_are_compared(
         assert shown.returncode == 1, shown.stderr
         assert "Gate failed" in shown.stdout
         assert f"{expected['comparison']['overall']['accuracy']['value']:+.4f}"[1:] in shown.stdout
-        for wrong in (("latest", f"evaluation={old}"), (f"evaluation={new}", "champion.csv")):
-            refused = rprime("compare", *wrong, *there)
-            assert refused.returncode == 2
-            assert "evaluation=ID evaluation=ID" in refused.stderr
-    away = rprime(*given)
-    assert (away.returncode, "needs --server" in away.stderr) == (2, True)
+        assert rprime("promote", old, "champion", "--project", "pets", *there).returncode == 0
+        names = (("latest", "version=0.1"), ("version=0.4", "alias=champion"))
+        for sides in (*names, ("alias=champion", f"evaluation={old}")):
+            done = rprime("compare", *sides, "--project", "pets", "--json", *there)
+            found = json.loads(done.stdout)["comparison"]
+            assert found["baseline"]["resolved"] == old, done.stderr
+            same = sides[0] == "alias=champion"
+            assert (found["overall"]["accuracy"]["value"] == 0) is same
+        file = tmp_path / "items.csv"
+        items = zip(TRUE, predicted(1, 0.4), strict=True)
+        file.write_text("\n".join(["y_true,y_pred", *map(",".join, items)]))
+        of_pets = (*there, "--project", "pets")
+        done = rprime("compare", str(file), "version=0.1", "--json", *of_pets)
+        found = json.loads(done.stdout)["comparison"]
+        assert found["overall"]["accuracy"] == expected["comparison"]["overall"]["accuracy"]
+        for wrong, said in (
+            (("latest", "champion.csv"), "champion.csv names none"),
+            (("version=7", "latest"), "pets has no evaluation of version 7"),
+            (("alias=nobody", "latest"), "pets has no alias nobody"),
+        ):
+            refused = rprime("compare", *wrong, *of_pets)
+            assert (refused.returncode, said in refused.stderr) == (2, True), refused.stderr
+        lost = rprime("compare", "latest", f"evaluation={old}", *there)
+        assert (lost.returncode, "--project" in lost.stderr) == (2, True)
+    here = rprime(*given, "--json", RPRIME_STORE=f"sqlite:///{tmp_path}/rprime.db")
+    assert json.loads(here.stdout)["comparison"]["overall"] == expected["comparison"]["overall"]
 
 
 def test_a_history_is_saved_and_brought_back(

@@ -47,7 +47,10 @@ def test_the_four_questions(rprime: Run, where: tuple[dict[str, str], dict[str, 
     environment, reports = where
 
     def ask(command: str) -> str:
-        done = rprime("history", *command.split(), "--project", "digits", **environment)
+        given = command.split()
+        if given[0] != "compare":
+            given.insert(0, "history")
+        done = rprime(*given, "--project", "digits", **environment)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -64,11 +67,11 @@ def test_the_four_questions(rprime: Run, where: tuple[dict[str, str], dict[str, 
     assert explained[0].split() == ["TRUE", "CLASS", "PREDICTED", "AS", "WAS", "IS"]
     assert ["7", "9", "3", "62"] in [line.split() for line in explained]
 
-    difference = ask("compare v12 v11 --model logreg")
+    difference = ask("compare version=v12 version=v11")
     assert "Change" in difference
-    found = json.loads(ask("compare v12 v11 --model logreg --json"))["comparison"]
-    by_id = {"evaluation": reports["v11"]["id"]}
-    assert found["baseline"]["requested"] == by_id
+    found = json.loads(ask("compare version=v12 version=v11 --json"))["comparison"]
+    assert found["baseline"]["requested"] == {"version": "v11"}
+    assert found["baseline"]["resolved"] == reports["v11"]["id"]
     assert found["per_class"]["7"]["recall"]["value"] == pytest.approx(-0.51)
     assert f"{found['overall']['accuracy']['value']:+.4f}"[1:] in difference
 
@@ -113,7 +116,6 @@ def test_what_is_not_there_is_said(
     for command, said in (
         ("show --project digits --version v77", "digits has no evaluation of version v77"),
         ("show", "name an id"),
-        ("compare v1 v2 --project nowhere", "no project nowhere"),
         ("trend --project digits --index recal", "recall"),
         ("", "name the --project"),
     ):

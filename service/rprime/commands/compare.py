@@ -1,17 +1,22 @@
 """A comparison of two classifiers, here or by a service."""
 
-from functools import partial
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
+from urllib.parse import quote
 
+import orjson
 import typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects, refuse
+from rprime.commands.history_source import DEFAULT_STORE, HistorySource, StoreUrl, absent, newest
 from rprime.commands.options import ServiceOptions
 
 if TYPE_CHECKING:
-    from rprime.commands.evaluation import EvaluationOutcome
+    from rprime.client.clients import Client
+
+Json = dict[str, Any]
 
 
 @options.with_output
@@ -19,21 +24,27 @@ if TYPE_CHECKING:
 def compare(
     candidate: Annotated[
         str,
-        typer.Argument(help="The new one: a file as `rprime evaluate` takes it, or evaluation=ID."),
+        typer.Argument(
+            help="The new one: a file as `rprime evaluate` takes it, or a stored evaluation as "
+            "evaluation=ID or, with --project, alias=NAME, version=, branch= or latest; "
+            "version=7,model=NAME is one of this model."
+        ),
     ],
     baseline: Annotated[
         str,
         typer.Argument(
             help="What it is compared with: such a file, or one with other predictions (y_pred) "
-            "for the same items; a stored evaluation as evaluation=ID or version=7."
+            "for the same items; or a stored evaluation, named in the same way."
         ),
     ],
     *,
+    project: Annotated[str | None, typer.Option(help="Whose evaluations are named.")] = None,
     columns: options.Columns = None,
     gates: options.Gates = None,
     request: options.Request = None,
     strict: options.Strict = False,
     service: ServiceOptions | None,
+    store: StoreUrl = DEFAULT_STORE,
     table_only: options.TableOnly = False,
     output: options.Output,
 ) -> None:
@@ -41,41 +52,56 @@ def compare(
 
     Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
     """
-    with defects():
+    with defects(), ExitStack() as connections:
         from rprime.commands.ci_request import assemble, reference_of
         from rprime.commands.evaluation import compare_operation, run_operation
         from rprime.commands.renderings import conclude, publish
+        from rprime.commands.stored_comparison import compare_stored
 
-        stored = reference_of(candidate)
-        if stored is not None:
-            outcome = _stored(stored, baseline, service, gates, request)
-        else:
+        new, old = reference_of(candidate), reference_of(baseline)
+        history = HistorySource(None, None, 0, 0, store)
+        if service is not None:
+            history = HistorySource(*service[:4], store, service.on_service_error)
+        if new is None:
+            if old is not None and service is not None:
+                with history.client() as client:
+                    baseline = f"evaluation={_identified(client, project, old)}"
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, columns=columns
             )
             outcome = run_operation(compare_operation(), ci_request, service, table_only=table_only)
+        elif old is None:
+            refuse(f"a stored evaluation is compared with another one; {baseline} names none")
+        else:
+            client = connections.enter_context(history.client())
+            new = {"evaluation": _identified(client, project, new)}
+            outcome = compare_stored(client.ask, new, old, baseline, _members(gates, request))
         publish(outcome, output)
         conclude(outcome.verdict, judged=outcome.judged, strict=strict)
 
 
-def _stored(
-    candidate: dict[str, Any],
-    baseline: str,
-    service: ServiceOptions | None,
-    gates: Path | None,
-    request: Path | None,
-) -> "EvaluationOutcome":
-    """Ask a service to compare two stored evaluations, with rules and options from files."""
-    from rprime.commands.ci_request import reference_of
-    from rprime.commands.evaluation import ask
-    from rprime.commands.mappings import read_gates, read_mapping
-    from rprime.commands.stored_comparison import compare_stored
+def _identified(client: "Client", project: str | None, reference: Json) -> str:
+    """Return the id of a stored evaluation."""
+    from rprime.client.calls import Call
 
-    if service is None:
-        refuse("a stored evaluation needs --server; give files to compare here")
-    reference = reference_of(baseline)
-    if "evaluation" not in candidate or reference is None:
-        refuse("two stored evaluations are compared as evaluation=ID evaluation=ID")
-    members: dict[str, Any] = {"gates": read_gates(gates)} if gates else {}
-    members |= {"options": read_mapping(request, "members of a request")} if request else {}
-    return compare_stored(partial(ask, service=service), candidate, reference, baseline, members)
+    (by, name), *_ = reference.items()
+    if by == "evaluation":
+        return str(name)
+    if project is None:
+        refuse(f"{by}={name} is looked up in a project: name it by --project")
+    if by == "alias":
+        path = f"/v1/projects/{quote(project, safe='')}/aliases/{quote(name, safe='')}"
+        with absent(f"{project} has no alias {name}, or the key may not see it"):
+            return client.ask(
+                Call("GET", path, lambda answer: str(orjson.loads(answer.content)["evaluation"]))
+            )
+    names = {} if by == "latest" else {by: name}
+    return newest(client, project, names | {"model": reference.get("model")})
+
+
+def _members(gates: Path | None, request: Path | None) -> Json:
+    """Return the rules and the options of a comparison from files."""
+    from rprime.commands.mappings import read_gates, read_mapping
+
+    members: Json = {"gates": read_gates(gates)} if gates else {}
+    return members | ({"options": read_mapping(request, "members of a request")} if request else {})

@@ -4,12 +4,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-import typer
-
 from rprime import __version__
 from rprime.commands.ci_request import CiRequest, ColumnFileRequest, JsonRequest, comparison_body
-from rprime.commands.exit_status import Status, refuse, refuse_problem, say
-from rprime.commands.options import OnServiceError, ServiceOptions
+from rprime.commands.exit_status import refuse, refuse_problem, say
+from rprime.commands.history_source import connected
+from rprime.commands.options import ServiceOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -221,27 +220,8 @@ def limits() -> "Limits":
 
 def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
     """Ask a service, or end and say why there is no answer."""
-    from rprime.client.clients import Client
-    from rprime.client.errors import ProblemError, ServiceUnavailableError
-
-    try:
-        client = Client(
-            service.url, key=service.key, timeout=service.timeout, retries=service.retries
-        )
-    except ValueError as error:
-        refuse(str(error))
-    try:
-        with client:
-            return client.ask(call)
-    except ProblemError as problem:
-        if problem.status < _SERVER_ERROR:
-            refuse_problem(problem)
-        _give_up(f"{problem} (request {problem.request_id})", service.on_service_error)
-    except ServiceUnavailableError as error:
-        _give_up(str(error), service.on_service_error)
-
-
-_SERVER_ERROR = 500
+    with connected(service) as client:
+        return client.ask(call)
 
 
 _SHOWN = ("project", "model", "version", "branch", "commit", "source")
@@ -283,11 +263,3 @@ def answered(
         created_at=getattr(answer, "created_at", None),
         link=link and f"{url.rstrip('/')}{link}",
     )
-
-
-def _give_up(why: str, on_error: OnServiceError) -> NoReturn:
-    say(f"NO VERDICT, the service gave no answer. {why}")
-    if on_error is OnServiceError.WARN:
-        say("this ends with 0 because of --on-service-error warn; nothing was evaluated")
-        raise typer.Exit(Status.DONE)
-    raise typer.Exit(Status.UNREACHABLE)

@@ -8,7 +8,7 @@ import orjson
 import typer
 
 from rprime.commands.exit_status import put, refuse, say
-from rprime.commands.history_source import HistorySource, Project, with_history
+from rprime.commands.history_source import HistorySource, Project, newest, page, with_history
 from rprime.report.decimals import decimal, signed, span
 from rprime.report.names import isolated, shown
 
@@ -24,7 +24,6 @@ _SHORT = 12
 """Characters of a commit in the table."""
 _MOST_ROWS = 5
 """Changed predictions that explain a fall."""
-_NOT_FOUND = 404
 
 AnyProject = Annotated[str | None, typer.Option("--project", help="Whose evaluations.")]
 Model = Annotated[str | None, typer.Option(help="Of this model.")]
@@ -62,7 +61,7 @@ def list_(
     filters: Any = {"model": model, "version": version, "branch": branch, "commit": commit}
     filters |= {"verdict": verdict, "tag": tag}
     with history.client() as client:
-        found = _page(client, project, limit, filters)
+        found = page(client, project, limit, filters)
         items = client.trend(project, index, limit=limit, **filters).items if found else []
     values = {item.evaluation: item for item in items}
     if as_json:
@@ -104,8 +103,10 @@ def show(
 
     with history.client() as client:
         if evaluation is None:
+            if project is None:
+                refuse("name an id, or the --project and what is known, such as --commit")
             names = {"model": model, "version": version, "branch": branch, "commit": commit}
-            evaluation = _newest(client, project, names)
+            evaluation = newest(client, project, names)
         found = client.evaluation(evaluation, table=True)
     text = found.content if as_json else render_terminal(of_report(found.model).subject(None))
     put(text if isinstance(text, bytes) else text.encode())
@@ -170,32 +171,6 @@ def leaderboard(
 
 @app.command()
 @with_history
-def compare(
-    candidate: Annotated[str, typer.Argument(help="An id, or with --project a version.")],
-    baseline: Annotated[str, typer.Argument(help="What it is compared with, named so, too.")],
-    *,
-    project: AnyProject = None,
-    model: Model = None,
-    as_json: AsJson = False,
-    history: HistorySource,
-) -> None:
-    """Compare two stored evaluations; every difference is candidate minus baseline."""
-    from rprime.commands.stored_comparison import compare_stored
-    from rprime.report.terminal import render_terminal
-
-    with history.client() as client:
-        first, second = (
-            {"evaluation": _newest(client, project, {"version": name, "model": model})}
-            if project
-            else {"evaluation": name}
-            for name in (candidate, baseline)
-        )
-        outcome = compare_stored(client.ask, first, second, baseline)
-        put(outcome.content if as_json else render_terminal(outcome.subject).encode())
-
-
-@app.command()
-@with_history
 def purge(
     *,
     project: Project,
@@ -210,29 +185,6 @@ def purge(
         found = client.purge(project, dry_run=dry_run, **kept)
     what = "would be deleted" if dry_run else "deleted"
     say(f"{found.deleted} {what}, {found.kept} kept, {found.aliased} of them for an alias alone")
-
-
-def _page(client: "Client", project: str, limit: int, filters: Any) -> list[Any]:  # noqa: ANN401 (names)
-    from rprime.client.errors import ProblemError
-
-    try:
-        return client.evaluations(project, limit=limit, **filters).items
-    except ProblemError as problem:
-        if problem.status != _NOT_FOUND:
-            raise
-        refuse(f"there is no project {project}, or the key may not see it")
-
-
-def _newest(client: "Client", project: str | None, names: dict[str, str | None]) -> str:
-    """Return the id of the newest evaluation with these names."""
-    if project is None:
-        refuse("name an id, or the --project and what is known, such as --commit")
-    found = _page(client, project, 1, names)
-    if not found:
-        said = ", ".join(f"{name} {value}" for name, value in names.items() if value)
-        refuse(f"{project} has no evaluation of {said or 'any kind'}")
-    identifier: str = found[0].id
-    return identifier
 
 
 def _step(item: "TrendItem") -> tuple[str | None, ...]:

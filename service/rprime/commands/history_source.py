@@ -3,12 +3,13 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple, NoReturn
 
 import typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import Status, refuse, refuse_problem, say
+from rprime.commands.options import OnServiceError, ServiceOptions
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client
@@ -19,6 +20,8 @@ StoreUrl = Annotated[
 ]
 Project = Annotated[str, typer.Option("--project", help="Whose evaluations.")]
 DEFAULT_STORE = "sqlite:///rprime.db"
+_NOT_FOUND = 404
+_SERVER_ERROR = 500
 
 
 class HistorySource(NamedTuple):
@@ -29,6 +32,7 @@ class HistorySource(NamedTuple):
     timeout: float
     retries: int
     store: str
+    on_service_error: OnServiceError | None = None
 
     @contextmanager
     def client(self, *, read_only: bool = True) -> Iterator["Client"]:
@@ -36,29 +40,82 @@ class HistorySource(NamedTuple):
 
         What it refuses ends the command.
         """
-        from rprime.client.clients import Client
-        from rprime.client.errors import ProblemError, ServiceUnavailableError
+        from rprime.client.errors import ProblemError
+
+        if self.server is not None:
+            service = ServiceOptions(
+                self.server, self.key, self.timeout, self.retries, self.on_service_error
+            )
+            with connected(service) as client:
+                yield client
+            return
+        from rprime.commands.local_service import client_of
 
         try:
-            if self.server is None:
-                with opened(self.store, read_only=read_only) as store:
-                    from rprime.commands.local_service import client_of
-
-                    yield client_of(store)
-                    return
-            try:
-                client = Client(
-                    self.server, key=self.key, timeout=self.timeout, retries=self.retries
-                )
-            except ValueError as exc:
-                refuse(str(exc))
-            with client:
-                yield client
+            with opened(self.store, read_only=read_only) as store:
+                yield client_of(store)
         except ProblemError as exc:
             refuse_problem(exc)
-        except ServiceUnavailableError as exc:
-            say(str(exc))
-            raise typer.Exit(Status.UNREACHABLE) from None
+
+
+@contextmanager
+def connected(service: ServiceOptions) -> Iterator["Client"]:
+    """Connect to a service; what it refuses, and no answer, end the command."""
+    from rprime.client.clients import Client
+    from rprime.client.errors import ProblemError, ServiceUnavailableError
+
+    try:
+        client = Client(
+            service.url, key=service.key, timeout=service.timeout, retries=service.retries
+        )
+    except ValueError as error:
+        refuse(str(error))
+    try:
+        with client:
+            yield client
+    except ProblemError as problem:
+        if problem.status < _SERVER_ERROR:
+            refuse_problem(problem)
+        _give_up(f"{problem} (request {problem.request_id})", service.on_service_error)
+    except ServiceUnavailableError as error:
+        _give_up(str(error), service.on_service_error)
+
+
+def _give_up(why: str, on_error: OnServiceError | None) -> NoReturn:
+    say(why if on_error is None else f"NO VERDICT, the service gave no answer. {why}")
+    if on_error is OnServiceError.WARN:
+        say("this ends with 0 because of --on-service-error warn; nothing was evaluated")
+        raise typer.Exit(Status.DONE)
+    raise typer.Exit(Status.UNREACHABLE)
+
+
+def page(client: "Client", project: str, limit: int, filters: Any) -> list[Any]:  # noqa: ANN401 (names)
+    """Return the newest evaluations of a project, or end if there is no such project."""
+    with absent(f"there is no project {project}, or the key may not see it"):
+        return client.evaluations(project, limit=limit, **filters).items
+
+
+@contextmanager
+def absent(said: str) -> Iterator[None]:
+    """End with these words if what is asked for is not there."""
+    from rprime.client.errors import ProblemError
+
+    try:
+        yield
+    except ProblemError as problem:
+        if problem.status != _NOT_FOUND:
+            raise
+        refuse(said)
+
+
+def newest(client: "Client", project: str, names: dict[str, str | None]) -> str:
+    """Return the id of the newest evaluation with these names."""
+    found = page(client, project, 1, names)
+    if not found:
+        said = ", ".join(f"{name} {value}" for name, value in names.items() if value)
+        refuse(f"{project} has no evaluation of {said or 'any kind'}")
+    identifier: str = found[0].id
+    return identifier
 
 
 @contextmanager

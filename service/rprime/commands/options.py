@@ -26,7 +26,7 @@ class ServiceOptions(NamedTuple):
     key: str | None
     timeout: float
     retries: int
-    on_service_error: OnServiceError
+    on_service_error: OnServiceError | None
 
     @classmethod
     def of(cls, server: str | None, **others: Any) -> "ServiceOptions | None":  # noqa: ANN401 (by name)
