@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -16,6 +17,7 @@ from tests.forked_command import forkserver
 from tests.services import environment
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
+OPENAPI = EXAMPLES.parent / "openapi" / "openapi.json"
 PROGRAMS = Path(sys.executable).parent
 NONE: Mapping[str, str] = MappingProxyType({})
 Done = subprocess.CompletedProcess[str]
@@ -73,3 +75,13 @@ def missing(what: str) -> NoReturn:
 def out_of_reach(said: str) -> NoReturn:
     """Skip a test for want of a package registry, in CI, too: it says nothing about the code."""
     pytest.skip(f"NOT TESTED: the package registry gives nothing: {said[-500:]}")
+
+
+def npm_ci(folder: Path) -> None:
+    """Install what a lock file names; skip the test without a registry."""
+    if not (shutil.which("npm") and shutil.which("node")):
+        missing("calls from TypeScript need node and npm")
+    done = run("npm", "ci", "--no-audit", "--no-fund", cwd=folder, timeout=300)
+    if re.search(r"\b(ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ENETUNREACH)\b", done.stderr):
+        out_of_reach(done.stderr)
+    assert done.returncode == 0, done.stderr

@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue, models_json_schema
-from pydantic_core.core_schema import LiteralSchema
+from pydantic_core.core_schema import LiteralSchema, TaggedUnionSchema
 
 from rprime.schemas.history import ANSWERS, BODIES
 from rprime.schemas.members import all_member_names, member_names
@@ -87,6 +87,10 @@ class _JsonSchema(GenerateJsonSchema):
         if isinstance(only := found.get("const"), str):
             return {"type": "string", "enum": [only]}
         return found
+
+    def tagged_union_schema(self, schema: TaggedUnionSchema) -> JsonSchemaValue:
+        """Write `anyOf`: what openapi-generator makes of a `oneOf` with texts does not compile."""
+        return {"anyOf": super().tagged_union_schema(schema)["oneOf"]}
 
 
 def one_of(models: Sequence[type[BaseModel]]) -> dict[str, Any]:

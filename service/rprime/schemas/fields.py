@@ -1,5 +1,6 @@
 """Base classes and field types of the API models."""
 
+import json
 from collections.abc import Iterable, Sized
 from typing import Annotated, Any, Final
 
@@ -39,6 +40,10 @@ def _without_null(schema: dict[str, Any]) -> None:
             field.update(options[0])
         elif options:
             field["anyOf"] = options
+        # As text: generated clients would demand a member with `default`, or send it each time.
+        if (default := field.pop("default", None)) is not None:
+            stated = f"Default: `{json.dumps(default)}`."
+            field["description"] = f"{field.get('description', '')} {stated}".lstrip()
 
 
 def _leave_out_null_defaults(schema: dict[str, Any]) -> None:

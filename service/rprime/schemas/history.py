@@ -117,8 +117,9 @@ class PurgeRequest(Request):
     """What to keep: evaluations that match any of these, or have an alias."""
 
     model_config = ConfigDict(
+        # Within `allOf`: openapi-generator reads no properties beside an `anyOf`.
         json_schema_extra={
-            "anyOf": [{"required": ["keep_last"]}, {"required": ["newer_than_days"]}]
+            "allOf": [{"anyOf": [{"required": ["keep_last"]}, {"required": ["newer_than_days"]}]}]
         }
     )
     keep_last: int = Field(

@@ -20,7 +20,9 @@ class StoredPrevalence(Request):
 
 
 def _one_kind(schema: dict[str, Any]) -> None:
-    schema["oneOf"] = [{"required": ["prevalence"]}, {"required": ["strata", "shares"]}]
+    # Within `allOf`: openapi-generator reads no properties beside a `oneOf`.
+    kinds = [{"required": ["prevalence"]}, {"required": ["strata", "shares"]}]
+    schema["allOf"] = [{"oneOf": kinds}]
 
 
 class PopulationAsked(Request):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
 from rprime.schemas.fields import Answer, Request, text
@@ -69,9 +69,9 @@ class Reference(Request):
         description="The newest evaluation of the model on this branch, without those whose gate "
         "failed, was waived or could not compare.",
     )
-    latest: Literal[True] | None = Field(
-        default=None, description="The same on whatever branch, or without any."
-    )
+    latest: Annotated[
+        Literal[True] | None, WithJsonSchema({"type": "boolean", "not": {"const": False}})
+    ] = Field(default=None, description="The same on whatever branch, or without any.")
     evaluation: str | None = Field(
         default=None, min_length=1, max_length=64, description="Id of the evaluation."
     )
@@ -106,7 +106,8 @@ class Reference(Request):
 
 
 def _one_way(schema: dict[str, Any]) -> None:
-    schema["oneOf"] = [{"required": [way]} for way in WAYS]
+    # Within `allOf`: openapi-generator reads no properties beside a `oneOf`.
+    schema["allOf"] = [{"oneOf": [{"required": [way]} for way in WAYS]}]
     schema["dependentSchemas"] = {
         "model": {"anyOf": [{"required": [way]} for way in sorted(_OF_ONE_MODEL)]}
     }

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -397,16 +397,25 @@ class StoredSide(Request):
     evaluation: str = Field(min_length=1, max_length=64, description="Id of the evaluation.")
 
 
-AnyBaseline = (
+def _as_one_of(schema: dict[str, Any]) -> None:
+    schema["oneOf"] = schema.pop("anyOf")
+
+
+# openapi-generator merges the members of an `anyOf` into one type that demands them all.
+_EXCLUSIVE = Field(json_schema_extra=_as_one_of)
+AnyBaseline = Annotated[
     MatrixEvidence
     | CellsEvidence
     | LabelsEvidence
     | ScoresEvidence
     | PredictionsEvidence
     | PredictedScoresEvidence
-    | StoredBaseline
-)
-AnySide = MatrixEvidence | CellsEvidence | LabelsEvidence | ScoresEvidence | StoredSide
+    | StoredBaseline,
+    _EXCLUSIVE,
+]
+AnySide = Annotated[
+    MatrixEvidence | CellsEvidence | LabelsEvidence | ScoresEvidence | StoredSide, _EXCLUSIVE
+]
 
 
 class _Demands(PublishedOptions, ListOptions, Provenance):
