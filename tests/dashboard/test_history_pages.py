@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -215,7 +216,7 @@ def test_the_classes_of_a_comparison_are_sorted_filtered_and_linked(
     worse = [[90, 10, 0], [0, 100, 0], [40, 0, 60]]
     better = [[100, 0, 0], [0, 100, 0], [0, 20, 80]]
     with keeping(serve_app, tmp_path) as client:
-        given = {"labels": ["a b", "same", "c"], "project": "p", "indices": None}
+        given: dict[str, Any] = {"labels": ["a b", "same", "c"], "project": "p", "indices": None}
         ids = [
             keep(client, matrix(**given, confusion_matrix=table, gates=gates))["id"]
             for table, gates in (
@@ -256,7 +257,7 @@ def test_only_what_changed_is_shown(serve_app: ServeApp, tmp_path: Path) -> None
     before = [[9, 1, 0, 0], [1, 9, 0, 0], [0, 0, 9, 1], [0, 0, 1, 9]]
     after = [[8, 2, 0, 0], [1, 9, 0, 0], [0, 0, 9, 1], [0, 0, 1, 9]]
     with keeping(serve_app, tmp_path) as client:
-        given = {"labels": ["a", "b", "c", "d"], "project": "p"}
+        given: dict[str, Any] = {"labels": ["a", "b", "c", "d"], "project": "p"}
         one, two, three = (
             keep(client, matrix(**given, version=str(at), confusion_matrix=table))["id"]
             for at, table in enumerate((after, before, before))
