@@ -42,10 +42,18 @@ def put_error(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
 
 
+class Refusal(typer.Exit):
+    """The end because of what was asked or given; `why` says it in words."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__(Status.USAGE)
+        self.why = why
+
+
 def refuse(why: str) -> NoReturn:
     """End because of what was asked or given."""
     say(why)
-    raise typer.Exit(Status.USAGE)
+    raise Refusal(why)
 
 
 def refuse_problem(problem: "ProblemError", source: str = "", hint: str = "") -> NoReturn:

@@ -43,7 +43,7 @@ def promote(
         verdict = client.evaluation(identifier).verdict or _NO_GATE if if_passed else "pass"
         if verdict != "pass":
             say(f"{alias} of {project} stays as it is: the verdict is {verdict}")
-        elif _pointed(client, project, alias, identifier, if_absent=if_absent):
+        elif point(client, project, alias, identifier, if_absent=if_absent):
             say(f"{alias} of {project} points at {identifier}")
         else:
             say(f"{alias} of {project} is set already and stays as it is")
@@ -64,9 +64,7 @@ def _id_of(evaluation: str) -> str:
     return found
 
 
-def _pointed(
-    client: "Client", project: str, alias: str, evaluation: str, *, if_absent: bool
-) -> bool:
+def point(client: "Client", project: str, alias: str, evaluation: str, *, if_absent: bool) -> bool:
     """Set an alias; return False where it is set already and must not be moved."""
     from rprime.client.calls import JSON, Call
     from rprime.client.errors import ProblemError

@@ -1,0 +1,33 @@
+"""The examples of docs/integrations.md run as they stand there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+pytest_plugins = ["pytester"]
+
+PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
+
+
+def blocks(section: str, language: str = "python") -> list[str]:
+    """Return the blocks of a section, which is named by its heading."""
+    (text,) = re.findall(
+        rf"^## {re.escape(section)}\n(.*?)(?=^## |\Z)", PAGE, re.DOTALL | re.MULTILINE
+    )
+    found = re.findall(rf"```{language}\n(.*?)```", text, re.DOTALL)
+    assert found, section
+    return found
+
+
+def test_the_test_of_the_pytest_section_gets_its_baseline_and_passes(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    (example,) = blocks("pytest")
+    pytester.makepyfile(example)
+    for option, warned in (("--rprime-update", 1), ("-Werror", 0)):
+        found = pytester.runpytest_subprocess("-p", "rprime.pytest_plugin", option)
+        found.assert_outcomes(passed=1, warnings=warned)
+    assert (pytester.path / "baselines" / "digits.json").exists()

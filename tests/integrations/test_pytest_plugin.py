@@ -1,0 +1,195 @@
+"""The plugin of pytest, by what pytest says and writes when it runs tests that use it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import httpx
+import pytest
+
+from rprime.client.in_process import evaluate, plan
+from tests.examples.recipes import BAD, FEW, GOOD, TRUE
+from tests.services import Serve
+
+pytest_plugins = ["pytester"]
+
+RULES = {
+    "rules": [
+        {"index": "accuracy", "max_drop": 0.02},
+        {"index": "recall", "classes": "all", "max_drop": 0.1},
+    ]
+}
+Run = Callable[..., pytest.RunResult]
+
+
+@pytest.fixture
+def gated(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
+    """Run pytest on one test that holds these predictions against a gate."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+
+    def run(
+        predicted: list[str], *options: str, items: slice = slice(None), **given: object
+    ) -> pytest.RunResult:
+        given = {"gates": RULES, "baseline": "baselines/pets.json", **given}
+        pytester.makepyfile(
+            f"""
+            def test_pets(rprime_gate):
+                report = rprime_gate({TRUE[items]}, {predicted[items]}, **{given})
+                assert report.gate is not None
+            """
+        )
+        return pytester.runpytest_subprocess("-p", "rprime.pytest_plugin", *options)
+
+    return run
+
+
+def baseline(pytester: pytest.Pytester, predicted: list[str], items: slice = slice(None)) -> Path:
+    path = pytester.path / "baselines" / "pets.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps({"y_true": TRUE[items], "y_pred": predicted[items]}))
+    return path
+
+
+def test_a_worse_model_fails_and_the_test_says_why(gated: Run, pytester: pytest.Pytester) -> None:
+    path = baseline(pytester, GOOD)
+    before = path.read_bytes()
+    found = gated(BAD, "--junitxml=tests.xml")
+    found.assert_outcomes(failed=1)
+    found.stdout.re_match_lines([r"Gate failed\.", r"fails: recall of class .*cat.* dropped by"])
+    # The report is a section of its own, and JUnit has the verdict and values.
+    found.stdout.re_match_lines(["-+ Captured rprime call -+", "✗ Gate failed", " +R' +0"])
+    found.stdout.no_fnmatch_line("*Traceback*")
+    properties = {
+        one.attrib["name"]: one.attrib["value"]
+        for one in ET.parse(pytester.path / "tests.xml").iter("property")  # noqa: S314 (ours)
+    }
+    assert properties["rprime_verdict"] == "fail"
+    accuracy = evaluate(TRUE, BAD).overall["accuracy"].value
+    assert float(properties["rprime_accuracy"]) == accuracy
+    assert path.read_bytes() == before
+
+
+def test_an_equal_model_passes_without_a_word(gated: Run, pytester: pytest.Pytester) -> None:
+    baseline(pytester, GOOD)
+    found = gated(GOOD, "-W", "error")
+    found.assert_outcomes(passed=1)
+
+
+def test_too_few_items_warn_and_say_what_is_missing(gated: Run, pytester: pytest.Pytester) -> None:
+    baseline(pytester, GOOD, FEW)
+    found = gated(GOOD, items=FEW)
+    found.assert_outcomes(passed=1, warnings=1)
+    found.stdout.fnmatch_lines(
+        [
+            "*GateWarning: Gate inconclusive.*",
+            "*inconclusive*40 items are too few to tell whether it dropped by more than*",
+            "*--rprime-plan*",
+        ]
+    )
+    planned = gated(GOOD, "--rprime-plan", items=FEW)
+    planned.assert_outcomes(passed=1, warnings=1)
+    advice = plan(RULES, y_true=TRUE[FEW], y_pred=GOOD[FEW]).advice[0]
+    planned.stdout.fnmatch_lines([f"*{advice}*"])
+
+
+def test_the_first_run_warns_and_an_update_writes_the_baseline(
+    gated: Run, pytester: pytest.Pytester
+) -> None:
+    first = gated(GOOD)
+    first.assert_outcomes(passed=1, warnings=1)
+    first.stdout.fnmatch_lines(["*It needs a baseline: `pytest --rprime-update`*"])
+    assert not (pytester.path / "baselines").exists()
+    gated(GOOD, "--rprime-update").assert_outcomes(passed=1, warnings=1)
+    written = json.loads((pytester.path / "baselines" / "pets.json").read_bytes())
+    assert written == {"y_true": TRUE, "y_pred": GOOD}
+    gated(GOOD, "-W", "error").assert_outcomes(passed=1)
+    gated(BAD).assert_outcomes(failed=1)
+
+
+def test_an_update_to_a_worse_model_passes_and_says_what_was_given_up(
+    gated: Run, pytester: pytest.Pytester
+) -> None:
+    path = baseline(pytester, GOOD)
+    found = gated(BAD, "--rprime-update")
+    found.assert_outcomes(passed=1, warnings=1)
+    found.stdout.re_match_lines([".*Gate failed", ".*The baseline is updated"])
+    assert json.loads(path.read_bytes())["y_pred"] == BAD
+
+
+def test_other_items_are_no_baseline_and_fail_in_other_words(
+    gated: Run, pytester: pytest.Pytester
+) -> None:
+    baseline(pytester, GOOD, FEW)
+    found = gated(GOOD)
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(["Gate failed, but could not be judged*"])
+
+
+def test_gates_are_read_from_a_file_and_its_mistakes_have_a_line(
+    gated: Run, pytester: pytest.Pytester
+) -> None:
+    baseline(pytester, GOOD)
+    pytester.makefile(".yaml", gates="rules:\n  - index: accuracy\n    max_drop: 0.02\n")
+    gated(GOOD, gates="gates.yaml").assert_outcomes(passed=1)
+    pytester.makefile(".yaml", gates="rules:\n  - index: accuracy\n    max_dorp: 0.02\n")
+    found = gated(GOOD, gates="gates.yaml")
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(["*gates.yaml:3:5: *max_dorp*"])
+    found.stdout.no_fnmatch_line("*Traceback*")
+
+
+def test_a_baseline_keeps_scores_too(gated: Run, pytester: pytest.Pytester) -> None:
+    scores = [[0.9, 0.1] if label == "cat" else [0.2, 0.8] for label in GOOD]
+    given = {"y_score": scores, "labels": ["cat", "dog"]}
+    gated(GOOD, "--rprime-update", **given).assert_outcomes(passed=1, warnings=1)
+    written = json.loads((pytester.path / "baselines" / "pets.json").read_bytes())
+    assert written == {"y_true": TRUE, "y_pred": GOOD, **given}
+    gated(GOOD, "-W", "error", **given).assert_outcomes(passed=1)
+
+
+def test_a_service_keeps_the_baseline_and_an_update_moves_its_alias(
+    gated: Run, serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stored = {"project": "pets", "model": "svc", "baseline": {"alias": "champion"}}
+    with serve() as client:
+        monkeypatch.setenv("RPRIME_SERVER", str(client.base_url))
+        gated(GOOD, "--rprime-update", **stored).assert_outcomes(passed=1, warnings=1)
+        champion = _champion(client)
+        gated(GOOD, "-W", "error", **stored).assert_outcomes(passed=1)
+        gated(BAD, **stored).assert_outcomes(failed=1)
+        assert _champion(client) == champion
+        gated(BAD, "--rprime-update", **stored).assert_outcomes(passed=1, warnings=1)
+        assert _champion(client) != champion
+    found = gated(GOOD, **stored)
+    found.assert_outcomes(failed=1)
+    found.stdout.fnmatch_lines(["*ServiceUnavailableError*"])
+    found.stdout.no_fnmatch_line("*Gate failed*")
+
+
+def _champion(client: httpx.Client) -> str:
+    found = client.get("/v1/projects/pets/aliases/champion").raise_for_status().json()
+    return str(found["evaluation"])
+
+
+def test_pytest_finds_it_by_its_entry_point_and_pays_nothing_until_it_is_used(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    pytester.makepyfile(
+        """
+        import sys
+
+        def test_unused(request):
+            assert request.config.pluginmanager.has_plugin("rprime")
+            mine = sorted(name for name in sys.modules if name.partition(".")[0] == "rprime")
+            assert mine == ["rprime", "rprime.pytest_plugin"]
+
+        def test_used(rprime_gate):
+            rprime_gate(["a", "b"], ["a", "b"], gates={"rules": []})
+        """
+    )
+    others = ("xdist", "hypothesispytest", "schemathesis", "anyio", "pytest_cov")
+    blocked = [f"-pno:{name}" for name in others]
+    pytester.runpytest_subprocess(*blocked).assert_outcomes(passed=2, warnings=1)
