@@ -155,7 +155,7 @@ class GateFixture:
 
             return evaluate(**asked)
         with self._client() as client:
-            return client.evaluate(**asked)
+            return client.evaluate(table=True, **asked)
 
     def _client(self) -> "Client":
         from rprime.client.clients import Client
@@ -169,8 +169,9 @@ class GateFixture:
         from rprime.report.measures import Measures
         from rprime.report.terminal import render_terminal
 
-        self._item.add_report_section("call", "rprime", render_terminal(report.subject))
-        values = {one.index.key: one.value for one in Measures(report.subject).headlines}
+        subject = report.subject()
+        self._item.add_report_section("call", "rprime", render_terminal(subject))
+        values = {one.index.key: one.value for one in Measures(subject).headlines}
         found = {"rprime_verdict": report.verdict, **{f"rprime_{k}": v for k, v in values.items()}}
         self._item.user_properties += [(key, value) for key, value in found.items() if value]
 

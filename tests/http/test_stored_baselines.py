@@ -176,6 +176,14 @@ class TestModels:
             found = baseline_of(keep(client, content))
             assert (found["resolved"], found["requested"]) == (logreg, baseline)
 
+    @pytest.mark.parametrize("suffix", ["md", "html", "junit.xml", "csv", "openmetrics.txt"])
+    def test_a_report_names_the_newest_one(self, client: httpx.Client, suffix: str) -> None:
+        keep(client, matrix(1))
+        candidate = keep(client, matrix(2, baseline={"latest": True}, gates=DROP))
+        found = client.get(f"/v1/evaluations/{candidate['id']}/report.{suffix}")
+        assert found.status_code == 200
+        assert suffix not in {"md", "html"} or "latest" in found.text
+
     def test_a_stored_candidate_has_one_too(self, client: httpx.Client) -> None:
         ids = {
             (model, version): keep(client, matrix(errors, model=model, version=version))["id"]

@@ -204,10 +204,21 @@ class Report(Judged[ReportModel]):
         if figure not in FIGURES:
             raise ValueError(f"there is no figure {figure!r}; there are {', '.join(FIGURES)}")
         compared = self.comparison is not None
-        return Figure(drawn(figure, self._subject, tuple(indices), compared=compared), width)
+        return Figure(drawn(figure, self.subject, tuple(indices), compared=compared), width)
 
-    def _subject(self, indices: tuple[str, ...] | None = None) -> "ReportSubject":
-        """Return what renderings show: of what was evaluated here, or of the table."""
+    def subject(self, indices: tuple[str, ...] | None = None) -> "ReportSubject":
+        """Return what the renderings of `rprime.report` show.
+
+        Parameters
+        ----------
+        indices
+            Keys of indices in place of its own.
+
+        Raises
+        ------
+        ValueError
+            If a service gave the report without its table.
+        """
         from rprime.application.report_subject import (  # noqa: PLC0415 - few reports are drawn
             evaluated,
             request_of_report,
@@ -226,13 +237,13 @@ class Report(Judged[ReportModel]):
 
         from rprime.report.terminal import Terminal  # noqa: PLC0415 - as above
 
-        return Terminal(self._subject()) if self._shown else Text(f"{self!r}. {_TABLE_NEEDED}")
+        return Terminal(self.subject()) if self._shown else Text(f"{self!r}. {_TABLE_NEEDED}")
 
     def _repr_html_(self) -> str:
         from rprime.report.page import render_frame  # noqa: PLC0415 - only for notebooks
 
         if self._shown:
-            return render_frame(self._subject())
+            return render_frame(self.subject())
         return f"<p>{escape(repr(self))}</p><p>{_TABLE_NEEDED}</p>"
 
 

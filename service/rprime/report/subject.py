@@ -88,5 +88,5 @@ def baseline_name(comparison: Comparison | None) -> str | None:
     """Return the name of a stored baseline; None for evidence in the request."""
     if comparison is None or comparison.baseline.resolved is None:
         return None
-    name: str = next(iter(comparison.baseline.requested.values()))
-    return name
+    way, name = next(iter(comparison.baseline.requested.items()))
+    return way if name is True else str(name)
