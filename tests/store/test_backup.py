@@ -3,12 +3,16 @@
 import os
 import re
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterable
+from contextlib import closing
 from pathlib import Path
 
 import httpx
 import pytest
 
+from rprime.store.schema_version import SCHEMA_VERSION
+from tests.command import Run
 from tests.examples.recipes import EXAMPLES, run
 from tests.history_service import labels, matrix
 from tests.services import Serve
@@ -58,6 +62,32 @@ def test_a_backup_of_sqlite_has_what_was_stored(serve: Serve, folder: Path) -> N
         assert found(client, before) == before
         assert {client.get(path).status_code for path in later} == {404}
         keep(client, matrix(version="4"))
+
+
+def test_an_older_version_refuses_a_migrated_store_and_takes_the_backup(
+    serve: Serve, rprime: Run, folder: Path
+) -> None:
+    path = folder / "rprime.db"
+    store = f"sqlite:///{path}"
+    with serve(RPRIME_STORE=store) as client:
+        before = keep(client, labels(1, version="1"), matrix(version="2"))
+        execute(SQLITE_BACKUP, folder, store)
+    newer = SCHEMA_VERSION + 1
+    with closing(sqlite3.connect(path)) as connection, connection:
+        connection.execute("ALTER TABLE evaluations ADD COLUMN only_newer_versions_know TEXT")
+        connection.execute("UPDATE rprime_version SET version_num = ?", (str(newer),))
+    migrated = path.read_bytes()
+    done = rprime("serve", "--port", "0", RPRIME_STORE=store)
+    assert done.returncode == 2
+    said = f"has version {newer} of the tables, this rprime knows {SCHEMA_VERSION}"
+    assert said in done.stderr
+    assert "install the newer rprime again" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert path.read_bytes() == migrated
+    execute(SQLITE_RESTORE, folder, store)
+    with serve(RPRIME_STORE=store) as client:
+        assert found(client, before) == before
+        keep(client, matrix(version="3"))
 
 
 @pytest.mark.postgresql

@@ -358,7 +358,7 @@ def _read_known(
         {row["submission"]: row["id"] for row in rows(_SUBMISSIONS, digests)},
         {(row["project"], row["fingerprint"]): row["looks"] for row in rows(_LOOKS, sorted(pairs))},
         {row["id"] for row in rows(_IDS, identifiers)},
-        Counter({row["project"]: row["bytes"] for row in rows(_SIZES, bounded)}),
+        Counter({name: connection.scalar(_SIZE, {"project": name}) or 0 for name in bounded}),
         quota,
     )
 
@@ -371,7 +371,8 @@ _SUBMISSIONS = select(evaluations.c.submission, evaluations.c.id).where(
 )
 _LOOKS = select(looks).where(tuple_(looks.c.project, looks.c.fingerprint).in_(_WANTED))
 _IDS = select(evaluations.c.id).where(evaluations.c.id.in_(_WANTED))
-_SIZES = select(sizes).where(sizes.c.project.in_(_WANTED))
+# Of one project: a group has seldom more, and lists are rendered at each execution.
+_SIZE = select(sizes.c.bytes).where(sizes.c.project == bindparam("project"))
 
 
 @cache
