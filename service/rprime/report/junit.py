@@ -76,7 +76,9 @@ UNJUDGED_VERDICTS = ("no_baseline", "not_comparable", "undefined")
 
 def _case_name(result: Result) -> str:
     rule = shown(result.rule)
-    return rule if result.class_ is None else f"{rule} [{shown(result.class_)}]"
+    parts = [] if result.class_ is None else [shown(result.class_)]
+    parts += [f"{shown(name)}={shown(value)}" for name, value in (result.slice or {}).items()]
+    return f"{rule} [{', '.join(parts)}]" if parts else rule
 
 
 def _gate(subject: ReportSubject) -> ET.Element:

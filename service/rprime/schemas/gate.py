@@ -104,6 +104,10 @@ class Rule(Request):
     min_gain: float | None = _limit(
         "Superiority: the value must be shown to have risen by more than this, 0 or more."
     )
+    max_gap: float | None = _limit(
+        "The largest accepted difference of the value between the slices of the column `slices`, "
+        "above 0; it needs no baseline."
+    )
     test: Literal["auto", "none"] = Field(
         default="auto", description="`auto` decides by evidence, `none` compares the point values."
     )
@@ -113,8 +117,8 @@ class Rule(Request):
         "the gate to pass. `suspects_undecided`: a suspect makes the gate inconclusive, other "
         "undecided results do not. `suspects_fail`: a suspect fails. `proven_only`: only a change "
         "that is shown to exceed the limit counts. Default: `suspects_undecided` for `max_drop` "
-        "and `max_gain` of classes, else `all_must_pass`, which is the only one of `min_value`, "
-        "`max_value` and `min_gain`.",
+        "and `max_gain` of classes or slices, else `all_must_pass`, which is the only one of "
+        "`min_value`, `max_value`, `min_gain` and `max_gap`.",
     )
     severity: Literal["error", "warn"] = Field(
         default="error", description="`warn`: the rule never fails the gate."
@@ -124,6 +128,12 @@ class Rule(Request):
         ge=0,
         description="Leaves classes with fewer items, on either side, out of the rule and of the "
         "average that it bounds.",
+    )
+
+    slices: str | Annotated[list[str], Field(min_length=1)] | None = Field(
+        default=None,
+        description="The rule holds in each slice of the test set: `all`, or the names of columns "
+        "of slices. One that a side lacks is not comparable. Without it: all items together.",
     )
 
     @model_validator(mode="after")
@@ -153,6 +163,7 @@ class Rule(Request):
             policy=self.policy,
             severity=self.severity,
             min_items=self.min_items,
+            slices=tuple(self.slices) if isinstance(self.slices, list) else self.slices,
         )
 
 
@@ -244,7 +255,7 @@ class Gates(Request):
 
 
 class Result(Answer):
-    """The result of a rule, overall or for one class, against one baseline."""
+    """The result of a rule, overall or for one class or slice, against one baseline."""
 
     def __repr__(self) -> str:
         return f"<Result: {self.verdict}, {self.message}>"
@@ -252,6 +263,9 @@ class Result(Answer):
     rule: str = Field(description="The id of the rule.")
     index: str | None = Field(description="The key of the index; null for a cell.")
     class_: str | None = Field(alias="class", description="The class; null for an overall index.")
+    slice: dict[str, str] | None = Field(
+        default=None, description="Column and value of the slice; null for all items."
+    )
     confusion: tuple[str, str] | None = Field(
         description="The true and the predicted class of a cell; null for an index."
     )

@@ -75,7 +75,7 @@ def on_common_items(candidate: Side, baseline: Side) -> tuple[Side, Side]:
     if found is None or candidate.items is None:
         raise ValueError("both sides need the ids of their items")
     true = candidate.items.true[found[0]]
-    return _only(candidate, found[0], true), _only(baseline, found[1], true)
+    return with_items(candidate, found[0], true), with_items(baseline, found[1], true)
 
 
 def sets_differ(candidate: Side, baseline: Side, common: CommonItems | None) -> str:
@@ -112,7 +112,7 @@ def _places(candidate: Side, baseline: Side) -> tuple[Array, Array] | None:
     return here, there
 
 
-def _only(side: Side, places: Array, true: Array) -> Side:
+def with_items(side: Side, places: Array, true: Array) -> Side:
     """Return a side with some of its items, and these true classes."""
     assert side.items is not None  # noqa: S101 (the callers have checked)
     parts = (side.items.predicted, side.items.groups, side.items.weights)
@@ -122,8 +122,14 @@ def _only(side: Side, places: Array, true: Array) -> Side:
     scores = None
     if side.scores is not None:
         scores = Scores(true, side.scores.values[places], groups, weights)
+    known, k = side.slices, len(side.labels)
     return replace(
-        side, items=items, table=table_of(items, len(side.labels)), fingerprint=None, scores=scores
+        side,
+        items=items,
+        table=table_of(items, k),
+        fingerprint=None,
+        scores=scores,
+        slices=None if known is None or not known.columns else known.of_some(places, items, k),
     )
 
 

@@ -8,12 +8,20 @@ import numpy as np
 
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
-from rprime.core.comparison.difference import METHODS, REASONS, Difference
+from rprime.core.comparison.difference import METHODS, MOVER, REASONS, Difference
 from rprime.core.estimates import Estimates
 from rprime.core.gates.estimate import Estimate
+from rprime.core.gates.gap import GapLimits
 from rprime.core.gates.rows import Rows
 from rprime.core.gates.rule_tests import Draft, RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule
+from rprime.core.gates.sliced import (
+    Slice,
+    SlicedComparison,
+    missing_columns,
+    side_of_slice,
+    slices_of,
+)
 from rprime.core.gates.verdict import Against, Codes, VerdictCode
 from rprime.core.options import Options
 
@@ -50,6 +58,16 @@ class GateCandidate:
         if not known or options.undefined != "null":
             options = replace(options, indices=self.indices, undefined="null")
         return self.side.estimates(options)
+
+    def sliced(self, against: Against, comparison: Comparison) -> SlicedComparison:
+        """Return the comparisons of slices, made once for all rules."""
+        options = replace(self.options, indices=self.indices)
+        return self._sliced.setdefault(against, SlicedComparison(comparison, options))
+
+    @cached_property
+    def _sliced(self) -> dict[Against, SlicedComparison]:
+        """The comparisons of slices so far, by what the candidate is held against."""
+        return {}
 
     def estimate(self, rule: Rule) -> tuple[Estimate, Rows]:
         """Return the values that the rule bounds, and the rows that it is about."""
@@ -89,7 +107,11 @@ class GateCandidate:
 
 def gather_evidence(gate: Gate, candidate: GateCandidate) -> RuleTests:
     """Gather the evidence on rules: on values, or on the difference from each baseline."""
-    drafts = [draft for rule in gate.rules for draft in _drafts(rule, candidate)]
+    drafts = [
+        draft
+        for rule in gate.rules
+        for draft in (_drafts if rule.slices is None else _sliced_drafts)(rule, candidate)
+    ]
     return RuleTests(drafts, plan_of(gate, drafts))
 
 
@@ -102,6 +124,78 @@ def _drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
             yield _without_baseline(rule, candidate, against)
         else:
             yield _of_difference(rule, candidate, against, comparison)
+
+
+def _sliced_drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
+    """Hold each slice against the same limit; one that a side lacks is not comparable."""
+    if not rule.compares:
+        yield from _slices_of_values(rule, candidate)
+        return
+    for against, comparison in candidate.comparisons.items():
+        if comparison is None:
+            yield _without_baseline(rule, candidate, against)
+            continue
+        found = slices_of(rule, *comparison.sides)
+        for one in found:
+            part = candidate.sliced(against, comparison).of(one)
+            if part is not None:
+                own = replace(candidate, side=part.sides[0])
+                yield replace(_of_difference(rule, own, against, part), slice=one)
+            else:
+                here = side_of_slice(comparison.sides[0], one) is not None
+                reason = "slice_missing_in_baseline" if here else "slice_missing"
+                yield _without_slice(rule, one, reason, against)
+        for _ in missing_columns(rule, found):
+            yield _without_slice(rule, None, "slice_missing", against)
+
+
+def _slices_of_values(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
+    found = slices_of(rule, candidate.side)
+    if rule.kind == "max_gap" and found:
+        yield _of_gap(rule, candidate, found)
+        return
+    for one in found:
+        side = side_of_slice(candidate.side, one)
+        assert side is not None  # noqa: S101 (it is one of the side's own slices)
+        yield replace(_of_values(rule, replace(candidate, side=side)), slice=one)
+    for _ in missing_columns(rule, found):
+        yield _without_slice(rule, None, "slice_missing", None)
+
+
+def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> Draft:
+    """Hold the largest difference between slices against the largest one allowed."""
+    sides = [side for one in found if (side := side_of_slice(candidate.side, one)) is not None]
+    known = [replace(candidate, side=side).estimate(rule)[0] for side in sides]
+    limits = GapLimits.of(known, rule.min_items)
+    items = np.add.reduce([one.items for one in known])
+    rows = Rows.of(rule, candidate.side.labels, items)
+    exists = np.isfinite(limits.candidate)
+    fixed = np.where(exists, VerdictCode.undecided, VerdictCode.undefined)
+    return Draft(
+        rule=rule,
+        rows=rows,
+        statistic=limits,
+        fixed=fixed.astype(np.uint8),
+        items=items,
+        methods=_methods(rule, rows, [METHODS[MOVER] if there else None for there in exists]),
+        reasons=rows.each(
+            ["no_interval" if there else "fewer_than_two_slices" for there in exists],
+            lambda label: _absent(rule, label, candidate.side.labels),
+        ),
+    )
+
+
+def _without_slice(rule: Rule, one: Slice | None, reason: str, against: Against | None) -> Draft:
+    return Draft(
+        rule=rule,
+        rows=Rows((None,), np.array([-1], dtype=np.intp)),
+        statistic=Difference.unknown(1),
+        fixed=np.array([VerdictCode.not_comparable], dtype=np.uint8),
+        against=against,
+        items=np.full(1, np.nan),
+        reasons=(reason,),
+        slice=one,
+    )
 
 
 def _of_values(rule: Rule, candidate: GateCandidate) -> Draft:

@@ -213,6 +213,7 @@ class GateRun:
             rule=rule.name,
             index=rule.index or None,
             class_=self.plan.labels[i],
+            slice=None if (part := self.plan.slices[i]) is None else dict(part),
             confusion=rule.confusion,
             verdict=VERDICTS[self.decisions.verdicts[i]],
             effect=EFFECTS[self.effects[i]],
@@ -260,7 +261,9 @@ def joint_laws(tests: RuleTests, comparisons: Mapping[Against, AlignedValues]) -
     plan = tests.plan
     signs = np.where(plan.guards_below, -1.0, 1.0)
     numbers = [
-        None if rule.min_items and rule.classes is None else rule.target.correlated(label)
+        None
+        if rule.slices is not None or (rule.min_items and rule.classes is None)
+        else rule.target.correlated(label)
         for rule, label in zip(plan.rules, plan.labels, strict=True)
     ]
     blocks = []

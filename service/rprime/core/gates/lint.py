@@ -141,6 +141,8 @@ def checked_counts(gate: Gate, table: ConfusionTable, replicates: int) -> FloatA
     """
     if any(rule.target.scored for rule in gate.rules):
         raise LintError("A table holds no scores: lint the gate without its rules about scores.")
+    if any(rule.slices is not None for rule in gate.rules):
+        raise LintError("A table holds no slices: lint the gate without its rules about slices.")
     if table.stack_shape or table.has_omissions:
         raise LintError("Linting a gate needs one table without unclassified and spurious items.")
     if table.weighted or table.fractional:

@@ -50,6 +50,7 @@ class Result:
     rule: str
     index: str | None
     class_: str | None
+    slice: dict[str, str] | None
     confusion: tuple[str, str] | None
     verdict: Verdict
     effect: Effect

@@ -14,6 +14,7 @@ from rprime.core.comparison.difference import Difference
 from rprime.core.comparison.mover import MoverLimits
 from rprime.core.gates.rows import Rows
 from rprime.core.gates.rules import Gate, Rule
+from rprime.core.gates.sliced import Slice
 from rprime.core.gates.verdict import Against, Codes, Plan, VerdictCode
 from rprime.core.intervals.proportions import one_sided_quantile
 
@@ -44,6 +45,8 @@ class Draft:
         Of the results; a reason is empty where the evidence decides. Empty where nobody asks.
     pairing
         Of the comparison.
+    slice
+        The part of the items that it is about; None for all items.
     """
 
     rule: Rule
@@ -55,6 +58,7 @@ class Draft:
     reasons: tuple[str, ...] = ()
     methods: tuple[str | None, ...] = ()
     pairing: Pairing | None = None
+    slice: Slice | None = None
 
 
 def plan_of(gate: Gate, drafts: Sequence[Draft]) -> Plan:
@@ -65,6 +69,7 @@ def plan_of(gate: Gate, drafts: Sequence[Draft]) -> Plan:
         tuple(draft.rule for draft, _ in named),
         tuple(label for _, label in named),
         tuple(draft.against for draft, _ in named),
+        tuple(draft.slice for draft, _ in named),
     )
 
 

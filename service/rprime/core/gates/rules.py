@@ -11,7 +11,7 @@ import numpy as np
 from rprime.core.gates.targets import UNKNOWN, Mistake, Target, target_of
 from rprime.core.options import Options
 
-RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain", "min_gain"]
+RuleKind = Literal["min_value", "max_value", "max_drop", "max_gain", "min_gain", "max_gap"]
 Policy = Literal["all_must_pass", "suspects_undecided", "suspects_fail", "proven_only"]
 Effect = Literal["pass", "warn", "fail"]
 OpenVerdict = Literal["inconclusive", "no_baseline", "not_comparable", "undefined"]
@@ -61,8 +61,8 @@ class Rule:
     confusion
         True and predicted class of a cell: the rule bounds its share of the true class.
     kind, limit
-        The bounded quantity and its limit: of the value, or of the difference from the baseline,
-        which is then the size of a change.
+        The bounded quantity and its limit: of the value, of the difference from the baseline,
+        which is then the size of a change, or of the largest difference between slices.
     test
         "auto" fails on evidence only; "none" compares point values.
     policy
@@ -74,6 +74,8 @@ class Rule:
         "warn" limits every effect of the rule to a warning.
     min_items
         Classes with fewer items take no part in the rule, nor in the average that it bounds.
+    slices
+        None: all items; "all", the name of a column or several: the rule holds in each slice.
     """
 
     kind: RuleKind
@@ -86,6 +88,7 @@ class Rule:
     policy: Policy | None = None
     severity: Literal["error", "warn"] = "error"
     min_items: float = 0
+    slices: str | tuple[str, ...] | None = None
 
     @cached_property
     def target(self) -> Target:
@@ -100,8 +103,8 @@ class Rule:
     @property
     def decides_by(self) -> Policy:
         """The policy, or the default one."""
-        for_classes = self.knows_suspects and self.classes is not None
-        return self.policy or ("suspects_undecided" if for_classes else "all_must_pass")
+        several = self.knows_suspects and (self.classes is not None or self.slices is not None)
+        return self.policy or ("suspects_undecided" if several else "all_must_pass")
 
     @property
     def mandatory(self) -> bool:
@@ -263,6 +266,7 @@ def _rule_mistakes(rule: Rule, options: Options | None) -> Iterator[Mistake]:
     if found and found[0][1] in UNKNOWN:
         return
     yield from _policy_mistakes(rule)
+    yield from _slice_mistakes(rule)
     yield from _limit_mistakes(rule)
     yield from _min_items_mistakes(rule)
 
@@ -278,6 +282,16 @@ def _policy_mistakes(rule: Rule) -> Iterator[Mistake]:
             'Use `severity: "warn"` for a rule that must not block.'
         )
         yield "policy", "no_suspects", text
+
+
+def _slice_mistakes(rule: Rule) -> Iterator[Mistake]:
+    if rule.slices is not None and not rule.slices:
+        yield "slices", "empty", "A rule without slices checks nothing: name columns, or write all."
+    elif rule.kind == "max_gap" and (not isinstance(rule.slices, str) or rule.slices == "all"):
+        text = "max_gap is the largest difference between the slices of one column: name it."
+        yield "slices", "one_column", text
+    elif rule.kind == "max_gap" and rule.confusion is not None:
+        yield "confusion", "no_gap", "max_gap bounds an index: name one in place of confusion."
 
 
 def _min_items_mistakes(rule: Rule) -> Iterator[Mistake]:
@@ -299,6 +313,10 @@ def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
         yield rule.kind, f"use_{other}", text
     elif not np.isfinite(rule.limit):
         yield rule.kind, "not_finite", "The limit must be a finite number."
+    elif rule.kind == "max_gap":
+        if not 0 < rule.limit < high - low:
+            text = f"max_gap of {name} must be above 0 and below {high - low:g}."
+            yield rule.kind, "out_of_range", text
     elif not rule.compares and not low <= rule.limit <= high:
         yield rule.kind, "out_of_range", f"{name} lies between {low:g} and {high:g}."
     elif rule.knows_suspects and rule.limit == 0:

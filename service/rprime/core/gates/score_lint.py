@@ -57,6 +57,8 @@ def lint_scores(
         If there are no items with scores, or too many.
     """
     check_gate(gate)
+    if any(rule.slices is not None for rule in gate.rules):
+        raise LintError("Slices are not resampled: lint the gate without its rules about slices.")
     if side.items is None or side.scores is None:
         raise LintError("Rules about scores need items with scores.")
     if side.scores.values.size > MOST_SCORES or side.items.groups is not None:

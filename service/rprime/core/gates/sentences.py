@@ -65,7 +65,7 @@ def _all_of(results: Sequence[Result]) -> str:
     rules: dict[str, list[Result]] = {}
     for result in results:
         anchored = " against the anchor" if result.against == "anchor" else ""
-        rules.setdefault(f"{result.rule}{anchored}", []).append(result)
+        rules.setdefault(f"{result.rule}{_on_slice(result)}{anchored}", []).append(result)
     parts = []
     for owner, own in list(rules.items())[:MOST_NAMED]:
         labels = tuple(result.class_ for result in own if result.class_ is not None)
@@ -145,7 +145,17 @@ def number(value: float) -> str:
 
 
 def _subject(result: Result, rule: Rule) -> str:
-    return rule.target.subject(result.class_)
+    name = rule.target.subject(result.class_)
+    if rule.kind == "max_gap":
+        return f"the largest difference of {name} between the slices of {rule.slices}"
+    return name + _on_slice(result)
+
+
+def _on_slice(result: Result) -> str:
+    """Name the slice, if it is about one."""
+    if result.slice is None:
+        return ""
+    return f" on slice {', '.join(f'{name}={value}' for name, value in result.slice.items())}"
 
 
 def _measured(result: Result, rule: Rule) -> str:
@@ -279,6 +289,8 @@ def _untested(result: Result, rule: Rule) -> str:
 
 def _not_comparable(result: Result, rule: Rule) -> str:
     known = {
+        "slice_missing": "the candidate has no such slice",
+        "slice_missing_in_baseline": "the baseline has no such slice",
         "class_missing": "the candidate has no such class",
         "class_missing_in_baseline": "the baseline has no such class",
         "no_items": "the class has no items",

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from rprime.core.arrays import FloatArray
 from rprime.core.gates.multiplicity import Blocks, no_blocks, step_down
 from rprime.core.gates.rules import Effect, Gate, Policy, Rule
+from rprime.core.gates.sliced import Slice
 
 if TYPE_CHECKING:
     from rprime.core.gates.rule_tests import RuleTests
@@ -67,12 +68,15 @@ class Plan:
         The class of each result, None for an overall one.
     against
         What each difference is from; empty: all from the baseline.
+    slices
+        The slice of each result, None for all items; empty: None for each.
     """
 
     gate: Gate
     rules: tuple[Rule, ...]
     labels: tuple[str | None, ...]
     against: tuple[Against | None, ...] = ()
+    slices: tuple[Slice | None, ...] = ()
 
     # Any: a number, a pair of them or a flag.
     def _of_rules(self, read: Callable[[Rule], Any]) -> Any:  # noqa: ANN401 (an array of these)

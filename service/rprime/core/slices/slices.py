@@ -8,6 +8,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
+from rprime.core.items import Items
 from rprime.core.table import ConfusionTable
 
 SliceName = Mapping[str, str]
@@ -108,6 +109,16 @@ class Slices:
             for name, value in self.names[position].items()
         ]
         return reduce(np.logical_and, found)
+
+    def of_some(self, places: Array, items: Items, k: int) -> "Slices":
+        """Count again for some items: their positions (n,), and their classes among k."""
+        columns = {
+            name: replace(column, codes=column.codes[places])
+            for name, column in self.columns.items()
+        }
+        crossings = dict.fromkeys(tuple(name) for name in self.names if len(name) > 1)
+        cells = items.true.astype(np.intp) * (k + 1) + items.predicted
+        return self.of_items(columns, tuple(crossings), cells, k)
 
     def rest(self, whole: ConfusionTable) -> ConfusionTable:
         """Return the items outside of each slice, stack shape (s,).

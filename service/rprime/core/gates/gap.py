@@ -1,0 +1,93 @@
+"""The largest difference of an index between slices, with simultaneous limits."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rprime.core.arrays import Array
+from rprime.core.comparison.compared_side import LimitSource
+from rprime.core.comparison.mover import MoverLimits
+from rprime.core.gates.estimate import Estimate
+
+
+@dataclass(frozen=True, eq=False)
+class GapLimits(MoverLimits):
+    """Limits of the largest difference between slices, which share no items.
+
+    The value is that of the candidate, and the baseline 0.
+
+    Parameters
+    ----------
+    of_slices
+        Shape (s, m): the values of the slices; NaN for a slice that takes no part. The source has
+        a side for each slice.
+
+    Notes
+    -----
+    Each difference of two slices has the limits of two independent samples (MOVER). The largest
+    of their lower limits, at the level divided by the number of ordered pairs, is a lower limit of
+    the largest difference (Bonferroni); the largest of their upper limits needs no adjustment
+    (intersection-union: all differences are within a bound if each is).
+    """
+
+    of_slices: Array
+
+    @classmethod
+    def of(cls, known: Sequence[Estimate], least: float) -> "GapLimits":
+        """Take the estimates of the slices, without values that rest on fewer items."""
+        values = np.array([np.where(one.items < max(least, 1), np.nan, one.value) for one in known])
+        sides = tuple(side for one in known for side in one.statistic.source.sides)
+        there = np.isfinite(values)
+        largest = np.where(there, values, -np.inf).max(0) - np.where(there, values, np.inf).min(0)
+        gap = np.where(there.sum(0) > 1, largest, np.nan)
+        places = known[0].statistic.places
+        return cls(gap, np.zeros_like(gap), LimitSource(sides), places, values)
+
+    def __getitem__(self, position: Any) -> "GapLimits":  # noqa: ANN401 (a numpy index)
+        """Select elements, by any numpy index of the last axis."""
+        candidate, baseline, places, values = (
+            part[position] for part in (self.candidate, self.baseline, self.places, self.of_slices)
+        )
+        return replace(
+            self, candidate=candidate, baseline=baseline, places=places, of_slices=values
+        )
+
+    @classmethod
+    def join(cls, parts: "Sequence[MoverLimits]") -> MoverLimits:
+        """Return the only part: each has slices, and so a source, of its own."""
+        (part,) = parts
+        return part
+
+    @property
+    def pairs(self) -> Array:
+        """Number of ordered pairs of slices, shape (m,)."""
+        count = np.isfinite(self.of_slices).sum(0)
+        return np.maximum(count * (count - 1), 1)
+
+    def limits(self, level: ArrayLike) -> tuple[Array, Array]:
+        """Return the one-sided limits, each at this level; no difference is below 0."""
+        low, high = super().limits(np.asarray(level) / self.pairs)[0], super().limits(level)[1]
+        return np.maximum(low, 0.0), high
+
+    def p(self, threshold: ArrayLike) -> tuple[Array, Array]:
+        """Return the smallest levels at which it is shown to be below, and above, a threshold."""
+        below, above = super().p(threshold)
+        return below, np.minimum(above * self.pairs, 1.0)
+
+    def _distances(self, quantile: Array) -> tuple[Array, Array]:
+        """Return how far the limits are from the value, below and above."""
+        wanted: float | Array = float(quantile) if quantile.ndim == 0 else self._spread(quantile)
+        low, high = np.moveaxis(self.source.at(wanted)[..., self.places], 1, 0)
+        values, there = self.of_slices, np.isfinite(self.of_slices)
+        lowest, highest = np.full((2, *self.candidate.shape), -np.inf)
+        for i, value in enumerate(values):
+            pairs = there & there[i]
+            pairs[i] = False
+            below = value - values - np.hypot(value - low[i], high - values)
+            above = value - values + np.hypot(high[i] - value, values - low)
+            lowest = np.maximum(lowest, np.where(pairs, below, -np.inf).max(0))
+            highest = np.maximum(highest, np.where(pairs, above, -np.inf).max(0))
+        return self.candidate - lowest, highest - self.candidate

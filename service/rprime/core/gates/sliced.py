@@ -1,0 +1,102 @@
+"""The slices of a test set as candidates of their own, for rules that hold in each of them."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.common_items import with_items
+from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.gates.rules import Rule
+from rprime.core.options import Options
+
+Slice = tuple[tuple[str, str], ...]
+"""Column and value of a slice, or several of a crossing."""
+
+
+def slices_of(rule: Rule, *sides: Side) -> tuple[Slice, ...]:
+    """Return the slices that a rule is about, those of the first side first.
+
+    "all" means every slice, crossings too; a name the slices of that column.
+    """
+    every: dict[Slice, None] = {}
+    for known in (side.slices for side in sides if side.slices is not None):
+        every |= dict.fromkeys(tuple(sorted(name.items())) for name in known.names)
+    wanted = (rule.slices,) if isinstance(rule.slices, str) else rule.slices
+    if rule.slices == "all" or wanted is None:
+        return tuple(every)
+    return tuple(one for one in every if len(one) == 1 and one[0][0] in wanted)
+
+
+def missing_columns(rule: Rule, found: tuple[Slice, ...]) -> Iterator[str]:
+    """Yield the columns that a rule names and no slice has; "all" without any slice."""
+    wanted = (rule.slices,) if isinstance(rule.slices, str) else rule.slices or ()
+    known = {column for one in found for column, _ in one}
+    yield from (name for name in wanted if name not in known and not (found and name == "all"))
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedComparison:
+    """A comparison of the same slice of both sides, for every slice.
+
+    Parameters
+    ----------
+    whole
+        The comparison of all items.
+    options
+        Its options, with the indices of the gate.
+    """
+
+    whole: Comparison
+    options: Options
+
+    def of(self, one: Slice) -> Comparison | None:
+        """Compare one slice; None if a side lacks it."""
+        if one not in self._known:
+            self._known[one] = self._compared(one)
+        return self._known[one]
+
+    @cached_property
+    def _known(self) -> dict[Slice, Comparison | None]:
+        """The comparisons made so far."""
+        return {}
+
+    def _compared(self, one: Slice) -> Comparison | None:
+        candidate, baseline = self.whole.sides
+        ours = side_of_slice(candidate, one)
+        theirs = side_of_slice(baseline, one)
+        if self.whole.comparability in ("same_items", "common_items"):
+            # The items are the same, so the candidate's slices are those of the baseline.
+            inside = _inside(candidate, one)
+            theirs = None
+            if ours is not None and ours.items is not None and inside is not None:
+                whole = replace(baseline, slices=None)
+                theirs = with_items(whole, np.flatnonzero(inside), ours.items.true)
+        if ours is None or theirs is None:
+            return None
+        return compare(ours, theirs, self.options, attributed=())
+
+
+def side_of_slice(side: Side, one: Slice) -> Side | None:
+    """Return a side with the items of a slice alone; None if it lacks the slice."""
+    known = side.slices
+    place = None if known is None else known.positions.get(frozenset(one))
+    if known is None or place is None:
+        return None
+    inside = _inside(side, one)
+    if side.items is None or inside is None:
+        return replace(side, table=known.tables[place], items=None, scores=None, slices=None)
+    places = np.flatnonzero(inside)
+    found = with_items(replace(side, slices=None), places, side.items.true[places])
+    return replace(found, fingerprint=side.fingerprint)
+
+
+def _inside(side: Side, one: Slice) -> Array | None:
+    """Return which items of a side are in a slice; None where only tables are known."""
+    known = side.slices
+    if known is None or not known.columns or frozenset(one) not in known.positions:
+        return None
+    return known.inside(known.positions[frozenset(one)])

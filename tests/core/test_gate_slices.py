@@ -1,0 +1,211 @@
+"""Rules that hold in each slice of the test set."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rprime.core.arrays import Array
+from rprime.core.comparison.alignment import Side
+from rprime.core.gates.lint import LintError, lint
+from rprime.core.gates.multiplicity import holm
+from rprime.core.gates.rules import Rule, RuleError
+from rprime.core.slices.slices import SliceColumn, Slices
+from rprime.core.table import ConfusionTable
+from tests.core.comparison_sides import names, side_of
+from tests.core.gate_cases import drop, floor, gate_of, judged
+
+K, N = 3, 3000
+TRUE = np.arange(N) % K
+REGION = np.repeat([0, 1], N // 2)
+REGIONS = ("EU", "US")
+
+
+def predictions(wrong: Array) -> Array:
+    """Predict right, except for the items that are wrong."""
+    return np.where(wrong, (TRUE + 1) % K, TRUE)
+
+
+OLD = predictions(np.arange(N) % 50 == 0)
+WORSE = predictions((np.arange(N) % 50 == 0) | ((REGION == 1) & (np.arange(N) % 4 == 0)))
+
+
+def sliced(side: Side, codes: Array = REGION, values: tuple[str, ...] = REGIONS) -> Side:
+    """Add slices by one column of the items."""
+    assert side.items is not None
+    k = len(side.labels)
+    cells = side.items.true.astype(np.intp) * (k + 1) + side.items.predicted
+    columns = {"region": SliceColumn(values, codes.astype(np.uint8))}
+    return replace(side, slices=Slices.of_items(columns, (), cells, k))
+
+
+def tables(side: Side) -> Side:
+    """Keep the tables of the slices alone."""
+    assert side.slices is not None
+    slices = replace(side.slices, columns={})
+    return replace(side, items=None, fingerprint=None, test_set="t", slices=slices)
+
+
+def only(side: Side, inside: Array) -> Side:
+    assert side.items is not None
+    return side_of(side.items.true[inside], side.items.predicted[inside], K)
+
+
+def test_each_slice_is_judged_as_its_items_alone() -> None:
+    candidate, baseline = side_of(TRUE, WORSE, K), side_of(TRUE, OLD, K)
+    rule = drop(0.05, index="accuracy", classes=None, slices="region")
+    found = judged(gate_of(rule), sliced(candidate), sliced(baseline))
+    assert [result.slice for result in found.results] == [{"region": "EU"}, {"region": "US"}]
+    assert [result.verdict for result in found.results] == ["pass", "fail"]
+    assert found.verdict == "fail"
+    assert "accuracy.max_drop on slice region=US" in found.message
+    for code, result in enumerate(found.results):
+        ours, theirs = (only(side, np.equal(REGION, code)) for side in (candidate, baseline))
+        (alone,) = judged(gate_of(replace(rule, slices=None)), ours, theirs).results
+        for member in ("observed", "baseline", "delta", "lower_limit", "upper_limit", "p_value"):
+            assert getattr(result, member) == pytest.approx(getattr(alone, member), abs=1e-12)
+        assert (result.pairing, result.n) == ("paired", N // 2)
+
+
+def test_slices_and_classes_are_one_family() -> None:
+    ours, theirs = (sliced(side_of(TRUE, codes, K)) for codes in (WORSE, OLD))
+    found = judged(gate_of(drop(0.05, slices="all"), floor(0.5)), ours, theirs)
+    assert [(r.class_, r.slice) for r in found.results[:-1]] == [
+        (label, {"region": region}) for region in REGIONS for label in names(K)
+    ]
+    p = [result.p_value for result in found.results]
+    assert [r.p_adjusted for r in found.results] == pytest.approx(holm(np.array(p, float)))
+
+
+def test_a_slice_that_the_candidate_lacks_is_never_passed() -> None:
+    half = side_of(TRUE[REGION == 0], OLD[REGION == 0], K)
+    sides = sliced(half, REGION[REGION == 0], ("EU",)), sliced(side_of(TRUE, OLD, K))
+    for ours, theirs, reason in (
+        (*sides, "slice_missing"),
+        (*sides[::-1], "slice_missing_in_baseline"),
+    ):
+        one, other = (replace(tables(side), test_set=None) for side in (ours, theirs))
+        found = judged(gate_of(drop(slices=("region",))), one, other)
+        lost = [result for result in found.results if result.slice == {"region": "US"}]
+        assert [(r.verdict, r.reason) for r in lost] == [("not_comparable", reason)]
+        assert found.verdict == "fail"
+        assert "on slice region=US cannot be compared" in lost[0].message
+
+
+@pytest.mark.parametrize("rule", [drop(slices="device"), floor(0.5, slices=("device", "region"))])
+def test_a_column_that_is_not_there_is_not_comparable(rule: Rule) -> None:
+    side = sliced(side_of(TRUE, OLD, K))
+    found = judged(rule, side, side)
+    assert [r.reason for r in found.results if r.slice is None] == ["slice_missing"]
+    assert found.verdict == "fail"
+    plain = replace(side, slices=None)
+    bare = judged(gate_of(drop(slices="all")), plain, plain)
+    assert [r.reason for r in bare.results] == ["slice_missing"]
+
+
+def test_slices_known_as_tables_are_compared_unpaired() -> None:
+    ours, theirs = (tables(sliced(side_of(TRUE, codes, K))) for codes in (WORSE, OLD))
+    found = judged(gate_of(drop(slices="region", index="accuracy", classes=None)), ours, theirs)
+    assert [r.verdict for r in found.results] == ["pass", "fail"]
+    assert {r.pairing for r in found.results} == {"unpaired"}
+
+
+def test_a_bound_on_the_value_holds_in_each_slice() -> None:
+    side = sliced(side_of(TRUE, WORSE, K))
+    found = judged(gate_of(floor(0.9, slices="all")), side, None)
+    assert [r.verdict for r in found.results] == ["pass", "fail"]
+    assert found.results[1].observed == pytest.approx(
+        np.mean(WORSE[REGION == 1] == TRUE[REGION == 1])
+    )
+    assert found.results[1].message.startswith("accuracy on slice region=US is ")
+
+
+def test_items_that_both_sides_share_keep_their_slices() -> None:
+    ids = np.arange(N, dtype=np.uint64)
+    sides = []
+    for codes, kept in ((WORSE, slice(60, None)), (OLD, slice(0, -60))):
+        side = side_of(TRUE[kept], codes[kept], K)
+        assert side.items is not None
+        side = replace(side, items=replace(side.items, ids=ids[kept]), fingerprint=str(kept))
+        sides.append(sliced(side, REGION[kept]))
+    rule = drop(index="accuracy", classes=None, slices="region")
+    found = judged(gate_of(rule), sides[0], sides[1])
+    assert [r.n for r in found.results] == [N // 2 - 60] * 2
+    assert [r.verdict for r in found.results] == ["pass", "fail"]
+
+
+def test_a_gate_about_slices_is_not_linted() -> None:
+    with pytest.raises(LintError, match="slices"):
+        lint(gate_of(drop(slices="all")), ConfusionTable.dense(np.eye(3) * 50), names(3))
+
+
+# The largest difference between slices
+
+
+def gap(limit: float, **fields: Any) -> Rule:
+    known = {"index": "accuracy", "kind": "max_gap", "slices": "region", "classes": None}
+    return drop(limit, **known | fields)
+
+
+def test_the_gap_of_two_slices_is_newcombes_interval_of_their_difference() -> None:
+    side = sliced(side_of(TRUE, WORSE, K))
+    found = judged(gate_of(gap(0.05), gap(0.4, id="wide")), side)
+    (narrow, wide) = found.results
+    right = [int((WORSE == TRUE)[code == REGION].sum()) for code in (0, 1)]
+    n, z = N // 2, 1.959963984540054  # the lower limit at .05 / 2, for two ordered pairs
+    shares = np.array(right) / n
+    centre = (shares + z**2 / (2 * n)) / (1 + z**2 / n)
+    half = z * np.sqrt(shares * (1 - shares) / n + z**2 / (4 * n**2)) / (1 + z**2 / n)
+    low, high = centre - half, centre + half
+    difference = shares[0] - shares[1]
+    expected = difference - np.hypot(shares[0] - low[0], high[1] - shares[1])
+    assert narrow.observed == pytest.approx(difference)
+    assert narrow.lower_limit == pytest.approx(expected)
+    assert (narrow.verdict, wide.verdict, found.verdict) == ("fail", "pass", "fail")
+    assert narrow.message.startswith(
+        "the largest difference of accuracy between the slices of region is "
+    )
+    assert narrow.p_value is not None
+    assert narrow.p_value < 1e-6
+
+
+def test_the_p_value_of_a_gap_is_the_level_of_its_limit() -> None:
+    side = sliced(side_of(TRUE, WORSE, K))
+    limit = judged(gate_of(gap(0.2)), side).results[0].lower_limit
+    assert limit is not None
+    at_limit = judged(gate_of(gap(limit)), side).results[0]
+    assert at_limit.p_value == pytest.approx(0.05, abs=1e-4)
+
+
+def test_gaps_of_equal_slices_are_hardly_ever_found() -> None:
+    random, fails, passes = np.random.default_rng(4), 0, 0
+    for _ in range(200):
+        wrong = random.random(N) < 0.1
+        codes = random.integers(0, 6, N)
+        side = sliced(side_of(TRUE, predictions(wrong), K), codes, tuple("abcdef"))
+        (result,) = judged(gate_of(gap(0.02)), side).results
+        fails += result.verdict == "fail"
+        (result,) = judged(gate_of(gap(0.15)), side).results
+        passes += result.verdict == "pass"
+    assert fails <= 4
+    assert passes >= 190
+
+
+def test_a_gap_of_classes_has_a_result_for_each() -> None:
+    found = judged(
+        gate_of(gap(0.05, index="recall", classes="all")), sliced(side_of(TRUE, WORSE, K))
+    )
+    assert [(r.class_, r.verdict) for r in found.results] == [(c, "fail") for c in names(K)]
+
+
+def test_a_gap_needs_two_slices_and_one_column() -> None:
+    (result,) = judged(gate_of(gap(0.05)), sliced(side_of(TRUE, OLD, K), 0 * REGION)).results
+    assert (result.verdict, result.reason) == ("undefined", "fewer_than_two_slices")
+    for rule in (gap(0.05, slices="all"), gap(0.05, slices=None), gap(0.05, slices=("region",))):
+        with pytest.raises(RuleError, match="one column"):
+            judged(gate_of(rule), sliced(side_of(TRUE, OLD, K)))
+    with pytest.raises(RuleError, match="above 0"):
+        judged(gate_of(gap(0.0)), sliced(side_of(TRUE, OLD, K)))
+    (lost,) = judged(gate_of(gap(0.05)), side_of(TRUE, OLD, K)).results
+    assert (lost.verdict, lost.reason) == ("not_comparable", "slice_missing")
