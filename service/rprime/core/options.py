@@ -8,6 +8,8 @@ from rprime.core.index import Family
 from rprime.core.page import Paging
 from rprime.core.populations.population import Population
 
+SliceAdjust = Literal["holm", "benjamini_hochberg"]
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Options:
@@ -53,6 +55,8 @@ class Options:
         Positions of classes that take no part in averages.
     population
         The population that the indices are about; None: the items themselves.
+    slice_adjust
+        How p-values are adjusted over all slices and indices.
     """
 
     indices: tuple[str, ...] | None = None
@@ -74,6 +78,7 @@ class Options:
     classes: Paging | None = None
     left_out: tuple[int, ...] = ()
     population: Population | None = None
+    slice_adjust: SliceAdjust = "holm"
 
     def wants_intervals(self, k: int) -> bool:
         """Whether intervals are computed for k classes."""

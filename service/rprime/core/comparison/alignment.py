@@ -215,7 +215,13 @@ def _scatter_table(table: ConfusionTable, places: Array, k: int) -> ConfusionTab
 
 
 def rows_of(table: ConfusionTable, kept: Array) -> ConfusionTable:
-    """Return a single table without the items of the other true classes, kept of shape (k,)."""
+    """Return a stack of tables without the items of the other true classes.
+
+    Parameters
+    ----------
+    kept
+        Shape (..., k), as the stack.
+    """
     factors, cells = kept.astype(np.float64), table.cells
     unclassified = None if table.unclassified is None else table.unclassified * factors
     return replace(

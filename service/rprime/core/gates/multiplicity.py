@@ -52,6 +52,30 @@ def holm(p: ArrayLike) -> FloatArray:
     return adjusted.reshape(values.shape)
 
 
+def benjamini_hochberg(p: ArrayLike) -> FloatArray:
+    """Adjust the p-values of one family for the false discovery rate.
+
+    Parameters
+    ----------
+    p
+        Shape (m,), as for `holm`.
+
+    Returns
+    -------
+    Shape (m,): the smallest false discovery rate at which each would be rejected.
+
+    Notes
+    -----
+    Source: Benjamini, Hochberg 1995. Valid for independent or positively dependent results.
+    """
+    values = np.asarray(p, dtype=np.float64)
+    order = np.argsort(values)[: np.count_nonzero(~np.isnan(values))]
+    adjusted = np.full(values.shape, np.nan)
+    stepped = values[order] * len(order) / np.arange(1, len(order) + 1)
+    adjusted[order] = np.minimum.accumulate(stepped[::-1])[::-1]
+    return adjusted
+
+
 @dataclass(frozen=True, eq=False)
 class Block:
     """Results of a family whose test statistics have a known joint normal law.

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from math import prod
 
 import numpy as np
 
@@ -14,6 +15,23 @@ from rprime.core.table import ConfusionTable
 SliceName = Mapping[str, str]
 """The value of each column that a slice is of: {"region": "EU", "device": "ios"}."""
 
+MOST_SLICES = 10_000
+MOST_CELLS = 1 << 21
+"""Cells of all tables together: 16 MiB, of which the intervals need some copies."""
+
+
+class TooManySlicesError(ValueError):
+    """There are more slices than a report has.
+
+    Parameters
+    ----------
+    slices, k, most
+        How many there are at least, of how many classes, and how many there may be.
+    """
+
+    def __init__(self, slices: int, k: int, most: int) -> None:
+        super().__init__(f"{slices:,} slices or more, at most {most:,} for {k:,} classes")
+
 
 @dataclass(frozen=True, eq=False)
 class SliceColumn:
@@ -24,8 +42,8 @@ class SliceColumn:
     values
         Names of the slices, distinct.
     codes
-        Shape (n,), unsigned integers: positions in `values`; their number means that the item is
-        in no slice of this column.
+        Shape (n,), unsigned integers: positions in `values`; any other number means that the
+        item is in no slice of this column.
     """
 
     values: tuple[str, ...]
@@ -73,16 +91,16 @@ class Slices:
             Number of classes.
         """
         names: list[SliceName] = []
-        counts = []
+        counts: list[Array] = []
         for chosen in (*((name,) for name in columns), *crossings):
             parts = [columns[name] for name in chosen]
-            found = _counted(parts, cells, k * (k + 1))
-            there = np.flatnonzero(found.any(-1))
+            there, found = _counted(parts, cells, k * (k + 1))
             places = np.unravel_index(there, [len(part.values) for part in parts])
             for place in zip(*(codes.tolist() for codes in places), strict=True):
                 values = (part.values[i] for part, i in zip(parts, place, strict=True))
                 names.append(dict(zip(chosen, values, strict=True)))
-            counts.append(found[there])
+            counts.append(found)
+            check_size(len(names), k)
         tables = np.concatenate(counts).reshape(-1, k, k + 1).astype(np.float64)
         stack = ConfusionTable.dense(tables[..., :k], tables[..., k])
         return cls(tuple(names), stack, columns)
@@ -149,20 +167,43 @@ class Slices:
         return replace(self, tables=ConfusionTable.dense(counts, unclassified))
 
 
-def _counted(parts: Sequence[SliceColumn], cells: Array, size: int) -> Array:
-    """Count items by slice and cell, shape (slices, size), in one pass."""
-    joint: Array | None = None
-    inside = np.ones(cells.shape, bool)
+def check_size(slices: int, k: int) -> None:
+    """Refuse more slices than a report has.
+
+    Raises
+    ------
+    TooManySlicesError
+    """
+    most = min(MOST_SLICES, MOST_CELLS // (k * (k + 1)))
+    if slices > most:
+        raise TooManySlicesError(slices, k, most)
+
+
+def _counted(parts: Sequence[SliceColumn], cells: Array, size: int) -> tuple[Array, Array]:
+    """Count items by slice and cell in one pass.
+
+    Returns
+    -------
+    The s slices with items, numbered by their values in C order; and the counts, shape (s, size).
+    """
+    slices, inside = np.zeros(cells.shape, np.intp), None
     for part in parts:
-        width = len(part.values)
-        missing = part.codes >= width
+        slices *= len(part.values)
+        slices += part.codes.astype(np.intp)
+        missing = part.codes >= len(part.values)
         if missing.any():
-            inside &= ~missing
-        codes = part.codes.astype(np.intp)
-        joint = codes if joint is None else joint * width + codes
-    assert joint is not None  # noqa: S101 (there is a column)
-    joint = joint * size + cells
-    width = int(np.prod([len(part.values) for part in parts]))
-    if not inside.all():
-        joint = joint[inside]
-    return np.bincount(joint, minlength=width * size).reshape(width, size)
+            inside = ~missing if inside is None else inside & ~missing
+    if inside is not None:
+        slices, cells = slices[inside], cells[inside]
+    width = prod(len(part.values) for part in parts)
+    there = None
+    if width * size > MOST_CELLS:  # few of them may have items
+        there, slices = np.unique(slices, return_inverse=True)
+        width = len(there)
+        check_size(width, int(size**0.5))
+    counts = np.bincount(slices * size + cells, minlength=width * size)
+    counts = counts.reshape(width, size)
+    if there is None:
+        there = np.flatnonzero(counts.any(-1))
+        counts = counts[there]
+    return there, counts

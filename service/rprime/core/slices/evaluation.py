@@ -1,0 +1,246 @@
+"""The values of slices, their differences from the rest, and which are the weakest."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import special
+
+from rprime.core.arrays import Array, FloatArray
+from rprime.core.catalog import OVERALL_INDICES, SCORE_KEYS
+from rprime.core.comparison.aligned_values import AlignedValues
+from rprime.core.comparison.alignment import rows_of
+from rprime.core.comparison.compared_side import ComparedSide
+from rprime.core.comparison.difference import Difference
+from rprime.core.estimates import Estimates
+from rprime.core.gates.multiplicity import benjamini_hochberg, holm
+from rprime.core.gates.rule_tests import distance_found
+from rprime.core.index import Index
+from rprime.core.intervals.intervals import FEW_ITEMS, Intervals
+from rprime.core.intervals.methods import bounds
+from rprime.core.intervals.proportions import binomial_tail_p, quantile_of
+from rprime.core.options import Options, SliceAdjust
+from rprime.core.selection import select
+from rprime.core.slices.slices import Slices
+from rprime.core.table import ConfusionTable
+from rprime.core.values import Values, compute
+
+DEFAULT_INDICES = ("accuracy", "macro_f1", "recall", "precision")
+"""Indices of slices where a request names none: the more there are, the less is found."""
+ADJUST: Mapping[SliceAdjust, Callable[[FloatArray], FloatArray]] = {
+    "holm": holm,
+    "benjamini_hochberg": benjamini_hochberg,
+}
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SliceEvaluation:
+    """The evaluation of all slices of a test set.
+
+    Parameters
+    ----------
+    slices
+        The s slices.
+    values, intervals
+        Of the whole stack; intervals None unless the options request them.
+    difference
+        Slice minus rest, of the overall indices, shape (overall, s).
+    lower, upper
+        Its interval at the confidence of the options, shape (overall, s); NaN without one.
+    p_adjusted
+        Two-sided p-values of no difference, adjusted over all slices and indices; NaN where there
+        is no test.
+    detectable
+        The smallest difference that is found with power .8 by its first step, shape (overall, s);
+        NaN where no possible difference is.
+    index
+        The overall index that orders `weakest`; None if no value of one of them is best.
+    shrunken
+        Its empirical Bayes estimates, shape (s,); NaN without a value or a variance.
+    weakest
+        Positions of the slices with such an estimate, worst first.
+    """
+
+    slices: Slices
+    values: Values
+    intervals: Intervals | None
+    difference: Difference
+    lower: Array
+    upper: Array
+    p_adjusted: Array
+    detectable: Array
+    index: Index | None
+    shrunken: Array
+    weakest: Array
+
+
+def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> SliceEvaluation:
+    """Evaluate all slices as one stack, and compare each with the items outside of it.
+
+    Parameters
+    ----------
+    slices
+        Over the classes of the table.
+    whole
+        The table of all items, dense, without spurious predictions.
+    options
+        Those of the evaluation; indices of scores are left out.
+
+    Notes
+    -----
+    Differences are those of unpaired samples (MOVER), averages over the classes with items on both
+    sides. Only undefined values of the slices themselves are replaced.
+    """
+    asked = tuple(key for key in options.indices or () if key not in SCORE_KEYS)
+    options = replace(options, indices=asked or DEFAULT_INDICES, families=())
+    selection = select(options)
+    own = Estimates.of(slices.tables, options, selection)
+    wanted = options.wants_intervals(whole.k)
+    plain = options if options.undefined == "null" else replace(options, undefined="null")
+    compared = own if plain is options else Estimates.of(slices.tables, plain, selection)
+    difference = _difference(compared, Estimates.of(slices.rest(whole), plain, selection))
+    alpha = 1 - options.confidence
+    p = two_sided_p(difference, selection.overall)
+    p[_vague(own)] = np.nan
+    tested = max(int(np.count_nonzero(~np.isnan(p))), 1)
+    lower, upper = difference.limits(alpha / 2)
+    found = distance_found(alpha / 2 / tested, difference.standard_error)
+    index, shrunken, weakest = _weakest(asked, Estimates.of(whole, plain, selection), own)
+    return SliceEvaluation(
+        slices=slices,
+        values=own.values,
+        intervals=own.intervals if wanted else None,
+        difference=difference,
+        lower=lower,
+        upper=upper,
+        p_adjusted=ADJUST[options.slice_adjust](p.ravel()).reshape(p.shape),
+        detectable=np.where(found <= difference.reach, found, np.nan),
+        index=index,
+        shrunken=shrunken,
+        weakest=weakest,
+    )
+
+
+def _difference(own: Estimates, rest: Estimates) -> Difference:
+    """Subtract the overall values of the rest from those of the slices, shape (overall, s)."""
+    tables = own.values.table, rest.values.table
+    both = np.logical_and(*(table.support > 0 for table in tables))
+    sides = []
+    for estimates, table in zip((own, rest), tables, strict=True):
+        common = None
+        if not both.all():
+            kept = replace(estimates.values.options, cell_weights=None)  # they are applied already
+            common = Estimates(compute(rows_of(table, both), kept, estimates.values.selection))
+        sides.append(ComparedSide(estimates, common))
+    none = np.zeros(0, np.intp)
+    aligned = AlignedValues(sides[0], sides[1], (), none, pairs=None, one_test_set=False)
+    found = aligned.overall
+    if found.mover is None:
+        return found
+    # The classes need no limits at other quantiles than that of the report.
+    source = replace(found.mover.source, scopes=(False, True))
+    return replace(found, mover=replace(found.mover, source=source))
+
+
+def _vague(own: Estimates) -> Array:
+    """Whether there is too little for a test, shape (overall, s): few items in a class, or errors.
+
+    Plain proportions, which have an exact tail, need nothing.
+    """
+    support = own.values.table.support
+    few = ((support > 0) & (support < FEW_ITEMS)).any(-1)
+    vague = own.intervals.overall_low_reliability | few
+    vague[own.prepared.methods.overall.proportions] = False
+    return np.asarray(vague)
+
+
+def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
+    """Return two-sided p-values of no difference, NaN without a test.
+
+    Parameters
+    ----------
+    difference
+        Of independent samples, shape (overall, ...).
+    entries
+        Of its first axis.
+
+    Notes
+    -----
+    The larger one of the p-value of MOVER and, for an index of finite range, of the binomial tail
+    with the effective number of items behind it, n = z^2 q (1 - q) / (q - p)^2, where p and q are
+    the values of slice and rest mapped to [0, 1]. Among hundreds of slices small tails decide, and
+    there the normal distribution is too light where q is near 0 or 1.
+    """
+    one_sided = np.fmin(*difference.p_of_no_change)
+    low, high = (
+        np.array(ends).reshape(-1, *(1,) * (one_sided.ndim - 1))
+        for ends in zip(*map(bounds, entries), strict=True)
+    )
+    with np.errstate(all="ignore"):
+        own, rest = ((v - low) / (high - low) for v in (difference.candidate, difference.baseline))
+        items = (special.ndtri(one_sided) / (rest - own)) ** 2 * rest * (1 - rest)
+        worse = own < rest
+        hits, share = (np.where(worse, 1 - v, v) for v in (own, rest))
+        known = np.isfinite(items) & (items > 0)
+        n = np.where(known, items, np.nan)
+        tail = binomial_tail_p(hits * n, n, share)
+    return np.minimum(2 * np.fmax(one_sided, np.where(known, tail, np.nan)), 1.0)
+
+
+def _weakest(
+    asked: tuple[str, ...], whole: Estimates, own: Estimates
+) -> tuple[Index | None, Array, Array]:
+    """Return the index that orders slices, its shrunken estimates, and the order."""
+    table, selection = own.values.table, own.values.selection
+    keys = (key for key in asked or DEFAULT_INDICES if key in selection.overall_place)
+    entries = (OVERALL_INDICES[key] for key in keys)
+    index = next((entry for entry in entries if entry.higher_is_better is not None), None)
+    if index is None:
+        return None, np.full(table.total.shape, np.nan), np.zeros(0, np.intp)
+    place = selection.overall_place[index.key]
+    z = quantile_of(whole.values.options.confidence)
+    low, high = whole.prepared.limits(z)[1][:, place]
+    item_variance = ((high - low) / (2 * z)) ** 2 * whole.values.table.total
+    mean = whole.values.overall[place]
+    shrunken, order = shrink(
+        own.values.overall[place], table.total, mean, item_variance, whole.values.table.total
+    )
+    ascending = order if index.higher_is_better else -order
+    there = np.flatnonzero(np.isfinite(order))
+    return index, shrunken, there[np.argsort(ascending[there], kind="stable")]
+
+
+def shrink(
+    values: Array, items: Array, mean: Array, item_variance: Array, total: Array
+) -> tuple[Array, Array]:
+    """Shrink the values of slices towards that of all items.
+
+    Parameters
+    ----------
+    values, items
+        Shape (s,).
+    mean, item_variance, total
+        Of all items: the value, its variance times the number of items, and this number.
+
+    Returns
+    -------
+    The shrunken values; and what orders the slices as they do, also where all of them are equal
+    because the slices differ no more than by chance. NaN where unknown.
+
+    Notes
+    -----
+    The posterior mean of the normal model y_s ~ N(theta_s, v / n_s), theta_s ~ N(mean, tau^2)
+    (Efron, Morris 1975), with tau^2 by moments (DerSimonian, Laird 1986) about the known mean:
+    max(0, (sum w_s (y_s - mean)^2 - m) / sum w_s), w_s = 1 / (v / n_s - v / n), since a slice is a
+    part of all items. The variance v of an item is that of all items, so that a small slice without
+    errors, or with nothing but errors, is not taken to be certain.
+    """
+    with np.errstate(all="ignore"):
+        own = item_variance / items
+        weights = 1 / (own - item_variance / total)
+        used = np.isfinite(values) & np.isfinite(weights)
+        excess = np.where(used, weights * (values - mean) ** 2 - 1, 0.0).sum()
+        between = max(0.0, float(excess / np.where(used, weights, 0.0).sum())) if used.any() else 0
+        order = (values - mean) / (between + own)
+    order = np.where(np.isfinite(values) & np.isfinite(own), order, np.nan)
+    return mean + between * order, order
