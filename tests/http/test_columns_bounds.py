@@ -149,6 +149,18 @@ def test_pages_are_measured_whatever_the_metadata_say(small: httpx.Client, codec
     assert fault(send(small, "parquet", body)) == (413, "", "body_too_large")
 
 
+@pytest.mark.parametrize("name", ["label", "my.label"])
+def test_columns_with_a_dot_in_their_name_have_the_same_limits(
+    small: httpx.Client, name: str
+) -> None:
+    request = {"columns": {"y_true": name, "y_pred": "guess"}}
+    large = {name: np.zeros(LIMIT, np.int8), "guess": np.zeros(LIMIT, np.int8)}
+    rows = parquet(large)  # repeated values take no bytes in the file
+    assert fault(send(small, "parquet", rows, request)) == (413, "", "body_too_large")
+    texts = parquet({name: ["x" * 100_000, "y"], "guess": ["y", "y"]})
+    assert fault(send(small, "parquet", texts, request)) == (422, f"/{name}", "class_name")
+
+
 @pytest.mark.parametrize("encoding", ["DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
 def test_encodings_of_strings_are_read(small: httpx.Client, encoding: str) -> None:
     body = parquet(FEW, use_dictionary=False, column_encoding=encoding)

@@ -118,6 +118,7 @@ def _refuse_evidence(read: Evidence) -> None:
         "`spurious` predictions, which belong to no item of the population": read.table.spurious
         is not None,
         "`cell_weights`": "cell_weights" in read.matrices,
+        "`slices`: leave one of the two out": read.slices is not None,
     }
     for what, given in refused.items():
         if given:

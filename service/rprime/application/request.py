@@ -13,6 +13,7 @@ from rprime.core.gates.rules import Gate, mistakes
 from rprime.core.options import Options
 from rprime.core.page import LARGEST_PAGE_VALUES, Paging
 from rprime.core.selection import select
+from rprime.core.slices.evaluation import evaluate_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
@@ -52,6 +53,12 @@ class EvaluationRequest:
 
     def evaluate(self) -> Evaluation:
         """Evaluate the request alone."""
+        found, slices = self._whole(), self.evidence.slices
+        if slices is None:
+            return found
+        return replace(found, slices=evaluate_slices(slices, self.evidence.table, self.options))
+
+    def _whole(self) -> Evaluation:
         found, items = self.evidence, self.evidence.items
         if self.store_request is not None and items is not None and items.weights is not None:
             # The store has only the weighted table: an answer shows what it can compute again.

@@ -62,6 +62,8 @@ class EvidenceFields(TypedDict, total=False):
     sample_weight: Any
     inclusion_probability: Any
     groups: Any
+    slices: Mapping[str, Any] | None
+    slice_crossings: Sequence[Sequence[str]] | None
     aliases: Mapping[str, str] | None
     unknown_labels: Literal["refuse", "unclassified"] | None
     test_set: Mapping[str, str] | None
@@ -215,12 +217,25 @@ def _keys(value: object, name: str) -> object:
     return [value] if isinstance(value, str) else labels(value, name)
 
 
+def _slices(value: object, name: str) -> Json:
+    if not isinstance(value, Mapping):
+        raise TypeError(f"`{name}` is a {type(value).__name__}; it must be a mapping by name")
+    return {key: _of_slices(column, f"{name}/{key}") for key, column in value.items()}
+
+
+def _of_slices(column: object, name: str) -> object:
+    if isinstance(column, Mapping):
+        return {value: _evidence(table, name) for value, table in column.items()}
+    return labels(column, name)
+
+
 _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     "y_true": labels,
     "y_pred": labels,
     "y_score": scores,
     "labels": labels,
     "groups": labels,
+    "slices": _slices,
     "indices": _keys,
     "families": _keys,
     "sample_weight": weights,

@@ -16,6 +16,7 @@ from rprime.core.options import Options
 from rprime.core.page import ClassPage, default_paging, ordered
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import Selection, select
+from rprime.core.slices.evaluation import SliceEvaluation
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values
 from rprime.core.warnings import Warning, WarningInputs, check_all, phrase  # noqa: A004 (its name)
@@ -37,6 +38,8 @@ class Evaluation:
         Position of the table in that stack: () or (i,).
     warnings
         Warnings of this table.
+    slices
+        The evaluation of its slices, if the request has them.
     """
 
     labels: tuple[str, ...]
@@ -44,6 +47,7 @@ class Evaluation:
     intervals: Intervals | None
     position: tuple[int, ...]
     warnings: tuple[Warning, ...]
+    slices: SliceEvaluation | None = None
 
     @property
     def options(self) -> Options:

@@ -68,7 +68,11 @@ def _check_metadata(metadata: Any, chosen: Sequence[str], most: int) -> list[str
     The chosen columns of strings that can be read as dictionaries.
     """
     parts = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-    read = [i for i, part in enumerate(parts) if part.path.partition(".")[0] in chosen]
+    read = [
+        i
+        for i, part in enumerate(parts)
+        if part.path in chosen or part.path.partition(".")[0] in chosen
+    ]
     if any(parts[i].max_repetition_level or parts[i].path != parts[i].name for i in read):
         detail = "The columns of a Parquet file must be plain, without lists or structs."
         raise Problem("unreadable_body", detail)

@@ -67,10 +67,12 @@ class BaselineColumns(Columns):
         arrays = super().document().arrays
         if "item_id" in arrays:
             raise refuse("/item_id", "not_with_this_evidence", _IDS)
-        return {
+        slices = {"slices": {n: _labels(c) for n, c in arrays.pop("slices", {}).items()}}
+        found = {
             name: _labels(array) if isinstance(array, CodedColumn) else array
             for name, array in arrays.items()
         }
+        return found | (slices if slices["slices"] else {})
 
     def document(self) -> Document:
         """Return the request of the first body with this baseline."""

@@ -1,7 +1,6 @@
 """Convert label arrays to arrays of codes without a Python object for each item."""
 
-from array import array
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,13 +10,12 @@ from rprime.core.arrays import Array
 from rprime.core.label_texts import integer_text
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
+from rprime.evidence.integer_labels import Distinct, integers_of
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.evidence.spellings import AS_SENT, Spellings
-from rprime.problems.problem import Violation, invalid, refuse
+from rprime.problems.problem import invalid, refuse
 from rprime.schemas.document import kind_of
 
-DENSE_RANGE = 1 << 20
-"""Largest range of integers that are looked up in a table; others are searched."""
 _ABSENT = np.uint32(2**32 - 1)
 PIECE = 1 << 16
 """Items in one piece, so that intermediate arrays fit into the processor's caches."""
@@ -145,7 +143,7 @@ def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -
         raise refuse(pointer, "wrong_length", detail)
     if set(map(type, found)) != {str} and not all(map(names.is_integer, found)):
         like = "" if type(found[0]) is str else 0
-        raise invalid(_mixed(found, pointer, null=False, like=like))
+        raise invalid(names.mixed(found, pointer, null=False, like=like))
     codes = _Codes()
     coded = np.fromiter(map(codes.__getitem__, found), np.uint32, size)
     if type(found[0]) is not str and max(map(abs, codes)) > MOST:
@@ -328,21 +326,31 @@ def _code_strings(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw
     codes = _Codes()
     true = _looked_up(y_true, codes)
     if true is None or set(map(type, codes)) != {str}:
-        raise invalid(_mixed(y_true, places.true, null=False, like=""))
+        raise invalid(names.mixed(y_true, places.true, null=False, like=""))
     predicted = _looked_up(y_pred, codes)
     if predicted is None or not set(map(type, codes)) <= {str, type(None)}:
-        raise invalid(_mixed(y_pred, places.predicted, null=True, like=""))
+        raise invalid(names.mixed(y_pred, places.predicted, null=True, like=""))
     return Raw(list(codes), true, predicted, places)
 
 
 def _code_booleans(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw:
     # The types of all items are checked, because a dictionary takes 1 for true.
     if set(map(type, y_true)) != {bool}:
-        raise invalid(_mixed(y_true, places.true, null=False, like=True))
+        raise invalid(names.mixed(y_true, places.true, null=False, like=True))
     if not set(map(type, y_pred)) <= {bool, type(None)}:
-        raise invalid(_mixed(y_pred, places.predicted, null=True, like=True))
+        raise invalid(names.mixed(y_pred, places.predicted, null=True, like=True))
     texts = {True: "True", False: "False", None: None}
     return _code_strings([texts[item] for item in y_true], [texts[item] for item in y_pred], places)
+
+
+def looked_up(values: list[Any]) -> tuple[list[Any], Array | None]:
+    """Return the distinct values in the order of appearance, and the codes of all.
+
+    The codes are None where a value is an array or an object.
+    """
+    known = _Codes()
+    codes = _looked_up(values, known)
+    return list(known), codes
 
 
 def _looked_up(values: list[Any], codes: _Codes) -> Array | None:
@@ -359,106 +367,11 @@ def _looked_up(values: list[Any], codes: _Codes) -> Array | None:
 def _code_integers(
     y_true: list[Any], y_pred: list[Any], places: Pointers, *, without_booleans: bool
 ) -> Raw:
-    true = _integers(y_true, places.true, null=False, without_booleans=without_booleans)
-    predicted = _integers(y_pred, places.predicted, null=True, without_booleans=without_booleans)
-    distinct = _Distinct.of(true, predicted)
+    true = integers_of(y_true, places.true, null=False, without_booleans=without_booleans)
+    predicted = integers_of(y_pred, places.predicted, null=True, without_booleans=without_booleans)
+    distinct = Distinct.of(true, predicted)
     texts: list[str | None] = [str(value) for value in distinct.values.tolist()]
     if predicted.dtype == np.float64 and np.isnan(predicted).any():
         texts.append(None)
     found = (distinct.positions(true), distinct.positions(predicted))
     return Raw(texts, *found, places, rank=None)
-
-
-def _integers(values: list[Any], pointer: str, *, null: bool, without_booleans: bool) -> Array:
-    """Convert a list of integers; to float64 with NaN for null if `array` refuses the list."""
-    if without_booleans or bool not in set(map(type, values)):
-        try:
-            return np.frombuffer(bytes(values), dtype=np.uint8)
-        except (TypeError, ValueError):
-            pass
-        try:
-            return _bounded(np.array(array("q", values)), pointer)
-        except (TypeError, OverflowError):
-            pass
-    allowed = {int, float, type(None)} if null else {int, float}
-    if not set(map(type, values)) <= allowed:
-        raise invalid(_mixed(values, pointer, null=null, like=0))
-    numbers = np.array(values, dtype=np.float64)
-    if (np.rint(numbers) != numbers)[~np.isnan(numbers)].any():
-        raise invalid(_mixed(values, pointer, null=null, like=0))
-    return _bounded(numbers, pointer)
-
-
-def _bounded(values: Array, pointer: str) -> Array:
-    # Of NaN alone the extremes are NaN, and no place is bad.
-    if not (np.fmin.reduce(values) >= -MOST and np.fmax.reduce(values) <= MOST):
-        bad = np.argwhere((values < -MOST) | (values > MOST))
-        raise_places(bad, pointer, "out_of_range", names.INTEGER_RULE)
-    return values
-
-
-@dataclass(frozen=True, eq=False)
-class _Distinct:
-    """The distinct integers of the label arrays, ascending.
-
-    ``table`` holds the position of `value - values[0]` if the integers lie close together.
-    """
-
-    values: Array
-    table: Array | None
-
-    @classmethod
-    def of(cls, *arrays: Array) -> "_Distinct":
-        """Find the distinct integers of arrays in which NaN means unclassified."""
-        whole = [_without_nan(values) for values in arrays]
-        low = min(int(values.min()) for values in whole if values.size)
-        high = max(int(values.max()) for values in whole if values.size)
-        if high - low >= DENSE_RANGE:
-            return cls(np.unique(np.concatenate([np.unique(values) for values in whole])), None)
-        present = np.zeros(high - low + 1, dtype=bool)
-        for values in whole:
-            present[_offsets(values, low)] = True
-        table = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
-        return cls(np.flatnonzero(present) + low, table)
-
-    def positions(self, values: Array) -> Array:
-        """Return the position of every integer; for NaN, the number of distinct integers."""
-        if values.dtype != np.float64:
-            return self._found(values)
-        missing = np.isnan(values)
-        positions = self._found(np.where(missing, self.values[0], values).astype(np.int64))
-        return np.where(missing, np.uint32(self.values.size), positions)
-
-    def _found(self, values: Array) -> Array:
-        if self.table is None:
-            return np.searchsorted(self.values, values).astype(np.uint32)
-        low = int(self.values[0])
-        if low == 0 and self.values.size == self.table.size:
-            return values
-        return self.table[_offsets(values, low)]
-
-
-def _without_nan(values: Array) -> Array:
-    if values.dtype != np.float64:
-        return values
-    return values[~np.isnan(values)].astype(np.int64)
-
-
-def _offsets(values: Array, low: int) -> Array:
-    return values if low == 0 else values.astype(np.int64) - low
-
-
-def _mixed(values: list[Any], pointer: str, *, null: bool, like: object) -> Iterator[Violation]:
-    """Yield a fault for each label that is not of the wanted kind."""
-    fits: Callable[[object], bool] = names.is_integer
-    if type(like) is not int:
-        fits = type(like).__instancecheck__
-    wanted = kind_of(like) if type(like) is not int else "an integer"
-    for i, value in enumerate(values):
-        if not fits(value) and not (null and value is None):
-            detail = f"Every label is {wanted} here; this is {_kind_of(value)}."
-            yield Violation(f"{pointer}/{i}", "mixed_labels", detail)
-
-
-def _kind_of(value: object) -> str:
-    return "null, which only `y_pred` may have" if value is None else kind_of(value)

@@ -15,13 +15,15 @@ from rprime.evidence.label_columns import CodedColumn, Piece
 from rprime.evidence.names import is_name
 from rprime.evidence.numbers import MOST, WEIGHT
 from rprime.evidence.score_columns import PREFIX, ScoreColumns, is_score, ordered
+from rprime.evidence.slices import PREFIX as SLICE_PREFIX
+from rprime.evidence.slices import is_slice, slice_column
 from rprime.evidence.vocabulary import Growing, Positions, Vocabulary, Where
 from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
 from rprime.schemas.document import Document
 
 LABELS = ("y_true", "y_pred", "y_pred_baseline")
 NAMES = (*LABELS, "sample_weight", "item_id", "group")
-"""The allowed columns, besides those of scores."""
+"""The allowed columns, besides those of scores and slices."""
 LONGEST_LINE = 1 << 20
 """Bytes of the CSV lines that are parsed in one piece."""
 MATRIX = "y_score"
@@ -160,6 +162,7 @@ class Columns:
         self._held = 0
         self._rows = 0
         self._labels: dict[str, CodedColumn] = {}
+        self._slices: dict[str, CodedColumn] = {}
         self._others: dict[str, _Weights | _Groups] = {}
         self._scores: ScoreColumns | None = None
         self._matrix: Array | None = None
@@ -186,6 +189,7 @@ class Columns:
             if name in LABELS:
                 null = name != "y_true"
                 self._labels[name] = CodedColumn(self.codes, f"/{name}", null=null)
+        self._slices = {name: slice_column(name) for name in found if is_slice(name)}
         if "sample_weight" in found:
             self._others["sample_weight"] = _Weights()
         if "group" in found:
@@ -214,9 +218,10 @@ class Columns:
         self._request.warnings.append(Warning("columns_ignored", "", detail, _SOURCE))
 
     def _check_names(self, places: list[tuple[str, int]], columns: list[str]) -> None:
+        every = (*self._known, f"{PREFIX}<label>", f"{SLICE_PREFIX}<name>")
+        known = ", ".join(f"`{name}`" for name in every)
         for name, _ in places:
-            if name not in self._known and not is_score(name):
-                known = ", ".join(f"`{name}`" for name in (*self._known, f"{PREFIX}<label>"))
+            if name not in self._known and not is_score(name) and not is_slice(name):
                 detail = f"`columns` chooses what is no column here; columns are: {known}."
                 raise invalid([UnknownMember("/columns", "unknown_column", detail, name)])
         found = [name for name, _ in places]
@@ -237,7 +242,11 @@ class Columns:
 
     def add(self, batch: Mapping[str, Piece]) -> None:
         """Append items to all columns."""
-        gatherers: dict[str, CodedColumn | _Weights | _Groups] = {**self._labels, **self._others}
+        gatherers: dict[str, CodedColumn | _Weights | _Groups] = {
+            **self._labels,
+            **self._slices,
+            **self._others,
+        }
         for name, gatherer in gatherers.items():
             gatherer.add(batch[name], self._rows)
         if self._scores is not None:
@@ -276,7 +285,7 @@ class Columns:
             raise refuse("/y_true", "empty", "There are no items, so there is nothing to evaluate.")
         order = None if self._ids is None else self._ids.order("/item_id")
         if order is not None:
-            for column in self._labels.values():
+            for column in (*self._labels.values(), *self._slices.values()):
                 column.sort(order)
         document, other = self._request, self._labels.pop("y_pred_baseline", None)
         arrays: dict[str, object] = {
@@ -285,6 +294,9 @@ class Columns:
         }
         if self._ids is not None:
             arrays["item_id"] = self._ids
+        if self._slices:
+            found = self._slices.items()
+            arrays["slices"] = {name.removeprefix(SLICE_PREFIX): own for name, own in found}
         arrays |= self._scored(order)
         document.arrays |= arrays
         document.names += tuple(arrays)
@@ -322,10 +334,10 @@ def selected(
     columns
         The names in the body.
     chosen
-        The columns to read and what they are called there; empty: the known ones and all scores, by
-        their own names.
+        The columns to read and what they are called there; empty: the known ones, all scores and
+        all slices, by their own names.
     known
-        The names of columns, but for scores.
+        The names of columns, but for scores and slices.
     optional
         Whether chosen columns may be missing.
 
@@ -336,7 +348,8 @@ def selected(
     """
     found = list(columns)
     if not chosen:
-        return [(name, i) for i, name in enumerate(found) if name in known or is_score(name)]
+        read = (name in known or is_score(name) or is_slice(name) for name in found)
+        return [(found[i], i) for i, wanted in enumerate(read) if wanted]
     places = []
     for name, source in chosen.items():
         number = found.count(source)
@@ -368,7 +381,7 @@ def _chosen(request: Document) -> dict[str, str]:
     return {_SHORT.get(name, name): source for name, source in given.items()}
 
 
-_IN_JSON = {"y_score": "score:<label>", "groups": "group"}
+_IN_JSON = {"y_score": "score:<label>", "groups": "group", "slices": "slice:<name>"}
 """Members of a JSON request that are columns of another name."""
 _SHORT = {"true": "y_true", "pred": "y_pred"}
 _NEAR = 0.85
@@ -383,6 +396,7 @@ _OWN = (
     "sample_weight",
     "inclusion_probability",
     "groups",
+    "slices",
     "confusion_matrix",
     "cells",
 )

@@ -56,7 +56,8 @@ def _types(wanted: Iterable[str], columns: Columns) -> dict[str, Any]:
     labels = pa.int64() if isinstance(columns.codes, Positions) else text
     types = {"sample_weight": pa.float64(), "item_id": pa.string(), "group": text}
     types |= dict.fromkeys(LABELS, labels)
-    return {name: pa.float64() if is_score(name) else types[name] for name in wanted}
+    types |= {name: pa.float64() for name in wanted if is_score(name)}
+    return {name: types.get(name, text) for name in wanted}  # the others are slices
 
 
 @dataclass(frozen=True)

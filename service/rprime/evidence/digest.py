@@ -58,7 +58,8 @@ def evidence_digest(evidence: "Evidence") -> str:
 
     Returns
     -------
-    "sha256:" and the hexadecimal digest of the class names, the table, the items and the scores.
+    "sha256:" and the hexadecimal digest of the class names, the table, the items, the slices
+    and the scores.
     """
     digest = hashlib.sha256(b"rprime-input1\n")
     digest.update(orjson.dumps(evidence.labels) + b"\n")
@@ -82,6 +83,11 @@ def evidence_digest(evidence: "Evidence") -> str:
         digest.update(b"ids\n")
         for lengths, letters in evidence.identities.pieces():
             digest.update(packed(lengths, letters))
+    if evidence.slices is not None:
+        tables = evidence.slices.tables
+        digest.update(b"slices " + orjson.dumps(list(map(dict, evidence.slices.names))) + b"\n")
+        digest.update(_packed(tables.cells.counts).data)
+        digest.update(_packed(tables.support).data)
     if scores is not None:
         digest.update(f"scores {scores.shape[1]}\n".encode())
         digest.update(np.ascontiguousarray(scores, dtype="<f8").data)

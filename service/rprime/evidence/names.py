@@ -113,6 +113,22 @@ def is_integer(label: object) -> bool:
     return type(label) is int or (type(label) is float and label.is_integer())
 
 
+def mixed(values: list[Any], pointer: str, *, null: bool, like: object) -> Iterator[Violation]:
+    """Yield a fault for each label that is not of the wanted kind."""
+    fits: Callable[[object], bool] = is_integer
+    if type(like) is not int:
+        fits = type(like).__instancecheck__
+    wanted = kind_of(like) if type(like) is not int else "an integer"
+    for i, value in enumerate(values):
+        if not fits(value) and not (null and value is None):
+            detail = f"Every label is {wanted} here; this is {_kind_of(value)}."
+            yield Violation(f"{pointer}/{i}", "mixed_labels", detail)
+
+
+def _kind_of(value: object) -> str:
+    return "null, which only `y_pred` may have" if value is None else kind_of(value)
+
+
 def _decimal_texts(labels: list[Any], pointer: str) -> list[str]:
     if not all(map(is_integer, labels)):
         raise invalid(_mixed(labels, pointer))

@@ -15,14 +15,16 @@ from rprime.core.scores.scores import Scores
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
-from rprime.evidence import digest, names, numbers
+from rprime.evidence import digest, numbers
 from rprime.evidence.coding import PIECE, Coded, Pointers, code_labels, group_codes
 from rprime.evidence.columns import Identities
 from rprime.evidence.item_ids import numbers_of
 from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.matrices import MATRICES, read_matrices
 from rprime.evidence.scores import read_scores, top_class, without_low
+from rprime.evidence.slices import slices_of_items, slices_of_tables
 from rprime.evidence.spellings import AS_SENT, Spellings
+from rprime.evidence.tables import counted_table, labels_of, read_cells, read_matrix, vector_of
 from rprime.problems.problem import Violation, invalid, refuse
 from rprime.schemas.document import Document
 from rprime.settings import Limits
@@ -152,7 +154,8 @@ def read_baseline(
     shared = {name: source.arrays[name] for name in SHARED if name in source.arrays}
     if alone == "y_score" and "labels" not in shared:
         shared["labels"] = list(candidate.labels)
-    rest = {name: source.rest[name] for name in OF_LABELS if name in source.rest} | document.rest
+    inherited = (*OF_LABELS, "slice_crossings")
+    rest = {name: source.rest[name] for name in inherited if name in source.rest} | document.rest
     found = read(replace(document, arrays=shared | document.arrays, rest=rest), limits)
     if found.labels != candidate.labels or found.items is None or candidate.items is None:
         return found
@@ -160,7 +163,15 @@ def read_baseline(
     return replace(found, items=replace(found.items, true=candidate.items.true))
 
 
-SHARED = ("y_true", "sample_weight", "inclusion_probability", "groups", "labels", "item_id")
+SHARED = (
+    "y_true",
+    "sample_weight",
+    "inclusion_probability",
+    "groups",
+    "labels",
+    "item_id",
+    "slices",
+)
 """Members that other predictions for the same items share with the candidate."""
 
 
@@ -181,11 +192,16 @@ OF_SCORES = ("reject_below", "curves", "reject", "thresholds")
 WEIGHTS = ("sample_weight", "inclusion_probability")
 """Members that weigh the items."""
 
+OF_SLICES = ("slices", "slice_crossings")
+"""Members about parts of the items."""
+
+OF_TABLES = ("labels", "axis", "unclassified", "spurious", "weighted", "slices")
+
 COMPANIONS: Mapping[Kind, tuple[str, ...]] = {
-    "confusion_matrix": ("labels", "axis", "unclassified", "spurious", "weighted"),
-    "cells": ("labels", "axis", "unclassified", "spurious", "weighted"),
-    "labels": ("labels", *WEIGHTS, "groups", *OF_LABELS),
-    "scores": ("labels", "y_pred", *WEIGHTS, "groups", *OF_LABELS, *OF_SCORES),
+    "confusion_matrix": OF_TABLES,
+    "cells": OF_TABLES,
+    "labels": ("labels", *WEIGHTS, "groups", *OF_LABELS, *OF_SLICES),
+    "scores": ("labels", "y_pred", *WEIGHTS, "groups", *OF_LABELS, *OF_SCORES, *OF_SLICES),
 }
 """Members allowed together with each kind."""
 
@@ -231,75 +247,12 @@ def _misplaced(kind: Kind, document: Document) -> Iterator[Violation]:
             )
 
 
-_OMISSIONS = ("unclassified", "spurious")
-
-
-def _labels(document: Document, most: int) -> tuple[str, ...]:
-    return names.declared(document.arrays["labels"], f"{document.pointer}/labels", most)
-
-
-def _vector(document: Document, name: str, quantity: numbers.Quantity, size: int) -> Array | None:
-    given = document.arrays.get(name)
-    if given is None or isinstance(given, np.ndarray):
-        return given
-    pointer, proven = f"{document.pointer}/{name}", document.without_booleans
-    return numbers.vector(given, pointer, quantity, size, without_booleans=proven)
-
-
-def _read_matrix(document: Document, limits: Limits) -> Evidence:
-    arrays, pointer = document.arrays, f"{document.pointer}/confusion_matrix"
-    rows = numbers.lists(arrays["confusion_matrix"], pointer)
-    k, most = len(rows), limits.dense_classes
-    if k > most:
-        raise names.too_many(k, pointer, most)
-    if len(rows[0]) != k and len(set(map(len, rows))) == 1:
-        detail = f"The matrix has {k} rows of {len(rows[0])} numbers; it must be square."
-        raise refuse(pointer, "not_square", detail)
-    proven = document.without_booleans
-    counts = numbers.matrix(rows, pointer, numbers.COUNT, (k, k), without_booleans=proven)
-    labels = names.numbered(k) if arrays.get("labels") is None else _labels(document, most)
-    if len(labels) != k:
-        detail = f"There are {len(labels)} labels for {k} classes."
-        raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
-    table = ConfusionTable.dense(
-        counts.T if document.rest.get("axis") == "rows_are_predicted" else counts,
-        **{
-            name: _vector(document, name, numbers.COUNT, k) for name in _OMISSIONS if name in arrays
-        },
-        weighted=document.rest.get("weighted") is True,
-    )
-    return Evidence(kind="confusion_matrix", labels=labels, table=table)
-
-
-def _read_cells(document: Document, limits: Limits) -> Evidence:
-    if document.arrays.get("labels") is None:
-        detail = "`cells` need `labels`, which define the number of classes."
-        raise refuse(f"{document.pointer}/labels", "required", detail)
-    labels = _labels(document, limits.sparse_classes)
-    k = len(labels)
-    rows, columns, counts = _cells(document, k)
-    if document.rest.get("axis") == "rows_are_predicted":
-        rows, columns = columns, rows
-    table = _table(
-        rows * (k + 1) + columns,
-        counts,
-        k,
-        limits,
-        **{name: _vector(document, name, numbers.COUNT, k) for name in _OMISSIONS},
-        weighted=document.rest.get("weighted") is True,
-    )
-    return Evidence(kind="cells", labels=labels, table=table)
-
-
-def _cells(document: Document, k: int) -> tuple[Array, Array, Array]:
-    pointer, proven = f"{document.pointer}/cells", document.without_booleans
-    triples = numbers.lists(document.arrays["cells"], pointer)
-    shape = (len(triples), 3)
-    cells = numbers.matrix(triples, pointer, numbers.COUNT, shape, without_booleans=proven)
-    bad = np.argwhere((cells[:, :2] >= k) | (cells[:, :2] != np.rint(cells[:, :2])))
-    detail = f"A cell is [true, predicted, count] with class numbers from 0 to {k - 1}."
-    numbers.raise_places(bad, pointer, "class_number", detail)
-    return cells[:, 0].astype(np.int64), cells[:, 1].astype(np.int64), cells[:, 2]
+def _read_table(document: Document, limits: Limits) -> Evidence:
+    kind = _kind(document)
+    read = read_matrix if kind == "confusion_matrix" else read_cells
+    labels, table = read(document, limits)
+    slices = slices_of_tables(document, table, labels, lambda one: _read_table(one, limits).table)
+    return Evidence(kind=kind, labels=labels, table=table, slices=slices)
 
 
 def _read_items(document: Document, limits: Limits) -> Evidence:
@@ -331,14 +284,25 @@ def _read_items(document: Document, limits: Limits) -> Evidence:
         items=items,
         identities=identities,
         scores=scores,
+        slices=_slices(document, found, limits),
         warnings=found.warnings,
     )
+
+
+def _slices(document: Document, found: Coded, limits: Limits) -> Slices | None:
+    if document.arrays.keys().isdisjoint(OF_SLICES) and document.rest.keys().isdisjoint(OF_SLICES):
+        return None
+    k = len(found.labels)
+    if k > limits.dense_classes:
+        detail = f"Slices have at most {limits.dense_classes:,} classes, here are {k:,}."
+        raise refuse(f"{document.pointer}/slices", "too_many_classes", detail)
+    return slices_of_items(document, _joint(found, 0, found.true.size), k)
 
 
 def _codes(document: Document, most: int) -> Coded:
     true = document.arrays["y_true"]
     predicted = document.arrays.get("y_pred", true)  # it may be missing if there are scores
-    declared = None if document.arrays.get("labels") is None else _labels(document, most)
+    declared = None if document.arrays.get("labels") is None else labels_of(document, most)
     places = Pointers(*(f"{document.pointer}/{name}" for name in ("y_true", "y_pred", "labels")))
     spellings = (
         AS_SENT if document.rest.keys().isdisjoint(OF_LABELS) else Spellings.of(document.rest)
@@ -368,8 +332,8 @@ def _classified(document: Document, found: Coded, scores: Array) -> Coded:
 
 def _weights(document: Document, size: int) -> Array | None:
     """Return the weights of the items: the inverse of their inclusion probabilities."""
-    weights = _vector(document, "sample_weight", numbers.WEIGHT, size)
-    chances = _vector(document, "inclusion_probability", numbers.PROBABILITY, size)
+    weights = vector_of(document, "sample_weight", numbers.WEIGHT, size)
+    chances = vector_of(document, "inclusion_probability", numbers.PROBABILITY, size)
     if chances is None:
         return weights
     pointer = f"{document.pointer}/inclusion_probability"
@@ -394,7 +358,7 @@ def _table_of_items(found: Coded, weights: Array | None, limits: Limits) -> Conf
     weighted = weights is not None and bool((weights != 1).any())
     if k > limits.dense_classes:
         joint = _joint(found, 0, found.true.size).astype(np.int64)
-        return _table(joint, weights, k, limits, weighted=weighted)
+        return counted_table(joint, weights, k, limits, weighted=weighted)
     table: Array = np.zeros(k * (k + 1))
     # Each piece is counted into its own table.
     piece = max(PIECE, table.size)
@@ -418,41 +382,9 @@ def _joint(found: Coded, start: int, end: int) -> Array:
     return joint
 
 
-def _table(
-    joint: Array,
-    counts: Array | None,
-    k: int,
-    limits: Limits,
-    *,
-    unclassified: Array | None = None,
-    spurious: Array | None = None,
-    weighted: bool = False,
-) -> ConfusionTable:
-    """Count cells given as row * (k + 1) + column, where column k is "unclassified"."""
-    if k <= limits.dense_classes:
-        table = np.bincount(joint, counts, k * (k + 1)).reshape(k, k + 1)
-        omitted = table[:, k] if unclassified is None else unclassified
-        return ConfusionTable.dense(table[:, :k], omitted, spurious, weighted=weighted)
-    if counts is None:
-        joint, counts = np.unique(joint, return_counts=True)
-    rows, columns = np.divmod(joint, k + 1)
-    in_table = columns < k
-    if unclassified is None and not in_table.all():
-        unclassified = np.bincount(rows[~in_table], counts[~in_table], k)
-    return ConfusionTable.sparse(
-        rows[in_table],
-        columns[in_table],
-        counts[in_table],
-        k,
-        unclassified=unclassified,
-        spurious=spurious,
-        weighted=weighted,
-    )
-
-
 _READERS: Mapping[Kind, Callable[[Document, Limits], Evidence]] = {
-    "confusion_matrix": _read_matrix,
-    "cells": _read_cells,
+    "confusion_matrix": _read_table,
+    "cells": _read_table,
     "labels": _read_items,
     "scores": _read_items,
 }

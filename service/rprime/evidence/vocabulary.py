@@ -8,7 +8,8 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.label_texts import read_texts
-from rprime.evidence.coding import DENSE_RANGE, recoded
+from rprime.evidence.coding import recoded
+from rprime.evidence.integer_labels import DENSE_RANGE
 from rprime.evidence.names import INTEGER_RULE, NO_LABEL
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.problems.problem import refuse
@@ -69,10 +70,15 @@ class Vocabulary:
         JSON pointer to the true labels.
     untyped
         Whether the format writes integers as texts, as CSV does.
+    what
+        What the labels are of, for messages.
     """
 
-    def __init__(self, most: int, pointer: str, *, untyped: bool = False) -> None:
+    def __init__(
+        self, most: int, pointer: str, *, untyped: bool = False, what: str = "classes"
+    ) -> None:
         self.labels: list[Any] = [None]
+        self._what = what
         self._untyped = untyped
         self._most = most
         self._pointer = pointer
@@ -221,8 +227,8 @@ class Vocabulary:
             self.labels.append(label)
             self._characters += len(label) if isinstance(label, str) else 0
         if len(self.labels) - 1 > self._most:
-            detail = f"There are more than {self._most} classes, the largest number allowed."
-            raise refuse(self._pointer, "too_many_classes", detail)
+            detail = f"There are more than {self._most} {self._what}, the largest number allowed."
+            raise refuse(self._pointer, f"too_many_{self._what}", detail)
 
 
 class Positions:

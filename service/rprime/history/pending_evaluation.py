@@ -38,9 +38,18 @@ SCORES_NOT_KEPT = Warning(
     "verdict, but in no later report, trend, leaderboard or comparison.",
     "docs/operations.md#what-the-store-keeps",
 )
+SLICES_NOT_KEPT = Warning(
+    "slices_not_kept",
+    "/slices",
+    "Only the table of all items is stored, not those of the slices: they are in the first answer "
+    "alone.",
+    "docs/slices.md#what-is-stored",
+)
 
 
-def storing_warnings(project: str, *, scored: bool, first: bool) -> tuple[Warning, ...]:
+def storing_warnings(
+    project: str, *, scored: bool, sliced: bool, first: bool
+) -> tuple[Warning, ...]:
     """Return the warnings about how an evaluation is stored.
 
     Parameters
@@ -49,6 +58,8 @@ def storing_warnings(project: str, *, scored: bool, first: bool) -> tuple[Warnin
         Its project.
     scored
         Whether scores came with it, which are not stored.
+    sliced
+        Whether slices did, which are not stored either.
     first
         Whether the project is new, which a misspelt one is, too.
     """
@@ -57,7 +68,8 @@ def storing_warnings(project: str, *, scored: bool, first: bool) -> tuple[Warnin
         "name is another one."
     )
     begun = Warning("first_evaluation", "/project", text, "docs/gates.md#baselines")
-    return (*([SCORES_NOT_KEPT] if scored else []), *([begun] if first else []))
+    kept = {SCORES_NOT_KEPT: not scored, SLICES_NOT_KEPT: not sliced, begun: not first}
+    return tuple(warning for warning, absent in kept.items() if not absent)
 
 
 def needs_store(evaluation_request: EvaluationRequest, store: Store) -> bool:
@@ -293,6 +305,8 @@ class PendingEvaluation:
             extras["anchor"] = assessment.anchor_side.resolved
         if self.evaluation_request.evidence.scores is not None:
             extras["scored"] = True
+        if self.evaluation_request.evidence.slices is not None:
+            extras["sliced"] = True
         if self.store_request.is_first:
             extras["first"] = True
         return orjson.dumps(extras) if extras else None

@@ -53,7 +53,10 @@ class StoredReport:
         stored = self.stored
         found = evaluate(stored.table, stored.labels, self.options, self.items)
         beside = storing_warnings(
-            self.stored.project, scored="scored" in self._extras, first="first" in self._extras
+            self.stored.project,
+            scored="scored" in self._extras,
+            sliced="sliced" in self._extras,
+            first="first" in self._extras,
         )
         return replace(found, warnings=found.warnings + beside + self.warnings)
 

@@ -1,7 +1,7 @@
 """The JSON report, joined from prepared pieces and numbers dumped as whole arrays."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isnan
 
 import numpy as np
@@ -10,7 +10,8 @@ import orjson
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import CODE, REASONS
-from rprime.core.page import ClassPage
+from rprime.core.page import LARGEST_PAGE_VALUES, ClassPage
+from rprime.core.slices.evaluation import SliceEvaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
 from rprime.report.layout import Layout, layout_of
@@ -62,6 +63,7 @@ def render(
         **({} if evaluation.page is None else page(evaluation.page)),
         "per_class": per_class(evaluation, labels, layout),
         "top_confusions": top_confusions(evaluation, labels),
+        **({} if evaluation.slices is None else slices(evaluation, evaluation.slices, labels)),
         **(members or {}),
         "warnings": orjson.dumps(evaluation.warnings + warnings),
         "notes": layout.notes[evaluation.values.table.has_omissions],
@@ -140,6 +142,58 @@ def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> byte
     annotate(formats, evaluation, labels, layout)
     filled = b"".join(formats) % tuple(numbers(np.array(found).reshape(len(found), -1).T))
     return b"{" + filled[2:] + b"}}"
+
+
+def slices(evaluation: Evaluation, found: SliceEvaluation, labels: list[bytes]) -> dict[str, bytes]:
+    """Render the slices as small reports, their differences from the rest, and the weakest."""
+    known, selection = found.intervals, found.values.selection
+    methods = () if known is None else (known.per_class_methods, known.overall_methods)
+    layout, keys = layout_of(selection, *methods), [entry.key for entry in selection.overall]
+    with_classes = found.values.per_class[: selection.reported].size <= LARGEST_PAGE_VALUES
+    differences = np.array(
+        (found.difference.value, found.lower, found.upper, found.p_adjusted, found.detectable)
+    )
+    shrunken = numbers(found.shrunken)
+    parts = []
+    for i, (name, items, rows) in enumerate(
+        zip(
+            found.slices.names,
+            numbers(found.slices.tables.total, counts=True),
+            np.moveaxis(differences, 2, 0),
+            strict=True,
+        )
+    ):
+        one = replace(evaluation, values=found.values, intervals=known, position=(i,))
+        rest = [
+            b'%b:{"value":%b,"interval":%b,"p_adjusted":%b,"detectable":%b}'
+            % (orjson.dumps(key), value, _pair(low, high), p, detectable)
+            for key, (value, low, high, p, detectable) in zip(
+                keys, zip(*map(numbers, rows), strict=True), strict=True
+            )
+        ]
+        of_classes = per_class(one, labels, layout) if with_classes else b"null"
+        parts.append(
+            b'{"slice":%b,"items":%b,"overall":%b,"per_class":%b,"difference_to_rest":{%b},'
+            b'"shrunken":%b}'
+            % (
+                orjson.dumps(dict(name)),
+                items,
+                overall(one, labels, layout),
+                of_classes,
+                b",".join(rest),
+                shrunken[i],
+            )
+        )
+    weakest_by = None if found.index is None else found.index.key
+    return {
+        "slices": b"[" + b",".join(parts) + b"]",
+        "weakest": orjson.dumps(found.weakest.tolist()),
+        "weakest_by": orjson.dumps(weakest_by),
+    }
+
+
+def _pair(low: bytes, high: bytes) -> bytes:
+    return b"null" if low == b"null" else b"[%b,%b]" % (low, high)
 
 
 def page(found: ClassPage) -> dict[str, bytes]:

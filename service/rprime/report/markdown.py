@@ -14,6 +14,7 @@ from rprime.report.names import JOINER, address, clipped, isolated, shown
 from rprime.report.population import population_text
 from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS, in_order
+from rprime.report.slices import slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, finding, headline, separate, summary
 
@@ -51,6 +52,7 @@ def render_markdown(subject: ReportSubject) -> str:
         "changes": "\n\n".join(_movements(subject)),
         "warnings": _cautions(subject),
         "overall": _headlines(measures),
+        "slices": _slices(subject),
         "classes": _classes(measures),
         "confusion": _confusions(measures),
     }
@@ -182,6 +184,15 @@ def _classes(measures: Measures) -> str:
     note = "In brackets the change; bold where it is a clear difference.\n\n" if compared else ""
     table = _table(head, "l" + "r" * len(head), rows, MOST_OF_CLASSES, "class")
     return _folded(f"{plural(len(lines), 'class')}, {order}", f"{note}{table}")
+
+
+def _slices(subject: ReportSubject) -> str:
+    found = slice_table(subject.evaluation)
+    if found is None:
+        return ""
+    rows = ((code(row.name), *row[1:]) for row in found.rows)
+    table = _table(found.columns, "lrrrrrr", rows, MOST_OF_LIST, "slice")
+    return _folded(SECTIONS["slices"], f"{found.note}\n\n{table}")
 
 
 def _class_row(line: ClassLine) -> Cells:

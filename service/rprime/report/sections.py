@@ -10,6 +10,7 @@ SECTIONS = {
     "changes": "What changed",
     "warnings": "Before you trust these numbers",
     "overall": "Overall",
+    "slices": "Slices",
     "classes": "Classes",
     "confusion": "Confusion",
     "causes": "Where the change comes from",

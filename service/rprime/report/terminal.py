@@ -17,6 +17,7 @@ from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import JOINER, clipped, isolated, shown
 from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS, in_order
+from rprime.report.slices import slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import Tone, finding, headline, ranked, said, separate, summary
 
@@ -61,6 +62,7 @@ class Terminal:
             "changes": _changed(self.subject, self.most_results),
             "warnings": _cautions(self.subject),
             "overall": _headlines(measures, options.max_width),
+            "slices": _slices(self.subject),
             "classes": _classes(measures, self.most_classes, options.max_width),
         }
         yield from _verdict(self.subject)
@@ -178,6 +180,18 @@ def _classes(measures: Measures, most: int, width: int) -> Iterator[ConsoleRende
     more = max(len(lines) - most, 0) + measures.left_out
     if more:
         yield Text(f"  ... and {more:,} more", style="dim")
+
+
+def _slices(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
+    """Show the weakest slices."""
+    found = slice_table(subject.evaluation)
+    if found is None:
+        return
+    table = _table(*found.columns)
+    for row in found.rows:
+        table.add_row(_text(row.name), *row[1:])
+    yield Text(f"{SECTIONS['slices']}. {found.note}", style="bold")
+    yield table
 
 
 def _class_row(line: ClassLine, fitting: int) -> Iterator[Text | str]:

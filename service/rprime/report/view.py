@@ -17,6 +17,7 @@ from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import address, isolated, shown
 from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS
+from rprime.report.slices import SliceTable, slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, headline, summary
 from rprime.schemas.comparison import Attribution
@@ -28,6 +29,7 @@ OPTIONAL_SECTIONS = {
     "changes": "movements",
     "warnings": "cautions",
     "causes": "attributions",
+    "slices": "slices",
 }
 """The member that a section shows; without any content there is no section."""
 
@@ -47,6 +49,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         "results": list(gate_groups(subject.gate)),
         "movements": changed_predictions(subject.comparison),
         "attributions": _attributions(subject),
+        "slices": _slices(subject),
         "cautions": [_shown(warning) for warning in grouped_warnings(subject)],
         "terms": [term(index) for index in shown_first],
     }
@@ -203,6 +206,13 @@ def _attribution(name: str, found: Attribution) -> dict[str, Any]:
         ],
         "rest": signed(rest),
     }
+
+
+def _slices(subject: ReportSubject) -> SliceTable | None:
+    found = slice_table(subject.evaluation)
+    if found is None:
+        return None
+    return found._replace(rows=tuple(row._replace(name=shown(row.name)) for row in found.rows))
 
 
 def _name(label: str | None) -> str | None:

@@ -77,7 +77,7 @@ def stack_key(evaluation_request: EvaluationRequest) -> Key | None:
     evidence, options = evaluation_request.evidence, evaluation_request.options
     table, items = evidence.table, evidence.items
     grouped = items is not None and items.groups is not None
-    alone = grouped or evidence.scores is not None
+    alone = grouped or evidence.scores is not None or evidence.slices is not None
     # Requests rarely share a matrix or a weighting.
     has_matrix = not (options.cost is options.cell_weights is options.kappa_weights is None)
     if alone or table.k > MOST_CLASSES or has_matrix:

@@ -197,8 +197,13 @@ def pending_evaluation(
     """Make the evaluation to be stored, with a new id."""
     store_request = evaluation_request.store_request
     assert store_request is not None  # noqa: S101 (callers check it)
-    scored = evaluation_request.evidence.scores is not None
-    added = storing_warnings(store_request.project, scored=scored, first=store_request.is_first)
+    evidence = evaluation_request.evidence
+    added = storing_warnings(
+        store_request.project,
+        scored=evidence.scores is not None,
+        sliced=evidence.slices is not None,
+        first=store_request.is_first,
+    )
     return PendingEvaluation(
         evaluation_request=evaluation_request,
         store_request=store_request,

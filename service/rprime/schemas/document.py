@@ -19,6 +19,7 @@ ARRAYS = (
     "sample_weight",
     "inclusion_probability",
     "groups",
+    "slices",
     "labels",
     "cost",
     "cell_weights",
@@ -180,6 +181,8 @@ def _lift(content: dict[str, Any], inner: tuple[str, ...], pointer: str = "") ->
         names.remove("kappa_weights")
     arrays = {name: content[name] for name in names}
     content.update(dict.fromkeys(names, 0))
+    if isinstance(slices := arrays.get("slices"), dict):  # its names are checked, too
+        content["slices"] = {k: 0 if isinstance(v, list) else v for k, v in slices.items()}
     parts = {
         name: _lift(content[name], (), f"{pointer}/{name}")
         for name in inner

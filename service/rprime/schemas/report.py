@@ -253,6 +253,35 @@ class ClassesShown(Answer):
     order_by: str = Field(description="`labels`, `support`, `predicted` or the key of an index.")
 
 
+class SliceDifference(Answer):
+    """The value of a slice minus that of the items outside of it."""
+
+    value: float | None
+    interval: tuple[float | None, float | None] | None
+    p_adjusted: Annotated[float, Field(ge=0, le=1)] | None = Field(
+        description="Of no difference, adjusted over all slices and indices; null where there are "
+        "too few items for a test."
+    )
+    detectable: float | None = Field(
+        description="The smallest difference that is found in 80 % of such samples."
+    )
+
+
+class Slice(Answer):
+    """The evaluation of a part of the items."""
+
+    slice: dict[str, str] = Field(description="The value of each column that it is of.")
+    items: float
+    overall: Overall
+    per_class: dict[str, ClassReport] | None = Field(
+        description="Null where the slices have more than 100 000 values of classes together."
+    )
+    difference_to_rest: dict[str, SliceDifference] = Field(description="By overall index.")
+    shrunken: float | None = Field(
+        description="The value of `weakest_by`, shrunk towards that of all items."
+    )
+
+
 class Report(Answer):
     """An evaluation: every index overall and for each class, with warnings."""
 
@@ -275,6 +304,13 @@ class Report(Answer):
         description="By class, in the order of `labels`, or of `classes` if present."
     )
     top_confusions: list[Confusion] = Field(description="The largest errors, largest first.")
+    slices: list[Slice] | Absent = Field(default=None, description="If the request has `slices`.")
+    weakest: list[int] | Absent = Field(
+        default=None, description="Positions in `slices`, worst first, by the shrunken values."
+    )
+    weakest_by: str | Absent | None = Field(
+        default=None, description="The overall index that orders them."
+    )
     id: str | Absent = Field(default=None, description="Id of a stored evaluation.")
     created_at: datetime | Absent = Field(default=None)
     links: dict[str, str] | Absent = Field(

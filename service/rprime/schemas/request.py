@@ -2,51 +2,42 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES, KEYS, OVERALL_INDICES
 from rprime.core.index import Family
-from rprime.core.options import Options
+from rprime.core.options import Options, SliceAdjust
 from rprime.core.page import Paging
+from rprime.schemas.evidence import (
+    AnyBaseline,
+    AnySide,
+    Axis,
+    CellsEvidence,
+    Crossings,
+    LabelOptions,
+    LabelsEvidence,
+    MatrixEvidence,
+    RejectBelow,
+    Score,
+    ScoresEvidence,
+)
 from rprime.schemas.fields import (
     DENSE_CLASSES,
-    MOST,
     SPARSE_CLASSES,
     Absent,
-    Cell,
-    ClassName,
     Costs,
-    Count,
     IndexKey,
-    IntegerLabel,
-    Labels,
-    Matrix,
     Request,
-    Weight,
     Weights,
 )
 from rprime.schemas.gate import Gates
 from rprime.schemas.population import PopulationAsked
-from rprime.schemas.provenance import (
-    PROJECT,
-    PathName,
-    Provenance,
-    Reference,
-    StoredBaseline,
-    TestSet,
-)
+from rprime.schemas.provenance import PROJECT, PathName, Provenance, Reference, TestSet
 
-Axis = Literal["rows_are_true", "rows_are_predicted"]
 OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ignore[valid-type] # known at import
-Score = Annotated[float, Field(ge=-MOST, le=MOST)]
-RejectBelow = Annotated[
-    Score | None, Field(description="Items whose highest score is below it become unclassified.")
-]
-Probability = Annotated[float, Field(ge=1e-9, le=1)]
-GroupName = Annotated[str, Field(min_length=1)]
 
 
 class EvaluateOptions(Request):
@@ -86,6 +77,11 @@ class EvaluateOptions(Request):
         default=None,
         description="How many of the highest scores count in `top_k_accuracy`; default: 5, at "
         "most all but one of the classes.",
+    )
+    slice_adjust: SliceAdjust = Field(
+        default="holm",
+        description="How p-values are adjusted over all slices and indices: for the probability of "
+        "any false alarm, or for the share of false ones.",
     )
 
 
@@ -143,22 +139,6 @@ class ListOptions(Request):
     ] = None
 
 
-class LabelOptions(Request):
-    """The options about labels that are not classes, of items alone."""
-
-    aliases: dict[str, ClassName] | None = Field(
-        default=None,
-        max_length=SPARSE_CLASSES,
-        description="The class that each other text in `y_true` and `y_pred` means, as "
-        '`{"Cat.": "cat"}`. White space around the texts does not count.',
-    )
-    unknown_labels: Literal["refuse", "unclassified"] = Field(
-        default="refuse",
-        description="What predictions are that are no class of `labels`: refused, or unclassified. "
-        "The warning `unknown_labels` counts them. A true label is always a class.",
-    )
-
-
 class EvidenceRest(LabelOptions):
     """Evidence without its arrays."""
 
@@ -166,6 +146,7 @@ class EvidenceRest(LabelOptions):
     weighted: bool = False
     test_set: TestSet | None = None
     reject_below: RejectBelow = None
+    slice_crossings: Crossings | None = None
 
 
 class BaselineRest(EvidenceRest, Reference):
@@ -221,6 +202,7 @@ class MatrixOptions(EvaluateOptions):
             sampling=self.sampling,
             top_confusions=top_confusions,
             top_k=self.top_k,
+            slice_adjust=self.slice_adjust,
         )
 
 
@@ -232,6 +214,7 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, LabelOptions, Pro
     baseline: BaselineRest | None = None
     gates: Gates | None = None
     population: PopulationAsked | None = None
+    slice_crossings: Crossings | None = None
 
     def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
         """Return the options of the core, including those of scores and lists."""
@@ -270,152 +253,6 @@ class PublishedOptions(EvaluateOptions):
         default=None,
         description="Adds `weighted_kappa`. A matrix holds disagreements: its diagonal is 0.",
     )
-
-
-class _Evidence(Request):
-    labels: Labels | None = None
-    test_set: TestSet | None = None
-
-
-class _Table(_Evidence):
-    axis: Axis | None = Field(
-        default=None, description="The meaning of the rows; default: `rows_are_true`."
-    )
-    unclassified: list[Count] | None = Field(
-        default=None, description="k counts: items of each true class without a prediction."
-    )
-    spurious: list[Count] | None = Field(
-        default=None, description="k counts: predictions of each class on items without a class."
-    )
-    weighted: bool = Field(
-        default=False,
-        description="Whether the counts are sums of weights: then there are no intervals.",
-    )
-
-
-class MatrixEvidence(_Table):
-    """A confusion matrix; `labels` default to "0", "1", ..."""
-
-    confusion_matrix: Matrix
-
-
-class CellsEvidence(_Table):
-    """The non-empty cells of a confusion matrix, for many classes."""
-
-    cells: list[Cell] = Field(min_length=1)
-    labels: Labels
-
-
-_SOME = Field(min_length=1)
-_Truth = (
-    Annotated[list[ClassName], _SOME]
-    | Annotated[list[IntegerLabel], _SOME]
-    | Annotated[list[bool], _SOME]
-)
-_Predictions = (
-    Annotated[list[ClassName | None], _SOME]
-    | Annotated[list[IntegerLabel | None], _SOME]
-    | Annotated[list[bool | None], _SOME]
-)
-
-
-class LabelsEvidence(_Evidence, LabelOptions):
-    """The true and the predicted label of every item: all strings, or all integers.
-
-    null in `y_pred` is an unclassified item. Without `labels` the classes are those that occur,
-    strings by code point and integers by value.
-    """
-
-    y_true: _Truth
-    y_pred: _Predictions
-    sample_weight: list[Weight] | None = Field(
-        default=None,
-        description="A weight for each item. Intervals rest on the effective number of items.",
-    )
-    inclusion_probability: list[Probability] | None = Field(
-        default=None,
-        description="The probability with which each item was drawn; its inverse is the weight.",
-    )
-    groups: list[GroupName] | list[IntegerLabel] | None = Field(
-        default=None,
-        description="The group of each item, such as a patient or a video: items of one group "
-        "are not independent, and intervals and tests take that into account.",
-    )
-
-
-_ScoreRows = Annotated[list[Annotated[list[Score], _SOME]], _SOME] | Annotated[list[Score], _SOME]
-_SCORES = Field(
-    description="A row of scores for each item, a column for each class in the order of "
-    "`labels`; or, of two classes, the scores of the second one alone. Measures of probability "
-    "need rows that sum to 1."
-)
-
-
-class ScoresEvidence(_Evidence, LabelOptions):
-    """The true label of every item and its scores for every class.
-
-    Without `labels` the classes are those that occur; without `y_pred` the class of the highest
-    score is predicted, the first one of equal scores.
-    """
-
-    y_true: _Truth
-    y_score: Annotated[_ScoreRows, _SCORES]
-    y_pred: _Predictions | Absent = None
-    sample_weight: list[Weight] | None = Field(
-        default=None,
-        description="A weight for each item, for indices of the table and of the scores.",
-    )
-    inclusion_probability: list[Probability] | None = Field(
-        default=None,
-        description="The probability with which each item was drawn; its inverse is the weight.",
-    )
-    groups: list[GroupName] | list[IntegerLabel] | None = Field(
-        default=None, description="The group of each item: items of one are not independent."
-    )
-    reject_below: RejectBelow = None
-
-
-class PredictionsEvidence(LabelOptions):
-    """Other predictions for the candidate's own items: compared item by item."""
-
-    y_pred: _Predictions
-    labels: Labels | None = None
-
-
-class PredictedScoresEvidence(LabelOptions):
-    """Other scores for the candidate's own items: compared item by item."""
-
-    y_score: Annotated[_ScoreRows, _SCORES]
-    y_pred: _Predictions | Absent = None
-    labels: Labels | None = None
-    reject_below: RejectBelow = None
-
-
-class StoredSide(Request):
-    """A stored evaluation."""
-
-    evaluation: str = Field(min_length=1, max_length=64, description="Id of the evaluation.")
-
-
-def _as_one_of(schema: dict[str, Any]) -> None:
-    schema["oneOf"] = schema.pop("anyOf")
-
-
-# openapi-generator merges the members of an `anyOf` into one type that demands them all.
-_EXCLUSIVE = Field(json_schema_extra=_as_one_of)
-AnyBaseline = Annotated[
-    MatrixEvidence
-    | CellsEvidence
-    | LabelsEvidence
-    | ScoresEvidence
-    | PredictionsEvidence
-    | PredictedScoresEvidence
-    | StoredBaseline,
-    _EXCLUSIVE,
-]
-AnySide = Annotated[
-    MatrixEvidence | CellsEvidence | LabelsEvidence | ScoresEvidence | StoredSide, _EXCLUSIVE
-]
 
 
 class _Demands(PublishedOptions, ListOptions, Provenance):

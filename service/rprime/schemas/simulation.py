@@ -4,15 +4,10 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, create_model
 
+from rprime.schemas.evidence import CellsEvidence, LabelsEvidence, MatrixEvidence, ScoresEvidence
 from rprime.schemas.fields import Request
 from rprime.schemas.gate import Gates
-from rprime.schemas.request import (
-    CellsEvidence,
-    EvidenceRest,
-    LabelsEvidence,
-    MatrixEvidence,
-    ScoresEvidence,
-)
+from rprime.schemas.request import EvidenceRest
 
 
 class _Simulation(Request):

@@ -1,0 +1,217 @@
+"""Read the slices of a request: values of the items, or tables of their own."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.cells import DenseCells
+from rprime.core.label_texts import integer_text
+from rprime.core.slices.slices import (
+    MOST_SLICES,
+    SliceColumn,
+    Slices,
+    TooManySlicesError,
+    check_size,
+)
+from rprime.core.table import ConfusionTable
+from rprime.evidence import names
+from rprime.evidence.coding import looked_up, recoded
+from rprime.evidence.label_columns import CodedColumn
+from rprime.evidence.vocabulary import Vocabulary
+from rprime.problems.problem import pointer, refuse
+from rprime.schemas.document import Document, kind_of
+
+PREFIX = "slice:"
+"""Prefix of a column of slices, before its name."""
+MOST_CROSSED = 3
+_TABLE = frozenset({"confusion_matrix", "cells", "unclassified"})
+"""Members of the table of a slice; its classes and its axis are those of the whole table."""
+
+T = TypeVar("T")
+
+
+def is_slice(name: str) -> bool:
+    """Whether a column name is that of slices."""
+    return name.startswith(PREFIX)
+
+
+def slice_column(name: str) -> CodedColumn:
+    """Return the coder of a column of a body."""
+    return CodedColumn(Vocabulary(MOST_SLICES, f"/{name}", what="slices"), f"/{name}", null=True)
+
+
+def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
+    """Read the slices of items; None if the request has none.
+
+    Parameters
+    ----------
+    cells
+        Shape (n,): the cell of each item, true (k + 1) + predicted.
+    k
+        Number of classes.
+
+    Raises
+    ------
+    Problem
+        422 if a column has another length, a value is no name, a crossing is of an unknown column,
+        or there are too many slices.
+    """
+    place = f"{document.pointer}/slices"
+    if "slices" not in document.arrays:
+        if "slice_crossings" in document.rest:
+            raise refuse(place, "required", "`slice_crossings` needs `slices`.")
+        return None
+    weighing = [n for n in ("sample_weight", "inclusion_probability") if n in document.arrays]
+    for name in (*weighing, *(["groups"] if "groups" in document.arrays else [])):
+        detail = f"Slices cannot be combined with `{name}`: leave one of the two out."
+        raise refuse(place, "not_with_slices", detail)
+    columns = _named(
+        document.arrays["slices"], place, lambda _, values, at: _column(values, len(cells), at)
+    )
+    try:
+        return Slices.of_items(columns, _crossings(document, columns), cells, k)
+    except TooManySlicesError as error:
+        raise refuse(place, "too_many_slices", _merge(error)) from None
+
+
+def _merge(error: TooManySlicesError) -> str:
+    return f"There are {error}: merge values, or leave crossings out."
+
+
+def _named(given: object, place: str, read: Callable[[str, Any, str], T]) -> dict[str, T]:
+    """Read each member of an object by its name, which follows the rules of class names."""
+    if not isinstance(given, dict) or not given:
+        found = "an empty one" if given == {} else kind_of(given)
+        raise refuse(place, "not_an_object", f"An object by name is needed, not {found}.")
+    places = [f"{place}{pointer(name)}" for name in given]
+    known = names.distinct(list(given), places.__getitem__)
+    members = zip(known, given.values(), places, strict=True)
+    return {name: read(name, value, at) for name, value, at in members}
+
+
+def _column(values: object, size: int, place: str) -> SliceColumn:
+    """Code one column, its values sorted; an item without a value is in no slice of it."""
+    if isinstance(values, CodedColumn):
+        texts, codes = values.codes.names(None)[0], values.values
+    else:
+        texts, codes = _coded(values, size, place)
+    there = [i for i, text in enumerate(texts) if text is not None]
+    if not there:
+        raise refuse(place, "empty", "No item has a value; leave this name out.")
+
+    def first(i: int) -> str:
+        return f"{place}/{int(np.argmax(codes == there[i]))}"
+
+    found = names.distinct([texts[i] or "" for i in there], first)
+    integers = all(integer_text(name) == name for name in found)
+    order = sorted(range(len(found)), key=lambda i: int(found[i]) if integers else found[i])
+    moved = np.full(len(texts), len(found), np.min_scalar_type(len(found)))
+    moved[np.array(there)[order]] = np.arange(len(found))
+    return SliceColumn(tuple(found[i] for i in order), recoded(codes, moved))
+
+
+def _coded(values: object, size: int, place: str) -> tuple[list[str | None], Array]:
+    """Return the distinct values of a JSON array as texts, and their codes."""
+    if not isinstance(values, list):
+        raise refuse(place, "not_an_array", f"An array of values is needed, not {kind_of(values)}.")
+    if len(values) != size:
+        detail = f"There are {len(values)} values for {size} items; each needs one, or null."
+        raise refuse(place, "wrong_length", detail)
+    distinct, codes = looked_up(values)
+    kinds = {type(value) for value in distinct} - {type(None)}
+    if kinds - {str}:  # a dictionary takes 1 for true
+        kinds = set(map(type, values)) - {type(None)}
+    integers = all(value is None or names.is_integer(value) for value in distinct)
+    if codes is None or not (kinds <= {str} or kinds == {bool} or (integers and bool not in kinds)):
+        detail = "The values are all strings, all integers or all booleans, or null."
+        raise refuse(place, "mixed_labels", detail)
+    texts = {None: None} | {v: str(int(v) if integers else v) for v in distinct if v is not None}
+    return [texts[value] for value in distinct], codes
+
+
+def _crossings(document: Document, columns: Mapping[str, SliceColumn]) -> list[tuple[str, ...]]:
+    """Return the columns to combine; other types are refused with the options."""
+    found: list[tuple[str, ...]] = []
+    given = document.rest.get("slice_crossings") or ()
+    for i, chosen in enumerate(given if isinstance(given, list) else ()):
+        place = f"{document.pointer}/slice_crossings/{i}"
+        known = [names.plain(name) for name in chosen if isinstance(name, str)]
+        if unknown := [name for name in known if name not in columns]:
+            shown = ", ".join(f"`{name}`" for name in columns)
+            detail = f"{len(unknown)} of the names are not in `slices`, which has {shown}."
+            raise refuse(place, "unknown_slices", detail)
+        if len(set(known)) < len(known) or set(known) in map(set, found):
+            raise refuse(place, "duplicate_name", "Each crossing combines other columns.")
+        found.append(tuple(known))
+    return found
+
+
+def slices_of_tables(
+    document: Document,
+    whole: ConfusionTable,
+    labels: Sequence[str],
+    read: Callable[[Document], ConfusionTable],
+) -> Slices | None:
+    """Read slices that have tables of their own; None if the request has none.
+
+    Parameters
+    ----------
+    whole, labels
+        The table of all items, and its classes.
+    read
+        Reads the table of a document.
+
+    Raises
+    ------
+    Problem
+        422 if a table cannot be read, or the slices of a name have more items than all.
+    """
+    place = f"{document.pointer}/slices"
+    if "slices" not in document.arrays:
+        return None
+    if whole.spurious is not None or whole.weighted:
+        what = "weights" if whole.weighted else "`spurious` predictions, which are in no slice"
+        raise refuse(place, "not_with_slices", f"Slices cannot be combined with {what}.")
+    found: list[dict[str, str]] = []
+    tables: list[ConfusionTable] = []
+
+    def column(name: str, values: object, at: str) -> None:
+        number = len(values) if isinstance(values, dict) else 0
+        try:
+            check_size(len(found) + number, whole.k)
+        except TooManySlicesError as error:
+            raise refuse(place, "too_many_slices", _merge(error)) from None
+        parts = _named(values, at, lambda _, one, there: _table(one, there, document, labels, read))
+        own = ConfusionTable.stack(list(parts.values()))
+        if _exceeds(own, whole):
+            detail = "The slices of this name have more items in a cell than the whole table."
+            raise refuse(at, "slices_exceed_table", detail)
+        found.extend({name: value} for value in parts)
+        tables.extend(parts.values())
+
+    _named(document.arrays["slices"], place, column)
+    return Slices(tuple(found), ConfusionTable.stack(tables))
+
+
+def _table(
+    content: object,
+    place: str,
+    document: Document,
+    labels: Sequence[str],
+    read: Callable[[Document], ConfusionTable],
+) -> ConfusionTable:
+    if not isinstance(content, dict) or not content.keys() <= _TABLE:
+        detail = "Beside a table, a slice is an object with `confusion_matrix` or `cells`."
+        raise refuse(place, "not_an_object", detail)
+    arrays = {**content, "labels": list(labels)}
+    axis = {"axis": document.rest["axis"]} if "axis" in document.rest else {}
+    return read(Document(axis, arrays, tuple(arrays), place))
+
+
+def _exceeds(slices: ConfusionTable, whole: ConfusionTable) -> bool:
+    assert isinstance(slices.cells, DenseCells) and isinstance(whole.cells, DenseCells)  # noqa: S101, PT018 (the readers)
+    silent = [0.0 if t.unclassified is None else t.unclassified for t in (slices, whole)]
+    more = np.add.reduce(np.broadcast_to(silent[0], slices.support.shape)) > silent[1]
+    return bool((slices.cells.counts.sum(0) > whole.cells.counts).any() or more.any())

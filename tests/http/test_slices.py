@@ -1,0 +1,230 @@
+"""Slices in requests: of items in every format, of tables, and what does not fit."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from rprime.schemas import components
+from tests.history_service import ServeApp, keep, keeping
+from tests.http.column_bodies import MEDIA_TYPES, WRITERS, posted, report, send
+
+Json = dict[str, Any]
+
+DRAW = np.random.default_rng(5)
+TRUE = DRAW.integers(3, size=600)
+PREDICTED = np.where(DRAW.random(600) < 0.8, TRUE, DRAW.integers(3, size=600))
+REGION = np.array(["EU", "US", "Asia"])[DRAW.integers(3, size=600)]
+DEVICE = DRAW.integers(2, size=600)
+ITEMS = {"y_true": ["a", "a", "b", "b"], "y_pred": ["a", "b", "b", "b"]}
+MATRIX = {"confusion_matrix": [[40, 10], [5, 45]], "labels": ["a", "b"]}
+CROSSED = {"slice_crossings": [["region", "device"]]}
+
+
+def members(**more: object) -> Json:
+    slices = {"region": REGION.tolist(), "device": DEVICE}
+    return {"y_true": TRUE, "y_pred": PREDICTED, "slices": slices, **CROSSED, **more}
+
+
+def found(client: httpx.Client, **content: object) -> Json:
+    return json.loads(posted(client, **content))  # type: ignore[no-any-return]
+
+
+def test_each_slice_has_the_report_of_its_items(client: httpx.Client) -> None:
+    indices = ["accuracy", "kappa", "f1"]
+    whole = found(client, **members(indices=indices))
+    assert len(whole["slices"]) == 3 + 2 + 6
+    for one in whole["slices"]:
+        inside = np.ones(600, bool)
+        for name, value in one["slice"].items():
+            inside &= (REGION if name == "region" else DEVICE.astype(str)) == value
+        alone = found(client, y_true=TRUE[inside], y_pred=PREDICTED[inside], indices=indices)
+        assert one["items"] == inside.sum()
+        assert one["overall"] == alone["overall"]
+        assert one["per_class"] == alone["per_class"]
+        rest = found(client, y_true=TRUE[~inside], y_pred=PREDICTED[~inside], indices=indices)
+        for key, difference in one["difference_to_rest"].items():
+            here, there = alone["overall"][key]["value"], rest["overall"][key]["value"]
+            assert difference["value"] == pytest.approx(here - there)
+            low, high = difference["interval"]
+            assert low < difference["value"] < high
+    assert sorted(whole["weakest"]) == list(range(11))
+    assert whole["weakest_by"] == "accuracy"
+    shrunken = [whole["slices"][i]["shrunken"] for i in whole["weakest"]]
+    assert shrunken == pytest.approx(sorted(shrunken))
+
+
+@pytest.mark.parametrize("kind", MEDIA_TYPES)
+def test_columns_give_the_report_of_json(client: httpx.Client, kind: str) -> None:
+    columns = {"y_true": TRUE, "y_pred": PREDICTED, "slice:region": REGION, "slice:device": DEVICE}
+    assert report(client, kind, columns, CROSSED) == posted(client, **members())
+
+
+@pytest.mark.parametrize("kind", ["csv", "arrow", "parquet"])
+def test_items_without_a_value_are_in_no_slice(client: httpx.Client, kind: str) -> None:
+    values = [None if i % 5 == 0 else region for i, region in enumerate(REGION.tolist())]
+    columns = {"y_true": TRUE, "y_pred": PREDICTED, "slice:region": values}
+    content = report(client, kind, columns)
+    assert content == posted(
+        client, y_true=TRUE.tolist(), y_pred=PREDICTED.tolist(), slices={"region": values}
+    )
+    assert sum(one["items"] for one in json.loads(content)["slices"]) == 480
+
+
+def test_ids_sort_the_slices_too(client: httpx.Client) -> None:
+    columns = {"y_true": TRUE, "y_pred": PREDICTED, "slice:region": REGION}
+    order = DRAW.permutation(600)
+    ids = {"item_id": np.array([f"{i:04}" for i in range(600)])}
+    plain, shuffled = (
+        json.loads(report(client, "npz", {k: v[turn] for k, v in (columns | ids).items()}))
+        for turn in (np.arange(600), order)
+    )
+    by_name = {one["slice"]["region"]: one["overall"] for one in shuffled["slices"]}
+    assert by_name == {one["slice"]["region"]: one["overall"] for one in plain["slices"]}
+
+
+def test_tables_of_slices_give_the_report_of_their_items(client: httpx.Client) -> None:
+    def table(inside: Any) -> list[list[int]]:
+        counts = np.zeros((3, 3), int)
+        np.add.at(counts, (TRUE[inside], PREDICTED[inside]), 1)
+        return counts.tolist()
+
+    of_items = found(client, y_true=TRUE, y_pred=PREDICTED, slices={"region": REGION.tolist()})
+    names = ["Asia", "EU", "US"]
+    parts: Json = {name: {"confusion_matrix": table(name == REGION)} for name in names}
+    last = parts[names[-1]]["confusion_matrix"]
+    cells = [[i, j, last[i][j]] for i in range(3) for j in range(3)]
+    parts[names[-1]] = {"cells": cells}
+    matrix = {"confusion_matrix": table(np.ones(600, bool)), "labels": ["0", "1", "2"]}
+    of_tables = found(client, **matrix, slices={"region": parts})
+    assert of_tables["slices"] == of_items["slices"]
+    assert of_tables["weakest"] == of_items["weakest"]
+
+
+def test_the_report_is_that_of_the_contract(client: httpx.Client) -> None:
+    parts = components()
+    schema = {"$ref": "#/components/schemas/Report", "components": {"schemas": parts}}
+    Draft202012Validator(schema).validate(found(client, **members()))
+
+
+@pytest.mark.parametrize("form", ["text/markdown", "text/html"])
+def test_renderings_name_the_weakest_slices_first(client: httpx.Client, form: str) -> None:
+    bad = np.where((REGION == "US") & (DRAW.random(600) < 0.5), (TRUE + 1) % 3, PREDICTED)
+    body = {"y_true": TRUE.tolist(), "y_pred": bad.tolist(), "slices": {"region": REGION.tolist()}}
+    text = client.post("/evaluate", json=body, headers={"Accept": form}).text
+    assert "Weakest first, by Accuracy" in text
+    after = text[text.index("Weakest first") :]
+    assert after.index("US") < after.index("EU")
+
+
+def test_baselines_and_gates_stand_beside_slices(client: httpx.Client) -> None:
+    gates = {"rules": [{"index": "accuracy", "max_drop": 0.05}]}
+    other = {"y_pred": TRUE.tolist()}
+    whole = found(client, **members(baseline=other, gates=gates))
+    assert whole["comparison"]["pairing"] == "paired"
+    assert whole["slices"] == found(client, **members())["slices"]
+
+
+@pytest.mark.parametrize(
+    ("content", "pointer", "code"),
+    [
+        ({**ITEMS, "slices": {"region": ["EU"]}}, "/slices/region", "wrong_length"),
+        ({**ITEMS, "slices": {"region": "EU"}}, "/slices/region", "not_an_array"),
+        ({**ITEMS, "slices": {"r": [None] * 4}}, "/slices/r", "empty"),
+        ({**ITEMS, "slices": {"r": ["x", 1, 1, 1]}}, "/slices/r", "mixed_labels"),
+        ({**ITEMS, "slices": {"r": [True, 1, 1, 1]}}, "/slices/r", "mixed_labels"),
+        ({**ITEMS, "slices": {"r": [["x"], "x", "x", "x"]}}, "/slices/r", "mixed_labels"),
+        ({**ITEMS, "slices": {"r": ["x", "", "x", "x"]}}, "/slices/r/1", "class_name"),
+        ({**ITEMS, "slices": {"r": ["x", "x", "x", "x "]}}, "/slices/r/3", "twin_labels"),
+        ({**ITEMS, "slices": {"": ["x"] * 4}}, "/slices/", "class_name"),
+        ({**ITEMS, "slices": {}}, "/slices", "not_an_object"),
+        ({**ITEMS, "slices": ["x"] * 4}, "/slices", "not_an_object"),
+        ({**ITEMS, "slice_crossings": [["a", "b"]]}, "/slices", "required"),
+        (
+            {**ITEMS, "slices": {"a": ["x"] * 4}, "slice_crossings": [["a", "b"]]},
+            "/slice_crossings/0",
+            "unknown_slices",
+        ),
+        (
+            {**ITEMS, "slices": {"a": ["x"] * 4}, "slice_crossings": [["a", "a"]]},
+            "/slice_crossings/0",
+            "duplicate_name",
+        ),
+        ({**ITEMS, "slices": {"a": ["x"] * 4}, "groups": ["g"] * 4}, "/slices", "not_with_slices"),
+        (
+            {**ITEMS, "slices": {"a": ["x"] * 4}, "sample_weight": [1, 2, 1, 1]},
+            "/slices",
+            "not_with_slices",
+        ),
+        (
+            {**ITEMS, "slices": {"a": ["x"] * 4}, "population": {"prevalence": "uniform"}},
+            "/population",
+            "not_with_population",
+        ),
+        ({**MATRIX, "slices": {"a": ["x"]}}, "/slices/a", "not_an_object"),
+        ({**MATRIX, "slices": {"a": {"x": [[1, 2], [3, 4]]}}}, "/slices/a/x", "not_an_object"),
+        (
+            {**MATRIX, "slices": {"a": {"x": {"confusion_matrix": [[1]]}}}},
+            "/slices/a/x/labels",
+            "wrong_length",
+        ),
+        (
+            {**MATRIX, "slices": {"a": {"x": {"confusion_matrix": [[41, 0], [0, 0]]}}}},
+            "/slices/a",
+            "slices_exceed_table",
+        ),
+        (
+            {**MATRIX, "spurious": [1, 0], "slices": {"a": {"x": MATRIX}}},
+            "/slices",
+            "not_with_slices",
+        ),
+    ],
+)
+def test_what_does_not_fit_is_refused(
+    client: httpx.Client, content: Json, pointer: str, code: str
+) -> None:
+    response = client.post("/evaluate", json=content)
+    assert response.status_code == 422, response.text
+    (error,) = response.json()["errors"]
+    assert (error["pointer"], error["code"]) == (pointer, code)
+
+
+def test_too_many_slices_are_refused(client: httpx.Client) -> None:
+    numbers = np.arange(10_001)
+    items = {"y_true": numbers % 2, "y_pred": numbers % 2}
+    body = WRITERS["npz"](items | {"slice:id": numbers})
+    answer = send(client, "npz", body)
+    assert answer.status_code == 422
+    assert answer.json()["errors"][0]["code"] == "too_many_slices"
+    crossed = items | {"slice:a": numbers % 200, "slice:b": numbers // 50}
+    answer = send(client, "npz", WRITERS["npz"](crossed), {"slice_crossings": [["a", "b"]]})
+    assert answer.status_code == 422
+    assert "at most 10,000" in answer.json()["errors"][0]["detail"]
+
+
+@pytest.fixture
+def store(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
+    with keeping(serve_app, tmp_path) as client:
+        yield client
+
+
+def test_the_store_says_that_it_keeps_no_slices(store: httpx.Client) -> None:
+    first = keep(store, {**ITEMS, "project": "pets", "slices": {"r": ["x", "y", "x", "y"]}})
+    assert len(first["slices"]) == 2
+    later = store.get(f"/v1/evaluations/{first['id']}").json()
+    assert "slices" not in later
+    for shown in (first, later):
+        assert "slices_not_kept" in {warning["code"] for warning in shown["warnings"]}
+
+
+def test_the_example_of_the_page_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "slices.md").read_text(encoding="utf-8")
+    code, printed = re.findall(r"```(?:python|text)\n(.*?)```", page, re.DOTALL)
+    exec(code, {})  # noqa: S102 - of our own page
+    assert capsys.readouterr().out == printed
