@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -51,6 +52,43 @@ def test_every_operation_says_what_it_does() -> None:
             assert operation["summary"]
             assert operation["description"]
             assert set(operation["tags"]) <= tags
+
+
+def properties(
+    node: Any, place: tuple[str, ...], *, named: bool = False
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    """Yield the place, the name and the schema of every property within a part of the document."""
+    entries: Any = node.items() if isinstance(node, dict) else enumerate(node)
+    for key, value in entries:
+        if named:
+            yield "/".join(place), key, value
+        if isinstance(value, dict | list) and (named or key not in {"example", "examples"}):
+            inner = key == "properties" and not named
+            yield from properties(value, (*place, str(key)), named=inner)
+
+
+# What a description has to say beyond these and the name: "The model." describes no `model`.
+EMPTY_WORDS = {"a", "an", "the", "of", "its", "this", "is", "value", "whether", "for", "it", "in"}
+
+
+def test_every_property_and_parameter_is_described() -> None:
+    document = json.loads(DOCUMENT.read_text(encoding="utf-8"))
+    schemas = document["components"]["schemas"]
+    found = list(properties(document, ()))
+    assert len(found) > 1000
+    found += [
+        (operation["operationId"], parameter["name"], parameter)
+        for operations in document["paths"].values()
+        for operation in operations.values()
+        for parameter in operation.get("parameters", ())
+    ]
+    for place, name, schema in found:
+        # A reference may leave the description to what it refers to.
+        referred = schemas.get(schema.get("$ref", "").rpartition("/")[2], {})
+        text = schema.get("description") or referred.get("description", "")
+        words = set(re.findall(r"[a-z0-9']+", text.lower()))
+        assert words - EMPTY_WORDS - set(re.findall("[a-z0-9]+", name.lower())), (place, name, text)
+        assert text.endswith((".", "?", "`")), (place, name, text)
 
 
 def test_every_error_is_a_problem_with_an_example() -> None:

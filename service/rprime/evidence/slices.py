@@ -60,7 +60,7 @@ def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
     """
     place = f"{document.pointer}/slices"
     if "slices" not in document.arrays:
-        if "slice_crossings" in document.rest:
+        if document.rest.get("slice_crossings") is not None:
             raise refuse(place, "required", "`slice_crossings` needs `slices`.")
         return None
     weighing = [n for n in ("sample_weight", "inclusion_probability") if n in document.arrays]

@@ -236,6 +236,7 @@ def verdict_header(verdict: str | None) -> dict[str, str]:
                 "properties": {
                     "requests": {
                         "type": "array",
+                        "description": "Each is what `POST /v1/evaluate` takes.",
                         "minItems": 1,
                         "maxItems": 100,
                         "items": one_of(EVALUATE_REQUESTS),

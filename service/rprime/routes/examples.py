@@ -58,6 +58,17 @@ PARAMETERS = {
     "number": 1,
     "If-Match": "*",
 }
+_DESCRIPTIONS = {
+    "project": "Name of the project.",
+    "evaluation": "Id of the evaluation: 26 letters and digits.",
+    "alias": "Name of the alias in this project.",
+    "scope": "One value for all (`overall`), or one for each class (`class`).",
+    "key": "Key of the index, or its name in another library.",
+    "suffix": "The format of the report, as a file name ends.",
+    "name": "The kind of figure.",
+    "number": "Number of the figure in the paper.",
+    "form": "The format of the picture.",
+}
 _FIGURES = {"getEvaluationFigure": "confusion", "getProjectFigure": "trend"}
 
 
@@ -95,7 +106,7 @@ HISTORY = "\n".join(
 
 
 def add_examples(document: dict[str, Any]) -> None:
-    """Add examples of parameters, and the report on the first example, to an OpenAPI document.
+    """Add examples and descriptions of parameters, and a report, to an OpenAPI document.
 
     Computed only for the document, so that the service starts without it.
     """
@@ -103,6 +114,8 @@ def add_examples(document: dict[str, Any]) -> None:
         for operation in operations.values():
             for parameter in operation.get("parameters", ()):
                 name = parameter["name"]
+                if parameter["in"] == "path":
+                    parameter.setdefault("description", _DESCRIPTIONS[name])
                 if name == "name":
                     parameter["example"] = _FIGURES[operation["operationId"]]
                 elif parameter.get("required") or name == "If-Match":

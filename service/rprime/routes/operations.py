@@ -18,7 +18,7 @@ router = APIRouter(tags=["Operation"], responses=responses("internal_error"))
 class Health(BaseModel):
     """The state of the service."""
 
-    status: Literal["ok"] = "ok"
+    status: Literal["ok"] = Field("ok", description="The process answers.")
 
 
 class Readiness(Health):
@@ -34,7 +34,7 @@ class Readiness(Health):
 class VersionInfo(BaseModel):
     """The version of the service and its limits."""
 
-    name: Literal["rprime"] = "rprime"
+    name: Literal["rprime"] = Field("rprime", description="Which service this is.")
     version: str = Field(__version__, description="The version of the service.")
     engine_version: str = Field(
         __version__, description="The version of the formulas, as in reports."

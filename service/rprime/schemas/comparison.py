@@ -32,8 +32,8 @@ class OtherClasses(Answer):
 class ClassFlips(Answer):
     """Items that one side got right and the other wrong."""
 
-    right_to_wrong: float
-    wrong_to_right: float
+    right_to_wrong: float = Field(description="Items that the baseline alone got right.")
+    wrong_to_right: float = Field(description="Items that the candidate alone got right.")
     mid_p: float | None = Field(description="One-sided: small if the candidate is worse.")
     p_worse: float | None = Field(description="Probability of being worse; for information.")
 
@@ -42,7 +42,7 @@ class Flips(ClassFlips):
     """The flips of all items, and of the classes that have any."""
 
     moved: int = Field(description="Items whose prediction changed, right or wrong.")
-    per_class: dict[str, ClassFlips]
+    per_class: dict[str, ClassFlips] = Field(description="By true class, where there are any.")
     reason: str | None = Field(
         default=None,
         description="Why there are no tests: the items are `weighted`, or `grouped`, so that they "
@@ -53,19 +53,19 @@ class Flips(ClassFlips):
 class Move(Answer):
     """Items of one class whose prediction changed in the same way; null is unclassified."""
 
-    true: str
-    from_: str | None = Field(alias="from")
-    to: str | None
-    items: int
+    true: str = Field(description="The true class.")
+    from_: str | None = Field(alias="from", description="What the baseline predicted.")
+    to: str | None = Field(description="What the candidate predicted.")
+    items: int = Field(description="How many items.")
 
 
 class CellChange(Answer):
     """A cell of the table on both sides; null is unclassified or spurious."""
 
-    true: str | None
-    predicted: str | None
-    baseline: float
-    candidate: float
+    true: str | None = Field(description="The true class; null for spurious items.")
+    predicted: str | None = Field(description="The predicted class; null for unclassified items.")
+    baseline: float = Field(description="Items of the baseline.")
+    candidate: float = Field(description="Items of the candidate.")
     change: float | None = Field(
         description="Difference of counts; of shares if the totals differ, null if one total is 0."
     )
@@ -74,16 +74,16 @@ class CellChange(Answer):
 class ChiSquare(Answer):
     """A chi-square test."""
 
-    statistic: float | None
-    df: int
-    p_value: float | None
+    statistic: float | None = Field(description="Chi-square, 0 or more; null if undefined.")
+    df: int = Field(description="Degrees of freedom.")
+    p_value: float | None = Field(description="0 to 1; null where the test does not hold.")
 
 
 class Shift(Answer):
     """Whether the predictions shifted, right or wrong: information, never a verdict."""
 
-    bowker: ChiSquare
-    stuart_maxwell: ChiSquare
+    bowker: ChiSquare = Field(description="Bowker's test of symmetry.")
+    stuart_maxwell: ChiSquare = Field(description="Stuart and Maxwell: equal shares of classes.")
     reason: str | None = Field(
         default=None, description="Why there are no p-values: `grouped` items are not independent."
     )
@@ -92,15 +92,15 @@ class Shift(Answer):
 class Contribution(Answer):
     """What one cell contributes to the change of an index."""
 
-    true: str | None
-    predicted: str | None
-    contribution: float
+    true: str | None = Field(description="The true class; null for spurious items.")
+    predicted: str | None = Field(description="The predicted class; null for unclassified items.")
+    contribution: float = Field(description="In the unit of the index; below 0 lowers it.")
 
 
 class Attribution(Answer):
     """The change of an index as a sum over cells."""
 
-    cells: list[Contribution]
+    cells: list[Contribution] = Field(description="The cells that contribute most.")
     rest: float | None = Field(description="Sum over all other cells.")
     residual: float | None = Field(description="The difference minus the sum over all cells.")
 
@@ -108,16 +108,16 @@ class Attribution(Answer):
 class Comparison(Answer):
     """A candidate against a baseline; every difference is candidate minus baseline."""
 
-    baseline: ResolvedBaseline
-    comparability: Comparability
-    pairing: Pairing | None
+    baseline: ResolvedBaseline = Field(description="What was asked for and found.")
+    comparability: Comparability = Field(description="How far both sides can be compared.")
+    pairing: Pairing | None = Field(description="Whether items were compared one by one.")
     items: CommonItems | None = Field(description="If only the items of both are compared.")
-    confidence: float
-    classes: OtherClasses
-    overall: dict[str, Delta]
-    per_class: dict[str, dict[str, Delta]]
-    flips: Flips | None
-    moves: list[Move] | None
-    cells: list[CellChange] | None
-    shift: Shift | None
-    attribution: dict[str, Attribution]
+    confidence: float = Field(description="Confidence level of the intervals, as 0.95.")
+    classes: OtherClasses = Field(description="What is left out of the comparison.")
+    overall: dict[str, Delta] = Field(description="The differences of overall indices.")
+    per_class: dict[str, dict[str, Delta]] = Field(description="By class and index.")
+    flips: Flips | None = Field(description="Null if items were not compared one by one.")
+    moves: list[Move] | None = Field(description="The largest first; null if not paired.")
+    cells: list[CellChange] | None = Field(description="What changed most; null if not comparable.")
+    shift: Shift | None = Field(description="Null if items were not compared one by one.")
+    attribution: dict[str, Attribution] = Field(description="By key of an index, or `key/class`.")

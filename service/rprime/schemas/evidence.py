@@ -36,6 +36,9 @@ Crossings = Annotated[
 ]
 
 
+_SILENT = "k counts: items of each true class without a prediction."
+
+
 class LabelOptions(Request):
     """The options about labels that are not classes, of items alone."""
 
@@ -73,23 +76,21 @@ class SliceMatrix(Request):
     """The confusion matrix of a slice, with the classes and the axis of the whole table."""
 
     confusion_matrix: Matrix
-    unclassified: list[Count] | None = None
+    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
 
 
 class SliceCells(Request):
     """The non-empty cells of a slice."""
 
-    cells: list[Cell] = Field(min_length=1)
-    unclassified: list[Count] | None = None
+    cells: list[Cell] = Field(min_length=1, description="In any order; what is not here is 0.")
+    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
 
 
 class _Table(_Evidence):
     axis: Axis | None = Field(
         default=None, description="The meaning of the rows; default: `rows_are_true`."
     )
-    unclassified: list[Count] | None = Field(
-        default=None, description="k counts: items of each true class without a prediction."
-    )
+    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
     spurious: list[Count] | None = Field(
         default=None, description="k counts: predictions of each class on items without a class."
     )
@@ -111,21 +112,23 @@ class MatrixEvidence(_Table):
 class CellsEvidence(_Table):
     """The non-empty cells of a confusion matrix, for many classes."""
 
-    cells: list[Cell] = Field(min_length=1)
+    cells: list[Cell] = Field(min_length=1, description="In any order; what is not here is 0.")
     labels: Labels
 
 
 _SOME = Field(min_length=1)
-_Truth = (
+_Truth = Annotated[
     Annotated[list[ClassName], _SOME]
     | Annotated[list[IntegerLabel], _SOME]
-    | Annotated[list[bool], _SOME]
-)
-_Predictions = (
+    | Annotated[list[bool], _SOME],
+    Field(description="The true label of each item: all of one kind."),
+]
+_Predictions = Annotated[
     Annotated[list[ClassName | None], _SOME]
     | Annotated[list[IntegerLabel | None], _SOME]
-    | Annotated[list[bool | None], _SOME]
-)
+    | Annotated[list[bool | None], _SOME],
+    Field(description="The predicted label of each item; null: unclassified."),
+]
 
 
 class LabelsEvidence(_ItemsEvidence, LabelOptions):

@@ -207,7 +207,8 @@ Cell = TypeAliasType(
     "Cell",
     Annotated[
         tuple[ClassNumber, ClassNumber, Count],
-        Field(description="[true, predicted, count]; counts of the same cell add up."),
+        # Not strict: a list is no tuple once `NeverNull` has looked at it.
+        Field(strict=False, description="[true, predicted, count]; counts of a cell add up."),
     ],
 )
 

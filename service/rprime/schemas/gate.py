@@ -316,8 +316,8 @@ class Result(Answer):
 class Delta(Answer):
     """An index of the candidate, of the baseline, and their difference."""
 
-    candidate: float | None = Field(description="The value of the candidate.")
-    baseline: float | None = Field(description="The value of the baseline.")
+    candidate: float | None = Field(description="Its value there; null if undefined.")
+    baseline: float | None = Field(description="Its value there; null if undefined.")
     value: float | None = Field(description="Candidate minus baseline.")
     interval: tuple[float, float] | None = Field(
         description="The interval of the difference, at the confidence of the comparison."

@@ -41,12 +41,12 @@ class Query(NeverNull):
 class Narrowed(Query):
     """Filters of the evaluations of a project."""
 
-    model: Wanted | None = None
-    version: Wanted | None = None
-    branch: Wanted | None = None
+    model: Wanted | None = Field(default=None, description="Name of the model.")
+    version: Wanted | None = Field(default=None, description="Version of the model.")
+    branch: Wanted | None = Field(default=None, description="Branch of the repository.")
     commit: Wanted | None = Field(default=None, description="As it was given, in full.")
     test_set: Wanted | None = Field(default=None, description="Id of the test set.")
-    verdict: Verdict | None = None
+    verdict: Verdict | None = Field(default=None, description="Verdict of the gate.")
     since: Moment | None = Field(
         default=None, description="Created then or later; without an offset it is UTC."
     )
@@ -56,7 +56,7 @@ class Narrowed(Query):
 class ListQuery(Narrowed):
     """The filters and the page of a list of evaluations."""
 
-    limit: int = Field(default=50, ge=1, le=200)
+    limit: int = Field(default=50, ge=1, le=200, description="Most evaluations on a page.")
     cursor: str | None = Field(
         default=None, max_length=100, description="`next_cursor` of the previous page."
     )
@@ -65,7 +65,7 @@ class ListQuery(Narrowed):
 class TrendQuery(Narrowed):
     """The index, the filters and the length of a series."""
 
-    index: IndexKey
+    index: IndexKey = Field(description="Key of the index.")
     class_: ClassWanted = None
     limit: int = Field(
         default=1000, ge=1, le=10_000, description="Most evaluations, from the newest."
@@ -75,24 +75,24 @@ class TrendQuery(Narrowed):
 class LeaderboardQuery(Query):
     """The index and the filters of a leaderboard."""
 
-    index: IndexKey
+    index: IndexKey = Field(description="Key of the index that ranks.")
     class_: ClassWanted = None
     test_set: Wanted | None = Field(
         default=None,
         description="Id or fingerprint of the test set; absent: that of the newest evaluation.",
     )
-    model: Wanted | None = None
-    branch: Wanted | None = None
+    model: Wanted | None = Field(default=None, description="Name of the model; absent: all.")
+    branch: Wanted | None = Field(default=None, description="Branch; absent: all.")
     limit: int = Field(default=20, ge=1, le=50, description="Most versions, from the best.")
 
 
 class BadgeQuery(Query):
     """The index on a badge of the newest evaluation; default: its verdict."""
 
-    index: IndexKey | None = None
+    index: IndexKey | None = Field(default=None, description="Key; absent: the verdict.")
     class_: ClassWanted = None
-    model: Wanted | None = None
-    branch: Wanted | None = None
+    model: Wanted | None = Field(default=None, description="Name of the model; absent: any.")
+    branch: Wanted | None = Field(default=None, description="Branch; absent: any.")
 
 
 class ExportQuery(Query):
@@ -125,7 +125,9 @@ class PurgeRequest(Request):
     keep_last: int = Field(
         default=0, ge=0, le=2**31, description="Most evaluations of each model, from the newest."
     )
-    newer_than_days: float | None = Field(default=None, ge=0, le=36_500)
+    newer_than_days: float | None = Field(
+        default=None, ge=0, le=36_500, description="Keeps the evaluations of so many days, to now."
+    )
     dry_run: bool = Field(default=False, description="Only count, without deleting.")
 
     @model_validator(mode="after")
@@ -138,76 +140,76 @@ class PurgeRequest(Request):
 class Summary(Answer):
     """A stored evaluation in a list."""
 
-    id: str
-    created_at: datetime
-    project: str
-    model: str | None
-    version: str | None
-    branch: str | None
-    commit: str | None
-    tags: list[str]
-    test_set: str | None
-    fingerprint: str | None
-    verdict: Verdict | None
-    waived: bool
-    keeps_items: bool
+    id: str = Field(description="Id of the evaluation.")
+    created_at: datetime = Field(description="When it was stored, in UTC.")
+    project: str = Field(description="The project that it is stored in.")
+    model: str | None = Field(description="Name of the model; null if none was sent.")
+    version: str | None = Field(description="Version of the model; null if none was sent.")
+    branch: str | None = Field(description="Branch of the repository; null if none was sent.")
+    commit: str | None = Field(description="Commit of the repository; null if none was sent.")
+    tags: list[str] = Field(description="The labels that were sent; often empty.")
+    test_set: str | None = Field(description="Id of the test set; null if none was sent.")
+    fingerprint: str | None = Field(description="SHA-256 of the test set; null if unknown.")
+    verdict: Verdict | None = Field(description="Verdict of its gate; null without a gate.")
+    waived: bool = Field(description="Whether a waiver covered a failure.")
+    keeps_items: bool = Field(description="Whether the classes of its items are stored.")
 
 
 class EvaluationPage(Answer):
     """A page of the list, newest first."""
 
-    items: list[Summary]
+    items: list[Summary] = Field(description="The evaluations on this page.")
     next_cursor: str | None = Field(description="Cursor of the next page; null on the last one.")
 
 
 class ProjectEntry(Answer):
     """A project in the list."""
 
-    name: str
-    evaluations: int
+    name: str = Field(description="The name in paths.")
+    evaluations: int = Field(description="How many evaluations are stored.")
     newest: str | None = Field(description="Id of its newest evaluation.")
     bytes: int = Field(
         description="Size of its evaluations, compressed, each with its items and class names."
     )
-    badge_public: bool
+    badge_public: bool = Field(description="Whether the badge is visible without a key.")
 
 
 class ProjectList(Answer):
     """The projects, sorted by name."""
 
-    items: list[ProjectEntry]
+    items: list[ProjectEntry] = Field(description="The projects that the key may read.")
 
 
 class AliasEntry(Answer):
     """An alias; its ETag is in the header."""
 
-    project: str
-    alias: str
-    evaluation: str
-    updated_at: datetime
+    project: str = Field(description="The project of both.")
+    alias: str = Field(description="The name in paths, as `champion`.")
+    evaluation: str = Field(description="Id of the evaluation that it points at.")
+    updated_at: datetime = Field(description="When it was last moved, in UTC.")
 
 
 class AliasList(Answer):
     """The aliases of a project, sorted by name."""
 
-    items: list[AliasEntry]
+    items: list[AliasEntry] = Field(description="All aliases.")
 
 
 class EvaluatedVersion(Answer):
     """The evaluation of a version of a model."""
 
-    evaluation: str
-    model: str | None
-    version: str | None
+    evaluation: str = Field(description="Id of the evaluation.")
+    model: str | None = Field(description="Name of the model; null if none was sent.")
+    version: str | None = Field(description="Version of the model; null if none was sent.")
 
 
 class TrendItem(EvaluatedVersion):
     """One value of a series."""
 
-    created_at: datetime
-    value: float | None
-    interval: tuple[float, float] | None
-    verdict: Verdict | None
+    created_at: datetime = Field(description="When it was stored, in UTC.")
+    value: float | None = Field(description="The value of the index; null if undefined.")
+    interval: tuple[float, float] | None = Field(description="[low, high], of 95 %; null without.")
+    verdict: Verdict | None = Field(description="Verdict of its gate; null without a gate.")
     reason: str | Absent = Field(
         default=None,
         description="Why the value is missing; or `items_in_groups`: then only the report has the "
@@ -223,70 +225,70 @@ class TrendItem(EvaluatedVersion):
 class Trend(Answer):
     """A series, oldest first, computed from the stored tables now."""
 
-    index: str
-    class_: str | None = Field(alias="class")
-    items: list[TrendItem]
+    index: str = Field(description="Key of the index.")
+    class_: str | None = Field(alias="class", description="The class; null for an overall index.")
+    items: list[TrendItem] = Field(description="One value for each evaluation.")
 
 
 class RankedVersion(EvaluatedVersion):
     """A version in a tier."""
 
-    value: float
-    interval: tuple[float, float] | None
+    value: float = Field(description="The value of the index.")
+    interval: tuple[float, float] | None = Field(description="[low, high], of 95 %; null without.")
 
 
 class Tier(Answer):
     """Versions without a clear difference to the best of them."""
 
-    tier: int
-    versions: list[RankedVersion]
-    why: str
+    tier: int = Field(description="Its place, from 1, the best.")
+    versions: list[RankedVersion] = Field(description="Its versions, best first.")
+    why: str = Field(description="The tests that separate it from the next tier.")
 
 
 class UnrankedVersion(EvaluatedVersion):
     """A version without a place."""
 
-    reason: str
+    reason: str = Field(description="Why: a stable code.")
 
 
 class Leaderboard(Answer):
     """The versions in tiers, best first."""
 
-    index: str
-    class_: str | None = Field(alias="class")
-    test_set: str | None
-    tiers: list[Tier]
-    unranked: list[UnrankedVersion]
+    index: str = Field(description="Key of the index that ranks.")
+    class_: str | None = Field(alias="class", description="The class; null for an overall index.")
+    test_set: str | None = Field(description="Id or fingerprint; null if it has none.")
+    tiers: list[Tier] = Field(description="Best first.")
+    unranked: list[UnrankedVersion] = Field(description="Versions that cannot be ranked.")
 
 
 class PurgeReport(Answer):
     """What a purge deleted and kept, or would in a dry run."""
 
-    deleted: int
-    kept: int
+    deleted: int = Field(description="How many evaluations were deleted.")
+    kept: int = Field(description="How many evaluations are left.")
     aliased: int = Field(description="Evaluations kept only because of an alias.")
-    dry_run: bool
+    dry_run: bool = Field(description="Whether they were only counted.")
 
 
 class ImportReport(Answer):
     """What an import added, and what existed already."""
 
-    evaluations: int
-    evaluations_present: int
-    aliases: int
-    aliases_present: int
+    evaluations: int = Field(description="Evaluations that were added.")
+    evaluations_present: int = Field(description="Evaluations that existed already.")
+    aliases: int = Field(description="Aliases that were added.")
+    aliases_present: int = Field(description="Aliases that existed already, and stay.")
     aliases_dangling: int = Field(description="Skipped, since their evaluation is missing.")
 
 
 class BadgeEndpoint(Answer):
     """A badge in the endpoint format of shields.io."""
 
-    schemaVersion: int  # noqa: N815 (the name in shields.io)
-    label: str
-    message: str
-    color: str
-    labelColor: str | Absent = None  # noqa: N815 (the name in shields.io)
-    isError: bool | Absent = None  # noqa: N815 (the name in shields.io)
+    schemaVersion: int = Field(description="1: the version of the format.")  # noqa: N815 (the name in shields.io)
+    label: str = Field(description="The text on the left.")
+    message: str = Field(description="The text on the right.")
+    color: str = Field(description="Colour of the right side.")
+    labelColor: str | Absent = Field(default=None, description="Colour of the left side.")  # noqa: N815 (the name in shields.io)
+    isError: bool | Absent = Field(default=None, description="Whether there is nothing to show.")  # noqa: N815 (the name in shields.io)
 
 
 ANSWERS: tuple[type[BaseModel], ...] = (

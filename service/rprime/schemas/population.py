@@ -77,7 +77,7 @@ class Population(Answer):
         description="Whether the shares are of true classes, of predicted classes or of strata of "
         "their own."
     )
-    shares: dict[str, float]
+    shares: dict[str, float] = Field(description="By class or stratum, 0 to 1; together 1.")
     evaluation: str | Absent = Field(
         default=None, description="The stored evaluation that the shares are of."
     )

@@ -28,18 +28,20 @@ class TestSet(Request):
     """Names the test set, so that evaluations of the same items can be compared."""
 
     id: str | None = text(128, "A name of your own.")
-    fingerprint: str | None = Field(default=None, pattern="^[0-9a-f]{64}$")
+    fingerprint: str | None = Field(
+        default=None, pattern="^[0-9a-f]{64}$", description="SHA-256 of the items, in hexadecimal."
+    )
 
 
 class Provenance(Request):
     """What is stored beside the table; without a `project` nothing is stored."""
 
     project: PathName | None = Field(default=None, description=PROJECT)
-    model: Name | None = None
-    version: Name | None = None
+    model: Name | None = Field(default=None, description="Name of the model.")
+    version: Name | None = Field(default=None, description="Version of the model.")
     branch: BranchName | None = Field(default=None, description="Of the repository.")
     commit: Name | None = Field(default=None, description="Of the repository.")
-    tags: Annotated[list[Tag], Field(max_length=64)] | None = None
+    tags: list[Tag] | None = Field(default=None, max_length=64, description="Labels for filters.")
     source: str | None = text(
         2048, "The address of the run, for people; the service never opens it."
     )

@@ -25,14 +25,14 @@ IntervalName = Annotated[str, Field(json_schema_extra={"enum": list(INTERVALS)})
 class Excluded(Answer):
     """A class that an average leaves out."""
 
-    class_: str = Field(alias="class")
-    reason: str
+    class_: str = Field(alias="class", description="Name of the class.")
+    reason: str = Field(description="Why: `no_items`, or why its value is undefined.")
 
 
 class Value(Answer):
     """The value of an index. An undefined value is null, with a reason."""
 
-    value: float | None
+    value: float | None = Field(description="In the range of the index; null if undefined.")
     interval: tuple[float | None, float | None] | None = Field(
         description="[low, high]; null if undefined. An infinite end is null."
     )
@@ -103,7 +103,8 @@ def described(entries: Iterable[Index], value: dict[str, Any]) -> dict[str, Any]
 def _bounds(entry: Index) -> dict[str, Any]:
     low, high = entry.range
     bounds = {"minimum": low, "maximum": high}
-    return {name: bound for name, bound in bounds.items() if np.isfinite(bound)}
+    finite = {name: bound for name, bound in bounds.items() if np.isfinite(bound)}
+    return finite | {"description": f"In [{low:g}, {high:g}]; null if undefined."}
 
 
 def _list_overall(schema: dict[str, Any]) -> None:
@@ -155,15 +156,23 @@ class Counts(Answer):
 class OptionsUsed(Answer):
     """The options of the evaluation; for matrices, whether they were given."""
 
-    beta: float
-    undefined: Literal["null", "zero", "one"]
-    cost: bool
-    cell_weights: bool
-    kappa_weights: Literal["linear", "quadratic", "matrix"] | None
-    intervals: Literal["all"] | bool
-    confidence: float
-    exact: bool
-    sampling: Literal["random", "fixed_rows"]
+    beta: float = Field(description="Weight of recall against precision in `f_beta`, above 0.")
+    undefined: Literal["null", "zero", "one"] = Field(
+        description="What stands for undefined per-class values in averages."
+    )
+    cost: bool = Field(description="Whether costs were sent.")
+    cell_weights: bool = Field(description="Whether weights of cells were sent.")
+    kappa_weights: Literal["linear", "quadratic", "matrix"] | None = Field(
+        description="The weights of `weighted_kappa`; null if there were none."
+    )
+    intervals: Literal["all"] | bool = Field(
+        description="Whether there are intervals; `all`: bootstrap intervals, too."
+    )
+    confidence: float = Field(description="Two-sided confidence level of the intervals, as 0.95.")
+    exact: bool = Field(description="Whether Clopper-Pearson replaced Wilson.")
+    sampling: Literal["random", "fixed_rows"] = Field(
+        description="`fixed_rows`: the number of items of each class was fixed by design."
+    )
     top_k: int | Absent = Field(
         default=None, description="The k of `top_k_accuracy`, if scores and this option were sent."
     )
@@ -194,7 +203,7 @@ class Curves(Answer):
 class ThresholdView(Answer):
     """A class against the rest at a threshold of its score."""
 
-    threshold: float
+    threshold: float = Field(description="The lowest score that counts as the class.")
     table: tuple[tuple[int, int], tuple[int, int]] = Field(description="[[TP, FN], [FP, TN]].")
     values: dict[str, float | None] = Field(description="Indices of the class at this threshold.")
 
@@ -202,18 +211,18 @@ class ThresholdView(Answer):
 class Confusion(Answer):
     """One of the largest off-diagonal cells."""
 
-    true: str
-    predicted: str
-    items: float = Field(gt=0)
+    true: str = Field(description="The true class of the items.")
+    predicted: str = Field(description="The class that was predicted instead.")
+    items: float = Field(gt=0, description="How many items, or the sum of their weights.")
     share_of_true: float = Field(description="Share of the items of the true class.", gt=0, le=1)
 
 
 class Warning(Answer):  # noqa: A001 (the name in the API)
     """A machine-checked condition under which an index misleads."""
 
-    code: str
+    code: str = Field(description="The condition: a stable name for programs.")
     pointer: str = Field(description="JSON pointer into the report.")
-    detail: str
+    detail: str = Field(description="The condition and what to do, in a sentence.")
     source: str = Field(
         description="The literature, or a page of the documentation, such as "
         "`docs/indices.md#fact-3`: a path of the service and of the repository."
@@ -223,24 +232,28 @@ class Warning(Answer):  # noqa: A001 (the name in the API)
 class Note(Answer):
     """Information that some values need to be read correctly."""
 
-    code: str
-    indices: list[str]
-    detail: str
+    code: str = Field(description="The kind of note: a stable name for programs.")
+    indices: list[str] = Field(description="Keys of the indices that it is about.")
+    detail: str = Field(description="The note in a sentence.")
 
 
 class Table(Answer):
     """The table itself, on request."""
 
     cells: list[tuple[int, int, float]] = Field(description="[true, predicted, count], non-empty.")
-    unclassified: list[float] | Absent = Field(default=None)
-    spurious: list[float] | Absent = Field(default=None)
+    unclassified: list[float] | Absent = Field(
+        default=None, description="Items of each true class without a prediction."
+    )
+    spurious: list[float] | Absent = Field(
+        default=None, description="Predictions of each class on items without a true class."
+    )
 
 
 class KeptTestSet(Answer):
     """The test set of a stored evaluation."""
 
-    id: str | Absent = Field(default=None)
-    fingerprint: str | Absent = Field(default=None)
+    id: str | Absent = Field(default=None, description="The name that was sent for it.")
+    fingerprint: str | Absent = Field(default=None, description="SHA-256 of its items.")
 
 
 class ClassesShown(Answer):
@@ -248,16 +261,18 @@ class ClassesShown(Answer):
 
     total: int = Field(description="How many classes there are.")
     left_out: int = Field(description="How many of them this page does not show.")
-    limit: int
-    offset: int
+    limit: int = Field(description="Most classes on this page.")
+    offset: int = Field(description="How many classes come before this page.")
     order_by: str = Field(description="`labels`, `support`, `predicted` or the key of an index.")
 
 
 class SliceDifference(Answer):
     """The value of a slice minus that of the items outside of it."""
 
-    value: float | None
-    interval: tuple[float | None, float | None] | None
+    value: float | None = Field(description="The slice minus the rest; null: undefined.")
+    interval: tuple[float | None, float | None] | None = Field(
+        description="Two-sided limits of the difference."
+    )
     p_adjusted: Annotated[float, Field(ge=0, le=1)] | None = Field(
         description="Of no difference, adjusted over all slices and indices; null where there are "
         "too few items for a test."
@@ -271,7 +286,7 @@ class Slice(Answer):
     """The evaluation of a part of the items."""
 
     slice: dict[str, str] = Field(description="The value of each column that it is of.")
-    items: float
+    items: float = Field(description="How many there are in the slice.")
     overall: Overall
     per_class: dict[str, ClassReport] | None = Field(
         description="Null where the slices have more than 100 000 values of classes together."
@@ -294,9 +309,9 @@ class Report(Answer):
     population: Population | Absent = Field(
         default=None, description="With `population`: what all numbers but counts are about."
     )
-    counts: Counts
-    options: OptionsUsed
-    overall: Overall
+    counts: Counts = Field(description="How many items there were, by kind.")
+    options: OptionsUsed = Field(description="The options that were in force.")
+    overall: Overall = Field(description="The overall indices by key.")
     classes: ClassesShown | Absent = Field(
         default=None, description="If the request selects a page of the classes, or there are many."
     )
@@ -312,27 +327,29 @@ class Report(Answer):
         default=None, description="The overall index that orders them."
     )
     id: str | Absent = Field(default=None, description="Id of a stored evaluation.")
-    created_at: datetime | Absent = Field(default=None)
+    created_at: datetime | Absent = Field(default=None, description="When it was stored, in UTC.")
     links: dict[str, str] | Absent = Field(
         default=None, description="Paths of the resources of a stored evaluation."
     )
-    project: str | Absent = Field(default=None)
-    model: str | Absent = Field(default=None)
-    version: str | Absent = Field(default=None)
-    branch: str | Absent = Field(default=None)
-    commit: str | Absent = Field(default=None)
-    tags: list[str] | Absent = Field(default=None)
-    test_set: KeptTestSet | Absent = Field(default=None)
-    source: str | Absent = Field(default=None)
+    project: str | Absent = Field(default=None, description="The project that it is stored in.")
+    model: str | Absent = Field(default=None, description="The name of the model, as sent.")
+    version: str | Absent = Field(default=None, description="The version of the model, as sent.")
+    branch: str | Absent = Field(default=None, description="The branch of the repository, as sent.")
+    commit: str | Absent = Field(default=None, description="The commit of the repository, as sent.")
+    tags: list[str] | Absent = Field(default=None, description="Labels for filters, as sent.")
+    test_set: KeptTestSet | Absent = Field(
+        default=None, description="Its name and fingerprint, as sent."
+    )
+    source: str | Absent = Field(default=None, description="The address of the run, as sent.")
     comparison: Comparison | None = Field(
         default=None,
         description="If the request has a `baseline`; null if no such evaluation is stored, with "
         "a warning.",
     )
     gate: Gate | Absent = Field(default=None, description="If the request has `gates`.")
-    warnings: list[Warning]
-    notes: list[Note]
-    table: Table | Absent = Field(default=None)
+    warnings: list[Warning] = Field(description="Where values mislead; often empty.")
+    notes: list[Note] = Field(description="How to read some values; often empty.")
+    table: Table | Absent = Field(default=None, description="With `include=table`.")
     curves: Curves | Absent = Field(default=None, description="With `curves`.")
     rejection: Curve | Absent = Field(
         default=None,
@@ -348,8 +365,8 @@ class Report(Answer):
 class BatchResult(Answer):
     """The answer to one request of a batch."""
 
-    status: int
-    report: Report | Absent = Field(default=None)
+    status: int = Field(description="The HTTP status that the request alone would have.")
+    report: Report | Absent = Field(default=None, description="If the request succeeded.")
     problem: dict[str, Any] | Absent = Field(
         default=None,
         description="Instead of the report.",
@@ -360,7 +377,7 @@ class BatchResult(Answer):
 class BatchReport(Answer):
     """The answers in the order of the requests."""
 
-    results: list[BatchResult]
+    results: list[BatchResult] = Field(description="One for each request.")
 
 
 class IndexEntry(Answer):
@@ -370,11 +387,11 @@ class IndexEntry(Answer):
     aliases: list[str] = Field(
         description="Names of other libraries, which requests may use; reports have the key."
     )
-    scope: Literal["class", "overall"]
+    scope: Literal["class", "overall"] = Field(description="`class`: a value for each class.")
     family: Family = Field(description="Reports have those of `core`, others on request.")
-    symbol: str
-    name: str
-    description: str
+    symbol: str = Field(description="Its usual symbol, for tables.")
+    name: str = Field(description="Its name, for people.")
+    description: str = Field(description="What it measures, in a sentence or two.")
     tex: str = Field(description="The formula, in the notation a_i, m_i, s_i, w, n_ij.")
     range: tuple[float | None, float | None] = Field(description="[low, high]; null: no bound.")
     range_note: str = Field(description="A remark on the range; often empty.")
@@ -382,7 +399,7 @@ class IndexEntry(Answer):
         description="The value of a perfect classifier; null if no value is best, or if the best "
         "value is infinite: see `higher_is_better`."
     )
-    higher_is_better: bool | None
+    higher_is_better: bool | None = Field(description="Null if it is no measure of quality.")
     undefined_when: list[str] = Field(description="Reasons for which it may be undefined.")
     universe: Literal["all", "classified"] = Field(
         description="Whether it counts unclassified and spurious items."
@@ -390,12 +407,12 @@ class IndexEntry(Answer):
     association: bool = Field(
         description="Whether it ignores which predicted label belongs to which true one."
     )
-    scale_invariant: bool
+    scale_invariant: bool = Field(description="Whether equally larger counts change nothing.")
     interval: IntervalName | None = Field(description="The kind of its interval.")
     needs: str | None = Field(description="The option that it requires.")
     scores: bool = Field(description="Whether it needs `y_score`.")
     average_of: list[str] = Field(description="Keys of the averaged indices; often empty.")
-    source: str
+    source: str = Field(description="The literature that defines it.")
     properties: Properties | None = Field(
         description="Computed on tables; null for an index that reads scores."
     )
@@ -404,7 +421,7 @@ class IndexEntry(Answer):
 class Catalog(Answer):
     """Every index of the service."""
 
-    items: list[IndexEntry]
+    items: list[IndexEntry] = Field(description="One entry for each key and scope.")
 
 
 def catalog() -> Catalog:

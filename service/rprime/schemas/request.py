@@ -287,8 +287,8 @@ class ScoresRequest(ScoreOptions, ScoresEvidence, _Demands):
 class CompareRequest(Request):
     """A candidate and a baseline."""
 
-    candidate: AnySide
-    baseline: AnyBaseline
+    candidate: AnySide = Field(description="What is judged: evidence, or a stored evaluation.")
+    baseline: AnyBaseline = Field(description="What it is compared with.")
     options: PublishedOptions | Absent = None
     gates: Gates | Absent = None
 

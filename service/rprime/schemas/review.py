@@ -14,21 +14,23 @@ _RATES = "On other test sets of this size, drawn from the table; null for rules 
 class CompareReport(Answer):
     """The answer of POST /v1/compare."""
 
-    engine_version: str
+    engine_version: str = Field(description="The version of the formulas.")
     comparison: Comparison | None = Field(
         description="Null if no such baseline is stored, with a warning."
     )
     gate: Gate | Absent = Field(default=None, description="If the request has `gates`.")
-    warnings: list[Warning]
+    warnings: list[Warning] = Field(description="Where values mislead; often empty.")
 
 
 class RuleLint(Answer):
     """How a rule would judge an unchanged model."""
 
-    id: str
-    class_: str | None = Field(alias="class")
-    false_fail_rate: float
-    inconclusive_rate: float
+    id: str = Field(description="The id of the rule.")
+    class_: str | None = Field(alias="class", description="The class; null for an overall index.")
+    false_fail_rate: float = Field(
+        description="Share of runs that fail an unchanged model, 0 to 1."
+    )
+    inconclusive_rate: float = Field(description="Share of undecided runs, 0 to 1.")
     detectable_drop: float | None = Field(
         description="The drop that the rule detects with 80 % power; null if none."
     )
@@ -40,8 +42,8 @@ class RuleLint(Answer):
 class ClassItems(Answer):
     """The items of a class, and how many its rules need."""
 
-    class_: str = Field(alias="class")
-    items: int
+    class_: str = Field(alias="class", description="Name of the class.")
+    items: int = Field(description="Its items in the table.")
     needed: int | None = Field(
         description="To find the drop in 80 % of runs; null if 1000 times as many do not suffice, "
         "or no rule is about the class."
@@ -61,16 +63,18 @@ class PlanReport(Answer):
     )
     for_passing_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
     for_finding_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
-    classes: list[ClassItems]
-    advice: list[str]
+    classes: list[ClassItems] = Field(description="What the rules need of each class.")
+    advice: list[str] = Field(description="What to change, in sentences; often empty.")
 
 
 class LintReport(Answer):
     """How a gate would judge an unchanged model."""
 
-    false_fail_rate: float
-    inconclusive_rate: float
+    false_fail_rate: float = Field(
+        description="Share of runs that fail an unchanged model, 0 to 1."
+    )
+    inconclusive_rate: float = Field(description="Share of undecided runs, 0 to 1.")
     false_fail_interval: tuple[float, float] | None = Field(description=_RATES)
     inconclusive_interval: tuple[float, float] | None = Field(description=_RATES)
-    rules: list[RuleLint]
-    advice: list[str]
+    rules: list[RuleLint] = Field(description="Each rule, and each of its classes.")
+    advice: list[str] = Field(description="What to change, in sentences; often empty.")

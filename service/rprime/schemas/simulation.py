@@ -11,8 +11,10 @@ from rprime.schemas.request import EvidenceRest
 
 
 class _Simulation(Request):
-    gates: Gates
-    pairing: Literal["paired", "unpaired"] = "paired"
+    gates: Gates = Field(description="The gate to simulate.")
+    pairing: Literal["paired", "unpaired"] = Field(
+        default="paired", description="Whether both models answer the same items."
+    )
     discordance: float = Field(
         default=0.06,
         gt=0,

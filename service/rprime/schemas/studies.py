@@ -21,7 +21,7 @@ ClassOfStudy = Annotated[int, Field(ge=1, le=MOST_CLASSES)]
 class IndexOfClass(Request):
     """A per-class index, taken for one class."""
 
-    index: IndexKey
+    index: IndexKey = Field(description="Key of a per-class index.")
     class_: ClassOfStudy = Field(alias="class", description="Number of the class, from 1.")
 
 
@@ -75,10 +75,10 @@ class DiscriminationLine(Answer):
     An index that is not monotone has several lines, each with an entry of its own.
     """
 
-    index: str
-    class_: int | None = Field(alias="class")
-    k: int
-    p: float
+    index: str = Field(description="Key of the index.")
+    class_: int | None = Field(alias="class", description="From 1; null for an overall index.")
+    k: int = Field(description="Number of classes.")
+    p: float = Field(description="Imbalance of the classes, 0 to 1.")
     points: list[tuple[float, float]] = Field(
         description="[c_x, c_y] along the line; empty if there is no line."
     )
@@ -94,7 +94,7 @@ class DiscriminationLine(Answer):
 class DiscriminationReport(Answer):
     """The answer of POST /v1/studies/discrimination."""
 
-    lines: list[DiscriminationLine]
+    lines: list[DiscriminationLine] = Field(description="By index, `k` and `p`, as asked.")
 
 
 ValueName = Annotated[str, Field(min_length=1, max_length=128)]
@@ -125,7 +125,7 @@ class AgreementRequest(Request):
 class StoredAgreementRequest(Narrowed):
     """The filters of stored evaluations, each a model, and the indices."""
 
-    project: Wanted
+    project: Wanted = Field(description="The project of the evaluations.")
     indices: list[IndexKey] = Field(
         min_length=1,
         max_length=MOST_INDICES,
@@ -144,17 +144,17 @@ class StoredAgreementRequest(Narrowed):
 class StudiedEvaluation(EvaluatedVersion):
     """A stored evaluation as one of the models."""
 
-    created_at: datetime
+    created_at: datetime = Field(description="When it was stored, in UTC.")
 
 
 class AgreementPair(Answer):
     """How far two indices agree over the models for which both are defined."""
 
-    a: str
-    b: str
-    n: int
-    pearson: float | None
-    spearman: float | None
+    a: str = Field(description="Name of one index.")
+    b: str = Field(description="Name of the other.")
+    n: int = Field(description="Models for which both are defined.")
+    pearson: float | None = Field(description="Of the values, -1 to 1; null if undefined.")
+    spearman: float | None = Field(description="Of the ranks, -1 to 1; null if undefined.")
     kendall: float | None = Field(description="Tau-b.")
     rmse: float | None = Field(description="Root of the mean squared difference.")
 
@@ -162,20 +162,20 @@ class AgreementPair(Answer):
 class Quartiles(Answer):
     """The box plot of the values of an index over the models."""
 
-    n: int
-    minimum: float
+    n: int = Field(description="How many values are defined.")
+    minimum: float = Field(description="The smallest value.")
     lower: float = Field(description="First quartile, linearly interpolated.")
-    median: float
+    median: float = Field(description="The value in the middle.")
     upper: float = Field(description="Third quartile.")
-    maximum: float
+    maximum: float = Field(description="The largest value.")
 
 
 class OpposedPair(Answer):
     """Pairs of models of which one index prefers the first and the other the second."""
 
-    a: str
-    b: str
-    count: int
+    a: str = Field(description="Name of one index.")
+    b: str = Field(description="Name of the other.")
+    count: int = Field(description="Pairs of models that they order in opposite ways.")
     compared: int = Field(description="Pairs in which each of the two indices prefers a model.")
     models: list[tuple[int, int]] = Field(
         description="Some of the pairs, by position from 0: what `a` prefers, what `b` prefers."
@@ -188,17 +188,17 @@ class AgreementReport(Answer):
     evaluations: list[StudiedEvaluation] | Absent = Field(
         default=None, description="The stored models, oldest first: positions are in this list."
     )
-    pairs: list[AgreementPair]
+    pairs: list[AgreementPair] = Field(description="Each pair of indices once.")
     boxes: dict[str, dict[str, Quartiles]] = Field(
         description="`overall`, and the boxes of each class."
     )
-    disagreements: list[OpposedPair]
+    disagreements: list[OpposedPair] = Field(description="The pairs of indices that disagree.")
 
 
 class Relation(Answer):
     """Another index of the same scope that orders models the same way."""
 
-    key: str
+    key: str = Field(description="Key of the other index.")
     rising: bool = Field(description="Whether both rise together, or one falls as the other rises.")
     extent: Literal["always", "same_test_set"] = Field(
         description="Whether it holds for any two tables, or only among models on one test set."
