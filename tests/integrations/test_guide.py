@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -31,3 +32,12 @@ def test_the_test_of_the_pytest_section_gets_its_baseline_and_passes(
         found = pytester.runpytest_subprocess("-p", "rprime.pytest_plugin", option)
         found.assert_outcomes(passed=1, warnings=warned)
     assert (pytester.path / "baselines" / "digits.json").exists()
+
+
+def test_the_example_of_the_scikit_learn_section_runs() -> None:
+    (example,) = blocks("scikit-learn")
+    names: dict[str, Any] = {}
+    exec(example, names)  # noqa: S102 (the text of the page is what is tested)
+    low, high = names["cross_validated"](names["logistic"], names["bayes"])["r_prime"].interval
+    assert 0 < low < high < 1
+    assert names["report"].counts.total == 897

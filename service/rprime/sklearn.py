@@ -1,0 +1,178 @@
+"""Scorers, reports and intervals for scikit-learn."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from rprime.client.in_process import evaluate
+from rprime.client.report import Report
+from rprime.core.aliases import canonical
+from rprime.core.catalog import find
+from rprime.core.intervals.cross_validation import corrected_interval
+from rprime.core.suggestions import nearest_keys
+
+
+def scorer(index: str, *, class_name: object = None, **options: Any) -> "Scorer":
+    """Return a scorer for `cross_validate`, `GridSearchCV` and all that take `scoring`.
+
+    Parameters
+    ----------
+    index
+        The key of an index, or its name in another library.
+    class_name
+        The class of a per-class index; None: an overall index.
+    **options
+        As of `rprime.evaluate`, such as `beta` or `cost`.
+
+    Returns
+    -------
+    The scorer. Larger is always better: an index such as `log_loss` has its sign changed. A value
+    that is undefined on a test set is NaN.
+
+    Raises
+    ------
+    ValueError
+        If there is no such index.
+    """
+    scope: Literal["class", "overall"] = "overall" if class_name is None else "class"
+    key = canonical(index)
+    entry = find(scope, key)
+    if entry is None:
+        other = find("overall" if scope == "class" else "class", key)
+        what = "an overall index" if scope == "overall" else "an index of a class"
+        hint = ", ".join(nearest_keys(index)) if other is None else "class_name decides which"
+        raise ValueError(f"{index!r} is not {what}: {hint or 'rprime indices lists them'}")
+    sign = -1 if entry.higher_is_better is False else 1
+    return Scorer(key, None if class_name is None else str(class_name), sign, entry.scored, options)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A scorer, made by `scorer`: `scorer(estimator, X, y)` is the value of one index.
+
+    Parameters
+    ----------
+    index, class_name
+        The key of the index, and the class of a per-class one.
+    sign
+        -1 for an index of which smaller is better.
+    scored
+        Whether it is of probabilities, so that the estimator needs `predict_proba`.
+    options
+        Of `rprime.evaluate`.
+    """
+
+    index: str
+    class_name: str | None
+    sign: int
+    scored: bool
+    options: Mapping[str, Any]
+
+    def __call__(self, estimator: Any, X: Any, y: Any, *, sample_weight: Any = None) -> float:
+        """Return the value of the index on a test set, with its sign; NaN where undefined."""
+        method: Literal["predict", "predict_proba"] = "predict_proba" if self.scored else "predict"
+        asked = {"indices": [self.index], "intervals": False, "sample_weight": sample_weight}
+        report = report_from_estimator(
+            estimator, X, y, response_method=method, **asked, **self.options
+        )
+        values = report.overall
+        if self.class_name is not None:
+            if self.class_name not in report.per_class:
+                return float("nan")
+            values = report.per_class[self.class_name]
+        found = values[self.index].value
+        return float("nan") if found is None else self.sign * found
+
+
+def report_from_estimator(
+    estimator: Any,
+    X: Any,
+    y: Any,
+    *,
+    response_method: Literal["predict", "predict_proba"] = "predict",
+    **request: Any,
+) -> Report:
+    """Evaluate a fitted classifier on a test set.
+
+    Parameters
+    ----------
+    estimator
+        A classifier or a pipeline that ends in one, fitted.
+    X, y
+        The features and the true labels of the test set.
+    response_method
+        "predict_proba" also evaluates the scores, and predicts what scores most.
+    **request
+        Options, a baseline and gates, as of `rprime.evaluate`.
+    """
+    if response_method == "predict":
+        return evaluate(y, estimator.predict(X), **request)
+    scores = estimator.predict_proba(X)
+    return evaluate(y, y_score=scores, labels=list(estimator.classes_), **request)
+
+
+class CrossValidated(NamedTuple):
+    """The mean of one score over the splits of a cross-validation, and its interval."""
+
+    value: float
+    interval: tuple[float, float]
+
+
+def cross_validated(
+    results: Mapping[str, Any],
+    baseline: Mapping[str, Any] | None = None,
+    *,
+    confidence: float = 0.95,
+) -> dict[str, CrossValidated]:
+    """Compute the mean of each score over the splits, with the corrected interval.
+
+    Parameters
+    ----------
+    results
+        What `sklearn.model_selection.cross_validate` returns with `return_indices=True`.
+    baseline
+        The results of another model on the same splits: the means are differences from it.
+    confidence
+        Of the intervals, between 0 and 1.
+
+    Returns
+    -------
+    By the name of the score, such as "score" where `scoring` is a single scorer. The intervals are
+    those of `rprime.core.intervals.cross_validation`: of the model that this many training items
+    make, not of one fitted model.
+
+    Raises
+    ------
+    ValueError
+        If the indices are missing, or the splits of the two differ.
+    """
+    splits = _splits(results)
+    if baseline is not None and not all(
+        np.array_equal(own, other)
+        for own, other in zip(_flat(splits), _flat(_splits(baseline)), strict=True)
+    ):
+        raise ValueError("the splits differ: give both the same `cv` with a fixed random_state")
+    sizes = [sum(map(len, splits[part])) for part in ("test", "train")]
+    found = {}
+    for name in results:
+        if name.startswith("test_"):
+            values = results[name] if baseline is None else results[name] - baseline[name]
+            mean, low, high = corrected_interval(
+                values, test_share=sizes[0] / sizes[1], confidence=confidence
+            )
+            interval = (float(low), float(high))
+            found[name.removeprefix("test_")] = CrossValidated(float(mean), interval)
+    return found
+
+
+def _splits(results: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "indices" not in results:
+        raise ValueError("the results have no indices: cross_validate(..., return_indices=True)")
+    splits: Mapping[str, Any] = results["indices"]
+    return splits
+
+
+def _flat(splits: Mapping[str, Any]) -> list[Any]:
+    return [*splits["train"], *splits["test"]]
