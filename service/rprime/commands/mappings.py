@@ -41,13 +41,20 @@ def read_mapping(path: Path, what: str) -> Json:
 
 def read_gates(path: Path) -> Json:
     """Read a file of gates, or end and say which line of it is wrong."""
+    from rprime.core.gates.rules import mistakes
+    from rprime.problems.problem import Violation, pointer
     from rprime.schemas.document import Document
     from rprime.schemas.gate import Gates
     from rprime.schemas.violations import validated
 
     content = read_mapping(path, "gates")
     violations: list[Violation] = []
-    validated(Gates, Document(content, names=tuple(content)), violations)
+    gates = validated(Gates, Document(content, names=tuple(content)), violations)
+    if gates is not None and not violations:
+        # What needs the options of a request is found with it.
+        violations += (
+            Violation(pointer(*one.place), one.code, str(one)) for one in mistakes(gates.core())
+        )
     if violations:
         refuse("\n".join(f"{path}:{one}" for one in _located(path, violations)))
     return content
