@@ -14,7 +14,7 @@ from rprime.core.intervals.cross_validation import corrected_interval
 from rprime.core.suggestions import nearest_keys
 
 
-def scorer(index: str, *, class_name: object = None, **options: Any) -> "Scorer":
+def scorer(index: str, *, class_name: object = None, **options: Any) -> "_Scorer":
     """Return a scorer for `cross_validate`, `GridSearchCV` and all that take `scoring`.
 
     Parameters
@@ -40,29 +40,17 @@ def scorer(index: str, *, class_name: object = None, **options: Any) -> "Scorer"
     key = canonical(index)
     entry = find(scope, key)
     if entry is None:
-        other = find("overall" if scope == "class" else "class", key)
-        what = "an overall index" if scope == "overall" else "an index of a class"
-        hint = ", ".join(nearest_keys(index)) if other is None else "class_name decides which"
-        raise ValueError(f"{index!r} is not {what}: {hint or 'rprime indices lists them'}")
+        near = ", ".join(nearest_keys(index))
+        raise ValueError(f"no {scope} index {index!r} (class_name decides which); there is {near}")
     sign = -1 if entry.higher_is_better is False else 1
-    return Scorer(key, None if class_name is None else str(class_name), sign, entry.scored, options)
+    return _Scorer(
+        key, None if class_name is None else str(class_name), sign, entry.scored, options
+    )
 
 
 @dataclass(frozen=True)
-class Scorer:
-    """A scorer, made by `scorer`: `scorer(estimator, X, y)` is the value of one index.
-
-    Parameters
-    ----------
-    index, class_name
-        The key of the index, and the class of a per-class one.
-    sign
-        -1 for an index of which smaller is better.
-    scored
-        Whether it is of probabilities, so that the estimator needs `predict_proba`.
-    options
-        Of `rprime.evaluate`.
-    """
+class _Scorer:
+    """The value of one index as scikit-learn asks for it; `sign` is -1 where less is better."""
 
     index: str
     class_name: str | None
@@ -149,30 +137,24 @@ def cross_validated(
         If the indices are missing, or the splits of the two differ.
     """
     splits = _splits(results)
-    if baseline is not None and not all(
-        np.array_equal(own, other)
-        for own, other in zip(_flat(splits), _flat(_splits(baseline)), strict=True)
-    ):
+    others = splits if baseline is None else _splits(baseline)
+    if len(splits) != len(others) or not all(map(np.array_equal, splits, others)):
         raise ValueError("the splits differ: give both the same `cv` with a fixed random_state")
-    sizes = [sum(map(len, splits[part])) for part in ("test", "train")]
+    sizes = np.array([len(part) for part in splits]).reshape(2, -1).sum(axis=1)
     found = {}
     for name in results:
         if name.startswith("test_"):
             values = results[name] if baseline is None else results[name] - baseline[name]
             mean, low, high = corrected_interval(
-                values, test_share=sizes[0] / sizes[1], confidence=confidence
+                values, test_share=sizes[1] / sizes[0], confidence=confidence
             )
             interval = (float(low), float(high))
             found[name.removeprefix("test_")] = CrossValidated(float(mean), interval)
     return found
 
 
-def _splits(results: Mapping[str, Any]) -> Mapping[str, Any]:
+def _splits(results: Mapping[str, Any]) -> list[Any]:
+    """Return the items of the training sets, and then those of the test sets."""
     if "indices" not in results:
         raise ValueError("the results have no indices: cross_validate(..., return_indices=True)")
-    splits: Mapping[str, Any] = results["indices"]
-    return splits
-
-
-def _flat(splits: Mapping[str, Any]) -> list[Any]:
-    return [*splits["train"], *splits["test"]]
+    return [*results["indices"]["train"], *results["indices"]["test"]]
