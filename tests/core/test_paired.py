@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import special, stats
 
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.paired_proportions import (
@@ -301,3 +301,13 @@ def test_a_missing_count_gives_no_statistic() -> None:
 def test_the_sign_test_is_the_binomial_tail(gains: int, losses: int) -> None:
     expected = stats.binom.sf(losses - 1, gains + losses, 0.5)
     assert sign_test_p(gains, losses) == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("changed", range(1, 16))
+def test_the_exact_test_is_more_cautious_than_tangos_except_far_out(changed: int) -> None:
+    losses = np.arange(changed + 1.0)
+    gains = changed - losses
+    trials = np.full(losses.shape, 200.0)
+    exact = sign_test_p(gains, losses)
+    asymptotic = special.ndtr(tango_z(gains, losses, trials, np.zeros_like(losses)))
+    assert (np.maximum(exact, 1e-3) >= np.minimum(asymptotic, 0.5) - 1e-12).all()

@@ -248,15 +248,6 @@ class Difference:
             above = _replaced(above, few, sign_test_p(losses, gains))
         return below, above
 
-    def may_change(self, level: float) -> tuple[Array, Array]:
-        """Whether `p_of_no_change` may be below a level; for paired items it costs the same."""
-        below, above = ~np.isnan(self.value), ~np.isnan(self.value)
-        if self.mover is not None:
-            low, high = self.limits(level)
-            at = self.methods == MOVER
-            below, above = np.where(at, high < 0, below), np.where(at, low > 0, above)
-        return below, above
-
     def p_below(self, threshold: ArrayLike) -> Array:
         """Return the smallest level at which U < threshold; a small one supports D < threshold."""
         return self.p(threshold)[0]

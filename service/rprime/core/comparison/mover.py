@@ -122,11 +122,6 @@ class MoverLimits:
         """The smallest levels at which D is shown to be below, and above, 0."""
         return self.p(0.0)
 
-    def may_change(self, level: float) -> tuple[Array, Array]:
-        """Whether D is shown to be below, and above, 0 at a level."""
-        low, high = self.limits(level)
-        return high < 0, low > 0
-
     def _quantile(self, threshold: Array) -> Array:
         """Return the quantile of the upper limit at the threshold; minus that of the lower one."""
         goal, upward = np.abs(threshold - self.value), threshold > self.value

@@ -15,13 +15,7 @@ from rprime.core.gates.gap import GapLimits
 from rprime.core.gates.rows import Rows
 from rprime.core.gates.rule_tests import Draft, RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule
-from rprime.core.gates.sliced import (
-    Slice,
-    SlicedComparison,
-    missing_columns,
-    side_of_slice,
-    slices_of,
-)
+from rprime.core.gates.sliced import Slice, compare_slice, missing_columns, side_of_slice, slices_of
 from rprime.core.gates.verdict import Against, Codes, VerdictCode
 from rprime.core.options import Options
 
@@ -59,14 +53,17 @@ class GateCandidate:
             options = replace(options, indices=self.indices, undefined="null")
         return self.side.estimates(options)
 
-    def sliced(self, against: Against, comparison: Comparison) -> SlicedComparison:
-        """Return the comparisons of slices, made once for all rules."""
-        options = replace(self.options, indices=self.indices)
-        return self._sliced.setdefault(against, SlicedComparison(comparison, options))
+    def sliced(self, against: Against, one: Slice) -> Comparison | None:
+        """Compare a slice, once for all rules; None if a side lacks it or there is no baseline."""
+        whole, key = self.comparisons[against], (against, one)
+        if whole is not None and key not in self._sliced:
+            options = replace(self.options, indices=self.indices)
+            self._sliced[key] = compare_slice(whole, one, options)
+        return self._sliced.get(key)
 
     @cached_property
-    def _sliced(self) -> dict[Against, SlicedComparison]:
-        """The comparisons of slices so far, by what the candidate is held against."""
+    def _sliced(self) -> dict[tuple[Against, Slice], Comparison | None]:
+        """The comparisons of slices so far."""
         return {}
 
     def estimate(self, rule: Rule) -> tuple[Estimate, Rows]:
@@ -128,38 +125,35 @@ def _drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
 
 def _sliced_drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
     """Hold each slice against the same limit; one that a side lacks is not comparable."""
-    if not rule.compares:
-        yield from _slices_of_values(rule, candidate)
-        return
-    for against, comparison in candidate.comparisons.items():
-        if comparison is None:
+    for against, comparison in candidate.comparisons.items() if rule.compares else _ALONE:
+        if against is not None and comparison is None:
             yield _without_baseline(rule, candidate, against)
             continue
-        found = slices_of(rule, *comparison.sides)
+        sides = (candidate.side,) if comparison is None else comparison.sides
+        found = slices_of(rule, *sides)
+        if rule.kind == "max_gap" and found:
+            yield _of_gap(rule, candidate, found)
+            continue
         for one in found:
-            part = candidate.sliced(against, comparison).of(one)
-            if part is not None:
-                own = replace(candidate, side=part.sides[0])
-                yield replace(_of_difference(rule, own, against, part), slice=one)
-            else:
-                here = side_of_slice(comparison.sides[0], one) is not None
-                reason = "slice_missing_in_baseline" if here else "slice_missing"
-                yield _without_slice(rule, one, reason, against)
+            yield replace(_of_slice(rule, candidate, one, against), slice=one)
         for _ in missing_columns(rule, found):
-            yield _without_slice(rule, None, "slice_missing", against)
+            yield _without_slice(rule, "slice_missing", against)
 
 
-def _slices_of_values(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
-    found = slices_of(rule, candidate.side)
-    if rule.kind == "max_gap" and found:
-        yield _of_gap(rule, candidate, found)
-        return
-    for one in found:
-        side = side_of_slice(candidate.side, one)
-        assert side is not None  # noqa: S101 (it is one of the side's own slices)
-        yield replace(_of_values(rule, replace(candidate, side=side)), slice=one)
-    for _ in missing_columns(rule, found):
-        yield _without_slice(rule, None, "slice_missing", None)
+_ALONE: tuple[tuple[Against | None, Comparison | None], ...] = ((None, None),)
+
+
+def _of_slice(rule: Rule, candidate: GateCandidate, one: Slice, against: Against | None) -> Draft:
+    side = side_of_slice(candidate.side, one)
+    if side is None:
+        return _without_slice(rule, "slice_missing", against)
+    own = replace(candidate, side=side)
+    if against is None:
+        return _of_values(rule, own)
+    part = candidate.sliced(against, one)
+    if part is None:
+        return _without_slice(rule, "slice_missing_in_baseline", against)
+    return _of_difference(rule, own, against, part)
 
 
 def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> Draft:
@@ -185,7 +179,7 @@ def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> D
     )
 
 
-def _without_slice(rule: Rule, one: Slice | None, reason: str, against: Against | None) -> Draft:
+def _without_slice(rule: Rule, reason: str, against: Against | None) -> Draft:
     return Draft(
         rule=rule,
         rows=Rows((None,), np.array([-1], dtype=np.intp)),
@@ -194,7 +188,6 @@ def _without_slice(rule: Rule, one: Slice | None, reason: str, against: Against 
         against=against,
         items=np.full(1, np.nan),
         reasons=(reason,),
-        slice=one,
     )
 
 

@@ -1,8 +1,7 @@
 """The slices of a test set as candidates of their own, for rules that hold in each of them."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
 
 import numpy as np
 
@@ -38,46 +37,19 @@ def missing_columns(rule: Rule, found: tuple[Slice, ...]) -> Iterator[str]:
     yield from (name for name in wanted if name not in known and not (found and name == "all"))
 
 
-@dataclass(frozen=True, eq=False)
-class SlicedComparison:
-    """A comparison of the same slice of both sides, for every slice.
-
-    Parameters
-    ----------
-    whole
-        The comparison of all items.
-    options
-        Its options, with the indices of the gate.
-    """
-
-    whole: Comparison
-    options: Options
-
-    def of(self, one: Slice) -> Comparison | None:
-        """Compare one slice; None if a side lacks it."""
-        if one not in self._known:
-            self._known[one] = self._compared(one)
-        return self._known[one]
-
-    @cached_property
-    def _known(self) -> dict[Slice, Comparison | None]:
-        """The comparisons made so far."""
-        return {}
-
-    def _compared(self, one: Slice) -> Comparison | None:
-        candidate, baseline = self.whole.sides
-        ours = side_of_slice(candidate, one)
-        theirs = side_of_slice(baseline, one)
-        if self.whole.comparability in ("same_items", "common_items"):
-            # The items are the same, so the candidate's slices are those of the baseline.
-            inside = _inside(candidate, one)
-            theirs = None
-            if ours is not None and ours.items is not None and inside is not None:
-                whole = replace(baseline, slices=None)
-                theirs = with_items(whole, np.flatnonzero(inside), ours.items.true)
-        if ours is None or theirs is None:
-            return None
-        return compare(ours, theirs, self.options, attributed=())
+def compare_slice(whole: Comparison, one: Slice, options: Options) -> Comparison | None:
+    """Compare the items of a slice alone; None if a side lacks it."""
+    candidate, baseline = whole.sides
+    ours, theirs = side_of_slice(candidate, one), side_of_slice(baseline, one)
+    if whole.comparability in ("same_items", "common_items"):
+        # The items are the same, so the candidate's slices are those of the baseline.
+        inside, theirs = _inside(candidate, one), None
+        if ours is not None and ours.items is not None and inside is not None:
+            side = replace(baseline, slices=None)
+            theirs = with_items(side, np.flatnonzero(inside), ours.items.true)
+    if ours is None or theirs is None:
+        return None
+    return compare(ours, theirs, options, attributed=())
 
 
 def side_of_slice(side: Side, one: Slice) -> Side | None:
