@@ -132,7 +132,7 @@ def test_differences_are_newcombes_with_holms_p_over_the_exact_tail() -> None:
         x, n, y, m = right[inside].sum(), inside.sum(), right[~inside].sum(), (~inside).sum()
         (low, high), (lower, upper) = proportion_interval(x, n), proportion_interval(y, m)
         p, q = x / n, y / m
-        assert result.difference.value[0, i] == pytest.approx(p - q)
+        assert result.difference[0, i] == pytest.approx(p - q)
         assert result.lower[0, i] == pytest.approx(p - q - np.hypot(p - low, upper - q))
         assert result.upper[0, i] == pytest.approx(p - q + np.hypot(high - p, q - lower))
         raw.append(raw_p(x, n, y, m))
@@ -234,7 +234,7 @@ def test_estimates_are_those_of_the_normal_model() -> None:
 def test_a_slice_of_everything_has_no_rest() -> None:
     found, whole = drawn_stack(np.random.default_rng(1), np.array([80]), 0.8)
     result = evaluate_slices(found, whole, Options())
-    assert np.isnan(result.difference.value).all()
+    assert np.isnan(result.difference).all()
     assert np.isnan(result.p_adjusted).all()
 
 
@@ -246,13 +246,13 @@ def test_classes_without_items_leave_averages_comparable() -> None:
     whole = ConfusionTable.dense(counts.sum(0))
     result = evaluate_slices(found, whole, Options(indices=("macro_recall",)))
     rest = (80 / 100 + 90 / 100) / 2  # of the classes of the slice alone
-    assert result.difference.value[0, 0] == pytest.approx((40 / 50 + 45 / 50) / 2 - rest)
+    assert result.difference[0, 0] == pytest.approx((40 / 50 + 45 / 50) / 2 - rest)
 
 
 def test_weighted_cells_have_no_test() -> None:
     found, whole = drawn_stack(np.random.default_rng(1), np.array([80, 90]), 0.8)
     factors = np.array([[1.0, 2, 1], [1, 1, 1], [1, 1, 1]])
     result = evaluate_slices(found, whole, Options(cell_weights=factors))
-    assert np.isfinite(result.difference.value).all()
+    assert np.isfinite(result.difference).all()
     assert np.isnan(result.p_adjusted).all()
     assert result.weakest.size == 0

@@ -98,6 +98,13 @@ def render_report(
     return RenderedReport(content, evaluation_request.evidence.kind, evaluation_request.verdict)
 
 
+def evaluated_report(
+    evaluation_request: EvaluationRequest, options: ResponseOptions
+) -> RenderedReport:
+    """Evaluate and render a request that is not stored."""
+    return render_report(evaluation_request, evaluation_request.evaluate(), options)
+
+
 def evaluate_body(body: bytes, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
     """Answer a JSON body, or return its request if it must be stored first.
 
@@ -137,7 +144,7 @@ def _answered(
 ) -> RenderedReport | UnstoredEvaluation:
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, payload)
-    return render_report(evaluation_request, evaluation_request.evaluate(), options)
+    return evaluated_report(evaluation_request, options)
 
 
 def _json(body: Channel, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:

@@ -82,7 +82,7 @@ class Evaluation:
     @cached_property
     def page(self) -> ClassPage | None:
         """The classes to show; None means all, in the order of the labels."""
-        paging = self.options.classes or default_paging(self.table.k, self.selection.reported)
+        paging = self.options.classes or default_paging(len(self.labels), self.selection.reported)
         if paging is None:
             return None
         start, end = paging.offset, paging.offset + paging.limit

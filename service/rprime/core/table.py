@@ -152,8 +152,8 @@ class ConfusionTable:
             self.cells.scaled(factors), self.unclassified, self.spurious, weighted
         )
 
-    def __getitem__(self, position: int) -> "ConfusionTable":
-        """Return one table of a stack."""
+    def __getitem__(self, position: int | list[int]) -> "ConfusionTable":
+        """Return one table of a stack, or some of them."""
         cells = self.cells
         if isinstance(cells, DenseCells):
             cells = DenseCells(cells.counts[position])

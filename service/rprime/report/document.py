@@ -151,7 +151,7 @@ def slices(evaluation: Evaluation, found: SliceEvaluation, labels: list[bytes]) 
     layout, keys = layout_of(selection, *methods), [entry.key for entry in selection.overall]
     with_classes = found.values.per_class[: selection.reported].size <= LARGEST_PAGE_VALUES
     differences = np.array(
-        (found.difference.value, found.lower, found.upper, found.p_adjusted, found.detectable)
+        (found.difference, found.lower, found.upper, found.p_adjusted, found.detectable)
     )
     shrunken = numbers(found.shrunken)
     parts = []
@@ -239,8 +239,10 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> by
 
 def class_heads(evaluation: Evaluation, labels: list[bytes]) -> list[bytes]:
     """Render the name and the counts that each class which is shown opens with, as a format."""
-    table, found = evaluation.table, evaluation.page
-    margins = np.array((table.support, table.predicted, table.correct)).T
+    # Margins of the whole stack: it computes them once for all of its tables.
+    table, found = evaluation.values.sampled, evaluation.page
+    counted = (table.support, table.predicted, table.correct)
+    margins = np.array([margin[evaluation.position] for margin in counted]).T
     if found is not None:
         margins, labels = margins[found.positions], [labels[i] for i in found.positions]
     counts = numbers(margins, counts=True)

@@ -52,7 +52,7 @@ def slice_table(evaluation: Evaluation) -> SliceTable | None:
     parts = (
         found.values.overall,
         *limits,
-        found.difference.value,
+        found.difference,
         found.lower,
         found.upper,
         found.p_adjusted,

@@ -14,6 +14,7 @@ from rprime.application.evaluate import (
     ResponseOptions,
     UnstoredEvaluation,
     evaluate_body,
+    evaluated_report,
     render_report,
 )
 from rprime.auth.access import requires
@@ -201,13 +202,13 @@ async def _evaluated(
     if len(body) > SMALL:
         return await run_in_threadpool(evaluate_body, body, options)
     evaluation_request = read_request(body, options.limits)
-    slow = evaluation_request.options.intervals == "all"
+    sliced = evaluation_request.evidence.slices is not None
+    slow = sliced or evaluation_request.options.intervals == "all"
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, body, large=slow)
     if slow:
-        evaluation = await run_in_threadpool(evaluation_request.evaluate)
-    else:
-        evaluation = await batcher.evaluate(evaluation_request)
+        return await run_in_threadpool(evaluated_report, evaluation_request, options)
+    evaluation = await batcher.evaluate(evaluation_request)
     return render_report(evaluation_request, evaluation, options)
 
 

@@ -64,7 +64,7 @@ class SliceEvaluation:
     slices: Slices
     values: Values
     intervals: Intervals | None
-    difference: Difference
+    difference: Array
     lower: Array
     upper: Array
     p_adjusted: Array
@@ -98,48 +98,66 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
     wanted = options.wants_intervals(whole.k)
     plain = options if options.undefined == "null" else replace(options, undefined="null")
     compared = own if plain is options else Estimates.of(slices.tables, plain, selection)
-    difference = _difference(compared, Estimates.of(slices.rest(whole), plain, selection))
+    rest = Estimates.of(slices.rest(whole), plain, selection)
     alpha = 1 - options.confidence
-    p = two_sided_p(difference, selection.overall)
+    shared = np.logical_and(*(e.values.table.support > 0 for e in (compared, rest)))
+    places = np.flatnonzero(~shared.all(-1)).tolist()
+    found = np.full((5, *own.values.overall.shape), np.nan)
+    if len(places) < len(shared):
+        found = _compared(ComparedSide(compared), ComparedSide(rest), alpha)
+    if places:  # averages are over the classes of both sides
+        parts = [_part(side, places, shared[places]) for side in (compared, rest)]
+        found[..., places] = _compared(parts[0], parts[1], alpha)
+    value, lower, upper, p, error = found
     p[_vague(own)] = np.nan
     tested = max(int(np.count_nonzero(~np.isnan(p))), 1)
-    lower, upper = difference.limits(alpha / 2)
-    found = distance_found(alpha / 2 / tested, difference.standard_error)
+    detectable = distance_found(alpha / 2 / tested, error)
+    reach = np.array([high - low for low, high in map(bounds, selection.overall)])[:, None]
     index, shrunken, weakest = _weakest(asked, Estimates.of(whole, plain, selection), own)
     return SliceEvaluation(
         slices=slices,
         values=own.values,
         intervals=own.intervals if wanted else None,
-        difference=difference,
+        difference=value,
         lower=lower,
         upper=upper,
         p_adjusted=ADJUST[options.slice_adjust](p.ravel()).reshape(p.shape),
-        detectable=np.where(found <= difference.reach, found, np.nan),
+        detectable=np.where(detectable <= reach, detectable, np.nan),
         index=index,
         shrunken=shrunken,
         weakest=weakest,
     )
 
 
-def _difference(own: Estimates, rest: Estimates) -> Difference:
-    """Subtract the overall values of the rest from those of the slices, shape (overall, s)."""
-    tables = own.values.table, rest.values.table
-    both = np.logical_and(*(table.support > 0 for table in tables))
-    sides = []
-    for estimates, table in zip((own, rest), tables, strict=True):
-        common = None
-        if not both.all():
-            kept = replace(estimates.values.options, cell_weights=None)  # they are applied already
-            common = Estimates(compute(rows_of(table, both), kept, estimates.values.selection))
-        sides.append(ComparedSide(estimates, common))
+def _part(side: Estimates, places: list[int], shared: Array) -> ComparedSide:
+    """Return some slices, or their rests, with averages over the shared classes."""
+    values = side.values
+    options = replace(values.options, cell_weights=None)  # they are applied already
+    table = values.table[places]
+    whole, common = (
+        Estimates(compute(one, options, values.selection))
+        for one in (table, rows_of(table, shared))
+    )
+    return ComparedSide(whole, common)
+
+
+def _compared(own: ComparedSide, rest: ComparedSide, alpha: float) -> Array:
+    """Compare the overall values of slices with those of the rest.
+
+    Returns
+    -------
+    Shape (5, overall, s): value, lower and upper limit, p-value of no difference and standard
+    error of the difference; NaN where unknown.
+    """
     none = np.zeros(0, np.intp)
-    aligned = AlignedValues(sides[0], sides[1], (), none, pairs=None, one_test_set=False)
+    aligned = AlignedValues(own, rest, (), none, pairs=None, one_test_set=False)
     found = aligned.overall
-    if found.mover is None:
-        return found
-    # The classes need no limits at other quantiles than that of the report.
-    source = replace(found.mover.source, scopes=(False, True))
-    return replace(found, mover=replace(found.mover, source=source))
+    if found.mover is not None:
+        # The classes need no limits at other quantiles than that of the report.
+        source = replace(found.mover.source, scopes=(False, True))
+        found = replace(found, mover=replace(found.mover, source=source))
+    p = two_sided_p(found, aligned.selection.overall)
+    return np.stack((found.value, *found.limits(alpha / 2), p, found.standard_error))
 
 
 def _vague(own: Estimates) -> Array:

@@ -18,6 +18,8 @@ SliceName = Mapping[str, str]
 MOST_SLICES = 10_000
 MOST_CELLS = 1 << 21
 """Cells of all tables together: 16 MiB, of which the intervals need some copies."""
+_PIECE = 1 << 17
+"""Items in one piece, so that intermediate arrays fit into the processor's caches."""
 
 
 class TooManySlicesError(ValueError):
@@ -92,9 +94,13 @@ class Slices:
         """
         names: list[SliceName] = []
         counts: list[Array] = []
+        everything = _joint_counts(list(columns.values()), cells, k * (k + 1))
         for chosen in (*((name,) for name in columns), *crossings):
             parts = [columns[name] for name in chosen]
-            there, found = _counted(parts, cells, k * (k + 1))
+            if everything is None:
+                there, found = _counted(parts, cells, k * (k + 1))
+            else:
+                there, found = _marginal(everything, [list(columns).index(name) for name in chosen])
             places = np.unravel_index(there, [len(part.values) for part in parts])
             for place in zip(*(codes.tolist() for codes in places), strict=True):
                 values = (part.values[i] for part, i in zip(parts, place, strict=True))
@@ -177,6 +183,41 @@ def check_size(slices: int, k: int) -> None:
     most = min(MOST_SLICES, MOST_CELLS // (k * (k + 1)))
     if slices > most:
         raise TooManySlicesError(slices, k, most)
+
+
+def _joint_counts(parts: Sequence[SliceColumn], cells: Array, size: int) -> Array | None:
+    """Count items by all columns and the cell in one pass; None where the table is too large.
+
+    Returns
+    -------
+    Shape (values + 1, ..., size): the last place of each column has the items in none of its
+    slices.
+    """
+    shape = [len(part.values) + 1 for part in parts]
+    if prod(shape) * size > min(MOST_CELLS, cells.size):
+        return None
+    counts = np.zeros(prod(shape) * size, np.intp)
+    for start in range(0, cells.size, _PIECE):
+        piece = slice(start, start + _PIECE)
+        joint = np.zeros(cells[piece].shape, np.intp)
+        for part, width in zip(parts, shape, strict=True):
+            joint *= width
+            joint += np.minimum(part.codes[piece], width - 1)
+        joint *= size
+        joint += cells[piece]
+        counts += np.bincount(joint, minlength=counts.size)
+    return counts.reshape(*shape, size)
+
+
+def _marginal(everything: Array, chosen: list[int]) -> tuple[Array, Array]:
+    """Return the same as `_counted` from the joint counts of all columns."""
+    others = tuple(i for i in range(everything.ndim - 1) if i not in chosen)
+    counts = everything.sum(others)
+    order = np.argsort(np.argsort(chosen))
+    counts = np.transpose(counts, (*order.tolist(), len(chosen)))
+    counts = counts[(slice(-1),) * len(chosen)].reshape(-1, everything.shape[-1])
+    there = np.flatnonzero(counts.any(-1))
+    return there, counts[there]
 
 
 def _counted(parts: Sequence[SliceColumn], cells: Array, size: int) -> tuple[Array, Array]:
