@@ -53,7 +53,7 @@ def test_the_claims_of_the_papers_are_checked_and_two_fail() -> None:
     assert [claim.holds for claim in of_zhang] == [True, True, False, True]
     assert "correlations from 0.9703, root mean squared differences up to 0.1398" in str(found[0])
     # Precision exchanges models 3 and 4: .8741 and .8689 by R', .8860 and .8970 by precision.
-    expected = ["recall_of_class_0 4", "recall_macro 0", "precision_macro 1", "kappa 0"]
+    expected = ["recall_of_class_0 4", "macro_recall 0", "macro_precision 1", "kappa 0"]
     assert all(text in of_zhang[1].numbers for text in expected)
     assert "12 of 12 rise in 4 improvements" in of_zhang[3].numbers
     assert [claim.holds for claim in found[4:]] == [True] * 7 + [False]
@@ -91,10 +91,10 @@ def test_a_number_that_differs_in_print_is_not_reproduced() -> None:
 
 
 def test_the_document_is_what_the_command_prints(rprime: Run) -> None:
-    made = rprime("reproduce", "--markdown")
+    made = rprime("reproduce")
     assert made.returncode == 0
     assert made.stdout == (ROOT / "examples/reproduced.md").read_text(), (
-        "run: rprime reproduce --markdown > examples/reproduced.md"
+        "run: rprime reproduce > examples/reproduced.md"
     )
 
 

@@ -150,7 +150,7 @@ def test_each_class_has_a_panel_or_a_box_beside_the_overall_indices(stored: http
     assert [text for text in texts(boxes) if text in named] == named
     # A dot for each of the five evaluations.
     assert marks(boxes, "classes") == 5 * 5
-    assert any("Dots are evaluations." in text for text in texts(boxes))
+    assert any("Dots are values." in text for text in texts(boxes))
     for name in ("lines", "boxes"):
         said = texts(image(stored, f"{PROJECT}/{name}.svg", **both))
         assert {"Accuracy", "Cohen's kappa"} <= set(said)
@@ -277,6 +277,7 @@ def test_odd_names_stand_as_they_are(stored: httpx.Client) -> None:
         (f"{PROJECT}/boxes.svg", {"limit": 0}, 422),
         (f"{PROJECT}/boxes.svg", {"index": ["recall", "weighted_kappa"]}, 422),
         (f"{PROJECT}/trend.svg", {"by": "class"}, 422),
+        (f"{PROJECT}/trend.svg", {"index": ["recall", "accuracy"], "class": "ant"}, 404),
         (f"{PROJECT}/trend.svg", {"index": "accuracy", "class": "dog"}, 422),
         (f"{PROJECT}/lines.svg", {"by": "model"}, 422),
         ("{e}/per_class.svg", {"index": ["recall", "kappa"]}, 422),

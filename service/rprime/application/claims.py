@@ -16,6 +16,8 @@ from rprime.core.values import compute
 
 LABATUT = "Labatut, Cherifi 2011"
 ZHANG = "Zhang, Su, Dou 2021"
+# The names of the printed averages in the data.
+KEYS = {"recall_macro": "macro_recall", "precision_macro": "macro_precision"}
 HIGH, FAR = 0.97, 0.14
 """What is close, for correlations and root mean squared differences of table 6."""
 K = 3
@@ -70,7 +72,7 @@ def _of_zhang(
     text = "R' orders the models as macro recall and kappa do"
     count = [opposed[b].count if b in opposed else 0 for b in range(1, len(values))]
     found = dict(zip(others, count, strict=True))
-    numbers = ", ".join(f"{name} {n}" for name, n in found.items())
+    numbers = ", ".join(f"{KEYS.get(name, name)} {n}" for name, n in found.items())
     yield text, found["recall_macro"] == found["kappa"] == 0, f"pairs ordered otherwise: {numbers}"
     tables = [ConfusionTable.dense(np.array(counts)) for pair in improved for counts in pair]
     keys = ("r_prime", "accuracy")
@@ -79,7 +81,7 @@ def _of_zhang(
     overall, accuracy = ([float(v.lookup("overall", key)) for v in known] for key in keys)
     distance = max(abs(a - b) for a, b in zip(overall, accuracy, strict=True))
     text = "The overall R' differs from the accuracy (AP of table 6: .9703, .1398)"
-    numbers = f"largest difference {distance:.0e} in {len(tables)} tables; AP is recall of class 0"
+    numbers = f"largest difference {distance:.1g} in {len(tables)} tables; AP is recall of class 0"
     yield text, distance > CLOSE, numbers
     classes = [v.lookup("class", "r_prime") for v in known]
     weak = [
@@ -114,11 +116,11 @@ def _of_labatut() -> Iterator[tuple[str, bool, str]]:
     f1, jaccard = (_line(key, 1).points for key in ("f1", "jaccard"))
     distance = float(abs(f1 - jaccard).max())
     text = "F1 and Jaccard of a class order classifiers alike"
-    yield text, distance < CLOSE, f"largest distance of their lines {distance:.0e}"
+    yield text, distance < CLOSE, f"largest distance of their lines {distance:.1g}"
     recall = _line("recall", 1).points
     distance = float(abs(recall[:, 0] - recall[:, 1]).max())
     text = "Recall of the misclassified class discriminates by c alone, its line is y = x"
-    yield text, distance < CLOSE, f"largest distance {distance:.0e}"
+    yield text, distance < CLOSE, f"largest distance {distance:.1g}"
     keys = (("precision", 1), ("specificity", 1), ("negative_predictive_value", 2), ("recall", 2))
     prefers = [_line(key, c, p=p).prefers for key, c in keys for p in IMBALANCES]
     text = "PPV and TNR of class 1, NPV and TPR of class 2 always prefer the series y"

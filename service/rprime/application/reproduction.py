@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import orjson
 
-from rprime.application.claims import Claim, check_claims
+from rprime.application.claims import KEYS, Claim, check_claims
 from rprime.core.options import Options
 from rprime.core.selection import select
 from rprime.core.studies.correlation import agreements
@@ -19,9 +19,6 @@ DATA = "data/beyond_ap_tables.json"
 CHINESE = "data/chinese_tables.json"
 DECIMALS = 4
 """That the papers print."""
-
-# The names of the printed averages in the data.
-_KEYS = {"recall_macro": "macro_recall", "precision_macro": "macro_precision"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +152,7 @@ def _title(name: str) -> str:
 
 
 def _of_table(title: str, case: dict[str, Any]) -> Iterator[PrintedResult]:
-    keys = {_KEYS.get(name, name): published for name, published in case["overall"].items()}
+    keys = {KEYS.get(name, name): published for name, published in case["overall"].items()}
     options = Options(indices=(*keys, "r_prime"))
     table = ConfusionTable.dense(np.array(case["counts"]))
     values = compute(table, options, select(options))
@@ -177,8 +174,8 @@ def _of_models(models: dict[str, Any]) -> Iterator[PrintedResult]:
     values = np.array([models[name] for name in ("r_prime", *others)])
     found = {others[pair.b - 1]: pair for pair in agreements(values) if pair.a == 0}
     for name, published in printed["correlation"].items():
-        label = f"Pearson correlation of r_prime and {_KEYS.get(name, name)}"
+        label = f"Pearson correlation of r_prime and {KEYS.get(name, name)}"
         yield PrintedResult("Table 6", label, None, published, found[name].pearson)
     for name, published in printed["rmse"].items():
-        label = f"root mean squared difference of r_prime and {_KEYS.get(name, name)}"
+        label = f"root mean squared difference of r_prime and {KEYS.get(name, name)}"
         yield PrintedResult("Table 6", label, None, published, found[name].rmse)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
 from urllib.parse import quote, urlencode
 
 import typer
@@ -28,13 +28,6 @@ class FigureName(StrEnum):
     TREND = "trend"
     LINES = "lines"
     BOXES = "boxes"
-
-
-class Place(StrEnum):
-    """What boxes and panels of a history are of."""
-
-    CLASS = "class"
-    EVALUATION = "evaluation"
 
 
 _OF_HISTORY = (FigureName.TREND, FigureName.LINES, FigureName.BOXES)
@@ -88,7 +81,7 @@ def plot(
         str | None, typer.Option("--class", help="A trend of this class.", rich_help_panel=_HISTORY)
     ] = None,
     by: Annotated[
-        Place | None,
+        Literal["class", "evaluation"] | None,
         typer.Option(help="What has a box, or with class a panel.", rich_help_panel=_HISTORY),
     ] = None,
     limit: Annotated[
@@ -99,8 +92,13 @@ def plot(
     """Draw a figure: of evidence or a report here, of what is stored here or by a service."""
     output = output or Path(f"{figure}.svg")
     form = known_form(output)
-    given: dict[str, Any] = {"model": model, "branch": branch, "class": label, "limit": limit}
-    given |= {} if by is None else {"by": by.value}
+    given: dict[str, Any] = {
+        "model": model,
+        "branch": branch,
+        "class": label,
+        "limit": limit,
+        "by": by,
+    }
     with defects():
         from rprime.core.aliases import canonical
         from rprime.report.figures.sheet import Canvas

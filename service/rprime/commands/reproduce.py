@@ -14,19 +14,13 @@ if TYPE_CHECKING:
 
 
 def reproduce(
-    *,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, numbers in full.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print a document.")] = False,
+    *, as_json: Annotated[bool, typer.Option("--json", help="Print JSON, numbers in full.")] = False
 ) -> None:
     """Print what the R' papers published against what is computed here, with errata and claims."""
     from rprime.application.reproduction import reproduce as run
 
     found = run()
-    if as_json:
-        put(_json(found))
-    else:
-        lines = _document(found) if markdown else _text(found)
-        put("\n".join((*lines, "")).encode())
+    put(_json(found) if as_json else "\n".join((*_document(found), "")).encode())
     if not found.sound:
         raise typer.Exit(Status.DEFECT)
 
@@ -39,23 +33,10 @@ def _rows(found: "Reproduction", table: str) -> Iterator[tuple[str, str, str, st
             yield name, f"{result.published:.4f}", f"{result.computed:.4f}", mark
 
 
-def _text(found: "Reproduction") -> Iterator[str]:
-    yield from (found.source, "")
-    for table in found.tables:
-        yield f"{table:<66}{'published':>10}{'computed':>10}"
-        for name, published, computed, mark in _rows(found, table):
-            yield f"  {name:<64}{published:>10}{computed:>10}  {mark}".rstrip()
-        yield ""
-    yield from (f"Erratum, {where}: {text}" for where, text in found.errata)
-    yield ""
-    yield from (f"Claim, {'holds' if c.holds else 'holds not'}: {c}" for c in found.claims)
-    yield from ("", found.summary)
-
-
 def _document(found: "Reproduction") -> Iterator[str]:
     yield from ("# Published and computed", "")
     yield from (f"{found.source}.", "")
-    yield from (f"{found.summary} This document is what `rprime reproduce --markdown` prints.", "")
+    yield from (f"{found.summary} This document is what `rprime reproduce` prints.", "")
     for table in found.tables:
         yield from (f"## {table}", "", "| | published | computed | |", "|---|---|---|---|")
         for row in _rows(found, table):

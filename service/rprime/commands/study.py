@@ -1,9 +1,8 @@
 """Studies of indices, on this machine."""
 
 import sys
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import orjson
 import typer
@@ -16,15 +15,6 @@ if TYPE_CHECKING:
     from rprime.core.studies.discrimination import Line
 
 app = typer.Typer(no_args_is_help=True, help="Study what indices have to do with each other.")
-
-
-class Panels(StrEnum):
-    """What has a panel of its own in a figure."""
-
-    CONDITION = "condition"
-    INDEX = "index"
-    CLASS = "class"
-    IMBALANCE = "imbalance"
 
 
 @app.command()
@@ -40,7 +30,8 @@ def discrimination(
         int | None, typer.Option(min=1, max=5, help="A figure of Labatut and Cherifi 2011.")
     ] = None,
     by: Annotated[
-        Panels | None, typer.Option(help="What has a panel of its own in a figure.")
+        Literal["condition", "index", "class", "imbalance"] | None,
+        typer.Option(help="What has a panel of its own in a figure."),
     ] = None,
     output: Annotated[
         Path | None,
@@ -48,7 +39,7 @@ def discrimination(
     ] = None,
 ) -> None:
     """Show where an index cannot tell two kinds of classifier apart."""
-    from rprime.application.discrimination import FIGURES, PrintedFigure
+    from rprime.application.discrimination import FIGURES, PrintedFigure, discrimination_document
 
     with defects():
         plan = PrintedFigure("", "condition", {}) if figure is None else FIGURES[figure]
@@ -57,12 +48,10 @@ def discrimination(
         if "indices" not in asked:
             refuse("name an index, or a figure by --figure 1 to --figure 5")
         lines = _lines(asked)
-        if output is None and figure is None:
-            _print(lines)
-            return
-        plan = plan._replace(by=plan.by if by is None else by.value)
-        columns = None if figure is None else 1
-        _draw(lines, plan, columns, output or Path(f"figure-{figure}.svg"))
+        if output is not None or figure is not None:
+            _draw(lines, plan._replace(by=by or plan.by), output or Path(f"figure-{figure}.svg"))
+        else:
+            put(discrimination_document(lines) + b"\n")
 
 
 @app.command()
@@ -108,19 +97,9 @@ def _entry(name: str) -> Any:  # noqa: ANN401 (JSON)
     return {"index": key, "class": int(number)} if colon else key
 
 
-def _print(lines: "list[Line]") -> None:
-    from rprime.application.discrimination import discrimination_document
-
-    put(discrimination_document(lines) + b"\n")
-
-
-def _draw(lines: "list[Line]", plan: "PrintedFigure", columns: int | None, output: Path) -> None:
+def _draw(lines: "list[Line]", plan: "PrintedFigure", output: Path) -> None:
     from rprime.report.figures.discrimination import COLUMNS, draw_discrimination
 
-    form = known_form(output)
-    write_image(
-        output,
-        lambda: draw_discrimination(
-            lines, title=plan.title, by=plan.by, columns=columns or COLUMNS, form=form
-        ),
-    )
+    form, columns = known_form(output), 1 if plan.title else COLUMNS
+    look: dict[str, Any] = {"title": plan.title, "by": plan.by, "columns": columns, "form": form}
+    write_image(output, lambda: draw_discrimination(lines, **look))

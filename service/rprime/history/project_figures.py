@@ -56,10 +56,8 @@ class HistoryFigure:
             trend = self._trend(store)
             return drawn(lambda: draw_trend(trend, canvas))
         histories, about = self._of_classes(store)
-        if self.name == BOXES:
-            of = "evaluation" if self._by_class else "class"
-            return drawn(lambda: draw_boxes(histories, about, canvas, of=of))
-        return drawn(lambda: draw_lines(histories, about, canvas))
+        draw = draw_boxes if self.name == BOXES else draw_lines
+        return drawn(lambda: draw(histories, about, canvas))
 
     @property
     def _by_class(self) -> bool:
@@ -76,8 +74,9 @@ class HistoryFigure:
         series = [
             one.points(store, self.project, self.filters, self.query.limit) for one in measured
         ]
-        if not any(series):
-            measured[0].refuse_unknown_class(store, self.project, self.filters)
+        for one, found in zip(measured, series, strict=True):
+            if not found:
+                one.refuse_unknown_class(store, self.project, self.filters)
         steps = _Steps(
             _Found(point.evaluation, point.model, point.version, point.verdict)
             for found in series

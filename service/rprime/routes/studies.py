@@ -1,7 +1,6 @@
 """Studies of indices: discrimination lines, and agreement over many models."""
 
 from functools import partial
-from typing import TYPE_CHECKING
 
 import orjson
 from fastapi import APIRouter, Request, Response
@@ -14,9 +13,9 @@ from rprime.history.agreement import agreement_document
 from rprime.history.evaluation_figures import drawn
 from rprime.history.stored_models import stored_models
 from rprime.history.visible_history import VisibleHistory
-from rprime.problems.problem import Problem, refuse, responses
-from rprime.report.figures.discrimination import TooManyLinesError, draw_discrimination
-from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, NoFiguresError, library
+from rprime.problems.problem import Problem, responses
+from rprime.report.figures.discrimination import draw_discrimination
+from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, library
 from rprime.routes.compare import BODY_PROBLEMS
 from rprime.routes.evaluate import json_body, json_content, json_responses, schema_reference
 from rprime.routes.figures import CONTENT, RESPONSES, answer_image, draw_in_pool, unchanged
@@ -26,9 +25,6 @@ from rprime.routes.services import get_services, readable_store
 from rprime.schemas import one_of
 from rprime.schemas.studies import AgreementRequest, StoredAgreementRequest
 from rprime.server.body import media_type, read_body
-
-if TYPE_CHECKING:
-    from rprime.core.studies.discrimination import Line
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a body; no study needs more, and reading more would delay other requests."""
@@ -69,7 +65,7 @@ _AGREEMENTS = {
     "the same value; above it the index prefers series y. With `Accept: image/svg+xml` or "
     "`image/png` the answer is a figure.",
     responses={
-        **responses("not_acceptable", *BODY_PROBLEMS),
+        **responses("not_acceptable", "not_installed", *BODY_PROBLEMS),
         200: {
             "description": "The lines, each point exact to 1e-9.",
             "content": json_content(schema_reference("DiscriminationReport")) | CONTENT,
@@ -90,7 +86,9 @@ async def study_discrimination(request: Request) -> Response:
     lines = await run_in_threadpool(discrimination_lines, body, limits)
     if media != JSON:
         form: Form = "svg" if media == MEDIA_TYPES["svg"] else "png"
-        image = await draw_in_pool(request, lambda: _figure(lines, form))
+        image = await draw_in_pool(
+            request, lambda: drawn(lambda: draw_discrimination(lines, form=form))
+        )
         headers = {"Content-Security-Policy": PAGE_POLICY}
         return Response(image, headers=headers, media_type=media)
     return Response(await run_in_threadpool(discrimination_document, lines), media_type=media)
@@ -153,12 +151,3 @@ async def study_agreement(request: Request) -> Response:
     stored = partial(stored_models, visible_history=visible_history)
     document = await run_in_threadpool(agreement_document, body, limits, stored)
     return Response(document, media_type=JSON)
-
-
-def _figure(lines: "list[Line]", form: Form) -> bytes:
-    try:
-        return draw_discrimination(lines, form=form)
-    except NoFiguresError as error:
-        raise Problem("not_acceptable", str(error)) from None
-    except TooManyLinesError as error:
-        raise refuse("", "too_much", str(error)) from None

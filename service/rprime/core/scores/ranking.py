@@ -253,13 +253,8 @@ class ClassRanking:
 
     def _passed(self, places: Array) -> Array:
         """Count the negatives below the positives at these places, equal ones counting half."""
-        if self.weights is not None:
-            return self._below(np.where(self.positive, 0.0, self.weights))[places]
-        if self.starts is None:
-            return places - np.arange(len(places))
-        starts, sizes, found = self.groups
-        middle = starts + sizes / 2 - (np.cumsum(found) - found / 2)
-        return np.repeat(middle, found)
+        mass = np.where(self.positive, 0.0, 1.0 if self.weights is None else self.weights)
+        return self._below(mass)[places]
 
     def _below(self, mass: Array) -> Array:
         """Sum the mass (n,) below every item without a mass of its own, equal scores half."""

@@ -96,14 +96,16 @@ def all_properties() -> dict[tuple[IndexScope, str], Properties]:
             transposed = [
                 other
                 for column, other in enumerate(keys)
-                if all(d.turns(scope, place, column) for d in drawn)
+                if all(d.keeps(scope, place, "transposed", column) for d in drawn)
             ]
             itself = key in transposed
             found[scope, key] = Properties(
                 class_order=all(d.keeps(scope, place, "reordered") for d in drawn),
                 scale=all(d.keeps(scope, place, "scaled") for d in drawn),
                 prevalence=all(d.keeps(scope, place, "resampled") for d in drawn),
-                own_prevalence=all(d.keeps_own(place) for d in drawn) if scope == "class" else None,
+                own_prevalence=all(d.keeps(scope, place, "own") for d in drawn)
+                if scope == "class"
+                else None,
                 transposition=itself,
                 transposed=key if itself else next(iter(transposed), None),
                 relations=tuple(_relations(place, keys, orders)),
@@ -111,7 +113,7 @@ def all_properties() -> dict[tuple[IndexScope, str], Properties]:
     return found
 
 
-TableChange = Literal["reordered", "scaled", "resampled", "transposed"]
+TableChange = Literal["reordered", "scaled", "resampled", "transposed", "own"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,9 +126,8 @@ class _DrawnTables:
         The indices of each scope, in the order of the values.
     values
         By the change of the tables, "" for none, and the scope; shape (index, table, class) and
-        (index, table). Reordered classes are put back into their first order.
-    own
-        Per-class values after resampling class j, with j along the axis before the last.
+        (index, table). Reordered classes are put back into their first order. "own", of classes
+        only, has the values of each class after resampling it alone.
     related
         Values on tables of any class sizes, then on sets of tables of one test set each; shape
         as `values`, but the last axis is ordered.
@@ -134,7 +135,6 @@ class _DrawnTables:
 
     entries: dict[IndexScope, tuple[Index, ...]]
     values: dict[str, dict[IndexScope, Array]]
-    own: Array
     related: dict[tuple[IndexScope, Extent], Array]
 
     @classmethod
@@ -157,26 +157,21 @@ class _DrawnTables:
         found = {name: _values(tables, options) for name, tables in changed.items()}
         found["reordered"]["class"] = found["reordered"]["class"][..., np.argsort(order)]
         factors = np.where(np.eye(k, dtype=bool), shares, 1.0)[..., None]
+        own = _values(counts[:, None] * factors, options)["class"]
+        found["own"] = {"class": own.diagonal(axis1=-2, axis2=-1)}
         selection = select(options)
         return cls(
             {"class": selection.per_class, "overall": selection.overall},
             found,
-            _values(counts[:, None] * factors, options)["class"],
             _related(rng, options, k),
         )
 
-    def keeps(self, scope: IndexScope, place: int, change: TableChange) -> bool:
-        """Whether an index is the same after a change."""
-        return _same(self.values[""][scope][place], self.values[change][scope][place])
-
-    def keeps_own(self, place: int) -> bool:
-        """Whether a per-class index is the same after a change of its own class."""
-        resampled = self.own[place].diagonal(axis1=-2, axis2=-1)
-        return _same(self.values[""]["class"][place], resampled)
-
-    def turns(self, scope: IndexScope, place: int, other: int) -> bool:
-        """Whether exchanging truth and prediction turns an index into another one."""
-        return _same(self.values["transposed"][scope][place], self.values[""][scope][other])
+    def keeps(
+        self, scope: IndexScope, place: int, change: TableChange, other: int | None = None
+    ) -> bool:
+        """Whether an index is the same, or equals another one, after a change."""
+        before = self.values[""][scope][place if other is None else other]
+        return _same(self.values[change][scope][place], before)
 
 
 def _orders(

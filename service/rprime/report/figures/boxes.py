@@ -22,26 +22,17 @@ MOST_NAMED = 12
 """Evaluations up to which the worst class of each is named."""
 
 
-def draw_boxes(
-    histories: Sequence[ClassHistory], about: str, canvas: Canvas, *, of: str = "class"
-) -> bytes:
-    """Draw quartiles, each index in a panel of its own.
-
-    Parameters
-    ----------
-    of
-        What a dot is: a class, or an evaluation.
-    """
-    return draw_classes(histories, about, canvas, fill=_fill, notes=[_note(histories[0], of)])
+def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) -> bytes:
+    """Draw quartiles over classes or over evaluations, each index in a panel of its own."""
+    return draw_classes(histories, about, canvas, fill=_fill, notes=[_note(histories[0])])
 
 
-def _note(history: ClassHistory, of: str) -> str:
-    many = "classes" if of == "class" else "evaluations"
+def _note(history: ClassHistory) -> str:
     if len(history.steps) > MOST_BOXES:
-        return f"Bands: the middle half of the {many}, and all of them; the line is the median."
-    dots = f" Dots are {many}." if len(history.labels) <= MOST_DOTS else ""
-    names = f" The lowest {of} is named." if len(history.steps) <= MOST_NAMED else ""
-    return f"Boxes are quartiles, whiskers end at the lowest and the highest {of}.{dots}{names}"
+        return "Bands: the middle half of the values, and all of them; the line is the median."
+    dots = " Dots are values." if len(history.labels) <= MOST_DOTS else ""
+    names = " The lowest is named." if len(history.steps) <= MOST_NAMED else ""
+    return f"Boxes are quartiles, whiskers end at the lowest and the highest value.{dots}{names}"
 
 
 def _fill(axes: "Axes", history: ClassHistory) -> None:

@@ -42,14 +42,9 @@ _SHARED: dict[Panels, tuple[str, ...]] = {
 """What the lines of one panel have in common."""
 
 
-class TooManyLinesError(TooMuchToDrawError):
-    """More was asked for than a figure can show."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            f"A figure shows at most {MOST_PANELS} panels, and at most {MOST_CURVES} lines that "
-            "differ."
-        )
+_TOO_MANY = (
+    f"A figure shows at most {MOST_PANELS} panels, and at most {MOST_CURVES} lines that differ."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,13 +108,13 @@ def draw_discrimination(
     ------
     NoFiguresError
         If matplotlib is not installed.
-    TooManyLinesError
+    TooMuchToDrawError
         If there are too many panels, or too many curves in one.
     """
     panels = _panels(lines, by)
     looks = {curve.look for panel in panels for curve in panel.curves}
     if len(looks) > MOST_CURVES:
-        raise TooManyLinesError
+        raise TooMuchToDrawError(_TOO_MANY)
     columns = min(columns, len(panels))
     rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
     picture = Picture(
@@ -147,7 +142,7 @@ def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
     titles = dict.fromkeys(panel for panel, _, _ in named)
     # Before lines are compared with each other, which takes long for very many.
     if len(titles) > MOST_PANELS or len({name for _, name, _ in named}) > MOST_NAMES:
-        raise TooManyLinesError
+        raise TooMuchToDrawError(_TOO_MANY)
     panels = [
         _panel(title, [(name, line) for panel, name, line in named if panel == title])
         for title in titles
