@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 _OVERFLOW = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-WIDTHS = (1280, 390)
+WIDTHS = (1440, 390)
 """Of a laptop and of a phone."""
 PAPER = 718
 """Of a sheet of A4 within its margins."""
@@ -29,6 +29,9 @@ ALIKE = ("math", ".entry:nth-child(n+9)", "tbody tr:nth-child(n+9)", ".result:nt
 is like the first."""
 Scheme = Literal["light", "dark"]
 SCHEMES: tuple[Scheme, ...] = ("light", "dark")
+FORCED: tuple[Literal["none", "active"], ...] = ("none", "active")
+SEEN = ["color-contrast", "scrollable-region-focusable", "link-in-text-block"]
+"""Rules about what is seen."""
 
 
 @pytest.fixture(scope="module")
@@ -79,12 +82,17 @@ class Visit:
             self._note(f"a request to {url}")
 
     def violations(self) -> list[str]:
-        """Ask axe what keeps somebody from using the page, in light and in dark colours."""
+        """Ask axe what keeps somebody from using the page: wide and narrow, in all colours."""
+        size = self.page.viewport_size
         found = self._axe({})
-        self.page.emulate_media(color_scheme="dark")
-        # Only what is seen has changed.
-        found += self._axe({"runOnly": ["color-contrast"]})
-        self.page.emulate_media(color_scheme="light")
+        for width, scheme, forced in product(WIDTHS, SCHEMES, FORCED):
+            self.page.set_viewport_size({"width": width, "height": HEIGHT})
+            self.page.emulate_media(color_scheme=scheme, forced_colors=forced)
+            # Only what is seen has changed.
+            found += self._axe({"runOnly": SEEN})
+        self.page.emulate_media(color_scheme="light", forced_colors="none")
+        if size is not None:
+            self.page.set_viewport_size(size)
         return found
 
     def _axe(self, options: dict[str, Any]) -> list[str]:

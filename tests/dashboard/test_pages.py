@@ -281,6 +281,24 @@ def test_the_reader_chooses_the_colours_for_good(server: str, visit: Visitor) ->
     assert page.evaluate(ground) == dark
 
 
+def test_paper_is_light_whatever_the_reader_chose(server: str, visit: Visitor, kept: str) -> None:
+    page = visit(f"{server}/ui/evaluations/{kept}", scheme="dark").page
+    page.locator("[data-chart=heat] canvas").wait_for(state="visible")
+    page.evaluate(
+        "addEventListener('beforeprint', () => {"
+        " const canvas = document.querySelector('[data-chart=heat] canvas');"
+        " const size = [canvas.width, canvas.height];"
+        " const all = [...canvas.getContext('2d').getImageData(0, 0, ...size).data];"
+        " const drawn = all.filter((_, i) => i % 4 === 0 && all[i + 3] === 255);"
+        " window.red = drawn.reduce((a, b) => a + b) / drawn.length; })"
+    )
+    paper = page.pdf(format="A4")
+    assert paper.startswith(b"%PDF")
+    # Most cells have no items: they are nearly white on paper, and nearly black on the screen.
+    assert page.evaluate("window.red") > 150
+    assert page.evaluate("document.documentElement.dataset.theme ?? null") is None
+
+
 def test_the_catalog_is_searched_while_typing(server: str, visit: Visitor) -> None:
     page = visit(f"{server}/ui/indices").page
     page.get_by_role("searchbox").fill("cohen 1960")

@@ -124,7 +124,7 @@ def test_identifiers_are_unique_and_every_reference_has_its_target() -> None:
 def test_every_drawn_interval_is_said_in_words() -> None:
     reader = read(render_html(cifar()))
     words = [value for name, value in reader.attributes if name == "aria-label"]
-    assert "Accuracy 0.8334, interval [0.8260, 0.8406], baseline 0.8756" in words
+    assert "R' = accuracy 0.8334, interval [0.8260, 0.8406], baseline 0.8756" in words
     hidden = [value for name, value in reader.attributes if name == "aria-hidden"]
     assert len(words) > 60
     assert set(hidden) == {"true"}

@@ -1,5 +1,6 @@
 """View: everything that a page says of an evaluation, in words and marks, for its template."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -130,13 +131,24 @@ def _isolated(label: str) -> str:
 
 
 def _overall(measures: Measures) -> dict[str, Any]:
-    axis = axis_of(measures.headlines)
+    headlines = _merged(measures.headlines)
+    axis = axis_of(headlines)
     return {
-        "headlines": [_measured(measure, axis) for measure in measures.headlines],
+        "headlines": [_measured(measure, axis) for measure in headlines],
         "headline_axis": axis.ends,
         "legend": measures.legend(_isolated),
         "everything": [_measured(measure, None) for measure in measures.overall.values()],
     }
+
+
+def _merged(headlines: Sequence[Measure]) -> list[Measure]:
+    """Show R' and accuracy as one where all their numbers are equal: no item is left out."""
+    by_key = {measure.index.key: measure for measure in headlines}
+    first, other = by_key.get("r_prime"), by_key.get("accuracy")
+    if first is None or other is None or replace(other, index=first.index) != first:
+        return list(headlines)
+    both = replace(first, index=replace(first.index, name="R' = accuracy"))
+    return [both if m is first else m for m in headlines if m is not other]
 
 
 def _measured(measure: Measure, axis: Axis | None) -> dict[str, Any]:

@@ -74,6 +74,8 @@ export function plot(element, build) {
     element.style.height = `${height}px`;
     chart.resize();
     chart.setOption({ animation: false, textStyle: { fontFamily: FONT }, ...option }, true);
+    // Paper does not wait for the next frame.
+    chart.getZr().flush();
   };
   const observer = new ResizeObserver(() => element.clientWidth !== width && redraw());
   observer.observe(element);

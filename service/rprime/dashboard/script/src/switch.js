@@ -30,6 +30,18 @@ export function startTheme() {
     label(button);
     announce();
   });
+  // Paper is light: charts are drawn again for it, and then as they were.
+  let chosen;
+  addEventListener("beforeprint", () => {
+    chosen = document.documentElement.dataset.theme;
+    document.documentElement.dataset.theme = "light";
+    announce();
+  });
+  addEventListener("afterprint", () => {
+    if (chosen) document.documentElement.dataset.theme = chosen;
+    else delete document.documentElement.dataset.theme;
+    announce();
+  });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => {
     label(button);
     announce();
