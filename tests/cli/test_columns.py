@@ -196,6 +196,25 @@ class TestEquality:
             done = run(*arguments, "--json", *more)
             assert done.stdout_bytes == expected.content + b"\n", done.stderr
 
+    def test_a_service_is_asked_with_the_notes_on_the_files(
+        self, write: Write, server: str, tmp_path: Path
+    ) -> None:
+        true, found = ["cat", "dog", "dog"] * 20, ["cat", "Dog!", "bird"] * 20
+        columns: Columns = {"y_true": true, "y_pred": found, "age": list(range(60))}
+        file, request = write("items.csv", columns), tmp_path / "request.yaml"
+        asked = 'aliases: {"Dog!": dog}\nlabels: [cat, dog]\nunknown_labels: unclassified\n'
+        request.write_text(asked)
+        given = ("evaluate", file, "--request", str(request))
+        notes = ("not read: `age`", "`Dog!` as `dog` 20", "unclassified: `bird` 20")
+        for more in ((), ("--server", server), ("--server", server, "--table-only")):
+            shown = " ".join(run(*given, *more).stdout.split())
+            assert [shown.count(note) for note in notes] == [1, 1, 1], more
+        beside = run(*given, "--server", server, "--json")
+        assert "warnings" in json.loads(beside.stdout)
+        assert all(note in beside.stderr for note in notes)
+        counted = run(*given, "--engine", "duckdb")
+        assert (counted.exit_code, "aliases is for items" in counted.stderr) == (2, True)
+
 
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_a_file_of_every_format_is_opened(tmp_path: Path, suffix: str) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rprime.client.report import Comparison, Report
     from rprime.commands.payload import Payload
     from rprime.core.evaluate import Evaluation
+    from rprime.core.warnings import Warning  # noqa: A004 (its name)
     from rprime.problems.problem import Problem
     from rprime.report.subject import ReportSubject
     from rprime.settings import Limits
@@ -39,12 +40,15 @@ class EvaluationOutcome:
         Whether it rests on numbers.
     make_subject
         Returns what the renderings are of, which takes an evaluation.
+    notes
+        How the files were read here, which the answer of a service cannot say.
     """
 
     content: bytes
     verdict: str | None
     judged: bool
     make_subject: "Callable[[], ReportSubject]"
+    notes: "tuple[Warning, ...]" = ()
 
     @cached_property
     def subject(self) -> "ReportSubject":
@@ -151,13 +155,18 @@ def run_on_server(
         project = getattr(answer, "project", None)
         say(f"FIRST evaluation of project {project}: there was no such project before")
 
+    assessment = evaluation_request.assessment
+    read_so = assessment.notes if assessment else evaluation_request.evidence.warnings
+    known = {(warning.code, warning.detail) for warning in answer.warnings}
+    notes = tuple(note for note in read_so if (note.code, note.detail) not in known)
+
     def subject() -> "ReportSubject":
         asked = evaluation_request
         if sent.tallied:
             asked = read(JsonRequest(sent.content), kept_there=True)
-        return answered(asked, ci_request, answer, service.url)
+        return answered(asked, ci_request, answer, service.url, notes)
 
-    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject)
+    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject, notes)
 
 
 def read(
@@ -243,6 +252,7 @@ def answered(
     ci_request: CiRequest,
     answer: "Report | Comparison",
     url: str,
+    notes: "tuple[Warning, ...]",
 ) -> "ReportSubject":
     """Return what the renderings are of, with the comparison and the verdict of a service."""
     from rprime.client.report import Report
@@ -253,10 +263,12 @@ def answered(
     if not isinstance(answer, Report):
         # The answer to a comparison has none about the values.
         warnings = evaluation.warnings + warnings
+    warnings += notes
     alone = replace(evaluation_request, assessment=None)
     link = (getattr(answer, "links", None) or {}).get("self")
     return replace(
-        subject_of(alone, replace(evaluation, warnings=warnings), ci_request),
+        subject_of(alone, evaluation, ci_request),
+        evaluation=replace(evaluation, warnings=warnings),
         comparison=answer.comparison,
         gate=answer.gate,
         id=getattr(answer, "id", None),

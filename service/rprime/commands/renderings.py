@@ -35,6 +35,8 @@ def publish(outcome: "EvaluationOutcome", output: "Output") -> None:
     _append("GITHUB_OUTPUT", lambda: _outputs(outcome))
     if output.as_json:
         put(outcome.content + b"\n")
+        for note in outcome.notes:
+            say(note.detail)
     else:
         _print(outcome.subject)
     if output.annotations:

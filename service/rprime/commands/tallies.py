@@ -42,6 +42,16 @@ def read_tables(files: Sequence[str], engine: str, members: Json) -> list[bytes]
             f"{asked} reads the scores of every item, and an engine gives a table alone: "
             "leave it out, or evaluate without --engine"
         )
+    from rprime.evidence.reader import OF_LABELS
+
+    mapped = next(
+        (name for name in OF_LABELS if members.get(name) not in (None, {}, "refuse")), None
+    )
+    if mapped is not None:
+        refuse(
+            f"{mapped} is for items that are read here, and an engine counts labels as they stand: "
+            "map them in the files, or evaluate without --engine"
+        )
     found = _tallies(files, engine, members)
     if found.baseline is None:
         return [_json(found.candidate)]

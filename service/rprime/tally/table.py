@@ -13,6 +13,7 @@ from rprime.tally.errors import TallyError
 Array = NDArray[Any]
 Label = str | None
 
+_MOST_NAMED = 5
 _MISSING = {"NAType", "NaTType"}
 
 
@@ -98,8 +99,10 @@ class CountedGroups:
             return tuple(sorted(names, key=int) if self.numeric else sorted(names))
         undeclared = occurring.difference(self.labels)
         if undeclared:
+            named = ", ".join(sorted(map(repr, undeclared))[:_MOST_NAMED])
             raise TallyError(
-                f"{len(undeclared):,} of the labels that occur are not among the declared ones"
+                f"{len(undeclared):,} of the labels that occur are not among the declared ones: "
+                f"{named}{', ...' if len(undeclared) > _MOST_NAMED else ''}"
             )
         return self.labels
 
