@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     )
 
 Model = TypeVar("Model", bound=BaseModel)
-_TABLE_NEEDED = "Ask for the report with table=True to see its figures here."
 
 
 class Answer(Generic[Model]):
@@ -227,10 +226,6 @@ class Report(Judged[ReportModel]):
 
         request = self._evaluated or request_of_report(self.model)
         return subject_of_report(self.model, evaluated(request, indices))
-
-    @property
-    def _shown(self) -> bool:
-        return self._evaluated is not None or self.table is not None
 
     def __rich__(self) -> "ConsoleRenderable":
         from rich.text import Text  # noqa: PLC0415 - rich takes a while

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from rprime.core.aliases import canonical
 from rprime.core.suggestions import nearest_keys
@@ -13,15 +13,26 @@ if TYPE_CHECKING:
     from rprime.schemas.report import Value
 
 
+Member = TypeVar("Member")
 _SHOWN = 5
 """Classes that a short text names."""
 
 
-class Values(Mapping[str, "Value"]):
-    """The values of indices: `values["recall"]`, `values.recall`, or by an alias."""
+class _Named(Mapping[str, Member]):
+    """What is found by name, in an order."""
 
-    def __init__(self, values: "Mapping[str, Value]") -> None:
+    def __init__(self, values: Mapping[str, Member]) -> None:
         self._values = values
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+
+class Values(_Named["Value"]):
+    """The values of indices: `values["recall"]`, `values.recall`, or by an alias."""
 
     def __getitem__(self, key: str) -> "Value":
         if (own := canonical(key)) in self._values:
@@ -42,12 +53,6 @@ class Values(Mapping[str, "Value"]):
         ]
         hint = f"; did you mean {_either(near)}?" if near else ""
         return f"there is no index {key!r} here{hint}"
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self._values})
@@ -86,24 +91,15 @@ class ClassValues(Values):
         self.correct = correct
 
 
-class Classes(Mapping[str, ClassValues]):
+class Classes(_Named[ClassValues]):
     """The classes of a report by their labels: the class 7 is `classes[7]` and `classes["7"]`."""
-
-    def __init__(self, classes: Mapping[str, ClassValues]) -> None:
-        self._classes = classes
 
     def __getitem__(self, label: object) -> ClassValues:
         name = str(label)
-        if name in self._classes:
-            return self._classes[name]
-        near = get_close_matches(name, self._classes, n=3) or list(islice(self._classes, _SHOWN))
+        if name in self._values:
+            return self._values[name]
+        near = get_close_matches(name, self._values, n=3) or list(islice(self._values, _SHOWN))
         raise KeyError(f"there is no class {label!r} here; did you mean {_either(near)}?")
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._classes)
-
-    def __len__(self) -> int:
-        return len(self._classes)
 
     def __repr__(self) -> str:
         more = ", ..." if len(self) > _SHOWN else ""

@@ -1,6 +1,7 @@
 """A comparison of two classifiers, here or by a service."""
 
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
@@ -15,6 +16,8 @@ from rprime.commands.options import ServiceOptions
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client
+    from rprime.commands.evaluation import EvaluationOutcome
+    from rprime.report.subject import ReportSubject
 
 Json = dict[str, Any]
 
@@ -56,12 +59,9 @@ def compare(
         from rprime.commands.ci_request import assemble, reference_of
         from rprime.commands.evaluation import compare_operation, run_operation
         from rprime.commands.renderings import conclude, publish
-        from rprime.commands.stored_comparison import compare_stored
 
         new, old = reference_of(candidate), reference_of(baseline)
-        history = HistorySource(None, None, 0, 0, store)
-        if service is not None:
-            history = HistorySource(*service[:4], store, service.on_service_error)
+        history = HistorySource(service, store)
         if new is None:
             if old is not None and service is not None:
                 with history.client() as client:
@@ -75,7 +75,8 @@ def compare(
         else:
             client = connections.enter_context(history.client())
             new = {"evaluation": _identified(client, project, new)}
-            outcome = compare_stored(client.ask, new, old, baseline, _members(gates, request))
+            asked = {"candidate": new, "baseline": old, **_members(gates, request)}
+            outcome = _stored(client, asked, baseline)
         publish(outcome, output)
         conclude(outcome.verdict, judged=outcome.judged, strict=strict)
 
@@ -105,3 +106,28 @@ def _members(gates: Path | None, request: Path | None) -> Json:
 
     members: Json = {"gates": read_gates(gates)} if gates else {}
     return members | ({"options": read_mapping(request, "members of a request")} if request else {})
+
+
+def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome":
+    """Compare two stored evaluations; `baseline` is what the second one is called."""
+    from rprime.application.report_subject import request_of_report, subject_of_report
+    from rprime.client import calls
+    from rprime.commands.evaluation import EvaluationOutcome
+    from rprime.core.warnings import Warning  # noqa: A004 (its name)
+
+    answer = client.ask(calls.comparison(orjson.dumps(asked)))
+
+    def subject() -> "ReportSubject":
+        report = client.evaluation(asked["candidate"]["evaluation"], table=True).model
+        # The warnings of the report are those of its own comparison and gate, too.
+        evaluation = request_of_report(report).evaluate()
+        given = tuple(Warning(**warning.model_dump()) for warning in answer.warnings)
+        return replace(
+            subject_of_report(report, evaluation),
+            evaluation=replace(evaluation, warnings=evaluation.warnings + given),
+            comparison=answer.comparison,
+            gate=answer.gate,
+            baseline=baseline,
+        )
+
+    return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject)

@@ -1,8 +1,8 @@
 """What a figure is drawn of, from a file: evidence, or a report that was written before."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import orjson
 
@@ -11,24 +11,15 @@ from rprime.commands.exit_status import refuse
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rprime.client.report import Report
     from rprime.report.subject import ReportSubject
-    from rprime.schemas.report import Report
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """What was read.
-
-    Parameters
-    ----------
-    compared
-        Whether there is a baseline.
-    subject
-        Gives it with these indices; None: with those that it has by default.
-    """
+class Drawn(NamedTuple):
+    """Whether there is a baseline, and what is drawn with these indices."""
 
     compared: bool
-    subject: "Callable[[tuple[str, ...] | None], ReportSubject]"
+    subject: "Callable[[tuple[str, ...]], ReportSubject]"
 
 
 def read_drawn(file: str, baseline: str | None) -> Drawn:
@@ -43,7 +34,7 @@ def read_drawn(file: str, baseline: str | None) -> Drawn:
             f"{file}: the report has no table; `rprime evaluate --json --table` and "
             "`GET /v1/evaluations/{id}?include=table` write one that has"
         )
-    return of_report(report)
+    return Drawn(report.comparison is not None, report.subject)
 
 
 def _report(file: str) -> "Report | None":
@@ -60,13 +51,15 @@ def _report(file: str) -> "Report | None":
         return None
     from pydantic import ValidationError
 
-    from rprime.schemas.report import Report
+    from rprime.client.report import Report
 
+    report = Report(orjson.dumps(found))
     try:
-        return Report.model_validate(found)
+        _ = report.model
     except ValidationError as error:
         place = "/".join(map(str, error.errors()[0]["loc"]))
         refuse(f"{file} is no whole report of this version: see /{place}")
+    return report
 
 
 def _of_evidence(file: str, baseline: str | None) -> Drawn:
@@ -78,23 +71,11 @@ def _of_evidence(file: str, baseline: str | None) -> Drawn:
     if "baseline" in ci_request.kept_there:
         refuse("a stored baseline needs a stored evaluation: name its id, or give a file")
     evaluation_request = read(ci_request.request, kept_there=True)
-    given = evaluation_request.given
 
-    def subject(indices: tuple[str, ...] | None) -> "ReportSubject":
+    def subject(indices: tuple[str, ...]) -> "ReportSubject":
         evaluation = evaluated(evaluation_request, indices)
         found = subject_of(evaluation_request, evaluation, ci_request)
-        return replace(found, model=given.model or Path(file).stem, version=given.version)
+        return replace(found, model=found.model or Path(file).stem)
 
     assessment = evaluation_request.assessment
     return Drawn(assessment is not None and assessment.comparison is not None, subject)
-
-
-def of_report(report: "Report") -> Drawn:
-    """Return what is drawn of a report with its table."""
-    from rprime.application.report_subject import evaluated, request_of_report, subject_of_report
-
-    evaluation_request = request_of_report(report)
-    return Drawn(
-        report.comparison is not None,
-        lambda indices: subject_of_report(report, evaluated(evaluation_request, indices)),
-    )

@@ -98,7 +98,6 @@ def show(
     history: HistorySource,
 ) -> None:
     """Print the report on an evaluation: by its id, or the newest of a version or a commit."""
-    from rprime.commands.drawn_files import of_report
     from rprime.report.terminal import render_terminal
 
     with history.client() as client:
@@ -108,7 +107,7 @@ def show(
             names = {"model": model, "version": version, "branch": branch, "commit": commit}
             evaluation = newest(client, project, names)
         found = client.evaluation(evaluation, table=True)
-    text = found.content if as_json else render_terminal(of_report(found.model).subject(None))
+    text = found.content if as_json else render_terminal(found.subject())
     put(text if isinstance(text, bytes) else text.encode())
 
 

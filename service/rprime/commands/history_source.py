@@ -27,12 +27,13 @@ _SERVER_ERROR = 500
 class HistorySource(NamedTuple):
     """A service, or without one a store."""
 
-    server: str | None
-    key: str | None
-    timeout: float
-    retries: int
+    service: ServiceOptions | None
     store: str
-    on_service_error: OnServiceError | None = None
+
+    @classmethod
+    def of(cls, store: str, **service: Any) -> "HistorySource":  # noqa: ANN401 (options by name)
+        """Return the source that the options name."""
+        return cls(ServiceOptions.of(**service, on_service_error=None), store)
 
     @contextmanager
     def client(self, *, read_only: bool = True) -> Iterator["Client"]:
@@ -42,11 +43,8 @@ class HistorySource(NamedTuple):
         """
         from rprime.client.errors import ProblemError
 
-        if self.server is not None:
-            service = ServiceOptions(
-                self.server, self.key, self.timeout, self.retries, self.on_service_error
-            )
-            with connected(service) as client:
+        if self.service is not None:
+            with connected(self.service) as client:
                 yield client
             return
         from rprime.commands.local_service import client_of
@@ -142,6 +140,6 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
 with_history = options.expanded(
     "history",
     {**options.connection("open the store"), "store": (StoreUrl, DEFAULT_STORE)},
-    HistorySource,
+    HistorySource.of,
 )
 """Add the options of a history; the command takes them as `history`."""

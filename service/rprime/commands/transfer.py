@@ -34,7 +34,7 @@ def export(
     history: HistorySource,
 ) -> None:
     """Write the history as lines of JSON, while a service may use it."""
-    if history.server is None:
+    if history.service is None:
         with opened(history.store, read_only=True) as found:
             _write(found.export(project), output)
     else:
@@ -67,7 +67,7 @@ def import_(
     """Add an export to the history of a service, or to a store that no service uses."""
     try:
         with sys.stdin.buffer if file == _STANDARD else file.open("rb") as lines:
-            if history.server is None:
+            if history.service is None:
                 with opened(history.store, read_only=False) as store:
                     added = _added_here(store, lines, file)
             else:
