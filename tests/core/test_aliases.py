@@ -1,5 +1,7 @@
 """Names of other libraries: the same values as there, and no suggestion of an opposite."""
 
+import json
+from pathlib import Path
 from string import ascii_lowercase
 from typing import Any
 
@@ -92,6 +94,62 @@ def test_the_names_of_a_classification_report_are_its_values(report: rprime.Repo
         for metric in ("precision", "recall", "f1-score"):
             name = f"{average}_{metric}".replace(" ", "_").replace("-", "_")
             assert values(report, name) == pytest.approx([expected[average][metric]])
+
+
+REFERENCE = Path(__file__).parents[1] / "reference"
+TORCHMETRICS = {
+    "CohenKappa none": "cohen_kappa",
+    "F1Score macro": "mean_f1",
+    "F1Score none": "dice",
+    "FBetaScore none": "fbeta",
+    "HammingDistance micro": "hamming_loss",
+    "JaccardIndex macro": "miou",
+    "JaccardIndex none": "iou",
+    "NegativePredictiveValue none": "npv",
+    "Recall macro": "mean_sensitivity",
+    "Recall none": "sensitivity",
+    "Specificity none": "tnr",
+}
+"""Statistics of TorchMetrics by names that people give them."""
+
+
+MEANT_OTHERWISE = {"ACC", "Cross Entropy"}
+"""Elsewhere `acc` is the overall accuracy, and `cross_entropy` is of scores, not of margins."""
+
+
+def named_values(matrix: list[list[int]], name: str) -> Any:
+    report = rprime.evaluate(confusion_matrix=matrix, indices=[name], beta=2, undefined="zero")
+    found = values(report, name)
+    return found if len(found) > 1 else found[0]
+
+
+def test_an_alias_has_the_value_of_pycm() -> None:
+    equal = set()
+    for case in json.loads((REFERENCE / "pycm.json").read_text())["cases"].values():
+        if not all(map(sum, (*case["matrix"], *zip(*case["matrix"], strict=True)))):
+            continue  # Of classes without items or predictions PyCM says other things.
+        for name, expected in (case["class"] | case["overall"]).items():
+            alias = name.lower().replace(" ", "_")
+            if alias in ALIASES and expected is not None and name not in MEANT_OTHERWISE:
+                ours = np.atleast_1d(np.array(named_values(case["matrix"], alias), float))
+                theirs = np.atleast_1d(np.array(expected, float))
+                both = np.isfinite(ours) & np.isfinite(theirs)
+                np.testing.assert_allclose(ours[both], theirs[both], rtol=1e-9, err_msg=name)
+                equal |= {alias} if both.any() else set()
+    assert {"tpr", "tnr", "ppv", "npv", "fnr", "fpr", "fdr", "for", "dor", "plr", "nir"} <= equal
+
+
+@pytest.mark.parametrize("statistic", TORCHMETRICS)
+def test_an_alias_has_the_value_of_torchmetrics(statistic: str) -> None:
+    tables = json.loads((REFERENCE / "pycm.json").read_text())["cases"]
+    stored = json.loads((REFERENCE / "torchmetrics.json").read_text())["tables"]
+    compared = 0
+    for matrix, case in stored.items():
+        if all(map(sum, (*tables[matrix]["matrix"], *zip(*tables[matrix]["matrix"], strict=True)))):
+            ours = named_values(tables[matrix]["matrix"], TORCHMETRICS[statistic])
+            assert ours == pytest.approx(case[statistic], rel=1e-5), matrix
+            compared += 1
+    assert compared > 3
 
 
 THIRTY = (
