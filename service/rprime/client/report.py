@@ -232,14 +232,18 @@ class Report(Judged[ReportModel]):
 
         from rprime.report.terminal import Terminal  # noqa: PLC0415 - as above
 
-        return Terminal(self.subject()) if self._shown else Text(f"{self!r}. {_TABLE_NEEDED}")
+        try:
+            return Terminal(self.subject())
+        except ValueError as error:
+            return Text(f"{self!r}: {error}")
 
     def _repr_html_(self) -> str:
         from rprime.report.page import render_frame  # noqa: PLC0415 - only for notebooks
 
-        if self._shown:
+        try:
             return render_frame(self.subject())
-        return f"<p>{escape(repr(self))}</p><p>{_TABLE_NEEDED}</p>"
+        except ValueError as error:
+            return f"<p>{escape(repr(self))}: {error}</p>"
 
 
 class Comparison(Judged[CompareReport]):
