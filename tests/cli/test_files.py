@@ -2,6 +2,9 @@
 
 import gzip
 import json
+import os
+import pty
+import subprocess
 from collections.abc import Callable
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +23,7 @@ from typer.testing import CliRunner, Result
 import rprime
 from rprime.cli import app
 from tests.http.column_bodies import send
+from tests.services import RPRIME
 
 ROWS = "cat,cat\ndog,cat\ndog,dog\n"
 PLAIN = f"y_true,y_pred\n{ROWS}"
@@ -231,3 +235,17 @@ def test_help_has_a_short_name() -> None:
     for command in ((), ("evaluate",), ("history", "trend")):
         short, long = (CliRunner().invoke(app, [*command, name]) for name in ("-h", "--help"))
         assert (short.exit_code, short.stdout) == (0, long.stdout)
+
+
+def test_a_terminal_shows_that_work_goes_on(tmp_path: Path) -> None:
+    file = tmp_path / "items.csv"
+    file.write_bytes(PLAIN.encode())
+    terminal, stderr = pty.openpty()
+    given = (RPRIME, "evaluate", file, "--engine", "duckdb", "--json")
+    with os.fdopen(terminal, "rb", 0) as shown:
+        done = subprocess.run(given, stdout=subprocess.PIPE, stderr=stderr, check=True)
+        assert b"Counting by duckdb" in shown.read(10_000)
+    os.close(stderr)
+    assert json.loads(done.stdout)["labels"] == ["cat", "dog"]
+    quiet = subprocess.run(given, capture_output=True, check=True)
+    assert (quiet.stdout, quiet.stderr) == (done.stdout, b"")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from rprime import __version__
 from rprime.commands.ci_request import CiRequest, ColumnFileRequest, JsonRequest, comparison_body
-from rprime.commands.exit_status import refuse, refuse_problem, say
+from rprime.commands.exit_status import refuse, refuse_problem, say, working
 from rprime.commands.history_source import connected
 from rprime.commands.options import ServiceOptions
 
@@ -229,7 +229,7 @@ def limits() -> "Limits":
 
 def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
     """Ask a service, or end and say why there is no answer."""
-    with connected(service) as client:
+    with connected(service) as client, working(f"Asking {service.url} ..."):
         return client.ask(call)
 
 

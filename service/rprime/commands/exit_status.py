@@ -91,6 +91,18 @@ def defects() -> Iterator[None]:
         raise typer.Exit(Status.DEFECT) from None
 
 
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show whoever watches a terminal that long work goes on."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
 def put(text: bytes) -> None:
     """Write to standard output as UTF-8; a reader who has seen enough is no failure."""
     try:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 import typer
 
-from rprime.commands.exit_status import Status, refuse, say
+from rprime.commands.exit_status import Status, refuse, say, working
 
 if TYPE_CHECKING:
     from rprime.tally import Tallies, Tally
@@ -87,7 +87,8 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
         source = Files.of(files)
         with opened(Engine.of(engine), source) as frame:
             untyped = source.format == "csv"
-            return tally(frame, labels=labels, reject_below=least, untyped=untyped)
+            with working(f"Counting by {engine} ..."):
+                return tally(frame, labels=labels, reject_below=least, untyped=untyped)
     except UnreachableEngineError as error:
         say(f"NO VERDICT, the engine gave no answer. {error}")
         raise typer.Exit(Status.UNREACHABLE) from None

@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 import typer
 
-from rprime.commands.exit_status import put, refuse, say
+from rprime.commands.exit_status import put, refuse, say, working
 from rprime.commands.history_source import (
     DEFAULT_STORE,
     HistorySource,
@@ -43,7 +43,9 @@ def export(
         path = "/v1/export" if project is None else f"/v1/export?{urlencode({'project': project})}"
         lines = Call("GET", path, lambda response: response.content, headers={"Accept": _LINES})
         with history.client() as client:
-            _write([client.ask(lines)], output)
+            with working("Exporting ..."):
+                content = client.ask(lines)
+            _write([content], output)
 
 
 def _write(lines: Iterable[bytes], output: Path) -> None:
