@@ -33,7 +33,8 @@ def members(**more: object) -> Json:
 
 
 def found(client: httpx.Client, **content: object) -> Json:
-    return json.loads(posted(client, **content))  # type: ignore[no-any-return]
+    answer: Json = json.loads(posted(client, **content))
+    return answer
 
 
 def test_each_slice_has_the_report_of_its_items(client: httpx.Client) -> None:
@@ -206,6 +207,34 @@ def test_too_many_slices_are_refused(client: httpx.Client) -> None:
     answer = send(client, "npz", WRITERS["npz"](crossed), {"slice_crossings": [["a", "b"]]})
     assert answer.status_code == 422
     assert "at most 10,000" in answer.json()["errors"][0]["detail"]
+
+
+def many(slices: int) -> Json:
+    numbers = np.arange(slices)
+    return {"y_true": numbers % 2, "y_pred": numbers % 3 % 2, "slices": {"id": numbers}}
+
+
+def test_thousands_of_slices_have_overall_values_alone(client: httpx.Client) -> None:
+    slices = found(client, **many(6_000))["slices"]
+    assert len(slices) == 6_000
+    assert all(one["per_class"] is None for one in slices)
+    assert all(one["overall"]["accuracy"]["value"] in {0.0, 1.0} for one in slices)
+    first = found(client, **many(1_000))["slices"][0]
+    assert [one["class"] for one in first["overall"]["macro_f1"]["excluded"]] == ["1"]
+    assert first["per_class"]["0"]["support"] == 1
+
+
+def test_the_requests_of_a_batch_share_the_limit_of_slices(client: httpx.Client) -> None:
+    sliced = {"y_true": [0, 1] * 100, "y_pred": [0, 1] * 100, "slices": {"id": list(range(200))}}
+    for requests, expected in (
+        ([ITEMS, sliced, sliced], [200, 422, 422]),
+        ([ITEMS, sliced], [200, 200]),
+    ):
+        answer = client.post("/v1/evaluate/batch", json={"requests": requests})
+        results = answer.json()["results"]
+        assert [result["status"] for result in results] == expected
+        refused = [result["problem"] for result in results if result["status"] == 422]
+        assert {problem["errors"][0]["code"] for problem in refused} <= {"too_many_slices"}
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import orjson
 from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import CODE, REASONS
-from rprime.core.page import LARGEST_PAGE_VALUES, ClassPage
+from rprime.core.page import ClassPage
 from rprime.core.slices.evaluation import SliceEvaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.report import scores
@@ -18,6 +18,8 @@ from rprime.report.layout import Layout, layout_of
 from rprime.report.population import population_member
 
 NUMPY = orjson.OPT_SERIALIZE_NUMPY
+LARGEST_SLICE_VALUES = 20_000
+"""Values of classes in all slices together; with more the slices have overall values alone."""
 
 
 def render(
@@ -149,7 +151,9 @@ def slices(evaluation: Evaluation, found: SliceEvaluation, labels: list[bytes]) 
     known, selection = found.intervals, found.values.selection
     methods = () if known is None else (known.per_class_methods, known.overall_methods)
     layout, keys = layout_of(selection, *methods), [entry.key for entry in selection.overall]
-    with_classes = found.values.per_class[: selection.reported].size <= LARGEST_PAGE_VALUES
+    with_classes = found.values.per_class[: selection.reported].size <= LARGEST_SLICE_VALUES
+    if not with_classes:
+        layout = replace(layout, averages=(), equal_averages=())
     differences = np.array(
         (found.difference, found.lower, found.upper, found.p_adjusted, found.detectable)
     )
@@ -311,12 +315,12 @@ def name_classes(
 ) -> None:
     """Add to averages the classes whose precision counts as 0, and those left out."""
     entries = evaluation.overall_indices
-    zero = counted_as_zero(evaluation, labels)
+    zero = counted_as_zero(evaluation, labels) if layout.averages else {}
     for place in layout.averages if zero else ():
         counted = next((zero[key] for key in entries[place].of if key in zero), b"")
         if counted:
             formats[place] += b',"counted_as_zero":[%b]' % counted.replace(b"%", b"%%")
-    left_out = excluded(evaluation, labels)
+    left_out = excluded(evaluation, labels) if layout.equal_averages else {}
     for place in layout.equal_averages if left_out else ():
         # A function of two averages leaves the same classes out of both.
         named = dict.fromkeys(left_out[key] for key in entries[place].of if key in left_out)

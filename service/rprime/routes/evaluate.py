@@ -47,6 +47,8 @@ from rprime.store import EvaluationDeletedError
 
 SMALL = 256 * 1024
 """Bytes. A larger body would delay small requests, so a thread evaluates it."""
+MANY_SLICES = 300
+"""Each takes up to half a millisecond of the interpreter lock, so a worker evaluates more."""
 
 _ACCEPTED = (JSON, *MEDIA_TYPES)
 
@@ -196,20 +198,37 @@ async def _evaluated(
     if options.kind is not None:
         return await answer_columns(request, options)
     chunks = await read_chunks(request, options.limits.json_body_bytes)
-    if sum(map(len, chunks)) > min(LARGE, options.limits.json_body_bytes // 8):
+    size = sum(map(len, chunks))
+    if size > min(LARGE, options.limits.json_body_bytes // 8):
         return await evaluate_json_in_worker(request, chunks, options)
     body = b"".join(chunks)
-    if len(body) > SMALL:
-        return await run_in_threadpool(evaluate_body, body, options)
+    if size <= SMALL:
+        return await _small_evaluated(request, body, options, batcher)
+    if b'slices"' in body:
+        return await evaluate_json_in_worker(request, [body], options)
+    return await run_in_threadpool(evaluate_body, body, options)
+
+
+async def _small_evaluated(
+    request: Request, body: bytes, options: ResponseOptions, batcher: RequestBatcher
+) -> RenderedReport | UnstoredEvaluation:
     evaluation_request = read_request(body, options.limits)
-    sliced = evaluation_request.evidence.slices is not None
-    slow = sliced or evaluation_request.options.intervals == "all"
+    slices = slices_of(evaluation_request)
+    if slices > MANY_SLICES:
+        return await evaluate_json_in_worker(request, [body], options)
+    slow = slices > 0 or evaluation_request.options.intervals == "all"
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, body, large=slow)
     if slow:
         return await run_in_threadpool(evaluated_report, evaluation_request, options)
     evaluation = await batcher.evaluate(evaluation_request)
     return render_report(evaluation_request, evaluation, options)
+
+
+def slices_of(evaluation_request: EvaluationRequest) -> int:
+    """Count the slices of a request."""
+    slices = evaluation_request.evidence.slices
+    return 0 if slices is None else len(slices.names)
 
 
 def verdict_header(verdict: str | None) -> dict[str, str]:
@@ -270,6 +289,12 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     answers: dict[int, tuple[int, bytes] | Problem] = {
         i: found for i, found in understood.items() if isinstance(found, Problem)
     }
+    sliced = [i for i, found in evaluation_requests.items() if slices_of(found)]
+    if sum(slices_of(evaluation_requests[i]) for i in sliced) > MANY_SLICES:
+        detail = f"The requests of a batch have at most {MANY_SLICES} slices together."
+        for i in sliced:
+            answers[i] = refuse("/slices", "too_many_slices", detail + " Send this one alone.")
+            del evaluation_requests[i]
     # Each evaluation is stored under a key of its own, so that a repetition of a batch that was
     # interrupted stores the rest of it.
     keys = {

@@ -289,7 +289,7 @@ class Slice(Answer):
     items: float = Field(description="How many there are in the slice.")
     overall: Overall
     per_class: dict[str, ClassReport] | None = Field(
-        description="Null where the slices have more than 100 000 values of classes together."
+        description="Null where the slices have more than 20 000 values of classes together."
     )
     difference_to_rest: dict[str, SliceDifference] = Field(description="By overall index.")
     shrunken: float | None = Field(
