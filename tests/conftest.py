@@ -31,6 +31,12 @@ hypothesis.settings.register_profile("rprime", deadline=None)
 hypothesis.settings.load_profile("rprime")
 
 
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Name a failure at once in CI: a run that a time limit ends prints no summary."""
+    if report.failed and "CI_RUN" in os.environ and "PYTEST_XDIST_WORKER" not in os.environ:
+        print(f"\nFAILED {report.nodeid}\n{report.longreprtext}", file=sys.__stderr__, flush=True)
+
+
 @pytest.fixture(scope="session")
 def rprime() -> Run:
     """Run the command to its end, in this process."""

@@ -85,3 +85,17 @@ def npm_ci(folder: Path) -> None:
     if re.search(r"\b(ENOTFOUND|EAI_AGAIN|ECONN\w+|ETIMEDOUT|ENETUNREACH)\b", done.stderr):
         out_of_reach(done.stderr)
     assert done.returncode == 0, done.stderr
+
+
+def new_environment(folder: Path) -> Path:
+    """Return the programs of a new environment that has nothing but pip."""
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    return folder / "bin"
+
+
+def pip(programs: Path, *packages: str) -> None:
+    """Install packages into an environment; skip the test without a registry."""
+    done = run(programs / "pip", "install", "-q", *packages, cwd=programs, timeout=600)
+    if re.search("No matching distribution|NewConnectionError", done.stderr):
+        out_of_reach(done.stderr)
+    assert done.returncode == 0, done.stderr

@@ -7,13 +7,11 @@ The generators come from package registries: `RPRIME_TEST_REGISTRIES=1`, as in `
 import os
 import re
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-from tests.examples.recipes import EXAMPLES, OPENAPI, Done, npm_ci, out_of_reach, run
+from tests.examples.recipes import EXAMPLES, OPENAPI, Done, new_environment, npm_ci, pip, run
 
 pytestmark = [
     pytest.mark.slow,
@@ -103,12 +101,8 @@ TSCONFIG = """{
 
 def installed(folder: Path, *packages: str) -> Path:
     """Return the programs of a new environment with these packages."""
-    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    programs = folder / "bin"
-    done = run(programs / "pip", "install", "-q", *packages, cwd=folder, timeout=600)
-    if re.search("No matching distribution|NewConnectionError", done.stderr):
-        out_of_reach(done.stderr)
-    assert done.returncode == 0, done.stderr
+    programs = new_environment(folder)
+    pip(programs, *packages)
     return programs
 
 
