@@ -164,7 +164,7 @@ def _services(settings: Settings) -> Services:
         metrics=counted,
         draining=Draining(settings.drain_seconds, settings.stop_seconds),
         inflating=CapacityLimiter(1),
-        workers=worker_pool(limits),
+        workers=worker_pool(limits, counted),
         drawing=figures.drawing_of(limits),
         scheduler=ReadScheduler(),
         keyring=Keyring(keys_file, settings.key_requests_per_minute) if keys_file else None,

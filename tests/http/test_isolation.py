@@ -87,6 +87,13 @@ def _read(path: Path) -> bytes:
     return b""
 
 
+def _has_ended(process: int) -> bool:
+    """Whether it is a zombie: the thread that is left of it has ended, too."""
+    threads = list(Path(f"/proc/{process}/task").iterdir())
+    state = _read(Path(f"/proc/{process}/stat")).rpartition(b") ")[2][:1]
+    return (len(threads), state) == (1, b"Z")
+
+
 def start(
     client: httpx.Client, content: bytes, headers: dict[str, str], held: int
 ) -> socket.socket:
@@ -124,16 +131,23 @@ def test_a_large_evaluation_is_kept_with_its_items(shared: httpx.Client, large: 
     assert (again.status_code, again.json()["id"]) == (200, first.json()["id"])
 
 
-def test_a_process_that_ends_is_replaced(
-    shared: httpx.Client, workers: Workers, large: bytes
+def test_an_idle_process_that_ends_is_replaced_before_it_is_asked(
+    serve: Serve, workers: Workers, large: bytes, tmp_path: Path
 ) -> None:
-    assert shared.post("/evaluate", content=large, headers=JSON).status_code == 200
-    for worker in workers(shared):
-        os.kill(worker, signal.SIGKILL)
-    response = shared.post("/evaluate", content=large, headers=JSON)
-    assert (response.status_code, response.json()["code"]) == (503, "overloaded")
-    assert int(response.headers["retry-after"]) > 0
-    assert shared.post("/evaluate", content=large, headers=JSON).status_code == 200
+    with serve(log=tmp_path / "log") as client:
+        assert client.post("/evaluate", content=large, headers=JSON).status_code == 200
+        killed = workers(client)
+        assert killed
+        for worker in killed:
+            os.kill(worker, signal.SIGKILL)
+        wait_until(lambda: all(map(_has_ended, killed)))
+        answer = client.post("/evaluate", content=large, headers=JSON)
+        assert answer.status_code == 200, answer.text
+        counted = 'rprime_workers_ended_total{kind="large_requests",reason="SIGKILL"} 1.0'
+        assert counted in client.get("/metrics").text
+    events = [orjson.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    (event,) = [event for event in events if event["event"] == "worker_ended"]
+    assert (event["kind"], event["reason"]) == ("large_requests", "SIGKILL")
 
 
 ENDS = {

@@ -17,6 +17,7 @@ from rprime.problems.problem import Problem
 from rprime.routes.services import get_services
 from rprime.server.body import announced_encoding, received_chunks
 from rprime.server.inflating import too_large
+from rprime.server.metrics import Metrics
 from rprime.server.pools import overloaded
 from rprime.server.worker_limits import CPU_SECONDS
 from rprime.server.worker_pool import WorkerEndedError, WorkerPool, cancelled, first_of
@@ -39,12 +40,24 @@ _ENVIRONMENT = {
 log = structlog.get_logger(__name__)
 
 
-def worker_pool(limits: Limits) -> WorkerPool:
+def worker_pool(limits: Limits, metrics: Metrics) -> WorkerPool:
     """Make the pool for large requests."""
     # -P: do not import from the working directory.
     command = [sys.executable, "-P", "-m", "rprime.application.worker"]
     most, waiting = limits.large_requests, limits.large_waiting
-    return WorkerPool(command, most=most, waiting=waiting, environment=_ENVIRONMENT)
+    return WorkerPool(
+        command,
+        most=most,
+        waiting=waiting,
+        environment=_ENVIRONMENT,
+        ended=partial(_count_ended, metrics, body=None),
+    )
+
+
+def _count_ended(metrics: Metrics, reason: str, *, body: str | None) -> None:
+    """Count and log a worker that ended; `body` is the kind that it read."""
+    metrics.worker_ended(reason)
+    log.warning("worker_ended", kind="large_requests", reason=reason, body=body)
 
 
 async def evaluate_json_in_worker(
@@ -109,11 +122,7 @@ async def _answer(
     try:
         content = await _unless_gone(request, complete, work)
     except WorkerEndedError as ended:
-        metrics = get_services(request).metrics
-        metrics.worker_ended(ended.reason)
-        log.warning(
-            "worker_ended", kind="large_requests", reason=ended.reason, body=options.kind or "json"
-        )
+        _count_ended(get_services(request).metrics, ended.reason, body=options.kind or "json")
         raise _problem_of(ended.status) from None
     answer = pickle.loads(content)  # noqa: S301 (from our own process)
     if isinstance(answer, Failure):

@@ -57,6 +57,8 @@ class WorkerPool:
         As `Slots` takes them.
     environment
         Variables of the workers beside those of the service.
+    ended
+        Called with the reason when a worker is found to have ended before it was asked.
 
     Attributes
     ----------
@@ -65,11 +67,18 @@ class WorkerPool:
     """
 
     def __init__(
-        self, command: Sequence[str], *, most: int, waiting: int, environment: Mapping[str, str]
+        self,
+        command: Sequence[str],
+        *,
+        most: int,
+        waiting: int,
+        environment: Mapping[str, str],
+        ended: Callable[[str], None],
     ) -> None:
         self.slots = Slots(most, waiting)
         self._command = command
         self._environment = {**os.environ, **environment}
+        self._ended = ended
         self._idle: list[_Worker] = []
         self._starting: asyncio.Task[None] | None = None
         self._is_closed = False
@@ -126,8 +135,14 @@ class WorkerPool:
     async def _taken(self) -> "_Worker":
         if self._starting is not None and not self._idle:
             await asyncio.shield(self._starting)
+        while self._idle:
+            worker = self._idle.pop()
+            if not worker.has_ended:
+                return worker
+            self._ended(reason_of(await worker.status()))
+            worker.kill()
         try:
-            return self._idle.pop() if self._idle else await self._started()
+            return await self._started()
         except OSError:
             raise overloaded("No process could be started for the request.") from None
 
@@ -261,6 +276,16 @@ class _Worker:
                 raise _LostError
             place += count
         return found
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether it has closed its end of the socket; an idle worker sends nothing."""
+        try:
+            return not self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     async def status(self) -> int:
         """Return the exit status of a process that closed its socket."""
