@@ -30,7 +30,7 @@ def paths(client: httpx.Client) -> tuple[str, ...]:
     """Return the addresses of pages, reports, a figure, the catalog and a document."""
     evaluation = keep(client, matrix(version="1"))["id"]
     report = f"/v1/evaluations/{evaluation}"
-    pages = ("/", "/ui/indices", "/ui/projects/pets", f"/ui/evaluations/{evaluation}")
+    pages = ("/ui/evaluate", "/ui/indices", "/ui/projects/pets", f"/ui/evaluations/{evaluation}")
     renderings = (report, f"{report}/report.html", f"{report}/figures/confusion.svg")
     return (*pages, *renderings, "/v1/indices", "/docs/gates.md", "/static/redoc.standalone.js")
 

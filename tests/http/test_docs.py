@@ -17,7 +17,8 @@ def test_a_page_loads_everything_from_the_service(client: httpx.Client, page: st
     assert links
     for link in links:
         assert "//" not in link
-        assert client.get(str(response.url.join(link))).status_code == 200
+        found = client.get(str(response.url.join(link)), follow_redirects=True)
+        assert found.status_code == 200, link
 
 
 @pytest.mark.parametrize("page", ["/docs", "/redoc", "/docs/problems", "/docs/index.md"])

@@ -89,14 +89,14 @@ def test_the_type_of_a_problem_is_a_page(outside: httpx.Client) -> None:
 
 def test_pages_and_documents_find_their_parts(outside: httpx.Client) -> None:
     for where in ("", "docs", "redoc", "docs/index.md", "docs/problems", "ui/projects"):
-        page = outside.get(where)
+        page = outside.get(where, follow_redirects=True)
         assert page.status_code == 200, where
         parts = re.findall(r'(?:src|href)="([^"#]+)"', page.text)
         assert parts
         for part in parts:
             if part.startswith(("http:", "https:", "data:")):
                 continue
-            found = outside.get(urljoin(str(page.url), part))
+            found = outside.get(urljoin(str(page.url), part), follow_redirects=True)
             assert found.status_code == 200, (where, part)
 
 

@@ -33,6 +33,8 @@ WRITERS = 6
 LONGEST_ANSWER = 20
 LONGEST_PROBE = 3
 STOPPING = {"RPRIME_DRAIN_SECONDS": "0.2", "RPRIME_STOP_SECONDS": "1"}
+# A loaded machine takes its time to end a process; what hangs would hang for 30 s.
+ENDED_WITHIN = 0.2 + 1 + 3
 STALLING_SYNC = """
 #include <unistd.h>
 #include <stdlib.h>
@@ -228,7 +230,7 @@ def test_the_service_ends_in_time_while_the_network_hangs(
         assert client.post("/evaluate", json=labels(2)).status_code == 201
         proxy.switch("hold")
         status, seconds = stopped_while_writing(process, client)
-    assert seconds < 0.2 + 1 + 1
+    assert seconds < ENDED_WITHIN
     assert status == ENDED_STATUS
     assert '"stopped_unfinished"' in log.read_text()
 
@@ -251,7 +253,7 @@ def test_the_service_ends_in_time_while_the_disk_hangs(tmp_path: Path, stalling_
         assert kept.status_code == 201
         stall.touch()
         status, seconds = stopped_while_writing(process, client)
-    assert seconds < 0.2 + 1 + 1
+    assert seconds < ENDED_WITHIN
     assert status == ENDED_STATUS
     assert '"stopped_unfinished"' in log.read_text()
     store = open_store(f"sqlite:///{tmp_path}/rprime.db")

@@ -53,20 +53,19 @@ class EvaluationRequest:
 
     def evaluate(self) -> Evaluation:
         """Evaluate the request alone."""
-        found, slices = self._whole(), self.evidence.slices
-        if slices is None:
-            return found
-        return replace(found, slices=evaluate_slices(slices, self.evidence.table, self.options))
-
-    def _whole(self) -> Evaluation:
-        found, items = self.evidence, self.evidence.items
-        if self.store_request is not None and items is not None and items.weights is not None:
+        found, items, given = self.evidence, self.evidence.items, self.assessment
+        is_kept = self.store_request is not None
+        if is_kept and items is not None and items.weights is not None:
             # The store has only the weighted table: an answer shows what it can compute again.
-            items = replace(items, weights=None)
-        elif self.assessment is not None and self.assessment.options is self.options:
-            return evaluation_of(self.assessment.estimates, found.labels)
-        scores = None if found.scores is None else found.ranked
-        return evaluate(found.table, found.labels, self.options, items, scores=scores)
+            items, given = replace(items, weights=None), None
+        if given is not None and given.options is self.options:
+            evaluation = evaluation_of(given.estimates, found.labels)
+        else:
+            scores = None if found.scores is None else found.ranked
+            evaluation = evaluate(found.table, found.labels, self.options, items, scores=scores)
+        if found.slices is None:
+            return evaluation
+        return replace(evaluation, slices=evaluate_slices(found.slices, found.table, self.options))
 
     def report(
         self,

@@ -107,7 +107,9 @@ def read(document: Document, limits: Limits) -> Evidence:
         With up to 20 places of one array.
     """
     evidence = _READERS[_kind(document)](document, limits)
-    notes = (*document.warnings, *evidence.warnings, *_twins(evidence.labels))
+    notes = (*document.warnings, *evidence.warnings)
+    if (same := twins(evidence.labels)) is not None:
+        notes = (*notes, _similar(*same))
     if notes:
         evidence = replace(evidence, warnings=notes)
     if document.arrays.keys().isdisjoint(MATRICES):
@@ -115,14 +117,12 @@ def read(document: Document, limits: Limits) -> Evidence:
     return replace(evidence, matrices=read_matrices(document, len(evidence.labels)))
 
 
-def _twins(labels: tuple[str, ...]) -> Iterator[Warning]:
-    same = twins(labels)
-    if same is not None:
-        detail = (
-            f"`{same[0]}` and `{same[1]}` may be one class in two spellings. If so, map one of "
-            "them to the other by `aliases`."
-        )
-        yield Warning("similar_labels", "/labels", detail, "docs/cli.md#labels")
+def _similar(label: str, other: str) -> Warning:
+    detail = (
+        f"`{label}` and `{other}` may be one class in two spellings. If so, map one of them to the "
+        "other by `aliases`."
+    )
+    return Warning("similar_labels", "/labels", detail, "docs/cli.md#labels")
 
 
 def read_baseline(
@@ -251,8 +251,11 @@ def _read_table(document: Document, limits: Limits) -> Evidence:
     kind = _kind(document)
     read = read_matrix if kind == "confusion_matrix" else read_cells
     labels, table = read(document, limits)
+    found = Evidence(kind=kind, labels=labels, table=table)
+    if "slices" not in document.arrays:
+        return found
     slices = slices_of_tables(document, table, labels, lambda one: _read_table(one, limits).table)
-    return Evidence(kind=kind, labels=labels, table=table, slices=slices)
+    return replace(found, slices=slices)
 
 
 def _read_items(document: Document, limits: Limits) -> Evidence:

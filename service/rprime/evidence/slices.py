@@ -153,8 +153,8 @@ def slices_of_tables(
     whole: ConfusionTable,
     labels: Sequence[str],
     read: Callable[[Document], ConfusionTable],
-) -> Slices | None:
-    """Read slices that have tables of their own; None if the request has none.
+) -> Slices:
+    """Read slices that have tables of their own.
 
     Parameters
     ----------
@@ -169,8 +169,6 @@ def slices_of_tables(
         422 if a table cannot be read, or the slices of a name have more items than all.
     """
     place = f"{document.pointer}/slices"
-    if "slices" not in document.arrays:
-        return None
     if whole.spurious is not None or whole.weighted:
         what = "weights" if whole.weighted else "`spurious` predictions, which are in no slice"
         raise refuse(place, "not_with_slices", f"Slices cannot be combined with {what}.")

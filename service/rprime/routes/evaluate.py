@@ -198,25 +198,14 @@ async def _evaluated(
     if options.kind is not None:
         return await answer_columns(request, options)
     chunks = await read_chunks(request, options.limits.json_body_bytes)
-    size = sum(map(len, chunks))
-    if size > min(LARGE, options.limits.json_body_bytes // 8):
-        return await evaluate_json_in_worker(request, chunks, options)
+    if sum(map(len, chunks)) > min(SMALL, options.limits.json_body_bytes // 8):
+        return await _evaluated_apart(request, chunks, options)
     body = b"".join(chunks)
-    if size <= SMALL:
-        return await _small_evaluated(request, body, options, batcher)
-    if b'slices"' in body:
-        return await evaluate_json_in_worker(request, [body], options)
-    return await run_in_threadpool(evaluate_body, body, options)
-
-
-async def _small_evaluated(
-    request: Request, body: bytes, options: ResponseOptions, batcher: RequestBatcher
-) -> RenderedReport | UnstoredEvaluation:
     evaluation_request = read_request(body, options.limits)
-    slices = slices_of(evaluation_request)
-    if slices > MANY_SLICES:
+    slices = evaluation_request.evidence.slices
+    if slices is not None and len(slices.names) > MANY_SLICES:
         return await evaluate_json_in_worker(request, [body], options)
-    slow = slices > 0 or evaluation_request.options.intervals == "all"
+    slow = slices is not None or evaluation_request.options.intervals == "all"
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, body, large=slow)
     if slow:
@@ -225,10 +214,16 @@ async def _small_evaluated(
     return render_report(evaluation_request, evaluation, options)
 
 
-def slices_of(evaluation_request: EvaluationRequest) -> int:
-    """Count the slices of a request."""
-    slices = evaluation_request.evidence.slices
-    return 0 if slices is None else len(slices.names)
+async def _evaluated_apart(
+    request: Request, chunks: list[bytes], options: ResponseOptions
+) -> RenderedReport | UnstoredEvaluation:
+    """Evaluate a larger JSON body in a thread, or in a worker if it is large or may have slices."""
+    if sum(map(len, chunks)) > min(LARGE, options.limits.json_body_bytes // 8):
+        return await evaluate_json_in_worker(request, chunks, options)
+    body = b"".join(chunks)
+    if b'slices"' in body:
+        return await evaluate_json_in_worker(request, [body], options)
+    return await run_in_threadpool(evaluate_body, body, options)
 
 
 def verdict_header(verdict: str | None) -> dict[str, str]:
@@ -289,8 +284,8 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     answers: dict[int, tuple[int, bytes] | Problem] = {
         i: found for i, found in understood.items() if isinstance(found, Problem)
     }
-    sliced = [i for i, found in evaluation_requests.items() if slices_of(found)]
-    if sum(slices_of(evaluation_requests[i]) for i in sliced) > MANY_SLICES:
+    sliced = [i for i, found in evaluation_requests.items() if _slices_of(found)]
+    if sum(_slices_of(evaluation_requests[i]) for i in sliced) > MANY_SLICES:
         detail = f"The requests of a batch have at most {MANY_SLICES} slices together."
         for i in sliced:
             answers[i] = refuse("/slices", "too_many_slices", detail + " Send this one alone.")
@@ -314,6 +309,12 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
     results = (_result(answers[i], request_id) for i in range(len(documents)))
     status = HTTPStatus.MULTI_STATUS if failed else HTTPStatus.OK
     return status, b'{"results":[%b]}' % b",".join(results)
+
+
+def _slices_of(evaluation_request: EvaluationRequest) -> int:
+    """Count the slices of a request."""
+    slices = evaluation_request.evidence.slices
+    return 0 if slices is None else len(slices.names)
 
 
 def _result(answer: tuple[int, bytes] | Problem, request_id: str | None) -> bytes:
