@@ -104,6 +104,40 @@ def test_a_column_that_is_not_there_is_not_comparable(rule: Rule) -> None:
     assert [r.reason for r in bare.results] == ["slice_missing"]
 
 
+def test_a_missing_column_names_the_nearest_one() -> None:
+    side = sliced(side_of(TRUE, OLD, K))
+    (lost,) = judged(gate_of(drop(slices="regoin")), side, side).results
+    assert lost.message.endswith("There is no column `regoin`: did you mean `region`?")
+    (bare,) = judged(gate_of(drop(slices="all")), replace(side, slices=None), side).results[:1]
+    assert bare.verdict == "not_comparable"
+
+
+def test_a_baseline_without_slices_is_never_passed() -> None:
+    baseline = replace(side_of(TRUE, OLD, K), items=None, fingerprint=None)
+    found = judged(gate_of(drop(slices="all")), sliced(side_of(TRUE, OLD, K)), baseline)
+    assert {(r.verdict, r.reason) for r in found.results} == {
+        ("not_comparable", "slices_missing_in_baseline")
+    }
+    assert found.verdict == "fail"
+    assert not found.judged
+    assert "the store does not keep" in found.results[0].message
+
+
+def test_a_class_without_items_in_a_slice_is_left_out_there() -> None:
+    codes = np.where((TRUE == 2) | (np.arange(N) % 2 == 0), 0, 1)
+    side = sliced(side_of(TRUE, OLD, K), codes)
+    results = judged(gate_of(drop(slices="all")), side, side).results
+    assert [(r.class_, r.slice) for r in results if r.slice == {"region": "US"}] == [
+        ("0", {"region": "US"}),
+        ("1", {"region": "US"}),
+    ]
+    named = judged(gate_of(drop(slices="all", classes=("2",))), side, side)
+    assert [(r.verdict, r.reason) for r in named.results] == [
+        ("pass", "within_limit"),
+        ("not_comparable", "no_items"),
+    ]
+
+
 def test_slices_known_as_tables_are_compared_unpaired() -> None:
     ours, theirs = (tables(sliced(side_of(TRUE, codes, K))) for codes in (WORSE, OLD))
     found = judged(gate_of(drop(slices="region", index="accuracy", classes=None)), ours, theirs)
@@ -136,8 +170,11 @@ def test_items_that_both_sides_share_keep_their_slices() -> None:
 
 
 def test_a_gate_about_slices_is_not_linted() -> None:
-    with pytest.raises(LintError, match="slices"):
-        lint(gate_of(drop(slices="all")), ConfusionTable.dense(np.eye(3) * 50), names(3))
+    with pytest.raises(LintError, match="slices") as caught:
+        lint(
+            gate_of(floor(0.5), drop(slices="all")), ConfusionTable.dense(np.eye(3) * 50), names(3)
+        )
+    assert caught.value.place == ("rules", 1, "slices")
 
 
 # The largest difference between slices
@@ -170,12 +207,13 @@ def test_the_gap_of_two_slices_is_newcombes_interval_of_their_difference() -> No
     assert narrow.p_value < 1e-6
 
 
-def test_the_p_value_of_a_gap_is_the_level_of_its_limit() -> None:
+def test_the_p_value_of_a_gap_is_hardly_above_the_level_of_its_limit() -> None:
     side = sliced(side_of(TRUE, WORSE, K))
     limit = judged(gate_of(gap(0.2)), side).results[0].lower_limit
     assert limit is not None
     at_limit = judged(gate_of(gap(limit)), side).results[0]
-    assert at_limit.p_value == pytest.approx(0.05, abs=1e-4)
+    assert at_limit.p_value is not None
+    assert 0.0499 < at_limit.p_value < 0.15  # the exact tail is a little more cautious
 
 
 def test_gaps_of_equal_slices_are_hardly_ever_found() -> None:

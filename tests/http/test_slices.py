@@ -224,6 +224,22 @@ def test_thousands_of_slices_have_overall_values_alone(client: httpx.Client) -> 
     assert first["per_class"]["0"]["support"] == 1
 
 
+def test_a_gate_judges_a_limited_number_of_slices(client: httpx.Client) -> None:
+    rules = [{"index": key, "min_value": 0.1, "slices": "all"} for key in ("accuracy", "kappa")]
+    body = {"y_true": [0, 1] * 100, "y_pred": [0, 1] * 100, "slices": {"id": list(range(200))}}
+    answer = client.post("/v1/evaluate", json={**body, "gates": {"rules": rules}})
+    (error,) = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == ("/gates/rules/1/slices", "too_many_slices")
+
+
+@pytest.mark.parametrize("path", ["lint", "plan"])
+def test_rules_about_slices_are_not_simulated(client: httpx.Client, path: str) -> None:
+    rules = [{"index": "accuracy", "max_drop": 0.1, "slices": "all"}]
+    answer = client.post(f"/v1/gates/{path}", json={**MATRIX, "gates": {"rules": rules}})
+    (error,) = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == ("/gates/rules/0/slices", "not_for_lint")
+
+
 def test_the_requests_of_a_batch_share_the_limit_of_slices(client: httpx.Client) -> None:
     sliced = {"y_true": [0, 1] * 100, "y_pred": [0, 1] * 100, "slices": {"id": list(range(200))}}
     for requests, expected in (

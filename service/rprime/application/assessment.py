@@ -13,6 +13,7 @@ from rprime.core.estimates import Estimates
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.result import GateResult
 from rprime.core.gates.rules import Gate
+from rprime.core.gates.sliced import MOST_JUDGED, too_many
 from rprime.core.options import Options
 from rprime.core.selection import DEFAULT_KEYS, default_keys
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
@@ -93,6 +94,13 @@ class Assessment:
     def __post_init__(self) -> None:
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]
         size = max((len(side.labels) for side in (self.candidate, *baselines)), default=0)
+        many = None if self.gate is None else too_many(self.gate.rules, self.candidate, *baselines)
+        if many is not None:
+            detail = (
+                f"All rules of a gate together judge at most {MOST_JUDGED} slices, each rule its "
+                "own: name fewer columns, merge values, or leave crossings out."
+            )
+            raise refuse(f"/gates/rules/{many}/slices", "too_many_slices", detail)
         population = self.options.population
         if population is not None:
             for other in baselines:

@@ -15,7 +15,7 @@ from rprime.core.gates.rules import Gate
 from rprime.core.gates.score_lint import lint_scores
 from rprime.core.options import Options
 from rprime.evidence import Evidence
-from rprime.problems.problem import Problem, Violation, refuse
+from rprime.problems.problem import Problem, Violation, pointer, refuse
 from rprime.schemas.document import parse
 from rprime.schemas.simulation import LintRest, PlanRest
 from rprime.schemas.violations import validated
@@ -79,7 +79,8 @@ def _simulated(
     try:
         found = simulate(read, gate, wanted.model_dump(include=OPTIONS))
     except LintError as error:
-        raise refuse(f"/{read.kind}", "not_for_lint", str(error)) from None
+        place = pointer("gates", *error.place) if error.place else f"/{read.kind}"
+        raise refuse(place, "not_for_lint", str(error)) from None
     return orjson.dumps(asdict(found, dict_factory=_members))
 
 

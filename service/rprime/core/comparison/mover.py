@@ -10,7 +10,7 @@ from scipy import special
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.compared_side import LimitSource
-from rprime.core.intervals.proportions import one_sided_quantile
+from rprime.core.intervals.proportions import binomial_tail_p, effective_items, one_sided_quantile
 
 FARTHEST = 12.0
 """Largest quantile of the search; the p-value beyond it is 0."""
@@ -122,6 +122,31 @@ class MoverLimits:
         """The smallest levels at which D is shown to be below, and above, 0."""
         return self.p(0.0)
 
+    def tails(self, threshold: Array, span: Array) -> tuple[Array, Array]:
+        """Return exact p-values of the candidate alone below, and above, a threshold.
+
+        Parameters
+        ----------
+        threshold
+            In the shape of the last axis.
+        span
+            Lowest and highest possible value, shape (2, m).
+
+        Returns
+        -------
+        Two arrays; NaN where the range is infinite, or where no number of items is behind it.
+
+        Notes
+        -----
+        The binomial tail with the effective number of items. The normal distribution is too light
+        in the tails that decide among many results.
+        """
+        at, value = unit_scale(threshold, span), unit_scale(self.candidate, span)
+        low, high = (unit_scale(limit, span) for limit in self.at(REFERENCE))
+        fewer, more = (effective_items(REFERENCE, value, limit) for limit in (high, low))
+        below = binomial_tail_p((1 - value) * fewer, fewer, 1 - at)
+        return below, binomial_tail_p(value * more, more, at)
+
     def _quantile(self, threshold: Array) -> Array:
         """Return the quantile of the upper limit at the threshold; minus that of the lower one."""
         goal, upward = np.abs(threshold - self.value), threshold > self.value
@@ -133,6 +158,12 @@ class MoverLimits:
         with np.errstate(all="ignore"):
             found = _reached(distance, goal)
         return np.where(upward, found, -found)
+
+
+def unit_scale(values: Array, span: Array) -> Array:
+    """Map values from their possible range to [0, 1]; NaN where that is infinite."""
+    with np.errstate(all="ignore"):
+        return np.clip((values - span[0]) / (span[1] - span[0]), 0.0, 1.0)
 
 
 def _reached(distance: Callable[[Array], Array], goal: Array) -> Array:

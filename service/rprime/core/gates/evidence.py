@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
@@ -18,6 +19,7 @@ from rprime.core.gates.rules import Gate, Rule
 from rprime.core.gates.sliced import Slice, compare_slice, missing_columns, side_of_slice, slices_of
 from rprime.core.gates.verdict import Against, Codes, VerdictCode
 from rprime.core.options import Options
+from rprime.core.slices.evaluation import vague
 
 POINT = "point"
 """Method of `test: "none"`: the gate compares the values themselves."""
@@ -136,8 +138,8 @@ def _sliced_drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
             continue
         for one in found:
             yield replace(_of_slice(rule, candidate, one, against), slice=one)
-        for _ in missing_columns(rule, found):
-            yield _without_slice(rule, "slice_missing", against)
+        for name in missing_columns(rule, found):
+            yield _without_slice(rule, "slice_missing", against, _hint(name, *sides))
 
 
 _ALONE: tuple[tuple[Against | None, Comparison | None], ...] = ((None, None),)
@@ -149,11 +151,24 @@ def _of_slice(rule: Rule, candidate: GateCandidate, one: Slice, against: Against
         return _without_slice(rule, "slice_missing", against)
     own = replace(candidate, side=side)
     if against is None:
-        return _of_values(rule, own)
+        return _of_slice_values(rule, own)
     part = candidate.sliced(against, one)
     if part is None:
-        return _without_slice(rule, "slice_missing_in_baseline", against)
+        whole = candidate.comparisons[against]
+        bare = whole is not None and whole.sides[1].slices is None
+        which = "slices" if bare else "slice"
+        return _without_slice(rule, f"{which}_missing_in_baseline", against)
     return _of_difference(rule, own, against, part)
+
+
+def _of_slice_values(rule: Rule, own: GateCandidate) -> Draft:
+    """Hold a slice against a bound; one with too few items for a test is inconclusive."""
+    found, place = _of_values(rule, own), own.estimates.values.selection.overall_place
+    few = rule.classes is None and rule.index in place and rule.test == "auto"
+    if few and vague(own.estimates)[place[rule.index]]:
+        fixed = np.where(np.isfinite(found.statistic.value), VerdictCode.inconclusive, found.fixed)
+        return replace(found, fixed=fixed.astype(np.uint8), reasons=("few_items",))
+    return found
 
 
 def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> Draft:
@@ -179,7 +194,15 @@ def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> D
     )
 
 
-def _without_slice(rule: Rule, reason: str, against: Against | None) -> Draft:
+def _hint(column: str, *sides: Side) -> str:
+    """Name the column that is not there, and the nearest one that is."""
+    every = (name for side in sides if side.slices for one in side.slices.names for name in one)
+    near = get_close_matches(column, dict.fromkeys(every), n=1)
+    lacking = "There are no slices" if column == "all" else f"There is no column `{column}`"
+    return f" {lacking}{f': did you mean `{near[0]}`?' if near else '.'}"
+
+
+def _without_slice(rule: Rule, reason: str, against: Against | None, hint: str = "") -> Draft:
     return Draft(
         rule=rule,
         rows=Rows((None,), np.array([-1], dtype=np.intp)),
@@ -188,6 +211,7 @@ def _without_slice(rule: Rule, reason: str, against: Against | None) -> Draft:
         against=against,
         items=np.full(1, np.nan),
         reasons=(reason,),
+        hint=hint,
     )
 
 

@@ -9,8 +9,13 @@ from numpy.typing import ArrayLike
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.compared_side import LimitSource
-from rprime.core.comparison.mover import MoverLimits
+from rprime.core.comparison.mover import REFERENCE, MoverLimits, unit_scale
 from rprime.core.gates.estimate import Estimate
+from rprime.core.intervals.proportions import binomial_tail_p, effective_items
+
+CELLS = 64
+"""Parts of the range in which two slices may have the same value."""
+TINY = float(np.finfo(np.float64).tiny)
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,6 +81,34 @@ class GapLimits(MoverLimits):
         """Return the smallest levels at which it is shown to be below, and above, a threshold."""
         below, above = super().p(threshold)
         return below, np.minimum(above * self.pairs, 1.0)
+
+    def tails(self, threshold: Array, span: Array) -> tuple[Array, Array]:
+        """Return exact p-values; NaN for those of being below, which nobody needs.
+
+        Notes
+        -----
+        If slice i lies above slice j by no more than t, then for some c slice i is at most c + t
+        and slice j at least c. The binomial tails at both are independent, and their product q has
+        the p-value q (1 - log q) (Fisher's combination). The largest over c in `CELLS` cells
+        counts: in each the one tail is taken at its upper, the other at its lower end.
+        """
+        low, high = unit_scale(
+            np.moveaxis(self.source.at(REFERENCE)[..., self.places], 1, 0), span[:, None]
+        )
+        values, width = unit_scale(self.of_slices, span), threshold / (span[1] - span[0])
+        there = np.isfinite(values)
+        bottom, top = np.where(there, values, 1.0).min(0), np.where(there, values, 0.0).max(0)
+        ends = np.linspace(bottom, np.maximum(top - width, bottom), CELLS + 1)[:, None]
+        more, fewer = (effective_items(REFERENCE, values, limit) for limit in (low, high))
+        above = binomial_tail_p(values * more, more, ends[1:] + width)
+        below = binomial_tail_p((1 - values) * fewer, fewer, 1 - ends[:-1])
+        least = np.ones(self.candidate.shape)
+        for i, own in enumerate(np.moveaxis(above, 1, 0)):
+            joint = (own[:, None] * below).max(0)
+            joint[i] = np.nan
+            least = np.fmin(least, np.fmin.reduce(joint))
+        joined = least * (1 - np.log(np.maximum(least, TINY)))
+        return np.full_like(joined, np.nan), np.minimum(joined * self.pairs, 1.0)
 
     def _distances(self, quantile: Array) -> tuple[Array, Array]:
         """Return how far the limits are from the value, below and above."""

@@ -188,7 +188,7 @@ class GateRun:
         }
         rows = zip(*map(_known, numbers.values()), strict=True)
         given = (
-            (method, draft.pairing if row >= 0 else None, reason)
+            (method, draft.pairing if row >= 0 else None, reason, draft.hint)
             for draft in tests.drafts
             for method, row, reason in zip(
                 draft.methods or [None] * len(draft.reasons),
@@ -197,11 +197,13 @@ class GateRun:
                 strict=True,
             )
         )
-        for i, (row, (method, pairing, reason)) in enumerate(zip(rows, given, strict=True)):
+        for i, (row, (method, pairing, reason, hint)) in enumerate(zip(rows, given, strict=True)):
             members = dict(zip(numbers, row, strict=True))
             members |= {"method": method, "pairing": pairing}
             members["reason"] = self._reason(reason, i, p_alone[i])
-            yield self._result(i, members)
+            result = self._result(i, members)
+            result.message += hint
+            yield result
 
     # Any: the members of a result that are numbers or texts.
     def _result(self, i: int, members: dict[str, Any]) -> Result:

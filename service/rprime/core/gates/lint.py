@@ -44,7 +44,17 @@ Span = tuple[float | None, float | None]
 
 
 class LintError(ValueError):
-    """A gate cannot be simulated on the table."""
+    """A gate cannot be simulated on the table.
+
+    Parameters
+    ----------
+    place
+        Where in the gate, as the tokens of a JSON pointer; empty: it is about the table.
+    """
+
+    def __init__(self, message: str, place: tuple[str | int, ...] = ()) -> None:
+        super().__init__(message)
+        self.place = place
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,8 +151,7 @@ def checked_counts(gate: Gate, table: ConfusionTable, replicates: int) -> FloatA
     """
     if any(rule.target.scored for rule in gate.rules):
         raise LintError("A table holds no scores: lint the gate without its rules about scores.")
-    if any(rule.slices is not None for rule in gate.rules):
-        raise LintError("A table holds no slices: lint the gate without its rules about slices.")
+    refuse_slices(gate)
     if table.stack_shape or table.has_omissions:
         raise LintError("Linting a gate needs one table without unclassified and spurious items.")
     if table.weighted or table.fractional:
@@ -153,6 +162,14 @@ def checked_counts(gate: Gate, table: ConfusionTable, replicates: int) -> FloatA
         most = LARGEST // table.cells.counts.size
         raise LintError(f"With {table.k} classes the limit is {most} replicates.")
     return np.asarray(table.cells.counts)
+
+
+def refuse_slices(gate: Gate) -> None:
+    """Raise a `LintError` about the first rule about slices."""
+    place = next((i for i, rule in enumerate(gate.rules) if rule.slices is not None), None)
+    if place is not None:
+        text = "Slices are not simulated: lint the gate without its rules about slices."
+        raise LintError(text, ("rules", place, "slices"))
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,6 +48,8 @@ class Draft:
         Of the comparison.
     slice
         The part of the items that it is about; None for all items.
+    hint
+        A sentence that its messages end with.
     """
 
     rule: Rule
@@ -60,6 +62,7 @@ class Draft:
     methods: tuple[str | None, ...] = ()
     pairing: Pairing | None = None
     slice: Slice | None = None
+    hint: str = ""
 
 
 def plan_of(gate: Gate, drafts: Sequence[Draft]) -> Plan:
@@ -152,8 +155,22 @@ class RuleTests:
 
     @cached_property
     def p(self) -> LimitPair:
-        """Smallest level at which it demonstrably violates, and keeps, the rule."""
-        return self._turned(lambda one, places: one.p(self.plan.threshold[places]))
+        """Smallest level at which it demonstrably violates, and keeps, the rule.
+
+        Among slices small tails decide, so the value of a slice, or the largest difference between
+        slices, violates its limit only if the exact tail says so, too.
+        """
+        fail, keep = self._turned(lambda one, places: one.p(self.plan.threshold[places]))
+        sliced = self.plan.of_slices & (fail < self.plan.gate.level)
+        if sliced.any():
+            fail = np.where(sliced, np.fmax(fail, self._turned(self._tails)[0]), fail)
+        return fail, keep
+
+    def _tails(self, one: Statistic, places: Positions) -> LimitPair:
+        """Return exact p-values; NaN for a difference from a baseline, which has no such tail."""
+        if isinstance(one, Difference):
+            return one.value * np.nan, one.value * np.nan
+        return one.tails(self.plan.threshold[places], self.plan.range[:, places])
 
     @cached_property
     def p_worse(self) -> FloatArray:

@@ -13,7 +13,7 @@ from rprime.core.comparison.common_items import table_of
 from rprime.core.comparison.compare import Pairing, compare
 from rprime.core.gates.advice import RuleLint, advise
 from rprime.core.gates.gate import run_gate
-from rprime.core.gates.lint import GateLint, LintError, Span, span
+from rprime.core.gates.lint import GateLint, LintError, Span, refuse_slices, span
 from rprime.core.gates.resampling import UnchangedModel
 from rprime.core.gates.result import GateResult, Result
 from rprime.core.gates.rules import Gate, check_gate
@@ -57,8 +57,7 @@ def lint_scores(
         If there are no items with scores, or too many.
     """
     check_gate(gate)
-    if any(rule.slices is not None for rule in gate.rules):
-        raise LintError("Slices are not resampled: lint the gate without its rules about slices.")
+    refuse_slices(gate)
     if side.items is None or side.scores is None:
         raise LintError("Rules about scores need items with scores.")
     if side.scores.values.size > MOST_SCORES or side.items.groups is not None:

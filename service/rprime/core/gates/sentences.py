@@ -281,6 +281,7 @@ def _untested(result: Result, rule: Rule) -> str:
         "non_integer_counts": "the counts are not whole numbers",
         "no_interval": f"there is no interval for {rule.target.name} here",
         "no_evidence": "there is no evidence to test it by",
+        "few_items": "a class of the slice has fewer than 10 items, or there are few errors",
     }
     why = known.get(result.reason, f"the baseline has no value ({_plain(result.reason)})")
     hint = '; `test: "none"` compares the point value' if result.reason in known else ""
@@ -290,7 +291,9 @@ def _untested(result: Result, rule: Rule) -> str:
 def _not_comparable(result: Result, rule: Rule) -> str:
     known = {
         "slice_missing": "the candidate has no such slice",
-        "slice_missing_in_baseline": "the baseline has no such slice",
+        "slice_missing_in_baseline": f"the {result.against} has no such slice",
+        "slices_missing_in_baseline": f"the {result.against} has no slices, which the store does "
+        "not keep: send its predictions with the request",
         "class_missing": "the candidate has no such class",
         "class_missing_in_baseline": "the baseline has no such class",
         "no_items": "the class has no items",

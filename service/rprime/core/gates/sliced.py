@@ -1,6 +1,6 @@
 """The slices of a test set as candidates of their own, for rules that hold in each of them."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,6 +12,8 @@ from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.gates.rules import Rule
 from rprime.core.options import Options
 
+MOST_JUDGED = 300
+"""Most slices of all rules of a gate together: each is compared on its own, in milliseconds."""
 Slice = tuple[tuple[str, str], ...]
 """Column and value of a slice, or several of a crossing."""
 
@@ -28,6 +30,13 @@ def slices_of(rule: Rule, *sides: Side) -> tuple[Slice, ...]:
     if rule.slices == "all" or wanted is None:
         return tuple(every)
     return tuple(one for one in every if len(one) == 1 and one[0][0] in wanted)
+
+
+def too_many(rules: Sequence[Rule], *sides: Side) -> int | None:
+    """Return the position of the rule with which the slices are more than `MOST_JUDGED`."""
+    counts = [0 if r.slices is None else len(slices_of(r, *sides)) for r in rules]
+    beyond = np.flatnonzero(np.cumsum(counts) > MOST_JUDGED)
+    return int(beyond[0]) if beyond.size else None
 
 
 def missing_columns(rule: Rule, found: tuple[Slice, ...]) -> Iterator[str]:

@@ -115,6 +115,11 @@ class Plan:
         return self._of_rules(lambda rule: rule.test == "auto")
 
     @cached_property
+    def of_slices(self) -> NDArray[np.bool_]:
+        """Whether the rule is about slices."""
+        return self._of_rules(lambda rule: rule.slices is not None)
+
+    @cached_property
     def knows_suspects(self) -> NDArray[np.bool_]:
         """Whether the result may be suspect."""
         return self._of_rules(lambda rule: rule.knows_suspects)

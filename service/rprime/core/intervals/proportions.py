@@ -252,6 +252,26 @@ def binomial_tail_p(successes: ArrayLike, trials: ArrayLike, share: ArrayLike) -
     return np.where(inside, tail, np.where(n > 0, np.where(x > 0, 0.0, 1.0), np.nan))
 
 
+def effective_items(quantile: ArrayLike, value: ArrayLike, limit: ArrayLike) -> FloatArray:
+    """Return how many items make this the Wilson limit of a share: z^2 l (1 - l) / (v - l)^2.
+
+    Parameters
+    ----------
+    quantile
+        z, of the normal distribution.
+    value, limit
+        v and l, in [0, 1].
+
+    Returns
+    -------
+    Positive numbers; NaN where there is none.
+    """
+    z, v, bound = (np.asarray(part, dtype=np.float64) for part in (quantile, value, limit))
+    with np.errstate(all="ignore"):
+        items = (z / (v - bound)) ** 2 * bound * (1 - bound)
+    return np.where(np.isfinite(items) & (items > 0), items, np.nan)
+
+
 def _far_tail(x: FloatArray, n: FloatArray, p: FloatArray) -> FloatArray:
     """P(X >= x) far above the mean: the first probability times a series.
 

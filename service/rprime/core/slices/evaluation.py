@@ -18,7 +18,7 @@ from rprime.core.gates.rule_tests import distance_found
 from rprime.core.index import Index
 from rprime.core.intervals.intervals import FEW_ITEMS, Intervals
 from rprime.core.intervals.methods import bounds
-from rprime.core.intervals.proportions import binomial_tail_p, quantile_of
+from rprime.core.intervals.proportions import binomial_tail_p, effective_items, quantile_of
 from rprime.core.options import Options, SliceAdjust
 from rprime.core.selection import select
 from rprime.core.slices.slices import Slices
@@ -109,7 +109,7 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
         parts = [_part(side, places, shared[places]) for side in (compared, rest)]
         found[..., places] = _compared(parts[0], parts[1], alpha)
     value, lower, upper, p, error = found
-    p[_vague(own)] = np.nan
+    p[vague(own)] = np.nan
     tested = max(int(np.count_nonzero(~np.isnan(p))), 1)
     detectable = distance_found(alpha / 2 / tested, error)
     reach = np.array([high - low for low, high in map(bounds, selection.overall)])[:, None]
@@ -160,16 +160,16 @@ def _compared(own: ComparedSide, rest: ComparedSide, alpha: float) -> Array:
     return np.stack((found.value, *found.limits(alpha / 2), p, found.standard_error))
 
 
-def _vague(own: Estimates) -> Array:
+def vague(own: Estimates) -> Array:
     """Whether there is too little for a test, shape (overall, s): few items in a class, or errors.
 
     Plain proportions, which have an exact tail, need nothing.
     """
     support = own.values.table.support
     few = ((support > 0) & (support < FEW_ITEMS)).any(-1)
-    vague = own.intervals.overall_low_reliability | few
-    vague[own.prepared.methods.overall.proportions] = False
-    return np.asarray(vague)
+    found = np.asarray(own.intervals.overall_low_reliability | few)
+    found[own.prepared.methods.overall.proportions] = False
+    return found
 
 
 def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
@@ -196,13 +196,11 @@ def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
     )
     with np.errstate(all="ignore"):
         own, rest = ((v - low) / (high - low) for v in (difference.candidate, difference.baseline))
-        items = (special.ndtri(one_sided) / (rest - own)) ** 2 * rest * (1 - rest)
+        n = effective_items(special.ndtri(one_sided), own, rest)
         worse = own < rest
         hits, share = (np.where(worse, 1 - v, v) for v in (own, rest))
-        known = np.isfinite(items) & (items > 0)
-        n = np.where(known, items, np.nan)
         tail = binomial_tail_p(hits * n, n, share)
-    return np.minimum(2 * np.fmax(one_sided, np.where(known, tail, np.nan)), 1.0)
+    return np.minimum(2 * np.fmax(one_sided, tail), 1.0)
 
 
 def _weakest(

@@ -1,0 +1,52 @@
+"""Rules about slices do not fail a model that keeps their limit."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from rprime.core.comparison.alignment import Side
+from rprime.core.gates.gate import run_gate
+from rprime.core.gates.rules import Gate, Rule
+from rprime.core.options import Options
+from rprime.core.slices.slices import SliceColumn, Slices
+from tests.core.comparison_sides import side_of
+from tests.simulation.rates import TODAY
+from tests.simulation.test_gates import GATES, at_most
+
+FLOOR = Rule(index="accuracy", kind="min_value", limit=0.98, slices="all")
+RULES = (
+    FLOOR,
+    replace(FLOOR, index="macro_f1"),
+    replace(FLOOR, index="kappa", limit=0.97),
+    replace(FLOOR, index="recall", classes="all"),
+    replace(FLOOR, kind="max_gap", limit=1e-9, slices="region"),
+    replace(FLOOR, index="recall", classes="all", kind="max_gap", limit=1e-9, slices="region"),
+)
+
+
+def drawn(random: np.random.Generator, slices: int, items: int, k: int) -> Side:
+    """Draw a model that is right for .98 of the items of every slice, slices of sizes 1 / i."""
+    true = random.integers(k, size=items)
+    wrong = random.random(items) < 0.02
+    predicted = np.where(wrong, (true + random.integers(1, k, items)) % k, true)
+    shares = 1 / np.arange(1, slices + 1)
+    codes = random.choice(slices, items, p=shares / shares.sum())
+    column = SliceColumn(tuple(map(str, range(slices))), codes.astype(np.uint16))
+    known = Slices.of_items({"region": column}, (), true * (k + 1) + predicted, k)
+    return replace(side_of(true, predicted, k), slices=known)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
+@pytest.mark.parametrize(("slices", "items"), [(5, 500), (40, 2000)])
+def test_slices_at_the_limit_fail_in_at_most_alpha_of_builds(
+    rule: Rule, slices: int, items: int
+) -> None:
+    random, gate, failed = np.random.default_rng(6), Gate(rules=(rule,)), 0
+    rounds = max(GATES // 3, 20)
+    for _ in range(rounds):
+        side = drawn(random, slices, items, 3)
+        found = run_gate(gate, side, None, Options(indices=gate.indices), today=TODAY)
+        failed += any(result.verdict == "fail" for result in found.results)
+    assert at_most(failed, rounds, gate.alpha)
