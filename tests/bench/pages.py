@@ -20,8 +20,8 @@ PAGES = {
     "projects": "/ui/projects",
     "the newest evaluations": "/ui/projects/digits",
     "of one model that failed": "/ui/projects/digits?model=m1&verdict=fail",
-    "by kappa": "/ui/projects/digits?order=kappa-ascending",
-    "by version": "/ui/projects/digits?order=version-descending",
+    "by kappa": "/ui/projects/digits?order=kappa",
+    "by version": "/ui/projects/digits?order=-version",
     "a model, 200 versions": "/ui/projects/digits/models/m1?limit=200",
 }
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import pytest
 
-from rprime.dashboard.listings import HEADLINES, ListingOrder, ListingRow, listing
+from rprime.dashboard.listings import HEADLINES, NEWEST_FIRST, ListingRow, listing
 from rprime.dashboard.overview import overview, sparkline
 from rprime.history.series import Point
+from rprime.report.class_selection import Order
 from rprime.store import Filters, InvalidCursorError, Store, open_store
 from tests.history_service import Json, ServeApp, keep, keeping, matrix
 
@@ -52,7 +53,7 @@ def value_of(report: Json, key: str) -> Any:
 Part = tuple[list[ListingRow], str | None]
 
 
-def listed(store: Store, order: ListingOrder, limit: int = 10, cursor: str | None = None) -> Part:
+def listed(store: Store, order: Order, limit: int = 10, cursor: str | None = None) -> Part:
     return listing(store, "pets", Filters(), order, limit=limit, cursor=cursor)
 
 
@@ -61,7 +62,7 @@ def versions(found: Part) -> list[str | None]:
 
 
 def test_a_row_has_the_headlines_of_the_report(store: Store, reports: list[Json]) -> None:
-    rows, _ = listed(store, ListingOrder())
+    rows, _ = listed(store, NEWEST_FIRST)
     assert [summary.id for summary, _ in rows] == [r["id"] for r in reversed(reports[:5])]
     for (_, points), report in zip(rows, reversed(reports[:5]), strict=True):
         for key, point in zip(HEADLINES, points, strict=True):
@@ -70,24 +71,22 @@ def test_a_row_has_the_headlines_of_the_report(store: Store, reports: list[Json]
 
 
 @pytest.mark.parametrize(
-    ("by", "direction", "expected"),
+    ("order", "expected"),
     [
-        ("date", "ascending", ["0", "1", "2", "3", None]),
-        ("version", "descending", ["3", "2", "1", "0", None]),
-        ("model", "ascending", [None, "2", "0", "3", "1"]),
-        ("r_prime", "descending", ["1", "3", None, "0", "2"]),
-        ("kappa", "ascending", ["2", None, "0", "3", "1"]),
-        ("verdict", "ascending", [None, "3", "2", "1", "0"]),
+        ("date", ["0", "1", "2", "3", None]),
+        ("-version", ["3", "2", "1", "0", None]),
+        ("model", [None, "2", "0", "3", "1"]),
+        ("-r_prime", ["1", "3", None, "0", "2"]),
+        ("kappa", ["2", None, "0", "3", "1"]),
+        ("verdict", [None, "3", "2", "1", "0"]),
     ],
 )
-def test_a_list_is_ordered(store: Store, by: str, direction: Any, expected: list[Any]) -> None:
-    assert versions(listed(store, ListingOrder(by, direction))) == expected
+def test_a_list_is_ordered(store: Store, order: str, expected: list[Any]) -> None:
+    assert versions(listed(store, Order(order))) == expected
 
 
-@pytest.mark.parametrize(
-    "order", [ListingOrder(), ListingOrder("r_prime"), ListingOrder("date", "ascending")]
-)
-def test_parts_of_a_list_make_the_whole(store: Store, order: ListingOrder) -> None:
+@pytest.mark.parametrize("order", [NEWEST_FIRST, Order("-r_prime"), Order("date")])
+def test_parts_of_a_list_make_the_whole(store: Store, order: Order) -> None:
     found: list[str | None] = []
     cursor = None
     while True:

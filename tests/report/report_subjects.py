@@ -105,7 +105,7 @@ def judged(
     return ReportSubject(
         evaluation=replace(evaluation, warnings=warnings),
         comparison=read_comparison(render_comparison(comparison, source)),
-        gate=read_gate(render_gate(verdict)),
+        gate=read_gate(render_gate(verdict, {})),
         engine_version="0.1.0",
         baseline="main (1.9.3)",
         project="cifar10",
@@ -185,7 +185,7 @@ def partial(labels: tuple[str, ...] = HOSTILE[:4], keys: tuple[str, ...] = ()) -
     return ReportSubject(
         evaluation=evaluate(table, labels, options),
         engine_version="0.1.0",
-        gate=read_gate(render_gate(verdict)),
+        gate=read_gate(render_gate(verdict, {})),
     )
 
 
@@ -202,7 +202,7 @@ def undecided() -> ReportSubject:
     subject = of_paper()
     warnings = subject.evaluation.warnings + verdict.warnings
     evaluation = replace(subject.evaluation, warnings=warnings)
-    return replace(subject, evaluation=evaluation, gate=read_gate(render_gate(verdict)))
+    return replace(subject, evaluation=evaluation, gate=read_gate(render_gate(verdict, {})))
 
 
 def different() -> ReportSubject:

@@ -26,7 +26,7 @@ def indices(
     if markdown:
         _print_markdown()
     elif as_json:
-        from rprime.schemas import catalog
+        from rprime.schemas.report import catalog
 
         typer.echo(catalog().model_dump_json())
     else:

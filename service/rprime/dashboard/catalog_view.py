@@ -12,7 +12,7 @@ from rprime.core.intervals.methods import INTERVALS
 from rprime.dashboard.index_example import example_of
 from rprime.report.reasons import explained
 from rprime.report.view import term
-from rprime.schemas import IndexEntry, entry_of
+from rprime.schemas.report import IndexEntry, entry_of
 
 INVARIANCES = {
     "class_order": "the classes are renamed or reordered",

@@ -1,22 +1,13 @@
 """Change map: how the shares of the true classes moved from one table to another, as a heat map."""
 
-from collections.abc import Iterator
 from math import ceil
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from rprime.core.arrays import Array
-from rprime.report.decimals import MINUS, bound, count, decimal, signed
-from rprime.report.heat_map import (
-    DARKEST_ERROR,
-    LEVELS,
-    LONGEST_UPRIGHT,
-    MOST_CLASSES,
-    MOST_WITH_NUMBERS,
-)
-from rprime.report.names import isolated, shown
+from rprime.report.decimals import MINUS, bound, decimal, signed
+from rprime.report.heat_map import DARKEST_ERROR, LEVELS, MOST_CLASSES, Cell, shaded_table
 from rprime.store import StoredEvaluation
 
 
@@ -25,7 +16,7 @@ def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[
 
     Returns
     -------
-    The members of `heat_map`; how many classes are `common` to both, and `darkest`, the change
+    The members of `shaded_table`; how many classes are `common` to both, and `darkest`, the change
     that is drawn darkest. Shown are the classes whose rows and columns moved most. None where
     nothing moved.
     """
@@ -39,28 +30,27 @@ def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[
         return None
     tables = (candidate.table, baseline.table)
     silent = [len(labels)] if any(table.unclassified is not None for table in tables) else []
-    names = (*(isolated(shown(labels[i])) for i in places), *["unclassified"][: len(silent)])
     cells = np.ix_(places, [*places, *silent])
     new, old = after.tocsr()[cells].toarray(), before.tocsr()[cells].toarray()
     darkest = max(float(abs(new - old).max()), DARKEST_ERROR)
-    fits = len(names) <= MOST_WITH_NUMBERS
     number = {label: i for i, label in enumerate(candidate.labels)}
-    return {
-        "columns": names,
-        "rows": [
-            {
-                "label": names[row],
-                "cells": list(_cells(names, row, new[row], old[row], darkest)),
-                "support": count(candidate.table.support[number[labels[place]]]),
-            }
-            for row, place in enumerate(places)
-        ],
-        "unclassified": bool(silent),
-        "darkest": bound(darkest),
-        "numbers": fits,
-        "turned": max(map(len, names)) > (LONGEST_UPRIGHT if fits else 2),
-        "common": len(labels),
-    }
+    names = [labels[place] for place in places]
+
+    def cell(row: int, column: int) -> Cell:
+        then, now = float(old[row, column]), float(new[row, column])
+        change = now - then
+        if not change:
+            return "", "", ""
+        # Rounded, so that equal changes are equally dark.
+        level = ceil(round(LEVELS * abs(change) / darkest, 9))
+        shade = "right" if (row == column) == (change > 0) else "wrong"
+        text = f"{'+' if change > 0 else MINUS}{100 * abs(change):.1f}"
+        words = f"{decimal(then)} to {decimal(now)} of the class, {signed(change)}"
+        return text, f"{shade} s{max(level, 1)}", words
+
+    support = candidate.table.support[[number[name] for name in names]]
+    found = shaded_table(names, support, cell, unclassified=bool(silent))
+    return {**found, "darkest": bound(darkest), "common": len(labels)}
 
 
 def _shares(side: StoredEvaluation, labels: list[str]) -> csr_array:
@@ -77,25 +67,3 @@ def _shares(side: StoredEvaluation, labels: list[str]) -> csr_array:
     kept = (true >= 0) & (predicted >= 0) & (items > 0)
     shares = items[kept] / table.support[rows[kept]]
     return csr_array((shares, (true[kept], predicted[kept])), shape=(k, k + 1))
-
-
-def _cells(
-    names: tuple[str, ...], row: int, new: Array, old: Array, darkest: float
-) -> Iterator[dict[str, str]]:
-    """Yield the change of each cell in percentage points, its shade, and what it says."""
-    for column, (name, after, before) in enumerate(
-        zip(names, new.tolist(), old.tolist(), strict=True)
-    ):
-        change = after - before
-        if not change:
-            yield {"text": "", "shade": "", "words": ""}
-            continue
-        # Rounded, so that equal changes are equally dark.
-        level = ceil(round(LEVELS * abs(change) / darkest, 9))
-        shade = "right" if (row == column) == (change > 0) else "wrong"
-        yield {
-            "text": f"{'+' if change > 0 else MINUS}{100 * abs(change):.1f}",
-            "shade": f"{shade} s{max(level, 1)}",
-            "words": f"{names[row]} predicted as {name}: {decimal(before)} to {decimal(after)} "
-            f"of the class, {signed(change)}",
-        }

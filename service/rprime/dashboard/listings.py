@@ -1,10 +1,9 @@
 """Overview: the evaluations of a project with values, as the pages list them."""
 
-from dataclasses import dataclass
 from operator import attrgetter
-from typing import Literal
 
 from rprime.history.series import Measured, Point
+from rprime.report.class_selection import Order
 from rprime.store import EvaluationSummary, Filters, InvalidCursorError, Store
 
 HEADLINES = ("r_prime", "macro_f1", "kappa")
@@ -12,32 +11,17 @@ HEADLINES = ("r_prime", "macro_f1", "kappa")
 MOST_SORTED = 10_000
 """Of the newest evaluations: the others are left out of a list that is not by time."""
 
-Direction = Literal["ascending", "descending"]
+NEWEST_FIRST = Order("-date")
+"""The order of the store. Others are by "model", "version", "verdict" or the key of an index."""
 ListingRow = tuple[EvaluationSummary, tuple[Point, ...]]
 """An evaluation with a value for each of the `HEADLINES`."""
-
-
-@dataclass(frozen=True)
-class ListingOrder:
-    """By what a list is ordered.
-
-    Parameters
-    ----------
-    by
-        "date", "model", "version", "verdict" or the key of an overall index.
-    direction
-        Which end comes first; what has no value comes last in either.
-    """
-
-    by: str = "date"
-    direction: Direction = "descending"
 
 
 def listing(
     store: Store,
     project: str,
     filters: Filters,
-    order: ListingOrder,
+    order: Order,
     *,
     limit: int,
     cursor: str | None = None,
@@ -49,7 +33,7 @@ def listing(
     InvalidCursorError
         If no part of the list gave the cursor.
     """
-    if order == ListingOrder():  # that of the store
+    if order == NEWEST_FIRST:
         page = store.page(project, filters, limit=limit, cursor=cursor)
         return _rows(store, project, page.items), page.next_cursor
     chosen, following = _chosen(store, project, filters, order, limit=limit, cursor=cursor)
@@ -77,19 +61,16 @@ def _rows(store: Store, project: str, summaries: tuple[EvaluationSummary, ...]) 
 
 
 def _chosen(
-    store: Store,
-    project: str,
-    filters: Filters,
-    order: ListingOrder,
-    *,
-    limit: int,
-    cursor: str | None,
+    store: Store, project: str, filters: Filters, order: Order, *, limit: int, cursor: str | None
 ) -> tuple[list[str], str | None]:
     """Return the ids of a page of a list: those after the cursor."""
     by_index = order.by not in _NAMED
     measured = Measured.of(order.by if by_index else HEADLINES[0], None)
     points = measured.points(store, project, filters, MOST_SORTED)
-    ids = [point.evaluation for point in ordered(points, order)]
+    # Of equal ones the newest comes first.
+    newest_first = sorted(points, key=attrgetter("evaluation"), reverse=True)
+    value = _NAMED.get(order.by, attrgetter("value"))
+    ids = [point.evaluation for point in order.sorted(newest_first, value)]
     if cursor is not None and cursor not in ids:
         raise InvalidCursorError
     start = 0 if cursor is None else ids.index(cursor) + 1
@@ -103,12 +84,3 @@ _NAMED = {
     "version": attrgetter("version"),
     "verdict": attrgetter("verdict"),
 }
-
-
-def ordered(points: list[Point], order: ListingOrder) -> list[Point]:
-    """Put points in order; of equal ones the newest comes first."""
-    of = _NAMED.get(order.by, attrgetter("value"))
-    newest_first = sorted(points, key=attrgetter("evaluation"), reverse=True)
-    known = [point for point in newest_first if of(point) is not None]
-    unknown = [point for point in newest_first if of(point) is None]
-    return sorted(known, key=of, reverse=order.direction == "descending") + unknown

@@ -12,6 +12,7 @@ from rprime.core.studies.correlation import Box, box
 from rprime.dashboard.tables import cell_of, entry_of, legend_of, measure_of
 from rprime.history.series import Measured, filters_of
 from rprime.history.stored_values import values_of_classes
+from rprime.report.charts import DIGITS, finite_range
 from rprime.report.decimals import decimal
 from rprime.report.marks import axis_of
 from rprime.report.measures import Measure
@@ -27,7 +28,6 @@ MOST_LINES = 14
 """Classes up to which each has a line; of more, the weakest and those that fell most have one."""
 MOST_WEAKEST = 5
 MOST_FALLEN = 3
-_DIGITS = 7
 
 
 class ModelQuery(Narrowed):
@@ -107,7 +107,7 @@ def _step(entry: dict[str, Any], aliases: Sequence[str]) -> dict[str, Any]:
 def _trend(index: Index, measures: Sequence[Measure]) -> dict[str, Any]:
     return {
         "name": index.name,
-        "range": _range(index),
+        "range": finite_range(index),
         "values": [_short(m.value) for m in measures],
         "low": [_short(m.low) for m in measures],
         "high": [_short(m.high) for m in measures],
@@ -117,7 +117,7 @@ def _trend(index: Index, measures: Sequence[Measure]) -> dict[str, Any]:
 def _of_classes(index: Index, labels: tuple[str, ...], values: Array) -> dict[str, Any]:
     drawn = _drawn(index, values)
     return {
-        "index": {"name": index.name, "range": _range(index)},
+        "index": {"name": index.name, "range": finite_range(index)},
         "classes": len(labels),
         "lines": [
             {
@@ -161,9 +161,5 @@ def _quartiles(found: Box | None) -> list[float | None] | None:
     return [_short(part) for part in parts]
 
 
-def _range(index: Index) -> list[float | None]:
-    return [end if np.isfinite(end) else None for end in index.range]
-
-
 def _short(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else round(value, _DIGITS)
+    return None if value is None or not np.isfinite(value) else round(value, DIGITS)

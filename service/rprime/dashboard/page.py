@@ -82,8 +82,5 @@ def _is_page(request: Request) -> bool:
     """Whether a browser asks for a page, or for an address that is none of the API."""
     path = request.url.path
     wanted = "text/html" in request.headers.get("accept", "")
-    return wanted and (path == "/" or path.startswith("/ui/") or _is_unknown(request))
-
-
-def _is_unknown(request: Request) -> bool:
-    return request.method == "GET" and "route" not in request.scope
+    unknown = request.method == "GET" and "route" not in request.scope
+    return wanted and (path == "/" or path.startswith("/ui/") or unknown)

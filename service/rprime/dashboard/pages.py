@@ -1,4 +1,4 @@
-"""The pages that need no history: evaluator, catalog, reproduction, and what all of them load."""
+"""The pages of evaluations, the catalog and the reproduction, and what all pages load."""
 
 from functools import cache
 from http import HTTPStatus
@@ -9,16 +9,18 @@ from starlette.responses import RedirectResponse
 
 from rprime.application.evaluate import RenderedReport, ResponseOptions
 from rprime.application.reproduction import reproduce
-from rprime.auth.access import requires
+from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import visitor_of
 from rprime.core.suggestions import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
 from rprime.dashboard.class_query import ClassQuery, given_of
+from rprime.dashboard.compare_view import CompareQuery, comparison_view
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.report_view import NOT_KEPT, VIEW, render_pasted, render_report_view, sample
 from rprime.dashboard.templates_environment import ASSETS, asset, render
 from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
+from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem
 from rprime.report.formats import FORMATS
 from rprime.report.names import shown as fit
@@ -100,6 +102,19 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     return shown(
         render("pages/evaluation.html", page, renderings=_RENDERINGS, figures=_FIGURES, **content)
     )
+
+
+@router.get("/ui/compare")
+@requires("read")
+async def compare(request: Request) -> Response:
+    """Show what changed from the baseline to the candidate."""
+    query = CompareQuery.model_validate(given_of(request))
+    visible_history = VisibleHistory(lambda: get_store(request), access_of(request).may_use)
+    limits = get_services(request).limits
+    content = await run_in_threadpool(comparison_view, query, limits, visible_history)
+    sides = (content["candidate_entry"], content["baseline_entry"])
+    page = page_of(request, " against ".join(side["version"] or side["id"] for side in sides))
+    return shown(render("pages/compare.html", page, **content))
 
 
 @public.get("/ui/indices")

@@ -10,12 +10,13 @@ from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
 from rprime.dashboard.class_query import given_of
-from rprime.dashboard.listings import ListingOrder, listing
+from rprime.dashboard.listings import NEWEST_FIRST, listing
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.tables import pointing, table_of
 from rprime.dashboard.templates_environment import render
 from rprime.history.series import filters_of
+from rprime.report.class_selection import Order
 from rprime.report.names import shown as fit
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import require_project
@@ -27,18 +28,18 @@ router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 PAGE_SIZE = 50
 ORDERS = {
-    "date-descending": "Newest first",
-    "date-ascending": "Oldest first",
-    "r_prime-descending": "Highest R'",
-    "r_prime-ascending": "Lowest R'",
-    "macro_f1-descending": "Highest macro F1",
-    "macro_f1-ascending": "Lowest macro F1",
-    "kappa-descending": "Highest kappa",
-    "kappa-ascending": "Lowest kappa",
-    "model-ascending": "Model",
-    "version-descending": "Version, descending",
-    "version-ascending": "Version, ascending",
-    "verdict-ascending": "Verdict",
+    "-date": "Newest first",
+    "date": "Oldest first",
+    "-r_prime": "Highest R'",
+    "r_prime": "Lowest R'",
+    "-macro_f1": "Highest macro F1",
+    "macro_f1": "Lowest macro F1",
+    "-kappa": "Highest kappa",
+    "kappa": "Lowest kappa",
+    "model": "Model",
+    "-version": "Version, descending",
+    "version": "Version, ascending",
+    "verdict": "Verdict",
 }
 """As the form names them."""
 
@@ -46,14 +47,8 @@ ORDERS = {
 class ListingQuery(Narrowed):
     """Which part of the evaluations of a project, and in which order."""
 
-    order: Annotated[str, Field(pattern=f"^({'|'.join(ORDERS)})$")] = "date-descending"
+    order: Annotated[str, Field(pattern=f"^({'|'.join(ORDERS)})$")] = NEWEST_FIRST.order
     cursor: Annotated[str | None, Field(max_length=100)] = None
-
-    @property
-    def ordered(self) -> ListingOrder:
-        """The order itself."""
-        by, _, direction = self.order.rpartition("-")
-        return ListingOrder(by, "ascending" if direction == "ascending" else "descending")
 
 
 @router.get("/ui/projects")
@@ -84,9 +79,8 @@ async def project(request: Request, project: str) -> Response:
 
 def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
     filters = filters_of(query)
-    rows, following = listing(
-        store, project, filters, query.ordered, limit=PAGE_SIZE, cursor=query.cursor
-    )
+    order = Order(query.order)
+    rows, following = listing(store, project, filters, order, limit=PAGE_SIZE, cursor=query.cursor)
     models = store.models(project)
     return {
         "table": table_of(rows),
@@ -95,8 +89,7 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
         "evaluations": sum(model.evaluations for model in models),
         "fitting": store.count(project, filters),
         "aliases": pointing(store.aliases(project)),
-        "order": query.ordered,
-        "order_name": query.order,
+        "order": order,
         "orders": ORDERS,
         "given": dict.fromkeys(ListingQuery.model_fields, "") | _given(query),
         "narrowed": query != ListingQuery(),

@@ -8,11 +8,11 @@ from importlib.resources import files
 from typing import Any
 
 import orjson
-from jinja2 import Environment, PackageLoader, PrefixLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, PrefixLoader
 from markupsafe import Markup
 
 from rprime.report.decimals import decimal
-from rprime.report.page import prose
+from rprime.report.page import environment_of
 
 # What stands in a script element must not end it, nor start a comment in it.
 _UNSAFE = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
@@ -109,12 +109,10 @@ def _environment() -> Environment:
     loader = PrefixLoader(
         {"pages": PackageLoader("rprime.dashboard"), "report": PackageLoader("rprime.report")}
     )
-    environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
-    )
+    environment = environment_of(loader)
     environment.globals["asset"] = address
     environment.globals["decimal"] = decimal
-    environment.filters |= {"embedded": embedded, "prose": prose}
+    environment.filters["embedded"] = embedded
     return environment
 
 

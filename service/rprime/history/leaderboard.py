@@ -76,13 +76,8 @@ def _filters(store: Store, project: str, query: LeaderboardQuery) -> Filters:
 
 
 def _version(point: Point) -> Json:
-    return {
-        "evaluation": point.evaluation,
-        "model": point.model,
-        "version": point.version,
-        "value": point.value,
-        "interval": point.interval,
-    }
+    names = ("evaluation", "model", "version", "value", "interval")
+    return {name: getattr(point, name) for name in names}
 
 
 @dataclass(eq=False)

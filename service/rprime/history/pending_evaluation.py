@@ -20,6 +20,7 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.problems.problem import Problem, Violation, pointer
 from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS
+from rprime.report.subject import ORIGIN
 from rprime.store import (
     BaselineNotFoundError,
     BaselineQuery,
@@ -335,11 +336,7 @@ def metadata_members(found: NewEvaluation | StoredEvaluation) -> dict[str, bytes
         "id": found.id,
         "created_at": ids.created_at(found.id),
         "links": links_of(found.id, judged=found.verdict is not None),
-        "project": found.project,
-        "model": found.model,
-        "version": found.version,
-        "branch": found.branch,
-        "commit": found.commit,
+        **{name: getattr(found, name) for name in ORIGIN},
         "tags": found.tags or None,
         "test_set": _test_set(found),
     }

@@ -14,10 +14,11 @@ from rprime.core.options import Options
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.pending_evaluation import metadata_members, storing_warnings
 from rprime.report.document import render
-from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
+from rprime.report.subject import ORIGIN, ReportSubject, baseline_name, read_comparison, read_gate
 from rprime.store import Store, StoredEvaluation
 
 NOTHING = b"null"
+_SHOWN = (*ORIGIN, "id", "created_at", "input_digest")
 ITEMS_GONE = Warning(
     "items_not_kept",
     "",
@@ -98,15 +99,8 @@ class StoredReport:
             comparison=comparison,
             gate=read_gate(stored.gate),
             baseline=baseline_name(comparison),
-            project=stored.project,
-            model=stored.model,
-            version=stored.version,
-            branch=stored.branch,
-            commit=stored.commit,
-            id=stored.id,
-            created_at=stored.created_at,
             source=None if stored.source is None else orjson.loads(stored.source),
-            input_digest=stored.input_digest,
+            **{name: getattr(stored, name) for name in _SHOWN},
         )
 
     @property

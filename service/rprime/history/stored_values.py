@@ -11,6 +11,7 @@ from rprime.core.selection import Selection, select
 from rprime.core.values import compute
 from rprime.history.series import parts_of
 from rprime.problems.problem import refuse
+from rprime.report.measures import finite
 from rprime.store import Filters, Stack, Store
 
 MOST_VALUES = 2_000_000
@@ -62,8 +63,8 @@ class StoredValues:
         for table in parts_of(stack.table):
             part = rows[start : start + table.stack_shape[0]]
             values = compute(table, Options(), self.selection)
-            self.overall[:, part] = _finite(values.overall)
-            self.per_class[:, part[:, None], columns] = _finite(
+            self.overall[:, part] = finite(values.overall)
+            self.per_class[:, part[:, None], columns] = finite(
                 values.per_class[: self.selection.reported]
             )
             start += part.size
@@ -89,7 +90,3 @@ def values_of_classes(
 def _labels(stacks: Iterable[Stack]) -> tuple[str, ...]:
     newest_first = sorted(stacks, key=lambda stack: max(stack.ids), reverse=True)
     return tuple(dict.fromkeys(label for stack in newest_first for label in stack.labels))
-
-
-def _finite(values: Array) -> Array:
-    return np.where(np.isfinite(values), values, np.nan)

@@ -36,10 +36,10 @@ class Badge:
     tone: Tone
 
 
-def verdict_badge(verdict: GateVerdict | None, label: str = "rprime") -> Badge:
+def verdict_badge(verdict: GateVerdict | None) -> Badge:
     """Say a verdict; None for an evaluation without a gate."""
     found = HEADLINES[verdict]
-    return Badge(label, found.word, found.tone)
+    return Badge("rprime", found.word, found.tone)
 
 
 def value_badge(index: Index, value: float | None, of_class: str | None = None) -> Badge:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from rprime.report.decimals import count, plural
-from rprime.report.names import shown
+from rprime.report.names import shown, shown_if_any
 from rprime.schemas.comparison import CellChange, Comparison, Flips, Move
 
 
@@ -36,7 +36,10 @@ def _moves(flips: Flips, moves: list[Move]) -> ChangedPrediction:
         ("True class", "Was predicted", "Is predicted"),
         ("Items",),
         tuple(
-            ((shown(move.true), _name(move.from_), _name(move.to)), (count(move.items),))
+            (
+                (shown(move.true), shown_if_any(move.from_), shown_if_any(move.to)),
+                (count(move.items),),
+            )
             for move in moves
         ),
     )
@@ -50,13 +53,9 @@ def _cells(cells: list[CellChange]) -> ChangedPrediction:
         ("Was", "Is"),
         tuple(
             (
-                (_name(cell.true), _name(cell.predicted)),
+                (shown_if_any(cell.true), shown_if_any(cell.predicted)),
                 (count(cell.baseline), count(cell.candidate)),
             )
             for cell in cells
         ),
     )
-
-
-def _name(label: str | None) -> str | None:
-    return None if label is None else shown(label)

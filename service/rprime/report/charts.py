@@ -9,6 +9,7 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.attribution import HEADLINES
 from rprime.core.comparison.costs import costs
 from rprime.core.evaluate import Evaluation
+from rprime.core.index import Index
 from rprime.report.measures import Measures
 from rprime.report.names import isolated, shown
 from rprime.report.subject import ReportSubject
@@ -46,6 +47,11 @@ def charts_of(subject: ReportSubject, shown_first: Sequence[str], by: str) -> di
     }
 
 
+def finite_range(index: Index) -> list[float | None]:
+    """Return both ends of the range of an index; None for an end without a bound."""
+    return [end if np.isfinite(end) else None for end in index.range]
+
+
 def _with_most_errors(evaluation: Evaluation) -> Array:
     """Return the numbers of the classes of the heat map, in their order."""
     table = evaluation.table
@@ -77,7 +83,7 @@ def _table(measures: Measures, labels: Sequence[str]) -> dict[str, Any]:
         {
             "key": index.key,
             "name": index.name,
-            "range": [end if np.isfinite(end) else None for end in index.range],
+            "range": finite_range(index),
             "values": _short(values[places]),
             "low": _short(low[places]),
             "high": _short(high[places]),

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
+from operator import itemgetter
+from typing import Any, Generic, TypeVar
 
 from rprime.report.measures import ClassLine, Measures
 from rprime.report.names import shown
@@ -35,24 +36,16 @@ class SelectedClasses(Generic[T]):
 
 
 @dataclass(frozen=True, slots=True)
-class ClassSelection:
-    """What a reader asks for.
+class Order:
+    """By what a list is ordered.
 
     Parameters
     ----------
     order
-        "labels", "support" or the key of an index that the table shows, worst or largest first;
-        with a leading "-" the other way round. Empty: as the report is ordered by itself.
-    name
-        A part of the names of the classes, in any case.
-    page, size
-        Number of the page, from 1, and most classes on it.
+        What it is called; with a leading "-" the other way round.
     """
 
     order: str = ""
-    name: str = ""
-    page: int = 1
-    size: int = MOST_CLASSES
 
     @property
     def by(self) -> str:
@@ -61,8 +54,36 @@ class ClassSelection:
 
     @property
     def reversed(self) -> bool:
-        """Whether the best or the least comes first."""
+        """Whether it is the other way round."""
         return self.order.startswith("-")
+
+    def sorted(
+        self, lines: list[T], value: Callable[[T], Any], *, lowest_first: bool = True
+    ) -> list[T]:
+        """Sort lines; those without a value come last in either direction."""
+        known = [(number, line) for line in lines if (number := value(line)) is not None]
+        known.sort(key=itemgetter(0), reverse=lowest_first == self.reversed)
+        return [line for _, line in known] + [line for line in lines if value(line) is None]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSelection(Order):
+    """What a reader asks for.
+
+    Parameters
+    ----------
+    order
+        "labels", "support" or the key of an index that the table shows, worst or largest first.
+        Empty: as the report is ordered by itself.
+    name
+        A part of the names of the classes, in any case.
+    page, size
+        Number of the page, from 1, and most classes on it.
+    """
+
+    name: str = ""
+    page: int = 1
+    size: int = MOST_CLASSES
 
     def of(self, lines: list[T], label: Callable[[T], str]) -> SelectedClasses[T]:
         """Select the page of classes that are in their order."""
@@ -72,15 +93,6 @@ class ClassSelection:
         page = min(self.page, pages)
         kept = found[(page - 1) * self.size : page * self.size]
         return SelectedClasses(kept, [label(line) for line in kept], len(found), page, pages)
-
-    def sorted(
-        self, lines: list[T], value: Callable[[T], float | None], *, lowest_first: bool = True
-    ) -> list[T]:
-        """Sort lines; those without a value come last in either direction."""
-        known = [(number, line) for line in lines if (number := value(line)) is not None]
-        unknown = [line for line in lines if value(line) is None]
-        known.sort(key=lambda one: one[0], reverse=lowest_first == self.reversed)
-        return [line for _, line in known] + unknown
 
 
 def ordered_classes(measures: Measures, selection: ClassSelection) -> tuple[list[ClassLine], str]:

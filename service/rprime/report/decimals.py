@@ -5,9 +5,9 @@ ABSENT = "\u2013"
 MINUS = "\u2212"
 
 
-def fixed(value: float, places: int = PLACES) -> str:
+def fixed(value: float) -> str:
     """Write a number for machines: fixed decimals, no separator, never a negative zero."""
-    text = f"{value:.{places}f}"
+    text = f"{value:.{PLACES}f}"
     return text[1:] if text.startswith("-") and not text.strip("-0.") else text
 
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
-from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -10,11 +9,10 @@ import orjson
 from rprime.core.gates.result import GateResult, Result
 
 Json = dict[str, Any]
-NOTHING: Mapping[str, Json | None] = MappingProxyType({})
 MEMBERS = tuple((field.name, field.name.removesuffix("_")) for field in fields(Result))
 
 
-def render_gate(result: GateResult, more: Mapping[str, Json | None] = NOTHING) -> bytes:
+def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
     """Render a verdict as the JSON document of the contract; `more` adds members."""
     document: Json = {
         "verdict": result.verdict,

@@ -5,7 +5,7 @@ from typing import Any
 
 from rprime.report.decimals import decimal, plural, signed
 from rprime.report.marks import Axis, Mark
-from rprime.report.names import shown
+from rprime.report.names import shown, shown_if_any
 from rprime.report.verdicts import Tone, finding, separate
 from rprime.schemas.gate import Gate, Result
 
@@ -75,7 +75,7 @@ def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
     before, named, after = result.message.partition(f"`{result.class_}`")
     return {
         "rule": shown(result.rule),
-        "label": None if result.class_ is None else shown(result.class_),
+        "label": shown_if_any(result.class_),
         "finding": finding(result),
         "sign": sign,
         "tone": tone,

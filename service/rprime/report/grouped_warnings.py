@@ -55,7 +55,7 @@ def _group(code: str, warnings: list[Warning]) -> Iterable[GroupedWarning]:
     before, after = template.split(PLACE, 1)
     labels = [label for w in warnings if (label := _named(w.detail, before, after)) is not None]
     # A last warning without a name says how many more there are.
-    more = sum(int(_digits(w.detail)) for w in warnings[len(labels) :])
+    more = sum(int("".join(filter(str.isdecimal, w.detail)) or 0) for w in warnings[len(labels) :])
     named, rest = labels[: MOST_NAMED + 1], labels[MOST_NAMED + 1 :]
     if not named:
         return []
@@ -69,7 +69,3 @@ def _named(detail: str, before: str, after: str) -> str | None:
     if not (detail.startswith(before) and detail.endswith(after)):
         return None
     return detail[len(before) : len(detail) - len(after)]
-
-
-def _digits(text: str) -> str:
-    return "".join(c for c in text if c.isdecimal()) or "0"

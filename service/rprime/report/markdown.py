@@ -7,6 +7,7 @@ from itertools import accumulate
 
 from rprime.core.gates.rules import Effect
 from rprime.report.changed_predictions import changed_predictions
+from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.measures import ClassLine, Measure, Measures
@@ -120,7 +121,7 @@ def _results(subject: ReportSubject) -> str:
 def _with_effect(subject: ReportSubject, effect: Effect) -> list[Cells]:
     results = () if subject.gate is None else subject.gate.results
     return [
-        (code(r.rule), _class(r.class_), finding(r), _message(r.message, r.class_))
+        (code(r.rule), _named(r.class_, "overall"), finding(r), _message(r.message, r.class_))
         for r in separate(results)
         if r.effect == effect
     ]
@@ -129,10 +130,6 @@ def _with_effect(subject: ReportSubject, effect: Effect) -> list[Cells]:
 def _found(rows: list[Cells]) -> str:
     head = ("Rule", "Class", "Finding", "What was found")
     return _table(head, "llll", rows, MOST_OF_RULES, "result")
-
-
-def _class(label: str | None) -> str:
-    return "overall" if label is None else code(label)
 
 
 def _message(message: str, label: str | None) -> str:
@@ -174,11 +171,10 @@ def _value(measure: Measure) -> str:
 
 
 def _classes(measures: Measures) -> str:
-    lines = measures.worst_first
+    lines, order = ordered_classes(measures, ClassSelection(size=len(measures.labels)))
     compared = measures.changes is not None
     head = ("Class", "Items", *measures.class_names)
-    rows = (_class_row(line) for line in (lines if compared else measures.classes))
-    order = measures.order if compared else measures.own_order
+    rows = map(_class_row, lines)
     if measures.left_out:
         order = f"{order}, and {plural(measures.left_out, 'class')} not shown"
     note = "In brackets the change; bold where it is a clear difference.\n\n" if compared else ""
@@ -190,7 +186,7 @@ def _slices(subject: ReportSubject) -> str:
     found = slice_table(subject.evaluation)
     if found is None:
         return ""
-    rows = ((code(row.name), *row[1:]) for row in found.rows)
+    rows = ((code(row[0]), *row[1:]) for row in found.rows)
     table = _table(found.columns, "lrrrrrr", rows, MOST_OF_LIST, "slice")
     return _folded(SECTIONS["slices"], f"{found.note}\n\n{table}")
 
@@ -212,13 +208,13 @@ def _movements(subject: ReportSubject) -> Iterator[str]:
     for found in changed_predictions(subject.comparison):
         head = (*found.names, *found.numbers)
         align = "l" * len(found.names) + "r" * len(found.numbers)
-        rows = ((*map(_prediction, labels), *numbers) for labels, numbers in found.rows)
+        rows = ((*map(_named, labels), *numbers) for labels, numbers in found.rows)
         note = f"{found.note}\n\n" if found.note else ""
         yield _folded(found.title, f"{note}{_table(head, align, rows, MOST_OF_LIST, 'row')}")
 
 
-def _prediction(label: str | None) -> str:
-    return "unclassified" if label is None else code(label)
+def _named(label: str | None, otherwise: str = "unclassified") -> str:
+    return otherwise if label is None else code(label)
 
 
 def _confusions(measures: Measures) -> str:

@@ -1,7 +1,7 @@
 """Measures: values with their intervals and changes, ready to be shown."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -121,11 +121,8 @@ class Measures:
         columns = zip(*(part.tolist() for part in parts), strict=True)
         told = remarks_of(e)
         return {
-            entry.key: replace(
-                _measure(entry, value, low, high, reason, changes.get(entry.key)),
-                remarks=told(entry),
-            )
-            for entry, (value, low, high, reason) in zip(e.overall_indices, columns, strict=True)
+            entry.key: _measure(entry, numbers, changes.get(entry.key), told(entry))
+            for entry, numbers in zip(e.overall_indices, columns, strict=True)
         }
 
     @cached_property
@@ -235,8 +232,8 @@ class Measures:
         parts = (columns.values[row], columns.low[row], columns.high[row], columns.reasons[row])
         values = zip(*(part.tolist() for part in parts), strict=True)
         return [
-            _measure(entry, value, low, high, reason, changes.get(label))
-            for label, (value, low, high, reason) in zip(columns.labels, values, strict=True)
+            _measure(entry, numbers, changes.get(label))
+            for label, numbers in zip(columns.labels, values, strict=True)
         ]
 
     @cached_property
@@ -296,24 +293,29 @@ def _parts(
     places: Any = ...,  # noqa: ANN401 (an index of an array)
 ) -> tuple[Array, Array, Array, Array]:
     """Values, both ends of the intervals and codes of the reasons, at some places."""
-    values = _finite(values[places])
+    values = finite(values[places])
     codes = np.zeros(values.shape, np.intp) if reasons is None else reasons[places].astype(np.intp)
     if limits is None:
         nothing = np.full_like(values, np.nan)
         return values, nothing, nothing, codes
     low, high, missing = (e.at(part)[places] for part in limits)
-    return values, _finite(low), _finite(high), np.where(codes > 0, codes, missing)
+    return values, finite(low), finite(high), np.where(codes > 0, codes, missing)
 
 
-def _finite(values: Array) -> Array:
+def finite(values: Array) -> Array:
+    """Return values with NaN where they are not finite."""
     return np.where(np.isfinite(values), values, np.nan)
 
 
-def _measure(  # noqa: PLR0917 (the columns of a value in their order)
-    entry: Index, value: float, low: float, high: float, reason: int, change: Change | None
+def _measure(
+    entry: Index,
+    numbers: tuple[float, float, float, int],
+    change: Change | None,
+    remarks: Remarks = (),
 ) -> Measure:
+    value, low, high, reason = numbers
     if value != value:  # noqa: PLR0124 (NaN)
-        return Measure(entry, None, None, None, REASONS[reason], change)
+        return Measure(entry, None, None, None, REASONS[reason], change, remarks)
     if low != low or high != high:  # noqa: PLR0124 (NaN)
-        return Measure(entry, value, None, None, REASONS[reason], change)
-    return Measure(entry, value, low, high, "", change)
+        return Measure(entry, value, None, None, REASONS[reason], change, remarks)
+    return Measure(entry, value, low, high, "", change, remarks)

@@ -23,6 +23,11 @@ def shown(text: str) -> str:
     return _UNFIT.sub(REPLACEMENT, text)
 
 
+def shown_if_any(text: str | None) -> str | None:
+    """Make a name fit to be shown; None, for unclassified items or for no class, stays."""
+    return None if text is None else shown(text)
+
+
 def clipped(text: str, most: int = LONGEST) -> str:
     """Cut a text, and show that it was cut."""
     return text if len(text) <= most else f"{text[: most - 1]}…"

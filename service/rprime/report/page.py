@@ -4,7 +4,7 @@ import base64
 import hashlib
 from functools import lru_cache
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rprime.report.subject import ReportSubject
@@ -39,14 +39,20 @@ def prose(text: str) -> Markup:
     )
 
 
-@lru_cache(maxsize=1)
-def _template() -> tuple[Environment, str, str]:
-    """Read the templates once: the environment, the style, and its hash for the policy."""
-    loader = PackageLoader("rprime.report")
+def environment_of(loader: BaseLoader) -> Environment:
+    """Return templates that escape every foreign text."""
     environment = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["prose"] = prose
+    return environment
+
+
+@lru_cache(maxsize=1)
+def _template() -> tuple[Environment, str, str]:
+    """Read the templates once: the environment, the style, and its hash for the policy."""
+    loader = PackageLoader("rprime.report")
+    environment = environment_of(loader)
     style = "".join(loader.get_source(environment, canvas)[0] for canvas in SHEETS)
     digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
     return environment, style, f"sha256-{digest}"

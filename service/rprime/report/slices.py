@@ -6,20 +6,9 @@ import numpy as np
 
 from rprime.core.evaluate import Evaluation
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
+from rprime.report.names import shown
 
 MOST_SLICES = 20
-
-
-class SliceRow(NamedTuple):
-    """One slice."""
-
-    name: str
-    items: str
-    value: str
-    interval: str
-    difference: str
-    difference_interval: str
-    p_adjusted: str
 
 
 class SliceTable(NamedTuple):
@@ -30,13 +19,13 @@ class SliceTable(NamedTuple):
     columns
         Their titles: the first holds names, the others numbers.
     rows
-        Worst first.
+        Worst first: the name of a slice, fit to be shown, then its numbers.
     note
         What orders them, and how many are left out.
     """
 
     columns: tuple[str, ...]
-    rows: tuple[SliceRow, ...]
+    rows: tuple[tuple[str, ...], ...]
     note: str
 
 
@@ -63,8 +52,8 @@ def slice_table(evaluation: Evaluation) -> SliceTable | None:
         value, low, high, moved, lower, upper, p = (n if np.isfinite(n) else None for n in numbers)
         named = found.slices.names[i].items()
         rows.append(
-            SliceRow(
-                ", ".join(f"{name}={text}" for name, text in named),
+            (
+                ", ".join(shown(f"{name}={text}") for name, text in named),
                 count(found.slices.tables.total[i]),
                 decimal(value),
                 span(low, high),

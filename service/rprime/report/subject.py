@@ -8,6 +8,9 @@ from rprime.report.population import population_text
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate
 
+ORIGIN = ("project", "model", "version", "branch", "commit")
+"""What a request says of the origin of an evaluation."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReportSubject:
@@ -52,8 +55,7 @@ class ReportSubject:
     @property
     def provenance(self) -> dict[str, str]:
         """What is known about its origin, by name, in the order in which it is shown."""
-        members = ("project", "model", "version", "branch", "commit")
-        known = {name: getattr(self, name) for name in members}
+        known = {name: getattr(self, name) for name in ORIGIN}
         moment = self.created_at
         known["time"] = None if moment is None else moment.isoformat(" ", "seconds")
         known["evaluation"] = self.id

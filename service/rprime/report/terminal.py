@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from rprime.report.changed_predictions import changed_predictions
+from rprime.report.class_selection import ClassSelection, ordered_classes
 from rprime.report.decimals import count, decimal, percent, plural, signed, span
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.measures import ClassLine, Measure, Measures
@@ -166,10 +167,7 @@ def _style(measure: Measure) -> str:
 
 def _classes(measures: Measures, most: int, width: int) -> Iterator[ConsoleRenderable]:
     """Show the classes: all in their order where they fit, else the worst ones."""
-    everything = measures.classes
-    sorted_ = measures.changes is not None or len(everything) > most
-    lines = measures.worst_first if sorted_ else everything
-    order = measures.order if sorted_ else measures.own_order
+    lines, order = ordered_classes(measures, ClassSelection(size=most))
     fitting = max(1, (width - WIDTH_OF_NAMES) // (18 if measures.changes is not None else 13))
     names = measures.class_names[:fitting]
     table = _table("Class", "Items", *names)
@@ -189,7 +187,7 @@ def _slices(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
         return
     table = _table(*found.columns)
     for row in found.rows:
-        table.add_row(_text(row.name), *row[1:])
+        table.add_row(_text(row[0]), *row[1:])
     yield Text(f"{SECTIONS['slices']}. {found.note}", style="bold")
     yield table
 

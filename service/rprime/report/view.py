@@ -15,10 +15,10 @@ from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.heat_map import heat_map
 from rprime.report.marks import Axis, axis_of, mark_of
 from rprime.report.measures import ClassLine, Measure, Measures
-from rprime.report.names import address, isolated, shown
+from rprime.report.names import address, isolated, shown, shown_if_any
 from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS
-from rprime.report.slices import SliceTable, slice_table
+from rprime.report.slices import slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, headline, summary
 from rprime.schemas.comparison import Attribution
@@ -50,7 +50,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         "results": list(gate_groups(subject.gate)),
         "movements": changed_predictions(subject.comparison),
         "attributions": _attributions(subject),
-        "slices": _slices(subject),
+        "slices": slice_table(subject.evaluation),
         "cautions": [_shown(warning) for warning in grouped_warnings(subject)],
         "terms": [term(index) for index in shown_first],
     }
@@ -214,21 +214,11 @@ def _attribution(name: str, found: Attribution) -> dict[str, Any]:
     return {
         "title": shown(name.replace("/", ", ", 1)),
         "rows": [
-            (_name(cell.true), _name(cell.predicted), signed(cell.contribution)) for cell in kept
+            (shown_if_any(cell.true), shown_if_any(cell.predicted), signed(cell.contribution))
+            for cell in kept
         ],
         "rest": signed(rest),
     }
-
-
-def _slices(subject: ReportSubject) -> SliceTable | None:
-    found = slice_table(subject.evaluation)
-    if found is None:
-        return None
-    return found._replace(rows=tuple(row._replace(name=shown(row.name)) for row in found.rows))
-
-
-def _name(label: str | None) -> str | None:
-    return None if label is None else shown(label)
 
 
 def _shown(warning: GroupedWarning) -> GroupedWarning:
@@ -236,6 +226,6 @@ def _shown(warning: GroupedWarning) -> GroupedWarning:
     return replace(
         warning,
         before=shown(warning.before),
-        label=_name(warning.label),
+        label=shown_if_any(warning.label),
         others=tuple(map(shown, warning.others)),
     )

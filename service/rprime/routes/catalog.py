@@ -13,7 +13,7 @@ from rprime.core.suggestions import unknown_index
 from rprime.problems.problem import Problem, responses
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.negotiation import JSON
-from rprime.schemas import Catalog, IndexEntry, catalog, entry_of
+from rprime.schemas.report import Catalog, IndexEntry, catalog, entry_of
 
 router = APIRouter(route_class=CompressedRoute, tags=["Catalog"])
 

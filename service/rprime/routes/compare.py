@@ -15,7 +15,8 @@ from rprime.routes.evaluate import VERDICT, json_answer, json_body, schema_refer
 from rprime.routes.examples import GATES, MNIST_AFTER, MNIST_BEFORE
 from rprime.routes.negotiation import JSON
 from rprime.routes.services import get_services, readable_store
-from rprime.schemas import LINT_REQUESTS, PLAN_REQUESTS, one_of
+from rprime.schemas import one_of
+from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS
 from rprime.server.body import media_type, read_body
 from rprime.settings import Limits
 

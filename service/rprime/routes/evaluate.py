@@ -40,8 +40,9 @@ from rprime.routes.store_evaluation import (
 )
 from rprime.routes.store_lifespan import problem_of
 from rprime.routes.workers import LARGE, answer_columns, evaluate_json_in_worker
-from rprime.schemas import EVALUATE_REQUESTS, one_of
+from rprime.schemas import one_of
 from rprime.schemas.document import Document, parse_batch
+from rprime.schemas.request import EVALUATE_REQUESTS
 from rprime.server.body import media_type, read_body, read_chunks
 from rprime.store import EvaluationDeletedError
 

@@ -9,7 +9,7 @@ from pydantic_core.core_schema import LiteralSchema, TaggedUnionSchema
 
 from rprime.schemas.history import ANSWERS, BODIES
 from rprime.schemas.members import all_member_names, member_names
-from rprime.schemas.report import BatchReport, Catalog, IndexEntry, Report, catalog, entry_of
+from rprime.schemas.report import BatchReport, Report
 from rprime.schemas.request import EVALUATE_REQUESTS, CompareRequest, ComparisonRest, RequestOptions
 from rprime.schemas.review import CompareReport, LintReport, PlanReport
 from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintRest, PlanRest
@@ -20,23 +20,6 @@ from rprime.schemas.studies import (
     DiscriminationRequest,
     StoredAgreementRequest,
 )
-
-__all__ = [
-    "EVALUATE_REQUESTS",
-    "LINT_REQUESTS",
-    "PLAN_REQUESTS",
-    "BatchReport",
-    "Catalog",
-    "IndexEntry",
-    "Report",
-    "RequestOptions",
-    "catalog",
-    "components",
-    "entry_of",
-    "fields_at",
-    "one_of",
-    "request_fields",
-]
 
 _REQUESTS: tuple[type[BaseModel], ...] = (
     *EVALUATE_REQUESTS,

@@ -17,8 +17,6 @@ from rprime.schemas.gate import Gate
 from rprime.schemas.population import Population
 from rprime.schemas.studies import Properties
 
-"""A field with this type and the default None is left out where it does not apply."""
-
 IntervalName = Annotated[str, Field(json_schema_extra={"enum": list(INTERVALS)})]
 
 
@@ -432,29 +430,19 @@ def catalog() -> Catalog:
 def entry_of(index: Index) -> IndexEntry:
     """Describe an index for people and programs."""
     low, high = index.range
-    return IndexEntry(
-        key=index.key,
-        aliases=list(names_of(index.key)),
-        scope=index.scope,
-        family=index.family,
-        symbol=index.symbol,
-        name=index.name,
-        description=index.description,
-        tex=index.tex,
-        range=(_finite(low), _finite(high)),
-        range_note=index.range_note,
-        best=_finite(index.best),
-        higher_is_better=index.higher_is_better,
-        undefined_when=list(index.undefined),
-        universe=index.universe,
-        association=index.association,
-        scale_invariant=index.scale_invariant,
-        interval=index.interval_name,
-        needs=index.needs,
-        scores=index.scored,
-        average_of=list(index.of),
-        source=index.source,
-        properties=None if index.scored else Properties.of(index),
+    found = {name: getattr(index, name, None) for name in IndexEntry.model_fields}
+    return IndexEntry.model_validate(
+        found
+        | {
+            "aliases": names_of(index.key),
+            "range": (_finite(low), _finite(high)),
+            "best": _finite(index.best),
+            "undefined_when": index.undefined,
+            "interval": index.interval_name,
+            "scores": index.scored,
+            "average_of": index.of,
+            "properties": None if index.scored else Properties.of(index),
+        }
     )
 
 

@@ -8,13 +8,13 @@ from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
 from rprime.core.index import Index
 from rprime.report.decimals import plural
-from rprime.report.measures import Measures
+from rprime.report.measures import MeasureColumns, Measures
 from rprime.report.subject import ReportSubject
 
 
 @dataclass(frozen=True, eq=False)
-class ClassValueArrays:
-    """Values of the classes, shape (index, class) each; NaN where there is nothing.
+class ClassValueArrays(MeasureColumns):
+    """Values of the classes with those of a baseline, shape (index, class) each.
 
     Parameters
     ----------
@@ -22,11 +22,6 @@ class ClassValueArrays:
         Number of classes there are; more than `labels` where only some are shown.
     """
 
-    indices: tuple[Index, ...]
-    labels: tuple[str, ...]
-    values: Array
-    low: Array
-    high: Array
     baseline: Array
     total: int
 
@@ -34,17 +29,12 @@ class ClassValueArrays:
     def of(cls, subject: ReportSubject) -> "ClassValueArrays":
         """Gather every per-class index that a subject has, in the order of its options."""
         evaluation = subject.evaluation
-        indices = _in_order(evaluation)
-        found = Measures(subject).columns(indices)
-        baseline = np.array([_baseline(subject, entry, found.labels) for entry in indices])
+        found = Measures(subject).columns(_in_order(evaluation))
+        baseline = np.array([_baseline(subject, entry, found.labels) for entry in found.indices])
         return cls(
-            indices,
-            found.labels,
-            found.values,
-            found.low,
-            found.high,
-            baseline.reshape(found.values.shape),
-            len(evaluation.labels),
+            **vars(found),
+            baseline=baseline.reshape(found.values.shape),
+            total=len(evaluation.labels),
         )
 
     @property
@@ -66,14 +56,9 @@ class ClassValueArrays:
 
     def taken(self, places: Array) -> "ClassValueArrays":
         """Keep some classes, in the order given."""
-        return replace(
-            self,
-            labels=tuple(self.labels[place] for place in places.tolist()),
-            values=self.values[:, places],
-            low=self.low[:, places],
-            high=self.high[:, places],
-            baseline=self.baseline[:, places],
-        )
+        labels = tuple(self.labels[place] for place in places.tolist())
+        names = ("values", "low", "high", "reasons", "baseline")
+        return replace(self, labels=labels, **{n: getattr(self, n)[:, places] for n in names})
 
     @property
     def left_out(self) -> str:

@@ -85,18 +85,23 @@ def draw_trend(trend: TrendLines, canvas: Canvas) -> bytes:
 
 def _fill(figure: "Figure", trend: TrendLines, canvas: Canvas) -> None:
     (axes,) = panels(figure, [trend.title], trend.steps, canvas)
-    for number, course in enumerate(trend.courses):
-        _plot(axes, course, number, marked=len(trend.steps) <= MOST_MARKED)
+    marked = len(trend.steps) <= MOST_MARKED
+    ends = [_plot(axes, course, i, marked=marked) for i, course in enumerate(trend.courses)]
     _mark_verdicts(axes, trend)
-    name_ends(axes, _ends(trend))
+    name_ends(axes, [end for end in ends if end is not None])
 
 
-def _plot(axes: "Axes", course: Course, number: int, *, marked: bool) -> None:
+def _plot(axes: "Axes", course: Course, number: int, *, marked: bool) -> End | None:
+    """Draw a line with its intervals; return its end."""
     look = palette().look(number)
     ends = (course.low, course.high)
     axes.fill_between(course.places, *ends, color=look["color"], alpha=0.16, linewidth=0)
     (line,) = axes.plot(course.places, course.values, **look, linewidth=1.7)
     line.set(gid=f"course-{number + 1}", marker="o" if marked else "", markersize=4)
+    last = last_of(course.places, course.values)
+    if last is None:
+        return None
+    return End(f"{named(course.name)} {decimal(last[1])}", *last, look["color"])
 
 
 def _mark_verdicts(axes: "Axes", trend: TrendLines) -> None:
@@ -121,13 +126,3 @@ def _mark_verdicts(axes: "Axes", trend: TrendLines) -> None:
             handles[-1].set_gid(verdict)
     if handles:
         axes.legend(handles=handles, loc="lower left", bbox_to_anchor=(-0.02, 1), ncols=2)
-
-
-def _ends(trend: TrendLines) -> list[End]:
-    ends = []
-    for number, course in enumerate(trend.courses):
-        last = last_of(course.places, course.values)
-        if last is not None:
-            name = f"{named(course.name)} {decimal(last[1])}"
-            ends.append(End(name, *last, palette().look(number)["color"]))
-    return ends
