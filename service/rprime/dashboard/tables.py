@@ -1,7 +1,7 @@
 """Tabulation: what the overview lists, in words and marks, ready for its templates."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rprime.core.catalog import find
 from rprime.core.index import Index
@@ -14,9 +14,11 @@ from rprime.report.names import shown
 from rprime.report.reasons import explained
 from rprime.report.remarks import Remark
 from rprime.report.verdicts import HEADLINES as VERDICTS
-from rprime.report.verdicts import Headline
 from rprime.report.view import term
 from rprime.store import Alias, EvaluationSummary
+
+if TYPE_CHECKING:
+    from rprime.core.gates.result import GateVerdict
 
 
 def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
@@ -28,7 +30,7 @@ def entry_of(summary: EvaluationSummary) -> dict[str, Any]:
         "moment": summary.created_at,
         "time": f"{summary.created_at:%Y-%m-%d %H:%M}",
         "tags": [shown(tag) for tag in summary.tags],
-        "verdict": verdict_of(summary.verdict),
+        "verdict": VERDICTS.get(cast("GateVerdict | None", summary.verdict), VERDICTS[None]),
         "waived": summary.waived,
     }
 
@@ -76,12 +78,6 @@ def pointing(aliases: Sequence[Alias]) -> dict[str, list[str]]:
     for alias in aliases:
         found.setdefault(alias.evaluation, []).append(shown(alias.name))
     return found
-
-
-def verdict_of(word: str | None) -> Headline:
-    """Return the words for a stored verdict."""
-    known = {None if key is None else str(key): found for key, found in VERDICTS.items()}
-    return known.get(word, VERDICTS[None])
 
 
 def measure_of(index: Index, point: Point) -> Measure:

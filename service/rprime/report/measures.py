@@ -68,8 +68,6 @@ class ClassLine:
 
     label: str
     support: float
-    predicted: float
-    correct: float
     measures: tuple[Measure, ...]
     failing: bool
 
@@ -211,18 +209,15 @@ class Measures:
     def classes(self) -> tuple[ClassLine, ...]:
         """Every class that is shown, in the order of the labels or of the page."""
         columns = self.columns(self.class_headlines)
-        labels, margins = self.labels, self.margins
-        failing = self.failing
+        labels, failing = self.labels, self.failing
         cells = zip(
             *(self._of_index(columns, row) for row in range(len(columns.indices))), strict=True
         )
         each = cells if columns.indices else iter([()] * len(labels))
-        counts = zip(*(margin.tolist() for margin in margins), strict=True)
+        supports = self.margins[0].tolist()
         return tuple(
-            ClassLine(label, support, predicted, correct, measures, label in failing)
-            for label, (support, predicted, correct), measures in zip(
-                labels, counts, each, strict=True
-            )
+            ClassLine(label, support, measures, label in failing)
+            for label, support, measures in zip(labels, supports, each, strict=True)
         )
 
     def _of_index(self, columns: MeasureColumns, row: int) -> list[Measure]:

@@ -24,6 +24,7 @@ from rprime.report.verdicts import Tone, finding, headline, ranked, said, separa
 
 MOST_CLASSES = 20
 MOST_RESULTS = 20
+"""Rows of the tables, after which the others are counted."""
 WIDTH = 120
 """Of plain text."""
 WIDE = 115
@@ -47,24 +48,20 @@ class Terminal:
     ----------
     subject
         Its names are shown as text, whatever markup or control characters they hold.
-    most_classes, most_results
-        Rows of the tables, after which the others are counted.
     """
 
     subject: ReportSubject
-    most_classes: int = MOST_CLASSES
-    most_results: int = MOST_RESULTS
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Return the parts in their order."""
         measures = Measures(self.subject)
         sections = {
-            "gate": _results(self.subject, self.most_results),
-            "changes": _changed(self.subject, self.most_results),
+            "gate": _results(self.subject),
+            "changes": _changed(self.subject),
             "warnings": _cautions(self.subject),
             "overall": _headlines(measures, options.max_width),
             "slices": _slices(self.subject),
-            "classes": _classes(measures, self.most_classes, options.max_width),
+            "classes": _classes(measures, options.max_width),
         }
         yield from _verdict(self.subject)
         for parts in in_order(sections):
@@ -112,19 +109,19 @@ def _table(*columns: str, left: int = 1) -> Table:
     return table
 
 
-def _results(subject: ReportSubject, most: int) -> Iterator[ConsoleRenderable]:
+def _results(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
     """Show what does not pass, each result with its sentence below."""
     results = () if subject.gate is None else subject.gate.results
     found = [r for r in ranked(separate(results)) if r.effect != "pass"]
     if not found:
         return
     yield Text()
-    for result in found[:most]:
+    for result in found[:MOST_RESULTS]:
         style = STYLES["bad" if result.effect == "fail" else "open"]
         line = Text(f"{'✗' if result.effect == 'fail' else '?'} {finding(result)}: ", style=style)
         yield line.append_text(Text("", style="not bold default").append_text(_text(said(result))))
-    if len(found) > most:
-        yield Text(f"  ... and {len(found) - most:,} more", style="dim")
+    if len(found) > MOST_RESULTS:
+        yield Text(f"  ... and {len(found) - MOST_RESULTS:,} more", style="dim")
 
 
 def _headlines(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
@@ -165,17 +162,17 @@ def _style(measure: Measure) -> str:
     return {"worse": STYLES["bad"], "better": STYLES["good"]}.get(judged, "dim")
 
 
-def _classes(measures: Measures, most: int, width: int) -> Iterator[ConsoleRenderable]:
+def _classes(measures: Measures, width: int) -> Iterator[ConsoleRenderable]:
     """Show the classes: all in their order where they fit, else the worst ones."""
-    lines, order = ordered_classes(measures, ClassSelection(size=most))
+    lines, order = ordered_classes(measures, ClassSelection(size=MOST_CLASSES))
     fitting = max(1, (width - WIDTH_OF_NAMES) // (18 if measures.changes is not None else 13))
     names = measures.class_names[:fitting]
     table = _table("Class", "Items", *names)
-    for line in lines[:most]:
+    for line in lines[:MOST_CLASSES]:
         table.add_row(*_class_row(line, fitting))
     yield Text(f"Classes, {order}", style="bold")
     yield table
-    more = max(len(lines) - most, 0) + measures.left_out
+    more = max(len(lines) - MOST_CLASSES, 0) + measures.left_out
     if more:
         yield Text(f"  ... and {more:,} more", style="dim")
 
@@ -207,18 +204,18 @@ def _cell(measure: Measure) -> Text:
     return Text(f"{decimal(measure.value)} ").append(signed(change.value), style=_style(measure))
 
 
-def _changed(subject: ReportSubject, most: int) -> Iterator[ConsoleRenderable]:
+def _changed(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
     """Show which predictions or cells changed most."""
     for found in changed_predictions(subject.comparison):
         table = _table(*found.names, *found.numbers, left=len(found.names))
-        for labels, numbers in found.rows[:most]:
+        for labels, numbers in found.rows[:MOST_RESULTS]:
             table.add_row(*(_text(label or "unclassified") for label in labels), *numbers)
         yield Text(f"\n{found.title}", style="bold")
         if found.note:
             yield Text(found.note)
         yield table
-        if len(found.rows) > most:
-            yield Text(f"  ... and {len(found.rows) - most:,} more", style="dim")
+        if len(found.rows) > MOST_RESULTS:
+            yield Text(f"  ... and {len(found.rows) - MOST_RESULTS:,} more", style="dim")
 
 
 def _cautions(subject: ReportSubject) -> Iterator[Text]:

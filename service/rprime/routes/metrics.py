@@ -46,26 +46,8 @@ def readings(services: Services) -> Iterator[Reading]:
     services
         The services of the application.
     """
-    admission, store = services.admission, services.store
     pools = {"workers": services.workers.slots, "figures": services.drawing.slots}
-    yield _single(
-        "rprime_in_flight_bytes", "Bytes of request bodies in memory.", lambda: admission.held
-    )
-    yield _single(
-        "rprime_in_flight_limit_bytes",
-        "Limit of the bytes of request bodies in memory.",
-        lambda: admission.limit,
-    )
-    yield _single(
-        "rprime_in_flight_limit_requests",
-        "Limit of the requests that are complete and not answered yet.",
-        lambda: services.limits.in_flight_requests,
-    )
-    yield _single(
-        "rprime_in_flight_requests",
-        "Requests that are complete and not answered yet.",
-        lambda: admission.queued,
-    )
+    yield from _admission_readings(services)
     yield Reading(
         "rprime_pool_requests",
         "Large requests that run or wait.",
@@ -78,7 +60,7 @@ def readings(services: Services) -> Iterator[Reading]:
         "pool",
         lambda: {name: slots.most for name, slots in pools.items()},
     )
-    yield from _store_readings(store)
+    yield from _store_readings(services.store)
     yield Reading(
         "rprime_requests_rejected",
         "Requests that were answered 503, by the limit.",
@@ -104,6 +86,28 @@ def _single(
     """Return a metric of one value, which None leaves out."""
     return Reading(
         name, text, "", lambda: {} if (value := read()) is None else {"": value}, workers
+    )
+
+
+def _admission_readings(services: Services) -> Iterator[Reading]:
+    admission = services.admission
+    yield _single(
+        "rprime_in_flight_bytes", "Bytes of request bodies in memory.", lambda: admission.held
+    )
+    yield _single(
+        "rprime_in_flight_limit_bytes",
+        "Limit of the bytes of request bodies in memory.",
+        lambda: admission.limit,
+    )
+    yield _single(
+        "rprime_in_flight_limit_requests",
+        "Limit of the requests that are complete and not answered yet.",
+        lambda: services.limits.in_flight_requests,
+    )
+    yield _single(
+        "rprime_in_flight_requests",
+        "Requests that are complete and not answered yet.",
+        lambda: admission.queued,
     )
 
 

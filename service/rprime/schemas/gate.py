@@ -21,18 +21,6 @@ def _limit(description: str) -> Any:  # noqa: ANN401 (the type of Field)
     return Field(default=None, description=f"{description} Exactly one limit in each rule.")
 
 
-def _one_target_and_limit(schema: dict[str, Any]) -> None:
-    limits = [{"required": [kind]} for kind in demands.KINDS]
-    targets = [{"required": [name]} for name in ("index", "confusion")]
-    schema["allOf"] = [{"oneOf": targets}, {"oneOf": limits}]
-    for name in ("index", "confusion", *demands.KINDS):
-        member = schema["properties"][name]
-        # None only means that the member is absent.
-        if {"type": "null"} in member.get("anyOf", ()):
-            member |= next(one for one in member.pop("anyOf") if one != {"type": "null"})
-        member.pop("default", None)
-
-
 def _class_names(value: object) -> object:
     """Read integers and booleans as the names of classes, and explain what is no list of these."""
     if value is None or value == "all":
@@ -60,7 +48,14 @@ class Rule(Request):
     or, with `confusion` in place of `index`, a cell of the table.
     """
 
-    model_config = ConfigDict(json_schema_extra=_one_target_and_limit)
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [
+                {"oneOf": [{"required": [name]} for name in ("index", "confusion")]},
+                {"oneOf": [{"required": [kind]} for kind in demands.KINDS]},
+            ]
+        }
+    )
 
     id: Identifier | None = Field(
         default=None,

@@ -1,6 +1,6 @@
 """The population that a report is about, in requests and in answers."""
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic_core import PydanticCustomError
@@ -19,12 +19,6 @@ class StoredPrevalence(Request):
     evaluation: str = Field(min_length=1, max_length=64, description="Id of the evaluation.")
 
 
-def _one_kind(schema: dict[str, Any]) -> None:
-    # Within `allOf`: openapi-generator reads no properties beside a `oneOf`.
-    kinds = [{"required": ["prevalence"]}, {"required": ["strata", "shares"]}]
-    schema["allOf"] = [{"oneOf": kinds}]
-
-
 class PopulationAsked(Request):
     """What the numbers are to be about, if not the items that were sent.
 
@@ -32,7 +26,12 @@ class PopulationAsked(Request):
     `shares`: the items are then a random sample of each stratum.
     """
 
-    model_config = ConfigDict(json_schema_extra=_one_kind)
+    model_config = ConfigDict(
+        # Within `allOf`: openapi-generator reads no properties beside a `oneOf`.
+        json_schema_extra={
+            "allOf": [{"oneOf": [{"required": ["prevalence"]}, {"required": ["strata", "shares"]}]}]
+        }
+    )
 
     prevalence: Shares | Literal["uniform"] | StoredPrevalence | None = Field(
         default=None,

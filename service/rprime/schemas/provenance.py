@@ -107,18 +107,18 @@ class Reference(Request):
         return self
 
 
-def _one_way(schema: dict[str, Any]) -> None:
-    # Within `allOf`: openapi-generator reads no properties beside a `oneOf`.
-    schema["allOf"] = [{"oneOf": [{"required": [way]} for way in WAYS]}]
-    schema["dependentSchemas"] = {
-        "model": {"anyOf": [{"required": [way]} for way in sorted(_OF_ONE_MODEL)]}
-    }
-
-
 class StoredBaseline(Reference):
     """A stored baseline of the project: exactly one of these, and perhaps its model."""
 
-    model_config = ConfigDict(json_schema_extra=_one_way)
+    model_config = ConfigDict(
+        json_schema_extra={
+            # Within `allOf`: openapi-generator reads no properties beside a `oneOf`.
+            "allOf": [{"oneOf": [{"required": [way]} for way in WAYS]}],
+            "dependentSchemas": {
+                "model": {"anyOf": [{"required": [way]} for way in sorted(_OF_ONE_MODEL)]}
+            },
+        }
+    )
 
     @model_validator(mode="after")
     def _names_one(self) -> "StoredBaseline":
