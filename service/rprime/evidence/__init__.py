@@ -1,5 +1,8 @@
 """Read the evidence of requests, the only untrusted bytes, into confusion tables and items."""
 
+# mypy: implicit-reexport
+# ruff: noqa: F401 - its imports are what it exports
+
 from rprime.evidence.columns import Hold
 from rprime.evidence.formats import (
     FORMATS,
@@ -13,19 +16,3 @@ from rprime.evidence.formats import (
 from rprime.evidence.matrices import read_matrices
 from rprime.evidence.pasted import read_pasted
 from rprime.evidence.reader import Evidence, read, read_baseline
-
-__all__ = [
-    "FORMATS",
-    "MEDIA_TYPES",
-    "SUFFIXES",
-    "BodyFormat",
-    "Evidence",
-    "Hold",
-    "Kind",
-    "read",
-    "read_baseline",
-    "read_columns",
-    "read_matrices",
-    "read_members",
-    "read_pasted",
-]

@@ -144,7 +144,7 @@ def group_codes(groups: object, size: int, pointer: str, what: str = "groups") -
     if set(map(type, found)) != {str} and not all(map(names.is_integer, found)):
         like = "" if type(found[0]) is str else 0
         raise invalid(names.mixed(found, pointer, null=False, like=like))
-    codes = _Codes()
+    codes = Codes()
     coded = np.fromiter(map(codes.__getitem__, found), np.uint32, size)
     if type(found[0]) is not str and max(map(abs, codes)) > MOST:
         bad = np.argwhere([abs(group) > MOST for group in found])
@@ -304,7 +304,7 @@ class Raw:
 _NOT_DECLARED = "The label is not in `labels`; `unknown_labels` is about predictions alone."
 
 
-class _Codes(dict[Any, int]):
+class Codes(dict[Any, int]):
     """Codes in the order in which keys are first looked up."""
 
     def __missing__(self, key: Any) -> int:  # noqa: ANN401 (a label)
@@ -323,11 +323,11 @@ def _items(values: object, pointer: str) -> list[Any]:
 
 
 def _code_strings(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Raw:
-    codes = _Codes()
-    true = _looked_up(y_true, codes)
+    codes = Codes()
+    true = looked_up(y_true, codes)
     if true is None or set(map(type, codes)) != {str}:
         raise invalid(names.mixed(y_true, places.true, null=False, like=""))
-    predicted = _looked_up(y_pred, codes)
+    predicted = looked_up(y_pred, codes)
     if predicted is None or not set(map(type, codes)) <= {str, type(None)}:
         raise invalid(names.mixed(y_pred, places.predicted, null=True, like=""))
     return Raw(list(codes), true, predicted, places)
@@ -343,17 +343,7 @@ def _code_booleans(y_true: list[Any], y_pred: list[Any], places: Pointers) -> Ra
     return _code_strings([texts[item] for item in y_true], [texts[item] for item in y_pred], places)
 
 
-def looked_up(values: list[Any]) -> tuple[list[Any], Array | None]:
-    """Return the distinct values in the order of appearance, and the codes of all.
-
-    The codes are None where a value is an array or an object.
-    """
-    known = _Codes()
-    codes = _looked_up(values, known)
-    return list(known), codes
-
-
-def _looked_up(values: list[Any], codes: _Codes) -> Array | None:
+def looked_up(values: list[Any], codes: Codes) -> Array | None:
     """Code values by a dictionary; None where one is an array or an object."""
     try:
         # The fastest loop; it raises ValueError at the 257th distinct label.

@@ -66,15 +66,8 @@ class Identities(Protocol):
         """Yield the lengths of many ids in bytes, and their UTF-8 bytes one after another."""
 
 
-class _Weights:
+class _Weights(Growing):
     """Weights of the items."""
-
-    def __init__(self) -> None:
-        self._kept = Growing(np.float64)
-
-    @property
-    def nbytes(self) -> int:
-        return self._kept.nbytes
 
     def add(self, piece: Piece, row: int) -> None:
         where = Where("/sample_weight", row, null=False)
@@ -84,33 +77,33 @@ class _Weights:
             raise refuse("/sample_weight", "not_a_number", WEIGHT.rule)
         values = piece.values.astype(np.float64)
         where.refuse(~((values >= WEIGHT.low) & (values <= MOST)), "out_of_range", WEIGHT.rule)
-        self._kept.extend(values)
+        self.extend(values)
 
     def array(self, order: Array | None) -> Array:
-        values = self._kept.whole()
+        values = self.whole()
         return values if order is None else values[order]
 
 
-class _Groups:
+class _Groups(Growing):
     """Groups of the items."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._groups = Vocabulary(_MOST_GROUPS, "/group")
-        self._kept = Growing()
 
     @property
     def nbytes(self) -> int:
-        return self._kept.nbytes + self._groups.nbytes
+        return super().nbytes + self._groups.nbytes
 
     def add(self, piece: Piece, row: int) -> None:
         where = Where("/group", row, null=False)
         if piece.missing is not None:
             where.refuse(piece.missing, "no_group", "Each item needs a group.")
-        self._kept.extend(piece.coded(self._groups, where))
+        self.extend(piece.coded(self._groups, where))
 
     def array(self, order: Array | None) -> Array:
         # In the order of appearance, as in JSON.
-        values = self._kept.whole()
+        values = self.whole()
         values = values if order is None else values[order]
         size = len(self._groups.labels)
         first = np.full(size, values.size)
@@ -191,7 +184,7 @@ class Columns:
                 self._labels[name] = CodedColumn(self.codes, f"/{name}", null=null)
         self._slices = {name: slice_column(name) for name in found if is_slice(name)}
         if "sample_weight" in found:
-            self._others["sample_weight"] = _Weights()
+            self._others["sample_weight"] = _Weights(np.float64)
         if "group" in found:
             self._others["group"] = _Groups()
         labels = self._request.arrays.get("labels")

@@ -23,7 +23,7 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")
 """How UTF-16 begins."""
 
 
-def read_csv(stream: IO[bytes], columns: Columns) -> None:
+def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
     """Read CSV in UTF-8 with a header line; an empty field is missing.
 
     Commas separate the columns; where the header has none, tabs, semicolons or bars do.

@@ -1,8 +1,8 @@
 """The registry of the column formats of bodies and files."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from io import RawIOBase
 from tempfile import TemporaryFile
 from typing import IO, Any, Literal
@@ -55,25 +55,27 @@ class BodyFormat:
     begins: tuple[bytes, ...] = ()
 
 
-def _read_csv(body: IO[bytes], columns: Columns, _most: int) -> None:
-    from rprime.evidence.csv_body import read_csv  # noqa: PLC0415 (pyarrow takes time to import)
+def _read_by_arrow(kind: Kind, body: IO[bytes], columns: Columns, most: int) -> None:
+    """Read a format by pyarrow; its errors become those of the body."""
+    import pyarrow as pa  # noqa: PLC0415 (it takes time to import)
 
-    with _arrow_errors("CSV in UTF-8"):
-        read_csv(body, columns)
+    from rprime.evidence import arrow_body, csv_body  # noqa: PLC0415 (they import it)
 
-
-def _read_arrow(body: IO[bytes], columns: Columns, most: int) -> None:
-    from rprime.evidence.arrow_body import read_stream  # noqa: PLC0415 (the same)
-
-    with _arrow_errors("Arrow IPC stream"):
-        read_stream(body, columns, most)
-
-
-def _read_parquet(body: IO[bytes], columns: Columns, most: int) -> None:
-    from rprime.evidence.arrow_body import read_parquet  # noqa: PLC0415 (the same)
-
-    with _arrow_errors("Parquet file"):
-        read_parquet(body, columns, most)
+    reading: dict[str, tuple[Callable[[IO[bytes], Columns, int], None], str]] = {
+        "csv": (csv_body.read_csv, "CSV in UTF-8"),
+        "arrow": (arrow_body.read_stream, "Arrow IPC stream"),
+        "parquet": (arrow_body.read_parquet, "Parquet file"),
+    }
+    read, what = reading[kind]
+    try:
+        read(body, columns, most)
+    except MemoryError:  # pyarrow's own error is one, too, but is no fault of the format
+        raise
+    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:  # Unicode: names of columns
+        # Errors of Arrow have no errno.
+        if isinstance(error, OSError) and error.errno is not None:
+            raise
+        raise Problem("unreadable_body", f"The body is not a valid {what}.") from None
 
 
 FORMATS: Mapping[Kind, BodyFormat] = {
@@ -81,21 +83,21 @@ FORMATS: Mapping[Kind, BodyFormat] = {
         title="CSV",
         media_type="text/csv",
         suffixes=(".csv", ".tsv"),
-        read=_read_csv,
+        read=partial(_read_by_arrow, "csv"),
         has_types=False,
     ),
     "arrow": BodyFormat(
         title="Arrow",
         media_type="application/vnd.apache.arrow.stream",
         suffixes=(".arrow", ".arrows", ".feather", ".ipc"),
-        read=_read_arrow,
+        read=partial(_read_by_arrow, "arrow"),
         begins=(b"\xff\xff\xff\xff", b"ARROW1"),
     ),
     "parquet": BodyFormat(
         title="Parquet",
         media_type="application/vnd.apache.parquet",
         suffixes=(".parquet", ".pq"),
-        read=_read_parquet,
+        read=partial(_read_by_arrow, "parquet"),
         is_spooled=True,
         begins=(b"PAR1",),
     ),
@@ -226,19 +228,3 @@ class _Begun(RawIOBase):
         found = self._beginning if size < 0 else self._beginning[:size]
         self._beginning = self._beginning[len(found) :]
         return found + self._rest.read(size if size < 0 else size - len(found))
-
-
-@contextmanager
-def _arrow_errors(what: str) -> Iterator[None]:
-    """Convert errors of pyarrow to errors of the body."""
-    import pyarrow as pa  # noqa: PLC0415 (it takes time to import)
-
-    try:
-        yield
-    except MemoryError:  # pyarrow's own error is one, too, but is no fault of the format
-        raise
-    except (pa.ArrowException, UnicodeDecodeError, OSError) as error:  # Unicode: names of columns
-        # Errors of Arrow have no errno.
-        if isinstance(error, OSError) and error.errno is not None:
-            raise
-        raise Problem("unreadable_body", f"The body is not a valid {what}.") from None

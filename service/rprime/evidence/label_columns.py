@@ -83,7 +83,7 @@ class Piece:
 _NO_INTEGER = "A number as a label must be an integer from -(2^53-1) to 2^53-1."
 
 
-class CodedColumn:
+class CodedColumn(Growing):
     """A column of labels, coded.
 
     Parameters
@@ -97,31 +97,24 @@ class CodedColumn:
     """
 
     def __init__(self, codes: Vocabulary | Positions, pointer: str, *, null: bool) -> None:
+        super().__init__()
         self.codes = codes
         self.shared = False
         self._where = Where(pointer, 0, null)
-        self._kept = Growing()
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory."""
-        return self._kept.nbytes
 
     def add(self, piece: Piece, row: int) -> None:
         """Append items."""
         where = Where(self._where.pointer, row, self._where.null)
-        self._kept.extend(piece.coded(self.codes, where))
+        self.extend(piece.coded(self.codes, where))
 
     @property
     def values(self) -> Array:
         """Return the codes of all items; none can be appended afterwards."""
-        return self._kept.whole()
+        return self.whole()
 
     def sort(self, order: Array) -> None:
         """Reorder the items."""
-        ordered = Growing(self.values.dtype)
-        ordered.extend(self.values[order])
-        self._kept = ordered
+        self.values[:] = self.values[order]
 
 
 def combined(

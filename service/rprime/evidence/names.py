@@ -131,7 +131,9 @@ def _kind_of(value: object) -> str:
 
 def _decimal_texts(labels: list[Any], pointer: str) -> list[str]:
     if not all(map(is_integer, labels)):
-        raise invalid(_mixed(labels, pointer))
+        # The type of the first label decides.
+        like: object = 0 if is_integer(labels[0]) else ""
+        raise invalid(mixed(labels, pointer, null=False, like=like))
     for i, label in enumerate(labels):
         if abs(label) > MOST:
             raise refuse(f"{pointer}/{i}", "out_of_range", INTEGER_RULE)
@@ -142,16 +144,6 @@ def _forbidden(labels: Sequence[str], place: Place) -> Iterator[Violation]:
     for i, label in enumerate(labels):
         if not is_name(label):
             yield Violation(place(i), "class_name", RULE)
-
-
-def _mixed(labels: list[object], pointer: str) -> Iterator[Violation]:
-    # The type of the first label decides.
-    integers = is_integer(labels[0])
-    for i, label in enumerate(labels):
-        if not (is_integer(label) if integers else isinstance(label, str)):
-            what = "all strings, all integers or all booleans"
-            detail = f"The labels are {what}; this is {kind_of(label)}."
-            yield Violation(f"{pointer}/{i}", "mixed_labels", detail)
 
 
 def _duplicates(names: list[str], place: Place) -> Iterator[Violation]:

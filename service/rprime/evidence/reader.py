@@ -1,6 +1,6 @@
 """Read each kind of evidence into a confusion table."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -21,7 +21,7 @@ from rprime.evidence.columns import Identities
 from rprime.evidence.item_ids import numbers_of
 from rprime.evidence.label_columns import CodedColumn, combined
 from rprime.evidence.matrices import MATRICES, read_matrices
-from rprime.evidence.scores import read_scores, top_class, without_low
+from rprime.evidence.scores import read_scores
 from rprime.evidence.slices import slices_of_items, slices_of_tables
 from rprime.evidence.spellings import AS_SENT, Spellings
 from rprime.evidence.tables import counted_table, labels_of, read_cells, read_matrix, vector_of
@@ -106,7 +106,8 @@ def read(document: Document, limits: Limits) -> Evidence:
     Problem
         With up to 20 places of one array.
     """
-    evidence = _READERS[_kind(document)](document, limits)
+    has_items = _kind(document) in {"labels", "scores"}
+    evidence = (_read_items if has_items else _read_table)(document, limits)
     notes = (*document.warnings, *evidence.warnings)
     if (same := twins(evidence.labels)) is not None:
         notes = (*notes, _similar(*same))
@@ -323,13 +324,14 @@ def _codes(document: Document, most: int) -> Coded:
 
 
 def _classified(document: Document, found: Coded, scores: Array) -> Coded:
-    """Predict the class of the highest score, unless the request says what was predicted."""
+    """Predict the first class of the highest score, unless the request has predictions."""
     predicted = found.predicted
     if document.arrays.get("y_pred") is None:
-        predicted = top_class(scores, found.true.dtype)
+        predicted = np.asarray(scores.argmax(-1), dtype=found.true.dtype)
     least = document.rest.get("reject_below")
     if isinstance(least, int | float):  # other types are refused with the options
-        predicted = without_low(predicted, scores, least)
+        k = np.asarray(len(found.labels), dtype=predicted.dtype)
+        predicted = np.where(scores.max(-1) < least, k, predicted)
     return replace(found, predicted=predicted)
 
 
@@ -383,11 +385,3 @@ def _joint(found: Coded, start: int, end: int) -> Array:
     joint *= joint.dtype.type(width)
     joint += found.predicted[start:end]
     return joint
-
-
-_READERS: Mapping[Kind, Callable[[Document, Limits], Evidence]] = {
-    "confusion_matrix": _read_table,
-    "cells": _read_table,
-    "labels": _read_items,
-    "scores": _read_items,
-}

@@ -22,7 +22,7 @@ def is_score(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-class ScoreColumns:
+class ScoreColumns(Growing):
     """The scores of the items in one array, filled column by column without another copy.
 
     Parameters
@@ -34,9 +34,9 @@ class ScoreColumns:
     """
 
     def __init__(self, places: Mapping[str, int], numbers: Mapping[str, int]) -> None:
+        super().__init__(np.float64)
         self._places = places
         self._numbers = numbers
-        self._kept = Growing(np.float64)
 
     @classmethod
     def of(cls, found: Sequence[str], declared: tuple[str, ...] | None) -> Self | None:
@@ -74,15 +74,10 @@ class ScoreColumns:
         """The classes named by the columns."""
         return _labels_of(self._places)
 
-    @property
-    def nbytes(self) -> int:
-        """Bytes of memory."""
-        return self._kept.nbytes
-
     def add(self, batch: Mapping[str, Piece], row: int) -> None:
         """Append items, the first of them in this row."""
         size = batch["y_true"].values.size
-        room = self._kept.room(size * len(self._places)).reshape(size, -1)
+        room = self.room(size * len(self._places)).reshape(size, -1)
         for name, place in self._places.items():
             room[:, place] = self._numbers_of(batch[name], name, row)
 
@@ -107,7 +102,7 @@ class ScoreColumns:
 
     def array(self, order: Array | None) -> Array:
         """Return the scores, shape (n, k), in the given order; none can be appended later."""
-        found = self._kept.whole().reshape(-1, len(self._places))
+        found = self.whole().reshape(-1, len(self._places))
         return found if order is None else ordered(found, order)
 
 

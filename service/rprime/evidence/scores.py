@@ -1,7 +1,5 @@
 """Read scores from JSON: n rows of k numbers, or one number per item for two classes."""
 
-from typing import Any
-
 import numpy as np
 
 from rprime.core.arrays import Array
@@ -83,14 +81,3 @@ def two_columns(second: Array) -> Array:
     low, high = second.min(), second.max()
     first = 1 - second if low >= 0 and high <= 1 else -second
     return np.stack((first, second), axis=-1)
-
-
-def top_class(scores: Array, kind: np.dtype[Any]) -> Array:
-    """Return the class of the highest score of each item, the first of equal ones, shape (n,)."""
-    return np.asarray(scores.argmax(-1), dtype=kind)
-
-
-def without_low(predicted: Array, scores: Array, least: float) -> Array:
-    """Mark items as unclassified whose highest score is below `least`."""
-    k = scores.shape[1]
-    return np.where(scores.max(-1) < least, np.asarray(k, dtype=predicted.dtype), predicted)

@@ -17,7 +17,7 @@ from rprime.core.slices.slices import (
 )
 from rprime.core.table import ConfusionTable
 from rprime.evidence import names
-from rprime.evidence.coding import looked_up, recoded
+from rprime.evidence.coding import Codes, looked_up, recoded
 from rprime.evidence.label_columns import CodedColumn
 from rprime.evidence.vocabulary import Vocabulary
 from rprime.problems.problem import pointer, refuse
@@ -25,7 +25,6 @@ from rprime.schemas.document import Document, kind_of
 
 PREFIX = "slice:"
 """Prefix of a column of slices, before its name."""
-MOST_CROSSED = 3
 _TABLE = frozenset({"confusion_matrix", "cells", "unclassified"})
 """Members of the table of a slice; its classes and its axis are those of the whole table."""
 
@@ -119,7 +118,8 @@ def _coded(values: object, size: int, place: str) -> tuple[list[str | None], Arr
     if len(values) != size:
         detail = f"There are {len(values)} values for {size} items; each needs one, or null."
         raise refuse(place, "wrong_length", detail)
-    distinct, codes = looked_up(values)
+    distinct = Codes()
+    codes = looked_up(values, distinct)
     kinds = {type(value) for value in distinct} - {type(None)}
     if kinds - {str}:  # a dictionary takes 1 for true
         kinds = set(map(type, values)) - {type(None)}

@@ -20,7 +20,7 @@ from rprime.server.inflating import too_large
 from rprime.server.metrics import Metrics
 from rprime.server.pools import overloaded
 from rprime.server.worker_limits import CPU_SECONDS
-from rprime.server.worker_pool import WorkerEndedError, WorkerPool, cancelled, first_of
+from rprime.server.worker_pool import WorkerEndedError, WorkerPool, cancelled, first_of, reason_of
 from rprime.settings import Limits
 
 LARGE = 1024 * 1024
@@ -56,7 +56,7 @@ def worker_pool(limits: Limits, metrics: Metrics) -> WorkerPool:
 
 def _count_ended(metrics: Metrics, reason: str, *, body: str | None) -> None:
     """Count and log a worker that ended; `body` is the kind that it read."""
-    metrics.worker_ended(reason)
+    metrics.ended.labels("large_requests", reason).inc()
     log.warning("worker_ended", kind="large_requests", reason=reason, body=body)
 
 
@@ -122,7 +122,9 @@ async def _answer(
     try:
         content = await _unless_gone(request, complete, work)
     except WorkerEndedError as ended:
-        _count_ended(get_services(request).metrics, ended.reason, body=options.kind or "json")
+        _count_ended(
+            get_services(request).metrics, reason_of(ended.status), body=options.kind or "json"
+        )
         raise _problem_of(ended.status) from None
     answer = pickle.loads(content)  # noqa: S301 (from our own process)
     if isinstance(answer, Failure):

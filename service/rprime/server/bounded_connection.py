@@ -162,12 +162,12 @@ class BoundedConnection(Connection):
     # The end
 
     def _abort(self, reason: str) -> None:
-        self.shared.metrics.count_closed_connection(reason)
+        self.shared.metrics.closed.labels(reason).inc()
         self.transport.abort()
 
     def _reject(self, problem: Problem, reason: str) -> None:
         """Respond without the application, if no response has begun, and close the connection."""
-        self.shared.metrics.count_closed_connection(reason)
+        self.shared.metrics.closed.labels(reason).inc()
         rejected = self.cycle if self.deadlines.phase == "body" else None
         self.deadlines.enter("rejected")
         if earlier := self.request_before(rejected):

@@ -81,6 +81,15 @@ class Metrics:
     ----------
     version
         The version of the service.
+
+    Attributes
+    ----------
+    commits
+        Times the commits of the store.
+    closed
+        Counts connections that the server closed, by reason.
+    ended
+        Counts processes that ended instead of answering, by kind and reason.
     """
 
     def __init__(self, version: str) -> None:
@@ -106,13 +115,13 @@ class Metrics:
             ["evidence", "verdict"],
             registry=self._registry,
         )
-        self._closed = Counter(
+        self.closed = Counter(
             "rprime_connections_closed",
             "Connections that the server closed, by reason.",
             ["reason"],
             registry=self._registry,
         )
-        self._ended = ended_workers(self._registry)
+        self.ended = ended_workers(self._registry)
         if SHARED_FOLDER not in os.environ:
             ProcessCollector(registry=self._registry)
         info = {version: 1.0}
@@ -132,14 +141,6 @@ class Metrics:
     def count_evaluation(self, evidence: str, verdict: str | None) -> None:
         """Count an evaluation by its kind of evidence and its verdict; in any thread."""
         self._evaluations.labels(evidence, verdict or "none").inc()
-
-    def count_closed_connection(self, reason: str) -> None:
-        """Count a connection that the server closed."""
-        self._closed.labels(reason).inc()
-
-    def worker_ended(self, reason: str) -> None:
-        """Count a process for large requests that ended instead of answering."""
-        self._ended.labels("large_requests", reason).inc()
 
     def read(self, *readings: Reading) -> None:
         """Read more values at each scrape."""

@@ -35,11 +35,6 @@ class WorkerEndedError(Exception):
         super().__init__()
         self.status = status
 
-    @property
-    def reason(self) -> str:
-        """Why it ended, as `reason_of`."""
-        return reason_of(self.status)
-
 
 def reason_of(status: int) -> str:
     """Return the name of the signal that ended a process, or "exit"."""

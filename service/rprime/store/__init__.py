@@ -46,7 +46,7 @@ from rprime.store.insertion import (
     Stored,
 )
 from rprime.store.opening import open_store
-from rprime.store.projects import ProjectMissingError, Purged, Retention
+from rprime.store.projects import ProjectMissingError, Retention
 from rprime.store.records import (
     EvaluationPage,
     EvaluationSummary,

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from sqlalchemy import Connection, Row, select
 
-from rprime.store.dialects import insert_into, serialise
+from rprime.store.dialects import insert, serialise
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.records import check_names
 from rprime.store.schema import aliases, evaluations
@@ -146,7 +146,7 @@ def _find(connection: Connection, project: str, name: str) -> Alias | None:
 def _point(connection: Connection, name: tuple[str, str], evaluation: str) -> Alias:
     fresh = {"etag": secrets.token_hex(8), "updated": time.time_ns() // 1_000_000}
     fresh |= {"evaluation": evaluation}
-    put = insert_into(connection, aliases).values(project=name[0], name=name[1], **fresh)
+    put = insert(aliases).values(project=name[0], name=name[1], **fresh)
     connection.execute(put.on_conflict_do_update(index_elements=["project", "name"], set_=fresh))
     return get(connection, *name)
 

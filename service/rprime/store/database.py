@@ -105,6 +105,6 @@ class Database(ABC):
     def backup(self, path: Path) -> None:
         """Write a copy of the database to a new file."""
 
-    @abstractmethod
     def close(self) -> None:
         """Close every connection."""
+        self.readers.dispose()

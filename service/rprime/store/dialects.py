@@ -1,35 +1,25 @@
 """The statements that SQLite and PostgreSQL need in different forms."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import BigInteger, Connection, Table, bindparam, text
-from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.dialects import postgresql
 
-Insert = sqlite.Insert | postgresql.Insert
-"""The insert constructs of both dialects have the same methods for conflicts."""
+insert = postgresql.insert
+"""Makes an INSERT with ON CONFLICT, which SQLAlchemy renders for SQLite, too."""
 Row = Mapping[Any, Any]
 """Values by column name."""
 
-INSERTS: dict[str, Callable[[Table], Insert]] = {
-    "sqlite": sqlite.insert,
-    "postgresql": postgresql.insert,
-}
-"""The construct of each dialect."""
 # Of 23 columns, with far fewer than the 32 766 parameters that a statement may have.
 _MOST_ROWS = 512
 _LOCKS = text("SELECT pg_advisory_xact_lock(number) FROM unnest(:numbers) AS number").bindparams(
     bindparam("numbers", type_=postgresql.ARRAY(BigInteger))
 )
-
-
-def insert_into(connection: Connection, table: Table) -> Insert:
-    """Return an INSERT that supports ON CONFLICT."""
-    return INSERTS[connection.dialect.name](table)
 
 
 def add(connection: Connection, table: Table, rows: Sequence[Row]) -> None:

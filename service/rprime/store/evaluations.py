@@ -93,17 +93,16 @@ def evaluation_of(row: Row[Any]) -> StoredEvaluation:
     labels = labels_of(row.labels_content)
     return StoredEvaluation(
         **_shown(row),
-        **_json(row),
         labels=labels,
         table=packed_table.unpack(row.cells, row.id, len(labels)),
         input_digest=digest_text(row.input_digest),
         engine_version=row.engine_version,
         options=present(row.options_content),
+        source=expand(row.source),
+        gate=expand(row.gate),
+        comparison=expand(row.comparison),
+        extras=expand(row.extras),
     )
-
-
-def _json(row: Row[Any]) -> dict[str, Any]:
-    return {name: expand(getattr(row, name)) for name in JSON_COLUMNS}
 
 
 def present(content: bytes | None) -> bytes:

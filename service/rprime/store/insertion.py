@@ -4,7 +4,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 import orjson
@@ -12,7 +12,7 @@ from sqlalchemy import BindParameter, Connection, Select, bindparam, select, tup
 
 from rprime.store import packed_items, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
-from rprime.store.dialects import INSERTS, Insert, Row, add, serialise
+from rprime.store.dialects import Row, add, insert, serialise
 from rprime.store.evaluations import JSON_COLUMNS, checked_row
 from rprime.store.records import NAMES, NewEvaluation, tags_text
 from rprime.store.schema import evaluations, items, looks, replays, shared
@@ -375,41 +375,36 @@ _IDS = select(evaluations.c.id).where(evaluations.c.id.in_(_WANTED))
 _SIZE = select(sizes.c.bytes).where(sizes.c.project == bindparam("project"))
 
 
-@cache
-def _upserts(dialect: str) -> tuple[Insert, Insert, Insert]:
-    """Return the statements for contents, replays and looks."""
-    insert = INSERTS[dialect]
-    replay, look = insert(replays), insert(looks)
-    fresh = {c.name: replay.excluded[c.name] for c in replays.c if not c.primary_key}
-    return (
-        insert(shared).on_conflict_do_nothing(),
-        # A row with this key exists only if it has expired.
-        replay.on_conflict_do_update(index_elements=["key"], set_=fresh),
-        look.on_conflict_do_update(
-            index_elements=["project", "fingerprint"], set_={"looks": look.excluded.looks}
-        ),
-    )
+_PUT_CONTENTS = insert(shared).on_conflict_do_nothing()
+_REPLAY, _LOOK = insert(replays), insert(looks)
+# A row with this key exists only if it has expired.
+_PUT_REPLAYS = _REPLAY.on_conflict_do_update(
+    index_elements=["key"],
+    set_={c.name: _REPLAY.excluded[c.name] for c in replays.c if not c.primary_key},
+)
+_PUT_LOOKS = _LOOK.on_conflict_do_update(
+    index_elements=["project", "fingerprint"], set_={"looks": _LOOK.excluded.looks}
+)
 
 
 def _write(connection: Connection, known: _Known) -> None:
     if not known.fresh:
         return
-    put_contents, put_replays, put_looks = _upserts(connection.dialect.name)
     contents = {row["key"]: row for packed in known.fresh for row in packed.contents}
     # Sorted, so that two transactions never wait for each other.
-    connection.execute(put_contents, [contents[key] for key in sorted(contents)])
+    connection.execute(_PUT_CONTENTS, [contents[key] for key in sorted(contents)])
     add(connection, evaluations, [packed.evaluation for packed in known.fresh])
     kept = [packed.items for packed in known.fresh if packed.items is not None]
     if kept:
         add(connection, items, kept)
     answers = [packed.replay for packed in known.fresh if packed.replay is not None]
     if answers:
-        connection.execute(put_replays, answers)
+        connection.execute(_PUT_REPLAYS, answers)
     counted = [
         {"project": project, "fingerprint": fingerprint, "looks": known.looks[project, fingerprint]}
         for project, fingerprint in sorted(known.looked)
     ]
     if counted:
-        connection.execute(put_looks, counted)
+        connection.execute(_PUT_LOOKS, counted)
     rows = (packed.evaluation for packed in known.fresh)
     project_sizes.change(connection, ((row["project"], row["bytes"]) for row in rows))

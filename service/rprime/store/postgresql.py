@@ -73,10 +73,6 @@ class PostgresqlDatabase(Database):
         """Refuse: the tools of the server make backups."""
         raise StoreError("A PostgreSQL store is saved with pg_dump, or with `rprime export`.")
 
-    def close(self) -> None:
-        """Close every connection."""
-        self.readers.dispose()
-
 
 def open_postgresql(url: URL, *, read_only: bool, options: DatabaseOptions) -> PostgresqlDatabase:
     """Connect to a database and migrate its tables.

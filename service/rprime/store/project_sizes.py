@@ -3,11 +3,10 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import cache
 
 from sqlalchemy import Connection
 
-from rprime.store.dialects import INSERTS, Insert
+from rprime.store.dialects import insert
 from rprime.store.schema import project_sizes
 
 _CHANGES = "project_size_changes"
@@ -24,7 +23,7 @@ def counting(connection: Connection) -> Iterator[None]:
     yield
     rows = [{"project": name, "bytes": n} for name, n in sorted(changes.items()) if n]
     if rows:
-        connection.execute(_addition(connection.dialect.name), rows)
+        connection.execute(_ADDITION, rows)
 
 
 def change(connection: Connection, changes: Iterable[tuple[str, int]]) -> None:
@@ -39,9 +38,7 @@ def clear(connection: Connection, project: str) -> None:
     connection.info[_CHANGES].pop(project, None)
 
 
-@cache
-def _addition(dialect: str) -> Insert:
-    put = INSERTS[dialect](project_sizes)
-    return put.on_conflict_do_update(
-        index_elements=["project"], set_={"bytes": project_sizes.c.bytes + put.excluded.bytes}
-    )
+_PUT = insert(project_sizes)
+_ADDITION = _PUT.on_conflict_do_update(
+    index_elements=["project"], set_={"bytes": project_sizes.c.bytes + _PUT.excluded.bytes}
+)

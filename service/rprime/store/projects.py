@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from sqlalchemy import ColumnElement, Connection, func, select
 
 from rprime.store import ids, project_sizes
-from rprime.store.dialects import insert_into, quiesce
+from rprime.store.dialects import insert, quiesce
 from rprime.store.evaluations import SUMMARY, check
 from rprime.store.records import ModelSummary, Project, check_names
 from rprime.store.schema import aliases, evaluations, looks, projects, replays, shared
@@ -102,7 +102,7 @@ def is_badge_public(connection: Connection, name: str) -> bool:
 def set_badge_public(connection: Connection, name: str, *, public: bool) -> None:
     """Set whether the badge of a project is public."""
     check_names(name)
-    put = insert_into(connection, projects).values(name=name, badge_public=public)
+    put = insert(projects).values(name=name, badge_public=public)
     connection.execute(
         put.on_conflict_do_update(index_elements=["name"], set_={"badge_public": public})
     )
@@ -128,7 +128,7 @@ def clear(connection: Connection, name: str) -> int:
         connection.execute(table.delete().where(table.c.project == name))
     connection.execute(projects.delete().where(projects.c.name == name))
     deleted = connection.execute(evaluations.delete().where(_of.project == name)).rowcount
-    _drop_unused(connection)
+    drop_unused(connection)
     project_sizes.clear(connection, name)
     return deleted
 
@@ -166,10 +166,6 @@ def delete_unaliased(connection: Connection, identifiers: Sequence[str]) -> int:
 def drop_unused(connection: Connection) -> None:
     """Delete class names and options that no evaluation uses."""
     quiesce(connection)
-    _drop_unused(connection)
-
-
-def _drop_unused(connection: Connection) -> None:
     used = select(_of.labels).union(select(_of.options))
     connection.execute(shared.delete().where(shared.c.key.not_in(used)))
 

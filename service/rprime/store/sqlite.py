@@ -4,9 +4,9 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import TypeVar
 
 import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
@@ -27,8 +27,6 @@ from rprime.store.errors import (
 )
 from rprime.store.schema_version import is_current, upgrade
 from rprime.store.sqlite_file import REMEDY, HeldFile
-
-T = TypeVar("T")
 
 APPLICATION_ID = 0x52505249
 """"RPRI", the application id in the header of the file."""
@@ -124,16 +122,9 @@ class SqliteDatabase(Database):
             return False
         return not busy
 
-    def _read(self, work: Callable[[Connection], T]) -> T:
+    def _reading(self) -> Connection:
         self._verify()
-        return super()._read(work)
-
-    @contextmanager
-    def streaming(self) -> Iterator[Connection]:
-        """Yield a connection that streams rows one by one."""
-        self._verify()
-        with super().streaming() as connection:
-            yield connection
+        return super()._reading()
 
     def backup(self, path: Path) -> None:
         """Copy with the backup API of SQLite, while others read and write."""
@@ -149,7 +140,7 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Move the WAL into the main file and release the file."""
-        self.readers.dispose()
+        super().close()
         writer, self._writer = self._writer, None
         if writer is not None:
             self._checkpoint(writer)
@@ -221,7 +212,8 @@ def open_sqlite(url: URL, *, read_only: bool, lock_seconds: float) -> SqliteData
         if file is not None:
             file.release()
         raise
-    readers = _readers(path, lock_seconds)
+    connect = partial(_connect, path, lock_seconds, read_only=True)
+    readers = _engine(connect, "BEGIN", pool_size=_READERS, max_overflow=_MORE_READERS)
     if read_only:
         with translated(), readers.connect() as connection:
             is_current(connection, read_only=True)
@@ -327,26 +319,15 @@ def _writer(path: Path, lock_seconds: float) -> Engine:
 
     engine = _engine(connect, "BEGIN IMMEDIATE", pool_size=1, max_overflow=0)
     try:
-        _prepare(engine)
+        with engine.begin() as connection:
+            upgrade(connection)
+            # Written once: a start on a full disk must not need to write.
+            if _pragma(_raw(connection), "application_id") != APPLICATION_ID:
+                connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
     except BaseException:
         engine.dispose()
         raise
     return engine
-
-
-def _prepare(engine: Engine) -> None:
-    with engine.begin() as connection:
-        upgrade(connection)
-        # Written once: a start on a full disk must not need to write.
-        if _pragma(_raw(connection), "application_id") != APPLICATION_ID:
-            connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
-
-
-def _readers(path: Path, lock_seconds: float) -> Engine:
-    def connect() -> sqlite3.Connection:
-        return _connect(path, lock_seconds, read_only=True)
-
-    return _engine(connect, "BEGIN", pool_size=_READERS, max_overflow=_MORE_READERS)
 
 
 def _engine(

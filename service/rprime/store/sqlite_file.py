@@ -162,7 +162,7 @@ class HeldFile:
 
         Closing any descriptor of a file drops the locks that SQLite has on it in this process.
         """
-        if self._is_new and not _size_at(self.path):
+        if self._is_new and self.path.exists() and not self.path.stat().st_size:
             self.path.unlink(missing_ok=True)
         elif _identity_at(self.path):
             _allocated(self._reserve, RESERVE_BYTES)
@@ -214,13 +214,6 @@ def _identity_at(path: Path) -> _Identity | None:
         return _identity_of(path.stat())
     except OSError:
         return None
-
-
-def _size_at(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except OSError:
-        return -1
 
 
 def _locked(path: Path) -> int:

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import accumulate, groupby
+from itertools import accumulate, chain, groupby
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, CursorResult, select
+from sqlalchemy import ColumnElement, Connection, select
 
 from rprime.store import packed_table
 from rprime.store.compression import expand
@@ -19,16 +19,7 @@ MOST_CELLS = 1 << 23
 """Numbers in one stack, 64 MiB; a longer history needs several stacks."""
 
 _of = evaluations.c
-_COLUMNS = (
-    _of.id,
-    _of.model,
-    _of.version,
-    _of.test_set,
-    _of.verdict,
-    _of.labels,
-    _of.cells,
-    _of.extras,
-)
+_COLUMNS = ("id", "model", "version", "test_set", "verdict", "labels", "cells", "extras")
 _LABELS, _CELLS, _EXTRAS = 5, 6, 7
 _Key = tuple[bytes, bool, bool]
 
@@ -87,10 +78,14 @@ def stacks(
         fits = conditions(project, filters)
         if newest is not None:
             fits.append(_of.id >= _oldest(connection, fits, newest))
-        rows = connection.execute(select(*_COLUMNS).where(*fits).order_by(_of.id))
-        for key, run in _runs(rows):
+        rows = connection.execute(
+            select(*(_of[name] for name in _COLUMNS)).where(*fits).order_by(_of.id)
+        )
+        # Consecutive rows often belong to one stack.
+        for key, run in chain.from_iterable(groupby(part, _key) for part in rows.partitions()):
             if key not in gathered:
-                gathered[key] = _Gathered(_read_labels(connection, key[0]), key[1])
+                names = select(shared.c.content).where(shared.c.key == key[0])
+                gathered[key] = _Gathered(labels_of(connection.scalar(names)), key[1])
             yield from gathered[key].add(run)
     for group in gathered.values():
         if group.rows:
@@ -103,17 +98,7 @@ def _oldest(connection: Connection, fits: list[ColumnElement[bool]], newest: int
     return connection.scalar(ids.offset(newest - 1).limit(1)) or ""
 
 
-def _runs(rows: CursorResult[Any]) -> Iterator[tuple[_Key, Iterable[Any]]]:
-    """Yield runs of consecutive rows that belong to one stack."""
-    for part in rows.partitions():
-        yield from groupby(part, _key)
-
-
 @decoding()
 def _key(row: Any) -> _Key:  # noqa: ANN401 - a row of the driver
     blob = row[_CELLS]
     return row[_LABELS], packed_table.is_sparse(blob), packed_table.is_weighted(blob)
-
-
-def _read_labels(connection: Connection, key: bytes) -> tuple[str, ...]:
-    return labels_of(connection.scalar(select(shared.c.content).where(shared.c.key == key)))

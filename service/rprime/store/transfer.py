@@ -15,7 +15,7 @@ from rprime.core.table import ConfusionTable
 from rprime.store import aliases, ids, packed_items, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
 from rprime.store.database import Database
-from rprime.store.dialects import Insert, insert_into, serialise
+from rprime.store.dialects import insert, serialise
 from rprime.store.errors import UNDECODABLE, decoding
 from rprime.store.evaluations import (
     JSON_COLUMNS,
@@ -150,8 +150,7 @@ def _evaluation(row: Row[Any], kept: bytes | None) -> dict[str, Any]:
         name: _optional(write, getattr(row, name)) for name, (write, _) in _CONVERTED.items()
     }
     document |= {"options": orjson.Fragment(present(row.options_content))}
-    values = {name: expand(getattr(row, name)) for name in JSON_COLUMNS}
-    document |= {name: _optional(orjson.Fragment, value) for name, value in values.items()}
+    document |= {n: _optional(orjson.Fragment, expand(getattr(row, n))) for n in JSON_COLUMNS}
     table = packed_table.unpack(row.cells, row.id, len(labels))
     document |= {"labels": labels, "table": _table(table)}
     document |= {"items": None if kept is None else base64.b64encode(kept).decode()}
@@ -162,9 +161,8 @@ def _table(table: ConfusionTable) -> dict[str, Any]:
     cells = table.cells
     document: dict[str, Any] = {"weighted": table.weighted}
     if isinstance(cells, SparseCells):
-        document["cells"] = [
-            [int(i), int(j), _number(n)] for i, j, n in zip(*cells.coordinates(), strict=True)
-        ]
+        rows, columns, counts = cells.coordinates()
+        document["cells"] = list(zip(rows.tolist(), columns.tolist(), _whole(counts), strict=True))
     else:
         document["counts"] = _whole(cells.counts)
     for name in ("unclassified", "spurious"):
@@ -178,10 +176,6 @@ def _whole(values: Any) -> Any:  # noqa: ANN401 - arrays of any shape
     """Write counts as integers if all of them are whole."""
     integers = values.astype(np.int64)
     return np.ascontiguousarray(integers if (integers == values).all() else values)
-
-
-def _number(value: float) -> float:
-    return int(value) if value == int(value) else float(value)
 
 
 def _optional(turn: Any, value: Any) -> Any:  # noqa: ANN401 - any value
@@ -352,22 +346,21 @@ def write(connection: Connection, step: ImportStep) -> Imported:
     }
     for table, rows in missing.items():
         if rows:
-            connection.execute(insert_into(connection, table).on_conflict_do_nothing(), rows)
+            connection.execute(insert(table).on_conflict_do_nothing(), rows)
     if step.looks:
-        connection.execute(_raise_looks(connection), step.looks)
+        connection.execute(_RAISED_LOOKS, step.looks)
     pointed = Counter(_point(connection, alias) for alias in step.aliases)
     sizes = ((row["project"], row["bytes"]) for row in fresh.values())
     project_sizes.change(connection, sizes)
     return Imported(evaluations=len(fresh), evaluations_present=len(given) - len(fresh), **pointed)
 
 
-def _raise_looks(connection: Connection) -> Insert:
-    put = insert_into(connection, looks)
-    return put.on_conflict_do_update(
-        index_elements=["project", "fingerprint"],
-        set_={"looks": put.excluded.looks},
-        where=looks.c.looks < put.excluded.looks,
-    )
+_LOOKS = insert(looks)
+_RAISED_LOOKS = _LOOKS.on_conflict_do_update(
+    index_elements=["project", "fingerprint"],
+    set_={"looks": _LOOKS.excluded.looks},
+    where=looks.c.looks < _LOOKS.excluded.looks,
+)
 
 
 def _point(connection: Connection, given: dict[str, Any]) -> str:

@@ -178,7 +178,8 @@ class Writer:
         else:
             health.wrote(time.monotonic() - since)
         for change, outcome in zip(group, outcomes, strict=True):
-            change.tell(_named(outcome))
+            exists = isinstance(outcome, IntegrityError)
+            change.tell(EvaluationExistsError() if exists else outcome)
 
     def _persist(self, group: Sequence[_Change]) -> list[Any]:
         repeated = has_room = False
@@ -239,10 +240,6 @@ def _promise() -> "Future[Any]":
     future: Future[Any] = Future()
     future.set_running_or_notify_cancel()
     return future
-
-
-def _named(outcome: object) -> object:
-    return EvaluationExistsError() if isinstance(outcome, IntegrityError) else outcome
 
 
 def _resolve(future: "Future[Any]", outcome: object) -> None:

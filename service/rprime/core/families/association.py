@@ -69,24 +69,16 @@ class Association:
         return np.clip(found, 0.0, np.minimum(self.entropy_true, self.entropy_predicted))
 
     @cached_property
-    def most_frequent_true(self) -> Array:
-        """Items of the most frequent true class."""
-        return np.maximum.reduce(self.table.support, axis=-1)
+    def guesses_of_true(self) -> tuple[Array, Array]:
+        """Items whose true class is guessed knowing the predicted one, and not knowing it."""
+        t = self.table
+        return np.add.reduce(t.cells.column_max, axis=-1), np.maximum.reduce(t.support, axis=-1)
 
     @cached_property
-    def most_frequent_predicted(self) -> Array:
-        """Items of the most frequent predicted class."""
-        return np.maximum.reduce(self.table.predicted, axis=-1)
-
-    @cached_property
-    def best_true(self) -> Array:
-        """Items predicted correctly by the most frequent true class of each column."""
-        return np.add.reduce(self.table.cells.column_max, axis=-1)
-
-    @cached_property
-    def best_predicted(self) -> Array:
-        """Items predicted correctly by the most frequent predicted class of each row."""
-        return np.add.reduce(self.table.cells.row_max, axis=-1)
+    def guesses_of_predicted(self) -> tuple[Array, Array]:
+        """Items whose predicted class is guessed knowing the true one, and not knowing it."""
+        t = self.table
+        return np.add.reduce(t.cells.row_max, axis=-1), np.maximum.reduce(t.predicted, axis=-1)
 
     @cached_property
     def squares(self) -> Array:
@@ -173,8 +165,8 @@ def contingency_coefficient(a: Association) -> Array:
 )
 def goodman_kruskal_lambda_true(a: Association) -> Array:
     """Share of the errors in guessing the true class that knowing the predicted one avoids."""
-    known = a.best_true - a.most_frequent_true
-    return known / (a.table.total - a.most_frequent_true)
+    known, blind = a.guesses_of_true
+    return (known - blind) / (a.table.total - blind)
 
 
 @association(
@@ -185,8 +177,8 @@ def goodman_kruskal_lambda_true(a: Association) -> Array:
 )
 def goodman_kruskal_lambda_predicted(a: Association) -> Array:
     """Share of the errors in guessing the predicted class that knowing the true one avoids."""
-    known = a.best_predicted - a.most_frequent_predicted
-    return known / (a.table.total - a.most_frequent_predicted)
+    known, blind = a.guesses_of_predicted
+    return (known - blind) / (a.table.total - blind)
 
 
 @association(
@@ -198,8 +190,8 @@ def goodman_kruskal_lambda_predicted(a: Association) -> Array:
 )
 def goodman_kruskal_lambda_symmetric(a: Association) -> Array:
     """Both lambdas combined: the true and the predicted class are guessed half of the time each."""
-    frequent = a.most_frequent_true + a.most_frequent_predicted
-    return (a.best_true + a.best_predicted - frequent) / (2 * a.table.total - frequent)
+    known, blind = np.add(a.guesses_of_true, a.guesses_of_predicted)
+    return (known - blind) / (2 * a.table.total - blind)
 
 
 @association(
