@@ -65,6 +65,7 @@ class Store:
 
     def __init__(self, database: Database, writer: Writer | None, clock: Callable[[], int]) -> None:
         self.database = database
+        self._read = database.read
         self._clock = clock
         self._writer = writer
         self._begun: set[str] = set()
@@ -410,9 +411,6 @@ class Store:
         if self._writer is not None:
             self._writer.close()
         self.database.close()
-
-    def _read(self, work: Callable[[Connection], T]) -> T:
-        return self.database.read(work)
 
     def _write(self, work: Callable[[Connection], T]) -> T:
         with waiting():

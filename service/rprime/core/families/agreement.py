@@ -118,7 +118,10 @@ def weighted_kappa(t: ConfusionTable, weights: KappaWeights) -> Array:
     `linear` and `quadratic` weights depend on the order of the labels.
     """
     observed = t.cells.total(t.cells.counts * disagreement(t.cells, weights)) / t.total
-    return 1 - observed / expected_disagreement(t, weights)
+    true, predicted = (margin / t.total[..., None] for margin in (t.support, t.predicted))
+    # The mean weight of confusions drawn from the margins.
+    expected = np.add.reduce(true * weighted_by_column(predicted, weights), axis=-1)
+    return 1 - observed / expected
 
 
 def disagreement(cells: Cells, weights: KappaWeights) -> Array:
@@ -134,12 +137,6 @@ def confusion_weights(rows: Array, columns: Array, weights: KappaWeights) -> Arr
         return weights[rows, columns]
     distance = np.abs(np.subtract(rows, columns, dtype=np.float64))
     return distance if weights == "linear" else distance * distance
-
-
-def expected_disagreement(t: ConfusionTable, weights: KappaWeights) -> Array:
-    """Mean weight of confusions drawn from the margins, shape (...)."""
-    true, predicted = (margin / t.total[..., None] for margin in (t.support, t.predicted))
-    return np.add.reduce(true * weighted_by_column(predicted, weights), axis=-1)
 
 
 def weighted_by_column(shares: Array, weights: KappaWeights) -> Array:

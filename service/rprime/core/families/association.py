@@ -41,14 +41,10 @@ class Association:
         return np.where(t.total > 0, statistic, np.nan)
 
     @cached_property
-    def filled_rows(self) -> Array:
-        """Number of classes that occur."""
-        return np.add.reduce(self.table.support > 0, axis=-1, dtype=np.float64)
-
-    @cached_property
-    def filled_columns(self) -> Array:
-        """Number of classes that are predicted."""
-        return np.add.reduce(self.table.predicted > 0, axis=-1, dtype=np.float64)
+    def freedom(self) -> Array:
+        """Free rows and free columns, shape (2, ...): one less than occur and are predicted."""
+        margins = np.array((self.table.support, self.table.predicted))
+        return np.add.reduce(margins > 0, axis=-1, dtype=np.float64) - 1
 
     @cached_property
     def entropy_true(self) -> Array:
@@ -128,7 +124,7 @@ def phi(a: Association) -> Array:
 )
 def cramers_v(a: Association) -> Array:
     """Phi scaled to [0, 1] by the smaller number r, c of non-empty rows and columns."""
-    freedom = np.minimum(a.filled_rows, a.filled_columns) - 1
+    freedom = np.minimum.reduce(a.freedom)
     return np.minimum(np.sqrt(a.chi_square / a.table.total / freedom), 1.0)
 
 
@@ -140,7 +136,7 @@ def cramers_v(a: Association) -> Array:
 )
 def tschuprows_t(a: Association) -> Array:
     """Phi scaled by both numbers r, c of non-empty rows and columns."""
-    freedom = np.sqrt((a.filled_rows - 1) * (a.filled_columns - 1))
+    freedom = np.sqrt(np.multiply.reduce(a.freedom))
     return np.minimum(np.sqrt(a.chi_square / a.table.total / freedom), 1.0)
 
 

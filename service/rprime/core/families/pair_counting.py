@@ -20,8 +20,7 @@ from rprime.core.families.association import Association, association
 )
 def chi2_degrees_of_freedom(a: Association) -> Array:
     """Free cells of a table with these margins, over r non-empty rows and c non-empty columns."""
-    freedom = (a.filled_rows - 1) * (a.filled_columns - 1)
-    return np.where(a.table.total > 0, freedom, np.nan)
+    return np.where(a.table.total > 0, np.multiply.reduce(a.freedom), np.nan)
 
 
 @association(
@@ -34,7 +33,7 @@ def chi2_degrees_of_freedom(a: Association) -> Array:
 )
 def chi2_p_value(a: Association) -> Array:
     """Probability of such a chi-square if predictions do not depend on the true class."""
-    freedom = (a.filled_rows - 1) * (a.filled_columns - 1)
+    freedom = np.multiply.reduce(a.freedom)
     return np.where(freedom > 0, special.chdtrc(freedom, a.chi_square), np.nan)
 
 

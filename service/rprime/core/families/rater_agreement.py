@@ -78,17 +78,22 @@ def aickin_alpha(t: ConfusionTable) -> Array:
     return np.where(going, np.nan, alpha)
 
 
+BOWKER = {
+    "source": "McNemar 1947; Bowker 1948",
+    "best": None,
+    "universe": "classified",
+    "undefined": ("no_samples",),
+    "scale_invariant": False,
+}
+
+
 @overall(
     "table",
     symbol=r"\chi^2_B",
     name="Bowker's chi-square",
     tex=r"\sum_{i < j} \frac{(n_{ij} - n_{ji})^2}{n_{ij} + n_{ji}}",
-    source="McNemar 1947; Bowker 1948",
     range=NON_NEGATIVE,
-    best=None,
-    universe="classified",
-    undefined=("no_samples",),
-    scale_invariant=False,
+    **BOWKER,
 )
 def bowker_chi2(t: ConfusionTable) -> Array:
     """Asymmetry of the confusions; for two classes McNemar's, without continuity correction."""
@@ -96,15 +101,7 @@ def bowker_chi2(t: ConfusionTable) -> Array:
 
 
 @overall(
-    "table",
-    symbol="p_B",
-    name="p-value of Bowker's test",
-    tex=r"P(\chi^2 \ge \chi^2_B)",
-    source="McNemar 1947; Bowker 1948",
-    best=None,
-    universe="classified",
-    undefined=("no_samples",),
-    scale_invariant=False,
+    "table", symbol="p_B", name="p-value of Bowker's test", tex=r"P(\chi^2 \ge \chi^2_B)", **BOWKER
 )
 def bowker_p_value(t: ConfusionTable) -> Array:
     """Probability of such an asymmetry if confusions of two classes go both ways equally often.
