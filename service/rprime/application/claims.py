@@ -35,9 +35,6 @@ class Claim:
     holds: bool
     numbers: str
 
-    def __str__(self) -> str:
-        return f"{self.text} ({self.source}): {self.numbers}"
-
 
 def check_claims(
     models: Mapping[str, Any], improved: Sequence[tuple[Any, Any]]

@@ -120,9 +120,7 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
     options = wanted.options.options(matrices, limits.top_confusions)
     assessment = Assessment(
         candidate=candidate.side,
-        baseline_side=None
-        if other_side is None
-        else baseline_from_evidence(other_side, wanted.baseline),
+        baseline_side=baseline_from_evidence(other_side, wanted.baseline),
         options=options,
         gate=gate_of(wanted.gates, options),
         notes=notes_of(candidate.evidence, other_side),

@@ -16,6 +16,8 @@ from rprime.settings import Limits
 
 _KEPT = {"beta", "undefined", "confidence", "exact", "sampling"}
 """Options of a report that shape its intervals and values."""
+ORIGIN = ("project", "model", "version", "branch", "commit", "source")
+"""Members of a request, and of a stored report, that say where it belongs."""
 
 
 def report_subject(evaluation_request: EvaluationRequest, evaluation: Evaluation) -> ReportSubject:
@@ -30,13 +32,8 @@ def report_subject(evaluation_request: EvaluationRequest, evaluation: Evaluation
         comparison=comparison,
         gate=read_gate(members.get("gate")),
         baseline=baseline_name(comparison),
-        project=given.project,
-        model=given.model,
-        version=given.version,
-        branch=given.branch,
-        commit=given.commit,
-        source=given.source,
         input_digest=evaluation_request.evidence.input_digest,
+        **{name: getattr(given, name) for name in ORIGIN},
     )
 
 
@@ -88,7 +85,6 @@ def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:
         That of the report, computed again.
     """
     warnings = tuple(Warning(**warning.model_dump()) for warning in report.warnings)
-    names = ("project", "model", "version", "branch", "commit", "id", "created_at", "source")
     return ReportSubject(
         evaluation=replace(evaluation, warnings=warnings),
         engine_version=report.engine_version,
@@ -96,5 +92,5 @@ def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:
         gate=report.gate,
         baseline=baseline_name(report.comparison),
         input_digest=report.input_digest,
-        **{name: getattr(report, name) for name in names},
+        **{name: getattr(report, name) for name in (*ORIGIN, "id", "created_at")},
     )

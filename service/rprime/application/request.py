@@ -216,9 +216,7 @@ def _assessment(
         return None
     return Assessment(
         candidate=side_of(read, wanted.test_set),
-        baseline_side=None
-        if baseline is None or wanted.baseline is None
-        else baseline_from_evidence(baseline, wanted.baseline),
+        baseline_side=baseline_from_evidence(baseline, wanted.baseline),
         options=options,
         gate=gate_of(wanted.gates, options),
         notes=notes_of(read, baseline),
@@ -230,8 +228,10 @@ def notes_of(*sides: Evidence | None) -> tuple[Warning, ...]:
     return tuple(dict.fromkeys(note for side in sides if side for note in side.warnings))
 
 
-def baseline_from_evidence(read: Evidence, rest: BaselineRest) -> BaselineSide:
-    """Return a baseline whose evidence is in the request."""
+def baseline_from_evidence(read: Evidence | None, rest: BaselineRest | None) -> BaselineSide | None:
+    """Return a baseline whose evidence is in the request; None without one."""
+    if read is None or rest is None:
+        return None
     return BaselineSide(
         side=side_of(read, rest.test_set),
         requested={"evidence": read.kind},

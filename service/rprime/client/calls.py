@@ -65,48 +65,41 @@ class Call(Generic[Result]):
 
 
 def evaluation(
-    body: bytes, *, table: bool = False, idempotency_key: str | None = None
-) -> Call[Report]:
-    """Evaluate a classifier."""
-    path = "/v1/evaluate?include=table" if table else "/v1/evaluate"
-    return post(path, body, partial(_received, Report), idempotency_key)
-
-
-def evaluation_of_columns(
     body: bytes,
-    media_type: str,
-    request: bytes,
     *,
     table: bool = False,
     idempotency_key: str | None = None,
+    media_type: str = JSON,
+    request: bytes | None = None,
 ) -> Call[Report]:
-    """Evaluate a classifier whose items are columns.
+    """Evaluate a classifier.
 
     Parameters
     ----------
     body, media_type
-        The columns.
+        The request, or the columns of its items.
     request
-        The other members of the request, a JSON object.
+        The other members of a request of columns, a JSON object.
     """
-    path = f"/v1/evaluate?{'include=table&' * table}request={quote(request, safe='')}"
-    headers = {"Content-Type": media_type, **_key(idempotency_key)}
-    return Call("POST", path, partial(_received, Report), body, headers)
+    query = ["include=table"] * table
+    query += [] if request is None else [f"request={quote(request, safe='')}"]
+    path = f"/v1/evaluate{'?' * bool(query)}{'&'.join(query)}"
+    return post(path, body, partial(received, Report), idempotency_key, media_type)
 
 
 def comparison(body: bytes) -> Call[Comparison]:
     """Compare a candidate with a baseline."""
-    return post("/v1/compare", body, partial(_received, Comparison))
+    return post("/v1/compare", body, partial(received, Comparison))
 
 
 def gate_lint(body: bytes) -> Call[GateLintReport]:
     """Simulate a gate on an unchanged model."""
-    return post("/v1/gates/lint", body, partial(_received, GateLintReport))
+    return post("/v1/gates/lint", body, partial(received, GateLintReport))
 
 
 def gate_plan(body: bytes) -> Call[GatePlanReport]:
     """Plan the items that a gate needs."""
-    return post("/v1/gates/plan", body, partial(_received, GatePlanReport))
+    return post("/v1/gates/plan", body, partial(received, GatePlanReport))
 
 
 def of_project(
@@ -116,12 +109,6 @@ def of_project(
     given = {name: value for name, value in query.items() if value is not None}
     path = f"/v1/projects/{quote(project, safe='')}/{what}?{urlencode(given)}"
     return document(kind, path)
-
-
-def evaluation_report(evaluation: str, *, table: bool = False) -> Call[Report]:
-    """Get the report on a stored evaluation."""
-    path = f"/v1/evaluations/{quote(evaluation, safe='')}{'?include=table' * table}"
-    return Call("GET", path, partial(_received, Report))
 
 
 READY = Call("GET", "/readyz", lambda _: True)
@@ -134,20 +121,22 @@ def document(kind: type[Model], path: str) -> Call[Model]:
 
 
 def post(
-    path: str, body: bytes, read: Callable[[Answered], Result], idempotency_key: str | None = None
+    path: str,
+    body: bytes,
+    read: Callable[[Answered], Result],
+    idempotency_key: str | None = None,
+    media_type: str = JSON,
 ) -> Call[Result]:
-    """Send JSON."""
-    return Call("POST", path, read, body, {"Content-Type": JSON, **_key(idempotency_key)})
-
-
-def _key(given: str | None) -> dict[str, str]:
-    return {"Idempotency-Key": given or uuid4().hex}
+    """Send a body."""
+    key = idempotency_key or uuid4().hex
+    return Call("POST", path, read, body, {"Content-Type": media_type, "Idempotency-Key": key})
 
 
 Received = TypeVar("Received", Report, Comparison, GateLintReport, GatePlanReport)
 
 
-def _received(kind: type[Received], response: Answered) -> Received:
+def received(kind: type[Received], response: Answered) -> Received:
+    """Read an answer as a document with a lazy model."""
     return kind(response.content, _request_id(response))
 
 

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from typing import Any, Generic, Self, TypeVar
+from typing import Generic, Self, TypeVar
 
 import anyio
 import httpx
@@ -106,17 +106,16 @@ class Client(_HttpMethods[httpx.Client, httpx.BaseTransport]):
         arguments = self._address.arguments(call)
         attempts = Attempts(patience or self._patience)
         while True:
-            pause = attempts.pause(outcome := self._attempt(arguments))
+            outcome: httpx.Response | httpx.RequestError
+            try:
+                outcome = self._http.request(**arguments)
+            except httpx.RequestError as error:
+                outcome = error
+            pause = attempts.pause(outcome)
             if pause is None:
                 assert isinstance(outcome, httpx.Response)  # noqa: S101 (check refused all else)
                 return call.read(outcome)
             time.sleep(pause)
-
-    def _attempt(self, arguments: dict[str, Any]) -> httpx.Response | httpx.RequestError:
-        try:
-            return self._http.request(**arguments)
-        except httpx.RequestError as error:
-            return error
 
 
 class AsyncClient(_HttpMethods[httpx.AsyncClient, httpx.AsyncBaseTransport]):
@@ -156,14 +155,13 @@ class AsyncClient(_HttpMethods[httpx.AsyncClient, httpx.AsyncBaseTransport]):
         arguments = self._address.arguments(call)
         attempts = Attempts(patience or self._patience)
         while True:
-            pause = attempts.pause(outcome := await self._attempt(arguments))
+            outcome: httpx.Response | httpx.RequestError
+            try:
+                outcome = await self._http.request(**arguments)
+            except httpx.RequestError as error:
+                outcome = error
+            pause = attempts.pause(outcome)
             if pause is None:
                 assert isinstance(outcome, httpx.Response)  # noqa: S101 (check refused all else)
                 return call.read(outcome)
             await anyio.sleep(pause)
-
-    async def _attempt(self, arguments: dict[str, Any]) -> httpx.Response | httpx.RequestError:
-        try:
-            return await self._http.request(**arguments)
-        except httpx.RequestError as error:
-            return error

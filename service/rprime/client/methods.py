@@ -247,7 +247,8 @@ class Methods:
     @method
     def evaluation(self, evaluation: str, *, table: bool = False) -> Call[Report]:
         """Return the report on a stored evaluation, by its id."""
-        return calls.evaluation_report(evaluation, table=table)
+        path = f"/v1/evaluations/{quote(evaluation, safe='')}{'?include=table' * table}"
+        return Call("GET", path, partial(calls.received, Report))
 
     @method
     def trend(

@@ -132,17 +132,8 @@ class Report(Judged[ReportModel]):
     @cached_property
     def per_class(self) -> Classes:
         """The values of each class, in the order of the labels."""
-        return Classes(
-            {
-                label: ClassValues(
-                    found.model_extra or {},
-                    support=found.support,
-                    predicted=found.predicted,
-                    correct=found.correct,
-                )
-                for label, found in self.model.per_class.items()
-            }
-        )
+        found = self.model.per_class.items()
+        return Classes({label: ClassValues(values) for label, values in found})
 
     def to_frame(
         self,

@@ -151,7 +151,8 @@ def document(given: Mapping[str, Any]) -> Json:
     content: Json = {}
     for name, value in given.items():
         if value is not None:
-            content[name] = _CONVERT.get(name, _same)(value, name)
+            convert = _CONVERT.get(name)
+            content[name] = value if convert is None else convert(value, name)
     brought = {
         "confusion_matrix": frame_labels(given.get("confusion_matrix"), "confusion_matrix"),
         "y_score": score_labels(given.get("y_score"), "y_score", content.get("y_true")),
@@ -184,10 +185,6 @@ def encode(content: object) -> bytes:
     return orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
 
 
-def _same(value: object, _name: str) -> object:
-    return value
-
-
 def _plain(value: object, name: str) -> object:
     """Convert a mapping or a model of Pydantic."""
     if isinstance(value, BaseModel):
@@ -205,12 +202,8 @@ def _evidence(value: object, name: str) -> Json:
     )
 
 
-def _weighting(value: object, name: str) -> object:
-    return value if isinstance(value, str) else rows(value, name)
-
-
-def _strata(value: object, name: str) -> object:
-    return value if isinstance(value, str) else labels(value, name)
+def _or_text(convert: Callable[[object, str], object]) -> Callable[[object, str], object]:
+    return lambda value, name: value if isinstance(value, str) else convert(value, name)
 
 
 def _keys(value: object, name: str) -> object:
@@ -240,7 +233,7 @@ _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     "families": _keys,
     "sample_weight": weights,
     "inclusion_probability": weights,
-    "strata": _strata,
+    "strata": _or_text(labels),
     "population": _evidence,
     "unclassified": weights,
     "spurious": weights,
@@ -248,7 +241,7 @@ _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     "cells": rows,
     "cost": rows,
     "cell_weights": rows,
-    "kappa_weights": _weighting,
+    "kappa_weights": _or_text(rows),
     "baseline": _evidence,
     "candidate": _evidence,
     "options": _evidence,

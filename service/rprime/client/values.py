@@ -10,7 +10,7 @@ from rprime.core.suggestions import nearest_keys
 from rprime.report.decimals import decimal, span
 
 if TYPE_CHECKING:
-    from rprime.schemas.report import Value
+    from rprime.schemas.report import ClassReport, Value
 
 
 Member = TypeVar("Member")
@@ -74,21 +74,17 @@ def _line(found: "Value") -> str:
 class ClassValues(Values):
     """The values of one class, and its counts.
 
-    Parameters
+    Attributes
     ----------
-    values
-        By key.
     support, predicted, correct
         Items of the class, predictions of it, and correct predictions.
     """
 
-    def __init__(
-        self, values: "Mapping[str, Value]", *, support: float, predicted: float, correct: float
-    ) -> None:
-        super().__init__(values)
-        self.support = support
-        self.predicted = predicted
-        self.correct = correct
+    def __init__(self, found: "ClassReport") -> None:
+        super().__init__(found.model_extra or {})
+        self.support = found.support
+        self.predicted = found.predicted
+        self.correct = found.correct
 
 
 class Classes(_Named[ClassValues]):

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,13 +98,9 @@ class CiRequest:
     """
 
     request: JsonRequest | ColumnFileRequest
-    kept_there: Mapping[str, Any] = field(default_factory=dict)
-    baseline: str | None = None
-    origin: Mapping[str, Any] = field(default_factory=dict)
-
-    def sent(self, body: bytes) -> bytes:
-        """Return the payload that is sent to a service."""
-        return splice(body, self.kept_there)
+    kept_there: Mapping[str, Any]
+    baseline: str | None
+    origin: Mapping[str, Any]
 
 
 def assemble(

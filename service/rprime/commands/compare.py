@@ -78,7 +78,7 @@ def compare(
             asked = {"candidate": new, "baseline": old, **_members(gates, request)}
             outcome = _stored(client, asked, baseline)
         publish(outcome, output)
-        conclude(outcome.verdict, judged=outcome.judged, strict=strict)
+        conclude(outcome, strict=strict)
 
 
 def _identified(client: "Client", project: str | None, reference: Json) -> str:
@@ -112,8 +112,7 @@ def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome"
     """Compare two stored evaluations; `baseline` is what the second one is called."""
     from rprime.application.report_subject import request_of_report, subject_of_report
     from rprime.client import calls
-    from rprime.commands.evaluation import EvaluationOutcome
-    from rprime.core.warnings import Warning  # noqa: A004 (its name)
+    from rprime.commands.evaluation import EvaluationOutcome, answered
 
     answer = client.ask(calls.comparison(orjson.dumps(asked)))
 
@@ -121,13 +120,7 @@ def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome"
         report = client.evaluation(asked["candidate"]["evaluation"], table=True).model
         # The warnings of the report are those of its own comparison and gate, too.
         evaluation = request_of_report(report).evaluate()
-        given = tuple(Warning(**warning.model_dump()) for warning in answer.warnings)
-        return replace(
-            subject_of_report(report, evaluation),
-            evaluation=replace(evaluation, warnings=evaluation.warnings + given),
-            comparison=answer.comparison,
-            gate=answer.gate,
-            baseline=baseline,
-        )
+        shown = replace(subject_of_report(report, evaluation), baseline=baseline)
+        return answered(shown, evaluation, answer)
 
     return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject)

@@ -112,4 +112,4 @@ def evaluate(
             evaluate_operation(table=table), ci_request, service, table_only=table_only
         )
         publish(outcome, output)
-        conclude(outcome.verdict, judged=outcome.judged, strict=strict)
+        conclude(outcome, strict=strict)

@@ -81,10 +81,8 @@ def evaluate_operation(*, table: bool) -> Operation:
     def there(payload: "Payload") -> "Call[Report]":
         from rprime.client import calls
 
-        if payload.request is None:
-            return calls.evaluation(payload.content, table=table)
-        columns = (payload.content, payload.media_type)
-        return calls.evaluation_of_columns(*columns, payload.request, table=table)
+        body, kind, members = payload.content, payload.media_type, payload.request
+        return calls.evaluation(body, table=table, media_type=kind, request=members)
 
     return Operation(
         here=lambda evaluation_request, evaluation: evaluation_request.report(
@@ -164,7 +162,15 @@ def run_on_server(
         asked = evaluation_request
         if sent.tallied:
             asked = read(JsonRequest(sent.content), kept_there=True)
-        return answered(asked, ci_request, answer, service.url, notes)
+        evaluation = asked.evaluate()
+        alone = subject_of(replace(asked, assessment=None), evaluation, ci_request)
+        link = (getattr(answer, "links", None) or {}).get("self")
+        return replace(
+            answered(alone, evaluation, answer, notes),
+            id=getattr(answer, "id", None),
+            created_at=getattr(answer, "created_at", None),
+            link=link and f"{service.url.rstrip('/')}{link}",
+        )
 
     return EvaluationOutcome(answer.content, answer.verdict, answer.judged, subject, notes)
 
@@ -233,45 +239,31 @@ def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
         return client.ask(call)
 
 
-_SHOWN = ("project", "model", "version", "branch", "commit", "source")
-
-
 def subject_of(
     evaluation_request: "EvaluationRequest", evaluation: "Evaluation", ci_request: CiRequest
 ) -> "ReportSubject":
     """Return what the renderings are of."""
-    from rprime.application.report_subject import report_subject
+    from rprime.application.report_subject import ORIGIN, report_subject
 
-    shown = {name: value for name, value in ci_request.origin.items() if name in _SHOWN}
+    shown = {name: value for name, value in ci_request.origin.items() if name in ORIGIN}
     found = report_subject(evaluation_request, evaluation)
     return replace(found, baseline=ci_request.baseline, **shown)
 
 
 def answered(
-    evaluation_request: "EvaluationRequest",
-    ci_request: CiRequest,
+    subject: "ReportSubject",
+    evaluation: "Evaluation",
     answer: "Report | Comparison",
-    url: str,
-    notes: "tuple[Warning, ...]",
+    notes: "tuple[Warning, ...]" = (),
 ) -> "ReportSubject":
     """Return what the renderings are of, with the comparison and the verdict of a service."""
     from rprime.client.report import Report
     from rprime.core.warnings import Warning  # noqa: A004 (its name)
 
-    evaluation = evaluation_request.evaluate()
     warnings = tuple(Warning(**warning.model_dump()) for warning in answer.warnings)
     if not isinstance(answer, Report):
         # The answer to a comparison has none about the values.
         warnings = evaluation.warnings + warnings
-    warnings += notes
-    alone = replace(evaluation_request, assessment=None)
-    link = (getattr(answer, "links", None) or {}).get("self")
-    return replace(
-        subject_of(alone, evaluation, ci_request),
-        evaluation=replace(evaluation, warnings=warnings),
-        comparison=answer.comparison,
-        gate=answer.gate,
-        id=getattr(answer, "id", None),
-        created_at=getattr(answer, "created_at", None),
-        link=link and f"{url.rstrip('/')}{link}",
-    )
+    evaluation = replace(evaluation, warnings=warnings + notes)
+    comparison, gate = answer.comparison, answer.gate
+    return replace(subject, evaluation=evaluation, comparison=comparison, gate=gate)

@@ -40,7 +40,6 @@ _OUTPUT = "Output"
 Key = Annotated[
     str | None,
     typer.Option(
-        "--key",
         envvar="RPRIME_KEY",
         show_envvar=True,
         help="A key of `rprime keys create`.",
@@ -50,16 +49,12 @@ Key = Annotated[
 Timeout = Annotated[
     float,
     typer.Option(
-        "--timeout",
-        min=0.001,
-        help="Seconds to wait for an answer, each time.",
-        rich_help_panel=_SERVICE,
+        min=0.001, help="Seconds to wait for an answer, each time.", rich_help_panel=_SERVICE
     ),
 ]
 Retries = Annotated[
     int,
     typer.Option(
-        "--retries",
         min=0,
         help="How often to ask again where the service is busy or out of reach.",
         rich_help_panel=_SERVICE,
@@ -68,7 +63,6 @@ Retries = Annotated[
 OnError = Annotated[
     OnServiceError,
     typer.Option(
-        "--on-service-error",
         help="Where the service gives no answer: fail ends with 4, warn says so and ends with 0.",
         rich_help_panel=_SERVICE,
     ),
@@ -84,15 +78,13 @@ TableOnly = Annotated[
 Engine = Annotated[
     str | None,
     typer.Option(
-        "--engine",
         help="Count the items where they lie, and evaluate the table: duckdb, "
-        "dask://host:port, spark or spark://host:port.",
+        "dask://host:port, spark or spark://host:port."
     ),
 ]
 Columns = Annotated[
     str | None,
     typer.Option(
-        "--columns",
         metavar="NAME=COLUMN,...",
         help="Read these columns alone, and what they are called in the files, as "
         "y_true=label,y_pred=prediction.",
@@ -100,14 +92,11 @@ Columns = Annotated[
 ]
 Gates = Annotated[
     Path | None,
-    typer.Option(
-        "--gates", metavar="FILE", help="The rules, YAML or JSON: see `rprime gates-schema`."
-    ),
+    typer.Option(metavar="FILE", help="The rules, YAML or JSON: see `rprime gates-schema`."),
 ]
 Request = Annotated[
     Path | None,
     typer.Option(
-        "--request",
         metavar="FILE",
         help="Further members of the request, YAML or JSON, such as `indices` or `confidence`.",
     ),

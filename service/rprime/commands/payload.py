@@ -11,7 +11,7 @@ import numpy as np
 import orjson
 
 from rprime.application.assessment import side_of
-from rprime.commands.ci_request import CiRequest, JsonRequest, evidence_members, written
+from rprime.commands.ci_request import CiRequest, JsonRequest, evidence_members, splice, written
 from rprime.commands.exit_status import refuse, say
 from rprime.evidence.reader import OF_SCORES
 
@@ -81,7 +81,7 @@ def make_payload(
     asked, items = ci_request.request, evaluation_request.evidence.items
     as_it_is = isinstance(asked, JsonRequest) and (items is None or len(asked.body) <= SMALL)
     if isinstance(asked, JsonRequest) and as_it_is and not (table_only and items is not None):
-        return Payload(ci_request.sent(asked.body))
+        return Payload(splice(asked.body, ci_request.kept_there))
     if not table_only and items is not None and items.true.size <= MOST_ITEMS:
         packed = _packed(ci_request, evaluation_request) if columns else None
         found = packed or _spelled(ci_request, evaluation_request, with_ids=columns)
@@ -89,7 +89,8 @@ def make_payload(
             return found
     if not table_only:
         say("too many items to send: the table goes alone, and a comparison is unpaired")
-    return Payload(ci_request.sent(_tabled(ci_request, evaluation_request)), tallied=True)
+    tables = _tabled(ci_request, evaluation_request)
+    return Payload(splice(tables, ci_request.kept_there), tallied=True)
 
 
 def _tabled(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> bytes:
@@ -101,9 +102,8 @@ def _tabled(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> b
     declared = members.get("test_set") or {}
     candidate = assessment.candidate if assessment else side_of(evaluation_request.evidence, None)
     content = _rest(members) | _table(candidate, declared)
-    if assessment is not None and assessment.baseline_side is not None:
-        declared = _declared(members)
-        content["baseline"] = _table(assessment.baseline_side.side, declared)
+    if baseline := _baseline(evaluation_request):
+        content["baseline"] = _table(baseline, _declared(members))
     return orjson.dumps(content)
 
 
@@ -115,24 +115,26 @@ def _packed(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> P
     content = _rest(members) | {"labels": evidence.labels, "codes": True}
     if evidence.scores is not None:
         arrays["y_score"] = evidence.scores
-    assessment = evaluation_request.assessment
-    baseline_side = (
-        None
-        if assessment is None or assessment.baseline_side is None
-        else assessment.baseline_side.side
-    )
-    if baseline_side is not None and baseline_side.items is None:
+    baseline = _baseline(evaluation_request)
+    if baseline is not None and baseline.items is None:
         content["baseline"] = members["baseline"]
-    elif baseline_side is not None and baseline_side.items is not None:
-        if not _same_items(evaluation_request, baseline_side):
+    elif baseline is not None and baseline.items is not None:
+        if not _same_items(evaluation_request, baseline):
             return None
-        arrays["y_pred_baseline"] = _positions(baseline_side.items.predicted, len(evidence.labels))
-    request = ci_request.sent(written(content))
+        arrays["y_pred_baseline"] = _positions(baseline.items.predicted, len(evidence.labels))
+    request = splice(written(content), ci_request.kept_there)
     if len(quote(request, safe="")) > MOST_QUERY:
         return None
     if evidence.identities is None:
         return Payload(_archived(arrays), NPZ, request)
     return Payload(_streamed(arrays, evidence.labels, evidence.identities), ARROW, request)
+
+
+def _baseline(evaluation_request: "EvaluationRequest") -> "Side | None":
+    """Return the baseline whose evidence is in a request."""
+    assessment = evaluation_request.assessment
+    found = None if assessment is None else assessment.baseline_side
+    return None if found is None else found.side
 
 
 def _coded(items: "Items", k: int) -> Arrays:
@@ -195,21 +197,21 @@ def _spelled(
 
     Their ids do not go along, which say no more once the same items stand in the same order.
     """
-    asked, assessment = ci_request.request, evaluation_request.assessment
+    asked = ci_request.request
     if isinstance(asked, JsonRequest):
         body = asked.body
     else:
-        baseline_side = assessment.baseline_side if assessment is not None else None
-        same = baseline_side is not None and _same_items(evaluation_request, baseline_side.side)
+        baseline = _baseline(evaluation_request)
+        same = baseline is not None and _same_items(evaluation_request, baseline)
         if evaluation_request.evidence.identities is not None and (with_ids or not same):
             refuse(_IDS)
         content = _rest(asked.members) | spelled_side(side_of(evaluation_request.evidence, None))
         if "test_set" in asked.members:
             content["test_set"] = asked.members["test_set"]
-        if baseline_side is not None:
-            content["baseline"] = asked.members.get("baseline") or spelled_side(baseline_side.side)
+        if baseline is not None:
+            content["baseline"] = asked.members.get("baseline") or spelled_side(baseline)
         body = orjson.dumps(content, option=orjson.OPT_SERIALIZE_NUMPY)
-    return Payload(ci_request.sent(body)) if len(body) <= MOST_JSON else None
+    return Payload(splice(body, ci_request.kept_there)) if len(body) <= MOST_JSON else None
 
 
 _IDS = (

@@ -43,11 +43,11 @@ def publish(outcome: "EvaluationOutcome", output: "Output") -> None:
         _annotate(outcome.subject, err=output.as_json)
 
 
-def conclude(verdict: str | None, *, judged: bool, strict: bool) -> NoReturn:
-    """End with the status of a verdict, and say loudly what is no pass."""
-    status = Status.DONE
+def conclude(outcome: "EvaluationOutcome", *, strict: bool) -> NoReturn:
+    """End with the status of the verdict, and say loudly what is no pass."""
+    status, verdict = Status.DONE, outcome.verdict
     if verdict == "fail":
-        status = Status.FAILED if judged else Status.NOT_JUDGED
+        status = Status.FAILED if outcome.judged else Status.NOT_JUDGED
     elif verdict in _LOUD and strict:
         status = Status.INCONCLUSIVE
     if status is Status.NOT_JUDGED:

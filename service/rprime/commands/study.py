@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import orjson
 import typer
@@ -11,8 +11,13 @@ from rprime.commands.exit_status import defects, put, refuse
 from rprime.commands.images import known_form, write_image
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rprime.application.discrimination import PrintedFigure
     from rprime.core.studies.discrimination import Line
+    from rprime.settings import Limits
+
+Result = TypeVar("Result")
 
 app = typer.Typer(no_args_is_help=True, help="Study what indices have to do with each other.")
 
@@ -39,7 +44,12 @@ def discrimination(
     ] = None,
 ) -> None:
     """Show where an index cannot tell two kinds of classifier apart."""
-    from rprime.application.discrimination import FIGURES, PrintedFigure, discrimination_document
+    from rprime.application.discrimination import (
+        FIGURES,
+        PrintedFigure,
+        discrimination_document,
+        discrimination_lines,
+    )
 
     with defects():
         plan = PrintedFigure("", "condition", {}) if figure is None else FIGURES[figure]
@@ -47,7 +57,7 @@ def discrimination(
         asked = {**plan.request, **{n: v for n, v in given.items() if v}, "resolution": resolution}
         if "indices" not in asked:
             refuse("name an index, or a figure by --figure 1 to --figure 5")
-        lines = _lines(asked)
+        lines = _studied(discrimination_lines, orjson.dumps(asked))
         if output is not None or figure is not None:
             _draw(lines, plan._replace(by=by or plan.by), output or Path(f"figure-{figure}.svg"))
         else:
@@ -61,15 +71,10 @@ def agreement(
     ],
 ) -> None:
     """Say how far indices agree over many models."""
-    from rprime.commands.evaluation import limits, refuse_here
     from rprime.history.agreement import agreement_document
-    from rprime.problems.problem import Problem
 
     with defects():
-        try:
-            put(agreement_document(_read(file), limits()) + b"\n")
-        except Problem as problem:
-            refuse_here(problem)
+        put(_studied(agreement_document, _read(file)) + b"\n")
 
 
 def _read(file: str) -> bytes:
@@ -79,13 +84,13 @@ def _read(file: str) -> bytes:
         refuse(f"cannot read {file}: {error.strerror}")
 
 
-def _lines(asked: dict[str, Any]) -> "list[Line]":
-    from rprime.application.discrimination import discrimination_lines
+def _studied(study: "Callable[[bytes, Limits], Result]", body: bytes) -> Result:
+    """Do what a request asks for, or end and say what is wrong with it."""
     from rprime.commands.evaluation import limits, refuse_here
     from rprime.problems.problem import Problem
 
     try:
-        return discrimination_lines(orjson.dumps(asked), limits())
+        return study(body, limits())
     except Problem as problem:
         refuse_here(problem)
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from rprime.tally.errors import TallyError
-from rprime.tally.table import Array, Tally, grouped, is_missing, typed
+from rprime.tally.table import Array, Tally, is_missing, tables, typed
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -78,12 +78,9 @@ def tally(
         columns[PREDICTED] = _predicted(columns, classes, items)
         labels = classes if labels is None else labels
     weights = _weights(found) if WEIGHT in names else None
-    groups = grouped(
-        columns, items if weights is None else weights, weighted=weights is not None, labels=labels
-    )
-    return Tallies(
-        groups.tally(TRUE, PREDICTED), groups.tally(TRUE, BASELINE) if BASELINE in names else None
-    )
+    counts = items if weights is None else weights
+    candidate, *baseline = tables(columns, counts, weighted=weights is not None, labels=labels)
+    return Tallies(candidate, baseline[0] if baseline else None)
 
 
 def _lazy(frame: Any) -> "nw.LazyFrame[Any]":

@@ -167,17 +167,17 @@ def _duckdb(engine: Engine, files: Files) -> Iterator[Any]:
 
 def _relation(connection: Any, files: Files) -> Any:  # noqa: ANN401 (duckdb's own)
     if files.format == "parquet":
-        paths = [_searched(path) for path in files.paths]
+        # A folder stands for its files at any depth.
+        paths = [
+            path
+            if path.lower().endswith((".parquet", ".pq"))
+            else f"{path.rstrip('/')}/**/*.parquet"
+            for path in files.paths
+        ]
         return connection.read_parquet(paths, union_by_name=True)
     return connection.read_csv(
         list(files.paths), header=True, sep=",", all_varchar=True, union_by_name=True
     )
-
-
-def _searched(path: str) -> str:
-    """Return a pattern for a folder at any depth."""
-    is_folder = _format(path) == "parquet" and not path.lower().endswith((".parquet", ".pq"))
-    return f"{path.rstrip('/')}/**/*.parquet" if is_folder else path
 
 
 @contextmanager

@@ -49,92 +49,77 @@ class Tally:
         }
 
 
-@dataclass(frozen=True, eq=False)
-class CountedGroups:
-    """The distinct combinations of labels and their counts.
+def tables(
+    columns: dict[str, list[Any]], counts: Array, *, weighted: bool, labels: Sequence[str] | None
+) -> list[Tally]:
+    """Convert the counts of an engine.
 
     Parameters
     ----------
     columns
-        The label of each group, by column; None for a missing label.
+        The labels of the groups as Python values, by column, that of the true classes first.
     counts
         Items of each group, or their weight.
     weighted
         Whether the counts are weights.
     labels
         The declared classes in their order; None if not declared.
-    numeric
-        Whether the labels are integers, or texts of integers.
-    """
 
-    columns: dict[str, list[Label]]
-    counts: Array
-    weighted: bool
-    labels: tuple[str, ...] | None
-    numeric: bool
-
-    def tally(self, true: str, predicted: str) -> Tally:
-        """Return the table of two of the columns."""
-        columns = (self.columns[true], self.columns[predicted])
-        labels = self._ordered({label for column in columns for label in column} - {None})
-        k = len(labels)
-        codes: dict[Label, int] = {label: code for code, label in enumerate(labels)}
-        codes[None] = k
-        rows, places = (
-            np.fromiter(map(codes.__getitem__, column), np.int64, len(column)) for column in columns
-        )
-        joint, group = np.unique(rows * (k + 1) + places, return_inverse=True)
-        counts = np.bincount(group, self.counts, joint.size)
-        rows, places = np.divmod(joint, k + 1)
-        counts = counts if self.weighted else np.rint(counts).astype(np.int64)
-        classified = places < k
-        unclassified = np.zeros(k, counts.dtype)
-        unclassified[rows[~classified]] = counts[~classified]
-        cells = np.stack((rows[classified], places[classified], counts[classified]), axis=-1)
-        return Tally(labels, cells, unclassified, self.weighted)
-
-    def _ordered(self, occurring: set[Label]) -> tuple[str, ...]:
-        names = [label for label in occurring if label is not None]
-        if self.labels is None:
-            return tuple(sorted(names, key=int) if self.numeric else sorted(names))
-        undeclared = occurring.difference(self.labels)
-        if undeclared:
-            named = ", ".join(sorted(map(repr, undeclared))[:_MOST_NAMED])
-            raise TallyError(
-                f"{len(undeclared):,} of the labels that occur are not among the declared ones: "
-                f"{named}{', ...' if len(undeclared) > _MOST_NAMED else ''}"
-            )
-        return self.labels
-
-
-def grouped(
-    columns: dict[str, list[Any]], counts: Array, *, weighted: bool, labels: Sequence[str] | None
-) -> CountedGroups:
-    """Convert the counts of an engine.
-
-    Parameters
-    ----------
-    columns
-        The labels of the groups as Python values, by column.
-    counts
-        Items of each group, or their weight.
-    weighted
-        Whether the counts are weights.
-    labels
-        The declared classes; None if not declared.
+    Returns
+    -------
+    The table of the first column with each of the others.
 
     Raises
     ------
     TallyError
-        If a label is neither a text nor an integer, or both kinds occur.
+        If a label is neither a text nor an integer, both kinds occur, or one is not declared.
     """
     kinds: set[type] = set()
-    named = {name: list(_named(column, name, kinds)) for name, column in columns.items()}
+    true, *others = [list(_named(column, name, kinds)) for name, column in columns.items()]
     # Declared classes are looked up by name, whatever the kind of the labels.
     if labels is None and len(kinds) > 1:
         raise TallyError("the labels are all texts or all integers, in every column of labels")
-    classes = None if labels is None else tuple(labels)
-    return CountedGroups(named, counts, weighted, classes, kinds == {int})
+    found = []
+    for predicted in others:
+        names = {label for label in (*true, *predicted) if label is not None}
+        ordered = sorted(names, key=int if kinds == {int} else str)
+        classes = tuple(ordered if labels is None else labels)
+        _check_declared(names.difference(classes))
+        found.append(_table((true, predicted), classes, counts, weighted=weighted))
+    return found
+
+
+def _check_declared(undeclared: set[str]) -> None:
+    if undeclared:
+        named = ", ".join(sorted(map(repr, undeclared))[:_MOST_NAMED])
+        raise TallyError(
+            f"{len(undeclared):,} of the labels that occur are not among the declared ones: "
+            f"{named}{', ...' if len(undeclared) > _MOST_NAMED else ''}"
+        )
+
+
+def _table(
+    columns: tuple[list[Label], list[Label]],
+    labels: tuple[str, ...],
+    counts: Array,
+    *,
+    weighted: bool,
+) -> Tally:
+    """Return the table of the true and the predicted labels of groups."""
+    k = len(labels)
+    codes: dict[Label, int] = {label: code for code, label in enumerate((*labels, None))}
+    rows, places = (
+        np.fromiter(map(codes.__getitem__, column), np.int64, len(column)) for column in columns
+    )
+    joint, group = np.unique(rows * (k + 1) + places, return_inverse=True)
+    counts = np.bincount(group, counts, joint.size)
+    rows, places = np.divmod(joint, k + 1)
+    counts = counts if weighted else np.rint(counts).astype(np.int64)
+    classified = places < k
+    unclassified = np.zeros(k, counts.dtype)
+    unclassified[rows[~classified]] = counts[~classified]
+    cells = np.stack((rows[classified], places[classified], counts[classified]), axis=-1)
+    return Tally(labels, cells, unclassified, weighted)
 
 
 def typed(columns: dict[str, list[Any]], labels: Sequence[str] | None) -> dict[str, list[Any]]:

@@ -193,7 +193,9 @@ class ClassRanking:
         share += 1 - area
         share *= self._share(~self.positive)
         places = np.flatnonzero(self.positive)
-        passed = self._passed(places) / self.negatives
+        # The negatives below each positive, equal ones counting half.
+        mass = np.where(self.positive, 0.0, 1.0 if self.weights is None else self.weights)
+        passed = self._below(mass)[places] / self.negatives
         share[places] = (passed - area) * self._share(self.positive)
         return self._in_test_set_order(share)
 
@@ -250,11 +252,6 @@ class ClassRanking:
         result = np.empty(len(share))
         result[self.order] = share if self.weights is None else share * self.weights
         return result
-
-    def _passed(self, places: Array) -> Array:
-        """Count the negatives below the positives at these places, equal ones counting half."""
-        mass = np.where(self.positive, 0.0, 1.0 if self.weights is None else self.weights)
-        return self._below(mass)[places]
 
     def _below(self, mass: Array) -> Array:
         """Sum the mass (n,) below every item without a mass of its own, equal scores half."""
