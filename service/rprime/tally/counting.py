@@ -123,19 +123,15 @@ def _top(scores: Sequence[str], reject_below: float | None) -> "nw.Expr":
     """Return the position of the highest score, the first of equal ones; null if too low."""
     import narwhals as nw
 
-    top = nw.max_horizontal(*scores)
+    columns = [nw.col(name) for name in scores]
+    top = nw.max_horizontal(*columns)
     first = nw.min_horizontal(
-        *(nw.when(nw.col(name) == top).then(nw.lit(place)) for place, name in enumerate(scores))
+        *(nw.when(column == top).then(nw.lit(place)) for place, column in enumerate(columns))
     )
     known = first if reject_below is None else nw.when(top >= reject_below).then(first)
-    valid = nw.all_horizontal(*(_is_number(name) for name in scores), ignore_nulls=False)
+    numbers = (~column.is_null() & column.is_finite() for column in columns)
+    valid = nw.all_horizontal(*numbers, ignore_nulls=False)
     return nw.when(valid).then(known).otherwise(nw.lit(_NO_SCORE)).alias(PREDICTED)
-
-
-def _is_number(name: str) -> "nw.Expr":
-    import narwhals as nw
-
-    return ~nw.col(name).is_null() & nw.col(name).is_finite()
 
 
 def _counted(
