@@ -64,7 +64,8 @@ def ask(client: httpx.Client) -> None:
             assert figure.content.startswith(begins), (name, form)
     trend = _good(client.get("/v1/projects/smoke/figures/trend.svg?index=kappa"))
     assert trend.content.startswith(b"<?xml")
-    for path in ("/", "/docs", "/docs/index.md", "/ui/projects", "/readyz", "/metrics", place):
+    pages = ("/ui/evaluate", "/ui/projects", "/ui/indices", "/docs", "/docs/index.md")
+    for path in (*pages, "/readyz", "/metrics", place):
         _good(client.get(path))
 
 
