@@ -43,6 +43,8 @@ def create(
     name: Annotated[str, typer.Option(help="What the key is for.")] = "",
 ) -> None:
     """Make a key and print it: this once, since only its hash is kept."""
+    import structlog
+
     from rprime.auth import keys
     from rprime.schemas.provenance import Name
     from rprime.server import logs
@@ -59,7 +61,7 @@ def create(
     except keys.KeyFileError as exc:
         refuse(str(exc))
     typer.echo(token)
-    _log("key_created", file, key)
+    structlog.get_logger().info("key_created", **_described(file, key))
 
 
 @app.command("list")
@@ -85,6 +87,8 @@ def revoke(
     file: File,
 ) -> None:
     """Revoke a key for good: a service refuses it from its next request on."""
+    import structlog
+
     from rprime.auth import keys
     from rprime.server import logs
 
@@ -98,18 +102,14 @@ def revoke(
     if revoked is None:
         say(f"key {key_id} was revoked before")
     else:
-        _log("key_revoked", file, revoked)
+        structlog.get_logger().info("key_revoked", **_described(file, revoked))
 
 
-def _log(event: str, file: Path, key: "ApiKey") -> None:
-    """Say in the format of the service who changed which key; its name may name people."""
-    import structlog
-
+def _described(file: Path, key: "ApiKey") -> dict[str, Any]:
+    """Say who changed which key; its name may name people."""
     described = key.model_dump(mode="json", include={"scopes", "project", "expires"})
     user = os.environ.get("SUDO_USER") or os.environ.get("USER")
-    structlog.get_logger().info(
-        event, key=key.id, **described, file=str(file), uid=os.getuid(), user=user
-    )
+    return {"key": key.id, **described, "file": str(file), "uid": os.getuid(), "user": user}
 
 
 def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
