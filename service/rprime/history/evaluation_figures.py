@@ -48,17 +48,12 @@ def figure_of(
 
 
 def figure_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
-    """Look up indices that a stored table can have, per class if both scopes have one.
-
-    Parameters
-    ----------
-    mixed
-        Whether overall indices may stand beside at least one per-class one.
+    """Look up indices that a stored table can have, as `shown_indices`.
 
     Raises
     ------
     Problem
-        422 if an index is unknown or does not fit the figure.
+        422 if an index is unknown, does not fit the figure, or cannot be computed from the table.
     """
     try:
         found = shown_indices(keys, mixed=mixed)
