@@ -67,7 +67,6 @@ def test_crossings_have_only_slices_with_items() -> None:
         {"a": "x", "b": "p"},
         {"a": "y", "b": "q"},
     )
-    assert found.of_column("b") == (2, 3)
     assert found.positions[frozenset({("b", "q"), ("a", "y")})] == 5
     assert found.tables.total.tolist() == [1, 2, 1, 1, 1, 1]
 

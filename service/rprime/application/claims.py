@@ -97,6 +97,13 @@ def _of_zhang(
 
 def _of_labatut() -> Iterator[tuple[str, bool, str]]:
     """Yield the text of each claim, whether it holds, and the numbers."""
+    yield from _about_overall_indices()
+    yield from _about_lines_of_classes()
+    yield from _about_crossings_of_classes()
+    yield _about_the_number_of_classes()
+
+
+def _about_overall_indices() -> Iterator[tuple[str, bool, str]]:
     overall = ("accuracy", "kappa", "scott_pi_true_margin", "maxwell_re")
     found = {key: [_crossing(key, p=p) for p in IMBALANCES] for key in (*overall, "csi")}
     first = [found[key][0] for key in overall]
@@ -110,6 +117,9 @@ def _of_labatut() -> Iterator[tuple[str, bool, str]]:
     )
     numbers = f"p = 0, 0.5, 1: accuracy {_shown(found['accuracy'])}; kappa {_shown(found['kappa'])}"
     yield text, holds, numbers
+
+
+def _about_lines_of_classes() -> Iterator[tuple[str, bool, str]]:
     f1, jaccard = (_line(key, 1).points for key in ("f1", "jaccard"))
     distance = float(abs(f1 - jaccard).max())
     text = "F1 and Jaccard of a class order classifiers alike"
@@ -122,6 +132,9 @@ def _of_labatut() -> Iterator[tuple[str, bool, str]]:
     prefers = [_line(key, c, p=p).prefers for key, c in keys for p in IMBALANCES]
     text = "PPV and TNR of class 1, NPV and TPR of class 2 always prefer the series y"
     yield text, set(prefers) == {"y"}, f"{prefers.count('y')} of {len(prefers)} prefer y"
+
+
+def _about_crossings_of_classes() -> Iterator[tuple[str, bool, str]]:
     kept, changed = (
         [[_crossing(key, c, p=p) for p in IMBALANCES] for key, c in keys]
         for keys in (
@@ -139,10 +152,13 @@ def _of_labatut() -> Iterator[tuple[str, bool, str]]:
     holds = all(map(_same, kept)) and not any(map(_same, changed))
     numbers = f"NPV {_shown(kept[1])}; TNR {_shown(changed[0])}; PPV {_shown(changed[1])}"
     yield text, holds, f"p = 0, 0.5, 1: {numbers}"
+
+
+def _about_the_number_of_classes() -> tuple[str, bool, str]:
     equal, unequal = ([_crossing("accuracy", p=p, k=k) for k in (3, 10)] for p in (0.0, 1.0))
     text = "The number of classes has a stronger effect when the classes are unbalanced"
     numbers = f"c_x of accuracy for k = 3, 10: {_shown(equal)} at p = 0, {_shown(unequal)} at p = 1"
-    yield text, unequal[1] - unequal[0] > equal[1] - equal[0], numbers
+    return text, unequal[1] - unequal[0] > equal[1] - equal[0], numbers
 
 
 def _line(key: str, class_: int | None = None, *, p: float = 0.0, k: int = K) -> Line:

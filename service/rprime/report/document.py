@@ -1,6 +1,6 @@
 """The JSON report, joined from prepared pieces and numbers dumped as whole arrays."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from math import isnan
 
@@ -154,28 +154,17 @@ def slices(evaluation: Evaluation, found: SliceEvaluation, labels: list[bytes]) 
     with_classes = found.values.per_class[: selection.reported].size <= LARGEST_SLICE_VALUES
     if not with_classes:
         layout = replace(layout, averages=(), equal_averages=())
-    differences = np.array(
-        (found.difference, found.lower, found.upper, found.p_adjusted, found.detectable)
-    )
     shrunken = numbers(found.shrunken)
     parts = []
-    for i, (name, items, rows) in enumerate(
+    for i, (name, items, differences) in enumerate(
         zip(
             found.slices.names,
             numbers(found.slices.tables.total, counts=True),
-            np.moveaxis(differences, 2, 0),
+            _differences(found, keys),
             strict=True,
         )
     ):
         one = replace(evaluation, values=found.values, intervals=known, position=(i,))
-        rest = [
-            b'%b:{"value":%b,"interval":%b,"p_adjusted":%b,"detectable":%b}'
-            % (orjson.dumps(key), value, _pair(low, high), p, detectable)
-            for key, (value, low, high, p, detectable) in zip(
-                keys, zip(*map(numbers, rows), strict=True), strict=True
-            )
-        ]
-        of_classes = per_class(one, labels, layout) if with_classes else b"null"
         parts.append(
             b'{"slice":%b,"items":%b,"overall":%b,"per_class":%b,"difference_to_rest":{%b},'
             b'"shrunken":%b}'
@@ -183,8 +172,8 @@ def slices(evaluation: Evaluation, found: SliceEvaluation, labels: list[bytes]) 
                 orjson.dumps(dict(name)),
                 items,
                 overall(one, labels, layout),
-                of_classes,
-                b",".join(rest),
+                per_class(one, labels, layout) if with_classes else b"null",
+                differences,
                 shrunken[i],
             )
         )
@@ -194,6 +183,19 @@ def slices(evaluation: Evaluation, found: SliceEvaluation, labels: list[bytes]) 
         "weakest": orjson.dumps(found.weakest.tolist()),
         "weakest_by": orjson.dumps(weakest_by),
     }
+
+
+def _differences(found: SliceEvaluation, keys: list[str]) -> Iterator[bytes]:
+    """Yield the differences of each slice from its rest, by the keys of the indices."""
+    parts = (found.difference, found.lower, found.upper, found.p_adjusted, found.detectable)
+    for rows in np.moveaxis(np.array(parts), 2, 0):
+        yield b",".join(
+            b'%b:{"value":%b,"interval":%b,"p_adjusted":%b,"detectable":%b}'
+            % (orjson.dumps(key), value, _pair(low, high), p, detectable)
+            for key, (value, low, high, p, detectable) in zip(
+                keys, zip(*map(numbers, rows), strict=True), strict=True
+            )
+        )
 
 
 def _pair(low: bytes, high: bytes) -> bytes:

@@ -116,10 +116,6 @@ class Slices:
         """The position of each slice by its columns and values, in any order."""
         return {frozenset(name.items()): i for i, name in enumerate(self.names)}
 
-    def of_column(self, name: str) -> tuple[int, ...]:
-        """Return the positions of the slices of one column, without crossings."""
-        return tuple(i for i, own in enumerate(self.names) if own.keys() == {name})
-
     def inside(self, position: int) -> Array:
         """Return which items are in a slice, shape (n,).
 
