@@ -33,15 +33,30 @@ _IDLE_BYTES = 208 * MIB
 LEAST_MEMORY = 256 * MIB
 _AMPLE_BYTES = 1024 * MIB
 """The memory for which the limits have their defaults."""
-_CGROUP_FILES = ("memory.max", "memory/memory.limit_in_bytes")
+_CGROUP_FILES = {"": ("", "memory.max"), "memory": ("memory", "memory.limit_in_bytes")}
+"""Folder and file of a limit, by the controller in `/proc/self/cgroup`: versions 2 and 1."""
 
 
-def available_memory(root: Path = Path("/sys/fs/cgroup")) -> int:
-    """Return the limit of the control group in bytes, at most 1 GiB."""
-    for name in _CGROUP_FILES:
-        with suppress(OSError, ValueError):
-            return min(int((root / name).read_text(encoding="ascii")), _AMPLE_BYTES)
-    return _AMPLE_BYTES
+def available_memory(
+    root: Path = Path("/sys/fs/cgroup"), groups: Path = Path("/proc/self/cgroup")
+) -> int:
+    """Return the least limit of the process's control groups in bytes, at most 1 GiB.
+
+    A container sees its own group as the root; a unit of systemd has a path of its own. Limits
+    of the groups above hold, too.
+    """
+    own = [("", "/"), ("memory", "/")]
+    with suppress(OSError):
+        lines = [line.split(":", 2) for line in groups.read_text(encoding="utf-8").splitlines()]
+        own += [(controller, path) for _, controller, path in lines if controller in _CGROUP_FILES]
+    limits = [_AMPLE_BYTES]
+    for controller, path in own:
+        folder, file = _CGROUP_FILES[controller]
+        for group in (path, *Path(path).parents):
+            with suppress(OSError, ValueError):
+                place = root / folder / str(group).lstrip("/") / file
+                limits.append(int(place.read_text(encoding="ascii")))
+    return min(limits)
 
 
 class Limits(BaseModel):

@@ -48,7 +48,7 @@ def labels(size: int) -> bytes:
 @pytest.mark.slow
 def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path) -> None:
     enter = f"echo $$ > {group}/cgroup.procs && exec {RPRIME} serve --port 0"
-    settings = environment(RPRIME_STORE="none", RPRIME_MEMORY="256MiB")
+    settings = environment(RPRIME_STORE="none")  # the limit is that of the group
     with (
         (tmp_path / "log").open("w") as log,
         subprocess.Popen(
@@ -119,8 +119,31 @@ def test_limits_follow_from_the_memory(tmp_path: Path) -> None:
     given = Settings(memory=512 * MIB, limits=Limits(json_body_bytes=MIB)).limits
     assert given.json_body_bytes == MIB
     assert given.other_body_bytes < 100 * MIB
-    assert available_memory(tmp_path) == 1024 * MIB
+    assert available_memory(tmp_path, tmp_path / "none") == 1024 * MIB
     (tmp_path / "memory.max").write_text("max\n")
-    assert available_memory(tmp_path) == 1024 * MIB
+    assert available_memory(tmp_path, tmp_path / "none") == 1024 * MIB
     (tmp_path / "memory.max").write_text(f"{512 * MIB}\n")
-    assert available_memory(tmp_path) == 512 * MIB
+    assert available_memory(tmp_path, tmp_path / "none") == 512 * MIB
+
+
+@pytest.mark.parametrize(
+    ("groups", "folder", "file"),
+    [
+        ("0::/system.slice/rprime.service\n", "system.slice/rprime.service", "memory.max"),
+        ("4:memory:/docker/7f\n1:cpu:/\n", "memory/docker/7f", "memory.limit_in_bytes"),
+    ],
+)
+def test_the_least_limit_of_the_groups_holds(
+    groups: str, folder: str, file: str, tmp_path: Path
+) -> None:
+    known = tmp_path / "groups"
+    known.write_text(groups)
+    own = tmp_path / folder
+    own.mkdir(parents=True)
+    assert available_memory(tmp_path, known) == 1024 * MIB
+    (own.parent / file).write_text(f"{512 * MIB}\n")
+    assert available_memory(tmp_path, known) == 512 * MIB
+    (own / file).write_text(f"{300 * MIB}\n")
+    assert available_memory(tmp_path, known) == 300 * MIB
+    (own / file).write_text("max\n")
+    assert available_memory(tmp_path, known) == 512 * MIB
