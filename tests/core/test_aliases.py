@@ -96,6 +96,27 @@ def test_the_names_of_a_classification_report_are_its_values(report: rprime.Repo
             assert values(report, name) == pytest.approx([expected[average][metric]])
 
 
+@pytest.mark.parametrize(
+    ("name", "function", "arguments"),
+    [
+        ("aunu", "roc_auc_score", {"multi_class": "ovr"}),
+        ("aunp", "roc_auc_score", {"multi_class": "ovr", "average": "weighted"}),
+        ("au1u", "roc_auc_score", {"multi_class": "ovo"}),
+        ("au1p", "roc_auc_score", {"multi_class": "ovo", "average": "weighted"}),
+        ("chi_squared", "chi2", {}),
+    ],
+)
+def test_names_of_ferri_and_of_pycm(name: str, function: str, arguments: dict[str, str]) -> None:
+    """The areas of Ferri, Hernandez-Orallo and Modroiu 2009 are those of scikit-learn."""
+    if function == "chi2":
+        stats = pytest.importorskip("scipy.stats.contingency")
+        expected = stats.chi2_contingency(stats.crosstab(TRUE, PREDICTED)[1]).statistic
+    else:
+        expected = pytest.importorskip("sklearn.metrics").roc_auc_score(TRUE, SCORES, **arguments)
+    found = rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), y_score=SCORES, indices=[name])
+    assert values(found, name) == pytest.approx([expected], rel=1e-12)
+
+
 REFERENCE = Path(__file__).parents[1] / "reference"
 TORCHMETRICS = {
     "CohenKappa none": "cohen_kappa",
@@ -113,8 +134,8 @@ TORCHMETRICS = {
 """Statistics of TorchMetrics by names that people give them."""
 
 
-MEANT_OTHERWISE = {"ACC", "Cross Entropy"}
-"""Elsewhere `acc` is the overall accuracy, and `cross_entropy` is of scores, not of margins."""
+MEANT_OTHERWISE = {"ACC", "AUNP", "AUNU", "Cross Entropy"}
+"""Elsewhere `acc` is the overall accuracy, and the others are of scores, not of tables."""
 
 
 def named_values(matrix: list[list[int]], name: str) -> Any:
@@ -137,6 +158,7 @@ def test_an_alias_has_the_value_of_pycm() -> None:
                 np.testing.assert_allclose(ours[both], theirs[both], rtol=1e-9, err_msg=name)
                 equal |= {alias} if both.any() else set()
     assert {"tpr", "tnr", "ppv", "npv", "fnr", "fpr", "fdr", "for", "dor", "plr", "nir"} <= equal
+    assert {"tp", "fp", "fn", "tn", "cen", "mcen", "overall_cen", "overall_mcen", "ari"} <= equal
 
 
 @pytest.mark.parametrize("statistic", TORCHMETRICS)
