@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -599,6 +600,22 @@ class TestOutput:
         done = rprime(*arguments, "--json")
         assert "::error " in done.stderr
         json.loads(done.stdout)
+
+    def test_annotations_stand_at_the_rules_in_the_repository(
+        self, rprime: Run, labels: str, tmp_path: Path
+    ) -> None:
+        (tmp_path / "model").mkdir()
+        gates = tmp_path / "model" / "gates.yaml"
+        gates.write_text(
+            "rules:\n# the floor\n- {index: accuracy, min_value: 0.999}\n"
+            "-   id: mine\n    index: macro_f1\n    min_value: 0.999\n"
+        )
+        arguments = ("evaluate", labels, "--gates", str(gates), "--annotations")
+        printed = rprime(*arguments, GITHUB_WORKSPACE=str(tmp_path)).stdout
+        places = r"^::error file=(.*),line=(\d+),col=(\d+),title=([\w.]+)"
+        found = re.findall(places, printed, re.MULTILINE)
+        path = "model/gates.yaml"
+        assert found == [(path, "3", "3", "accuracy.min_value"), (path, "4", "5", "mine")]
 
     def test_a_file_that_cannot_be_written_is_said(self, rprime: Run, file: str) -> None:
         done = rprime("evaluate", file, "--markdown", "/nowhere/report.md")

@@ -165,7 +165,8 @@ class TestWorkflow:
         write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=BAD)
         done = self.gate(runner)
         assert done.returncode == 1, done.stderr
-        assert "::error title=recall.max_drop, class cat" in done.stdout.replace("%2C", ",")
+        place = "::error file=gates.yaml,line=7,col=5,title=recall.max_drop, class cat"
+        assert place in done.stdout.replace("%2C", ",")
         assert runner.outputs["verdict"] == "fail"
         assert (runner.folder / "rprime.md").read_text().startswith("<!-- rprime:report ")
         assert "Gate failed" in runner.summary

@@ -1,10 +1,13 @@
 """Annotations: commands that say what failed, and hold no other command."""
 
 import re
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 
-from rprime.report.annotations import command, render_annotations
+from rprime.report.annotations import Place, command, render_annotations
+from rprime.report.subject import ReportSubject
 from tests.report.report_subjects import (
     SUBJECTS,
     cifar,
@@ -15,7 +18,15 @@ from tests.report.report_subjects import (
     undecided,
 )
 
-COMMAND = re.compile(r"::(error|warning|notice) title=([^:,\n]*)::(.*)")
+COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^:,\n]*,)*)title=([^:,\n]*)::(.*)")
+
+
+def commands(
+    subject: ReportSubject, places: Mapping[str, Place] | None = None
+) -> list[tuple[str, ...]]:
+    """Kind, place, title and message of each command, still escaped."""
+    lines = render_annotations(subject, places).splitlines()
+    return [found.groups() for line in lines if (found := COMMAND.fullmatch(line))]
 
 
 @pytest.mark.parametrize("name", SUBJECTS)
@@ -27,9 +38,44 @@ def test_every_line_is_one_command(name: str) -> None:
 
 def test_what_fails_is_an_error_and_what_warns_a_warning() -> None:
     kinds = [line.split()[0] for line in render_annotations(cifar()).splitlines()]
-    assert kinds == ["::error"] * 6 + ["::warning"] * 3 + ["::notice"]
+    assert kinds == ["::error"] * 3 + ["::warning", "::notice"]
     assert "::error" not in render_annotations(undecided())
     assert len(render_annotations(of_paper()).splitlines()) == 1
+
+
+def test_a_rule_has_one_annotation_with_a_sentence_for_each_result() -> None:
+    subject = cifar()
+    assert subject.gate is not None
+    own = [result for result in subject.gate.results if result.rule == "recall.max_drop"]
+    failing = [result for result in own if result.effect == "fail"]
+    error = commands(subject)[0]
+    assert error[2] == f"recall.max_drop%3A {len(failing)} results fail the gate"
+    assert [sentence.split(" (")[0] for sentence in error[3].split("%0A")] == [
+        result.message.split(" (")[0] for result in failing
+    ]
+
+
+def test_each_rule_stands_at_its_place() -> None:
+    places: dict[str, Place] = {
+        "recall.max_drop": {"file": "a,b:c/gates.yaml", "line": 3, "col": 5}
+    }
+    placed = [found for found in commands(cifar(), places) if found[1]]
+    assert {found[2].partition("%3A")[0].partition("%2C")[0] for found in placed} == set(places)
+    assert {found[1] for found in placed} == {"file=a%2Cb%3Ac/gates.yaml,line=3,col=5,"}
+
+
+@pytest.mark.parametrize("verdict", ["inconclusive", "waived"])
+def test_what_is_open_without_effect_is_a_notice_at_its_rule(verdict: str) -> None:
+    subject = cifar()
+    assert subject.gate is not None
+    open_ = {"verdict": verdict, "effect": "pass"}
+    gate = subject.gate.model_copy(
+        update={"results": [subject.gate.results[0].model_copy(update=open_)]}
+    )
+    first, last = commands(replace(subject, gate=gate), {"recall.max_drop": {"line": 7}})
+    assert first[:2] == ("notice", "line=7,")
+    assert first[2].endswith(f"%3A {verdict}")
+    assert last[:2] == ("notice", "")
 
 
 def test_a_comparison_that_could_not_be_made_is_one_error() -> None:
@@ -45,10 +91,15 @@ def test_a_pass_names_what_is_undecided() -> None:
 
 
 def test_no_more_than_github_shows_and_the_rest_is_counted() -> None:
-    errors = [
-        line for line in render_annotations(many()).splitlines() if line.startswith("::error")
-    ]
-    assert len(errors) <= 10
+    subject = many()
+    assert subject.gate is not None
+    (result, *_) = (r for r in subject.gate.results if r.effect == "fail")
+    results = [result.model_copy(update={"rule": f"rule {n // 12}"}) for n in range(144)]
+    gate = subject.gate.model_copy(update={"results": results})
+    errors = [found for found in commands(replace(subject, gate=gate)) if found[0] == "error"]
+    assert len(errors) == 10
+    assert errors[0][3].endswith("%0A2 more; the report names them all.")
+    assert errors[-1][2:] == ("and more", "3 rules more; the report names them all.")
 
 
 def test_messages_are_escaped() -> None:

@@ -77,7 +77,7 @@ def compare(
             new = {"evaluation": _identified(client, project, new)}
             asked = {"candidate": new, "baseline": old, **_members(gates, request)}
             outcome = _stored(client, asked, baseline)
-        publish(outcome, output)
+        publish(outcome, output, gates)
         conclude(outcome, strict=strict)
 
 

@@ -111,5 +111,5 @@ def evaluate(
         outcome = run_operation(
             evaluate_operation(table=table), ci_request, service, table_only=table_only
         )
-        publish(outcome, output)
+        publish(outcome, output, gates)
         conclude(outcome, strict=strict)

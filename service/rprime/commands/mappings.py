@@ -60,6 +60,21 @@ def read_gates(path: Path) -> Json:
     return content
 
 
+def rule_places(path: Path) -> dict[str, Json]:
+    """Return file, line and column of each rule of a valid file of gates, by the rule's id."""
+    import yaml
+
+    from rprime.schemas.gate import Gates
+
+    root: Any = yaml.compose(path.read_bytes(), Loader=_loader())
+    rules = Gates.model_validate(read_mapping(path, "gates")).core().rules
+    marks = [node.start_mark for node in _child(root, "rules").value]
+    return {
+        rule.name: {"file": str(path), "line": mark.line + 1, "col": mark.column + 1}
+        for rule, mark in zip(rules, marks, strict=True)
+    }
+
+
 def _located(path: Path, violations: "Iterable[Violation]") -> "Iterator[str]":
     """Say where in a file of YAML each violation is, with the wrong name or value."""
     import yaml

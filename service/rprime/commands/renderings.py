@@ -22,8 +22,8 @@ _LOUD = {
 }
 
 
-def publish(outcome: "EvaluationOutcome", output: "Output") -> None:
-    """Print and write what was asked for."""
+def publish(outcome: "EvaluationOutcome", output: "Output", gates: Path | None) -> None:
+    """Print and write what was asked for; annotations stand at the rules in the file of gates."""
     from rprime.report.formats import BY_NAME
 
     for name, path in output.files.items():
@@ -40,7 +40,7 @@ def publish(outcome: "EvaluationOutcome", output: "Output") -> None:
     else:
         _print(outcome.subject)
     if output.annotations:
-        _annotate(outcome.subject, err=output.as_json)
+        _annotate(outcome.subject, gates, err=output.as_json)
 
 
 def conclude(outcome: "EvaluationOutcome", *, strict: bool) -> NoReturn:
@@ -69,13 +69,19 @@ def _print(subject: "ReportSubject") -> None:
     Console().print(Terminal(subject))
 
 
-def _annotate(subject: "ReportSubject", *, err: bool) -> None:
+def _annotate(subject: "ReportSubject", gates: Path | None, *, err: bool) -> None:
+    from rprime.commands.mappings import rule_places
     from rprime.report.annotations import render_annotations
 
+    places = {} if gates is None else rule_places(gates)
+    for place in places.values():
+        # GitHub knows files by their paths in the repository, wherever a step works.
+        place["file"] = os.path.relpath(place["file"], os.environ.get("GITHUB_WORKSPACE"))
+    text = render_annotations(subject, places)
     if err:
-        put_error(render_annotations(subject))
+        put_error(text)
     else:
-        put(render_annotations(subject).encode())
+        put(text.encode())
 
 
 def _append(variable: str, content: Callable[[], bytes]) -> None:

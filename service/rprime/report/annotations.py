@@ -1,6 +1,7 @@
-"""Annotations: workflow commands by which a job on GitHub marks what failed."""
+"""Annotations: workflow commands by which a job on GitHub marks the rules that are not kept."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from itertools import groupby
 
 from rprime.report.decimals import plural
 from rprime.report.names import clipped, isolated, shown
@@ -9,47 +10,71 @@ from rprime.report.verdicts import finding, headline, said, separate, summary
 from rprime.schemas.gate import Result
 
 MOST_OF_A_KIND = 10
-"""GitHub shows so many errors and so many warnings of one step; the last one counts the rest."""
+"""GitHub shows so many errors, warnings and notices of one step; the last one counts the rest."""
+MOST_SENTENCES = 10
+"""Of one rule."""
 LONGEST_TITLE = 200
+KINDS = {"error": "fail the gate", "warning": "with a warning", "notice": "undecided"}
 _DATA = {"%": "%25", "\r": "%0D", "\n": "%0A"}
 _ESCAPE_DATA = str.maketrans(_DATA)
 _ESCAPE_PROPERTY = str.maketrans({**_DATA, ":": "%3A", ",": "%2C"})
 
+Place = Mapping[str, str | int]
+"""`file`, `line` and `col`, from 1; empty where it is not known."""
 
-def render_annotations(subject: ReportSubject) -> str:
-    """Render the gate as workflow commands: errors, warnings, and the verdict as a notice.
+
+def render_annotations(subject: ReportSubject, places: Mapping[str, Place] | None = None) -> str:
+    """Render the gate as workflow commands: one for each rule, and the verdict as a notice.
+
+    Parameters
+    ----------
+    places
+        Where each rule stands, by its id: its annotation is shown there.
 
     Returns
     -------
     Lines for standard output; one line in any case.
     """
     results = [] if subject.gate is None else separate(subject.gate.results)
-    lines = [
-        *_commands("error", [r for r in results if r.effect == "fail"]),
-        *_commands("warning", [r for r in results if r.effect == "warn"]),
-        *_verdict(subject),
-    ]
-    return "\n".join(lines) + "\n"
+    kinds = {kind: [r for r in results if _kind(r) == kind] for kind in KINDS}
+    lines = [line for kind in KINDS for line in _commands(kind, kinds[kind], places or {})]
+    return "\n".join([*lines, *_verdict(subject)]) + "\n"
 
 
-def command(kind: str, title: str, message: str) -> str:
+def command(kind: str, title: str, message: str, place: Place | None = None) -> str:
     """Write one command; what would end it, or start another one, is escaped."""
-    heading = clipped(title, LONGEST_TITLE).translate(_ESCAPE_PROPERTY)
-    return f"::{kind} title={heading}::{clipped(message).translate(_ESCAPE_DATA)}"
+    heading = {**(place or {}), "title": clipped(title, LONGEST_TITLE)}
+    properties = ",".join(
+        f"{name}={str(value).translate(_ESCAPE_PROPERTY)}" for name, value in heading.items()
+    )
+    return f"::{kind} {properties}::{message.translate(_ESCAPE_DATA)}"
 
 
-def _commands(kind: str, results: list[Result]) -> Iterator[str]:
-    fitting = MOST_OF_A_KIND if len(results) <= MOST_OF_A_KIND else MOST_OF_A_KIND - 1
-    for result in results[:fitting]:
-        yield command(kind, _title(result), said(result))
-    if rest := len(results) - fitting if len(results) > fitting else 0:
-        text = f"{plural(rest, 'result')} more; the report names them all."
-        yield command(kind, "and more", text)
+def _kind(result: Result) -> str | None:
+    undecided = None if result.verdict == "pass" else "notice"
+    return {"fail": "error", "warn": "warning"}.get(result.effect, undecided)
 
 
-def _title(result: Result) -> str:
-    where = "" if result.class_ is None else f", class {isolated(shown(result.class_))}"
-    return f"{shown(result.rule)}{where}: {finding(result)}"
+def _commands(kind: str, results: list[Result], places: Mapping[str, Place]) -> Iterator[str]:
+    rules = [(rule, list(own)) for rule, own in groupby(results, lambda result: result.rule)]
+    # The last notice is that of the verdict.
+    most = MOST_OF_A_KIND - (kind == "notice")
+    fitting = most if len(rules) <= most else most - 1
+    for rule, own in rules[:fitting]:
+        sentences = [clipped(said(result)) for result in own[:MOST_SENTENCES]]
+        if rest := len(own) - len(sentences):
+            sentences.append(f"{rest:,} more; the report names them all.")
+        yield command(kind, _title(kind, own), "\n".join(sentences), places.get(rule))
+    if rest := len(rules) - min(fitting, len(rules)):
+        yield command(kind, "and more", f"{plural(rest, 'rule')} more; the report names them all.")
+
+
+def _title(kind: str, results: list[Result]) -> str:
+    first = results[0]
+    if len(results) > 1:
+        return f"{shown(first.rule)}: {plural(len(results), 'result')} {KINDS[kind]}"
+    where = "" if first.class_ is None else f", class {isolated(shown(first.class_))}"
+    return f"{shown(first.rule)}{where}: {finding(first)}"
 
 
 def _verdict(subject: ReportSubject) -> Iterator[str]:
