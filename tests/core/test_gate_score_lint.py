@@ -15,8 +15,8 @@ from tests.core.score_values import drawn
 GATE = gate_of(drop(0.05, index="roc_auc"), drop(0.05, index="top_k_accuracy", classes=None))
 
 
-def scored(n: int = 400) -> Side:
-    scores = drawn(np.random.default_rng(3), n, 3, 2.0)
+def scored(n: int = 400, seed: int = 3) -> Side:
+    scores = drawn(np.random.default_rng(seed), n, 3, 2.0)
     side = side_of(scores.true, scores.values.argmax(-1).astype(np.uint8), 3)
     return Side(labels=names(3), table=side.table, items=side.items, scores=scores)
 

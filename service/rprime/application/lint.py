@@ -55,7 +55,7 @@ def _lint(read: Evidence, gate: Gate, options: dict[str, Any]) -> GateLint:
 
 
 def _plan(read: Evidence, gate: Gate, options: dict[str, Any]) -> ItemPlan:
-    return plan_items(gate, read.table, read.labels, **options)
+    return plan_items(gate, side_of(read, None), **options)
 
 
 def _simulated(

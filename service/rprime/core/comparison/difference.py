@@ -107,9 +107,9 @@ class Difference:
         return self[np.unravel_index(np.arange(self.value.size), self.shape)]
 
     @classmethod
-    def unknown(cls, count: int) -> "Difference":
+    def unknown(cls, shape: int | tuple[int, ...]) -> "Difference":
         """Return differences of which nothing is known: every member is NaN."""
-        return cls(**dict.fromkeys(ARRAYS, np.full(count, np.nan)), mover=None)
+        return cls(**dict.fromkeys(ARRAYS, np.full(shape, np.nan)), mover=None)
 
     @classmethod
     def join(cls, parts: "Sequence[Difference]") -> "Difference":

@@ -1,9 +1,10 @@
 """Lint a gate: how often it fails an unchanged model, and which changes it detects."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
+from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy import special
@@ -23,7 +24,15 @@ from rprime.core.gates.rows import Rows
 from rprime.core.gates.rule_tests import Draft, RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule, check_gate
 from rprime.core.gates.targets import IndexTarget
-from rprime.core.gates.verdict import GateVerdictCode, Plan, VerdictCode, conclude, decide, effects
+from rprime.core.gates.verdict import (
+    Decisions,
+    GateVerdictCode,
+    Plan,
+    VerdictCode,
+    conclude,
+    decide,
+    effects,
+)
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 
@@ -41,6 +50,41 @@ ENDS = (0.025, 0.975)
 """Quantiles over these tables."""
 Span = tuple[float | None, float | None]
 """Ends of an interval; None where there is no such number."""
+
+
+class SimulatedGate(Protocol):
+    """A gate and the model that it is simulated on."""
+
+    @property
+    def gate(self) -> Gate:
+        """The gate."""
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """Names of the classes."""
+
+    @property
+    def plan(self) -> Plan:
+        """The results, in the order of `run_gate`."""
+
+    @property
+    def support(self) -> FloatArray:
+        """Items of each class, shape (k,)."""
+
+    def detectable(self) -> FloatArray:
+        """Return the drop that each result detects with 80 % power, NaN for none, shape (m,)."""
+
+    def counted(self, replicates: int, seed: int) -> "VerdictCounts":
+        """Count the verdicts of an unchanged model."""
+
+    def of_size(self, factor: float) -> Self:
+        """Return the gate on a test set of so many times the items."""
+
+    def others(self, seed: int) -> "OtherSets[Self]":
+        """Draw other test sets of the same size."""
+
+
+Run = TypeVar("Run", bound=SimulatedGate)
 
 
 class LintError(ValueError):
@@ -122,12 +166,12 @@ def lint(
     check_gate(gate)
     counts = checked_counts(gate, table, replicates)
     run = LintRun(gate, labels, counts, pairing, discordance)
-    others = OtherTables.of(run, seed) if gate.rules else None
+    others = run.others(seed) if gate.rules else None
     runs = [run] if others is None else [run, *others.ends(others.chances)]
     fewer = max(replicates // FEWER, 1)
     counted = [one.counted(fewer if one is not run else replicates, seed) for one in runs]
     rates = np.array([one.rate(one.gate) for one in counted])
-    rules = tuple(run.rules(counted[0], others))
+    rules = () if others is None else tuple(rule_lints(run, counted[0], others))
     spans = [
         (float(low), float(high)) for low, high in zip(rates.min(0), rates.max(0), strict=True)
     ]
@@ -180,6 +224,18 @@ class VerdictCounts:
     failed: FloatArray
     inconclusive: FloatArray
     gate: FloatArray
+
+    @classmethod
+    def of(cls, decisions: Decisions, plan: Plan) -> "VerdictCounts":
+        """Count decisions of shape (replicates, m), or (m,) for a single one."""
+        verdicts = np.atleast_2d(decisions.verdicts)
+        gate = np.atleast_1d(conclude(decisions, effects(decisions, plan), plan))
+        return cls(
+            len(verdicts),
+            np.add.reduce(verdicts == VerdictCode.fail, axis=0, dtype=np.float64),
+            np.add.reduce(verdicts == VerdictCode.inconclusive, axis=0, dtype=np.float64),
+            np.bincount(gate, minlength=len(GateVerdictCode)).astype(np.float64),
+        )
 
     @classmethod
     def none(cls) -> "VerdictCounts":
@@ -250,20 +306,14 @@ class LintRun:
         random = np.random.default_rng(seed)
         most = max(CHUNK // self.model.counts.size, 1)
         sizes = [min(most, replicates - start) for start in range(0, replicates, most)]
-        parts = [self._counted(self.model.draw(size, random), size) for size in sizes]
+        parts = [self._counted(self.model.draw(size, random)) for size in sizes]
         return reduce(add, parts)
 
-    def _counted(self, draws: SimulatedPredictions, replicates: int) -> VerdictCounts:
+    def _counted(self, draws: SimulatedPredictions) -> VerdictCounts:
         with np.errstate(all="ignore"):
             tests = RuleTests(self._drafts(draws), self.plan)
             decisions = decide(tests, self.gate.level, lambda: self._joint_laws)
-        verdict = conclude(decisions, effects(decisions, self.plan), self.plan)
-        return VerdictCounts(
-            replicates,
-            np.add.reduce(decisions.verdicts == VerdictCode.fail, axis=0, dtype=np.float64),
-            np.add.reduce(decisions.verdicts == VerdictCode.inconclusive, axis=0, dtype=np.float64),
-            np.bincount(verdict, minlength=len(GateVerdictCode)).astype(np.float64),
-        )
+        return VerdictCounts.of(decisions, self.plan)
 
     @cached_property
     def _joint_laws(self) -> list[Block]:
@@ -319,79 +369,84 @@ class LintRun:
         known = tuple(label for label, exists in zip(self.labels, here, strict=True) if exists)
         return Rows.of(rule, known, support[here])
 
-    def rules(self, counted: VerdictCounts, others: "OtherTables | None") -> Iterator[RuleLint]:
-        """Yield the rates of every result and the drop that it detects."""
-        if others is None:
-            return
-        rates = zip(counted.rate(counted.failed), counted.rate(counted.inconclusive), strict=True)
-        own = self.detectable()
-        drops = zip(own, span(others.drops, own), strict=True)
-        for rule, label, (failed, open_), (drop, interval) in zip(
-            self.plan.rules, self.plan.labels, rates, drops, strict=True
-        ):
-            yield RuleLint(
-                id=rule.name,
-                class_=label,
-                false_fail_rate=failed,
-                inconclusive_rate=open_,
-                detectable_drop=float(drop) if np.isfinite(drop) else None,
-                detectable_interval=interval,
-            )
-
     def detectable(self) -> FloatArray:
         """Return the drop that each result detects with 80 % power, NaN for none, (..., m)."""
         together = int(np.count_nonzero(self.plan.tested))
         return self.expected.detectable(self.gate.level, together)
 
+    def of_size(self, factor: float) -> "LintRun":
+        """Return the gate on a table with so many times the counts."""
+        return replace(self, counts=np.rint(self.counts * factor))
 
-@dataclass(frozen=True, eq=False)
-class OtherTables:
-    """Tables of other test sets like that of a run, as the model might have behaved on them.
-
-    Parameters
-    ----------
-    counts
-        Shape (TABLES, k, k).
-    drops
-        What each result detects on them, shape (TABLES, m); infinite for nothing.
-    chances
-        Logarithm of the chance that all results of an unchanged model pass, if these were
-        independent, shape (TABLES,).
-    """
-
-    run: LintRun
-    counts: FloatArray
-    drops: FloatArray
-    chances: FloatArray
-
-    @classmethod
-    def of(cls, run: LintRun, seed: int) -> "OtherTables":
-        """Draw the tables with the class sizes of the run.
+    def others(self, seed: int) -> "OtherSets[LintRun]":
+        """Draw the tables of other test sets with the same class sizes.
 
         Notes
         -----
         Each row is multinomial with the shares of the row-wise smoothed table: a class without an
         error, or without a right answer, has not shown that it never has one.
         """
-        near = smoothed_by_rows(ConfusionTable.dense(run.counts)).cells
+        near = smoothed_by_rows(ConfusionTable.dense(self.counts)).cells
         assert isinstance(near, DenseCells)  # noqa: S101 (the table is dense)
-        support = np.rint(run.support).astype(np.int64)
+        support = np.rint(self.support).astype(np.int64)
         shares = near.counts / (support + (support > 0) + (support == 0))[:, None]
         random = np.random.default_rng(seed)
         counts = random.multinomial(support, shares, (TABLES, len(support))).astype(np.float64)
-        size = max(CHUNK // run.counts.size, 1)
+        size = max(CHUNK // self.counts.size, 1)
         parts = [counts[start : start + size] for start in range(0, TABLES, size)]
-        runs = [replace(run, counts=part) for part in parts]
+        runs = [replace(self, counts=part) for part in parts]
         with np.errstate(all="ignore"):
             drops = np.concatenate([one.detectable() for one in runs])
             beyond = special.ndtri(np.concatenate([one.expected.p[1] for one in runs]))
-            chances = special.log_ndtr(special.ndtri(run.gate.level) - beyond)
-        return cls(run, counts, np.nan_to_num(drops, nan=np.inf), np.nansum(chances, axis=-1))
+            chances = special.log_ndtr(special.ndtri(self.gate.level) - beyond)
+        return OtherSets(
+            [replace(self, counts=own) for own in counts],
+            np.nan_to_num(drops, nan=np.inf),
+            np.nansum(chances, axis=-1),
+        )
 
-    def ends(self, order: FloatArray) -> list[LintRun]:
-        """Return the run on the tables at both `ENDS` of an order, shape (TABLES,)."""
-        places = np.argsort(order, kind="stable")[[round(end * (TABLES - 1)) for end in ENDS]]
-        return [replace(self.run, counts=self.counts[place]) for place in places]
+
+@dataclass(frozen=True, eq=False)
+class OtherSets(Generic[Run]):
+    """Other test sets like that of a run, as the model might have behaved on them.
+
+    Parameters
+    ----------
+    runs
+        The gate on each of them.
+    drops
+        What each result detects on them, shape (runs, m); infinite for nothing.
+    chances
+        Logarithm of the chance that all results of an unchanged model pass, if these were
+        independent, shape (runs,).
+    """
+
+    runs: Sequence[Run]
+    drops: FloatArray
+    chances: FloatArray
+
+    def ends(self, order: FloatArray) -> list[Run]:
+        """Return the runs at both `ENDS` of an order, shape (runs,)."""
+        places = np.argsort(order, kind="stable")
+        return [self.runs[places[round(end * (len(places) - 1))]] for end in ENDS]
+
+
+def rule_lints(run: Run, counted: VerdictCounts, others: OtherSets[Run]) -> Iterator[RuleLint]:
+    """Yield the rates of every result and the drop that it detects."""
+    rates = zip(counted.rate(counted.failed), counted.rate(counted.inconclusive), strict=True)
+    own = run.detectable()
+    drops = zip(own, span(others.drops, own), strict=True)
+    for rule, label, (failed, open_), (drop, interval) in zip(
+        run.plan.rules, run.plan.labels, rates, drops, strict=True
+    ):
+        yield RuleLint(
+            id=rule.name,
+            class_=label,
+            false_fail_rate=failed,
+            inconclusive_rate=open_,
+            detectable_drop=float(drop) if np.isfinite(drop) else None,
+            detectable_interval=interval,
+        )
 
 
 def span(values: FloatArray, own: FloatArray) -> list[Span]:

@@ -1,22 +1,21 @@
 """Plan a test set: how many items until a gate passes an unchanged model and finds a drop."""
 
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
+from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
-from rprime.core.gates.lint import LintRun, OtherTables, checked_counts
+from rprime.core.gates.lint import LintRun, Run, SimulatedGate, checked_counts
 from rprime.core.gates.rule_tests import POWER
 from rprime.core.gates.rules import Gate, check_gate
+from rprime.core.gates.score_lint import DRAWS, LEAST_SIZE, PASSES, STEP, NormalGate, ScoredModel
 from rprime.core.gates.verdict import GateVerdictCode
-from rprime.core.table import ConfusionTable
 
-PASSES = 0.9
-"""Share of unchanged models that the planned test set should let pass."""
-STEP = 2**0.25
-FACTORS = STEP ** np.arange(-16.0, 41.0)
+FACTORS = LEAST_SIZE * STEP ** np.arange(57.0)
 """Sizes of the test set, relative to the table: from a sixteenth to a thousandfold."""
 
 
@@ -65,8 +64,7 @@ class ItemPlan:
 
 def plan_items(
     gate: Gate,
-    table: ConfusionTable,
-    labels: tuple[str, ...],
+    side: Side,
     *,
     pairing: Pairing = "paired",
     discordance: float = 0.06,
@@ -78,8 +76,10 @@ def plan_items(
 
     Parameters
     ----------
-    gate, table, labels, pairing, discordance, replicates, seed
-        As for `lint`.
+    gate, pairing, discordance, replicates, seed
+        As for `lint`, or for `lint_scores` if a rule is about scores.
+    side
+        The model's table, or its items with their scores.
     drop
         The drop to find; None: for each rule, twice its limit.
 
@@ -88,25 +88,44 @@ def plan_items(
     RuleError
         If the catalog cannot answer a rule.
     LintError
-        If the table cannot be drawn from.
+        If the table, or the items, cannot be drawn from.
 
     Notes
     -----
-    Sizes are tried in steps of a fourth root of 2.
+    Sizes are tried in steps of a fourth root of 2. With rules about scores the tests of drawn test
+    sets are scaled to each size by the normal law (see `NormalGate`), and real tests near the size
+    that it finds decide which one lets an unchanged model pass.
     """
     check_gate(gate)
-    counts = checked_counts(gate, table, replicates)
-    run = LintRun(gate, labels, counts, pairing, discordance)
+    if any(rule.target.scored for rule in gate.rules):
+        model = ScoredModel.of(gate, side, pairing=pairing, discordance=discordance)
+        normal = NormalGate.of(model, DRAWS, seed)
+        return _planned(normal, drop, replicates, seed, partial(model.checked, seed=seed))
+    counts = checked_counts(gate, side.table, replicates)
+    run = LintRun(gate, side.labels, counts, pairing, discordance)
+    return _planned(run, drop, replicates, seed)
+
+
+def _planned(
+    run: Run,
+    drop: float | None,
+    replicates: int,
+    seed: int,
+    checked: Callable[[float], float] = float,
+) -> ItemPlan:
+    """Plan the items, and correct the sizes for passing like that on the own test set."""
     sizes = _Sizes(run)
     factors = sizes.finding(drop)
     passing, finding = [sizes.passing(replicates, seed)], [_largest(factors)]
-    if gate.rules:
-        others = OtherTables.of(run, seed)
+    if run.gate.rules:
+        others = run.others(seed)
         goals = np.array([drop or 2 * rule.limit for rule in run.plan.rules])
         hardest = np.max(others.drops / goals, axis=-1, initial=0.0)
         passing += [_Sizes(one).passing(replicates, seed) for one in others.ends(others.chances)]
         finding += [_largest(_Sizes(one).finding(drop)) for one in others.ends(hardest)]
-    total = float(np.add.reduce(counts, axis=None))
+        correction = checked(passing[0]) / passing[0]
+        passing = [size * correction for size in passing]
+    total = float(run.support.sum())
     classes = tuple(sizes.classes(factors))
     return ItemPlan(
         items=round(total),
@@ -123,21 +142,17 @@ def plan_items(
 class _Sizes:
     """A gate on test sets of all sizes."""
 
-    own: LintRun
+    own: SimulatedGate
 
     @property
     def gate(self) -> Gate:
         """The gate."""
         return self.own.gate
 
-    def run(self, factor: float) -> LintRun:
-        """Return the gate on a test set of another size."""
-        return replace(self.own, counts=np.rint(self.own.counts * factor))
-
     @cached_property
     def results(self) -> list[tuple[str, str | None]]:
         """Rule and class of each result on the largest test set."""
-        return _results(self.run(FACTORS[-1]))
+        return _results(self.own.of_size(FACTORS[-1]))
 
     def passing(self, replicates: int, seed: int) -> float:
         """Find the smallest size at which an unchanged model passes; NaN if none does."""
@@ -146,7 +161,7 @@ class _Sizes:
         low, high = 0, len(FACTORS)
         while low < high:
             middle = (low + high) // 2
-            found = self.run(FACTORS[middle]).counted(replicates, seed)
+            found = self.own.of_size(FACTORS[middle]).counted(replicates, seed)
             enough = found.rate(found.gate)[GateVerdictCode.passed] >= PASSES
             low, high = (low, middle) if enough else (middle + 1, high)
         return float(FACTORS[low]) if low < len(FACTORS) else np.nan
@@ -164,7 +179,7 @@ class _Sizes:
 
     def _drops(self, factor: float) -> FloatArray:
         """Return the detectable drop of each result, infinite where there is none."""
-        run = self.run(factor)
+        run = self.own.of_size(factor)
         found = run.detectable() if run.plan.rules else np.zeros(0)
         known = dict(zip(_results(run), np.nan_to_num(found, nan=np.inf).tolist(), strict=True))
         return np.array([known.get(result, np.inf) for result in self.results])
@@ -179,7 +194,7 @@ class _Sizes:
         return found
 
 
-def _results(run: LintRun) -> list[tuple[str, str | None]]:
+def _results(run: SimulatedGate) -> list[tuple[str, str | None]]:
     pairs = zip(run.plan.rules, run.plan.labels, strict=True)
     return [(rule.name, label) for rule, label in pairs]
 

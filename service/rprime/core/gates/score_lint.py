@@ -1,23 +1,36 @@
-"""Lint a gate with rules about scores: by resampling items with their scores."""
+"""Simulate a gate with rules about scores: by resampling items with their scores."""
 
-from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import dataclass, replace
+from functools import cache, cached_property, partial, reduce
+from operator import add
+from typing import Any
 
 import numpy as np
+from scipy import special
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.common_items import table_of
 from rprime.core.comparison.compare import Pairing, compare
-from rprime.core.gates.advice import RuleLint, advise
-from rprime.core.gates.gate import run_gate
-from rprime.core.gates.lint import GateLint, LintError, Span, refuse_slices, span
+from rprime.core.comparison.difference import INFLUENCE, Difference
+from rprime.core.gates.advice import advise
+from rprime.core.gates.evidence import GateCandidate, gather_evidence
+from rprime.core.gates.gate import joint_laws
+from rprime.core.gates.lint import (
+    GateLint,
+    LintError,
+    OtherSets,
+    VerdictCounts,
+    refuse_slices,
+    rule_lints,
+)
+from rprime.core.gates.multiplicity import Block, Blocks
 from rprime.core.gates.resampling import UnchangedModel
-from rprime.core.gates.result import GateResult, Result
+from rprime.core.gates.rows import Rows
+from rprime.core.gates.rule_tests import Draft, RuleTests
 from rprime.core.gates.rules import Gate, check_gate
-from rprime.core.gates.verdict import GateVerdictCode, Plan
+from rprime.core.gates.verdict import Codes, GateVerdictCode, Plan, decide
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
@@ -26,6 +39,16 @@ MOST_REPLICATES = 200
 """Each is a comparison of its own, of some milliseconds."""
 MOST_SCORES = 1 << 20
 """Most scores, items times classes, to resample."""
+DRAWS = 60
+"""Comparisons behind a plan."""
+MOST_CHECKED = 1 << 16
+"""Most scores of a test set whose size is checked by real tests; larger ones are nearly normal."""
+PASSES = 0.9
+"""Share of unchanged models that a planned test set should let pass."""
+LEAST_SIZE = 1 / 16
+"""Of a test set that is tried, relative to the own one."""
+STEP = 2**0.25
+"""Between the sizes that are tried."""
 
 
 def lint_scores(
@@ -57,26 +80,28 @@ def lint_scores(
         If there are no items with scores, or too many.
     """
     check_gate(gate)
-    refuse_slices(gate)
-    if side.items is None or side.scores is None:
-        raise LintError("Rules about scores need items with scores.")
-    if side.scores.values.size > MOST_SCORES or side.items.groups is not None:
-        raise LintError(f"At most {MOST_SCORES:,} scores of independent items can be resampled.")
-    count, random = min(replicates, MOST_REPLICATES), np.random.default_rng(seed)
-    model = _ScoredModel.of(side, discordance, paired=pairing == "paired")
-    options = Options(indices=gate.indices)
-    found = []
-    for _ in range(count):
-        candidate, baseline = model.draw(random)
-        comparison = compare(candidate, baseline, options, attributed=())
-        found.append(run_gate(gate, candidate, comparison, options, today=date.max))
-    return _summary(gate, found, side)
+    model = ScoredModel.of(gate, side, pairing=pairing, discordance=discordance)
+    found = NormalGate.of(model, min(replicates, MOST_REPLICATES), seed)
+    counted = found.drawn
+    rates = counted.rate(counted.gate)
+    rules = tuple(rule_lints(found, counted, found.others(seed)))
+    sizes: dict[str | None, float] = {None: float(found.support.sum())}
+    sizes.update(zip(side.labels, found.support.tolist(), strict=True))
+    return GateLint(
+        false_fail_rate=rates[GateVerdictCode.fail],
+        inconclusive_rate=rates[GateVerdictCode.inconclusive],
+        false_fail_interval=None,
+        inconclusive_interval=None,
+        rules=rules,
+        advice=tuple(advise(found.plan, rules, np.array(rates)[:, None], sizes)),
+    )
 
 
 @dataclass(frozen=True, eq=False)
-class _ScoredModel:
-    """Items with scores, and the share of each class that a new model scores anew."""
+class ScoredModel:
+    """A gate, items with scores, and the share of each class that a new model scores anew."""
 
+    gate: Gate
     side: Side
     items: Items
     scores: Scores
@@ -85,29 +110,68 @@ class _ScoredModel:
     paired: bool
 
     @classmethod
-    def of(cls, side: Side, discordance: float, *, paired: bool) -> "_ScoredModel":
-        assert side.items is not None  # noqa: S101 (the caller has checked)
-        assert side.scores is not None  # noqa: S101 (the caller has checked)
-        k = len(side.labels)
-        counts = np.zeros((k, k + 1))
-        np.add.at(counts, (side.items.true, side.items.predicted), 1.0)
-        model = UnchangedModel.paired(counts, discordance)
-        members = tuple(np.flatnonzero(side.items.true == own) for own in range(k))
-        return cls(side, side.items, side.scores, members, model.redrawn, paired)
+    def of(cls, gate: Gate, side: Side, *, pairing: Pairing, discordance: float) -> "ScoredModel":
+        """Take the items of a side.
 
-    def draw(self, random: np.random.Generator) -> tuple[Side, Side]:
-        """Draw candidate and baseline with the class sizes of the side."""
-        old = self._drawn(random)
-        new = self._drawn(random)
+        Raises
+        ------
+        LintError
+            If there are no items with scores, or too many.
+        """
+        refuse_slices(gate)
+        items, scores, k = side.items, side.scores, len(side.labels)
+        if items is None or scores is None:
+            raise LintError("Rules about scores need items with scores.")
+        if scores.values.size > MOST_SCORES or items.groups is not None:
+            text = f"At most {MOST_SCORES:,} scores of independent items can be resampled."
+            raise LintError(text)
+        counts = np.zeros((k, k + 1))
+        np.add.at(counts, (items.true, items.predicted), 1.0)
+        model = UnchangedModel.paired(counts, discordance)
+        members = tuple(np.flatnonzero(items.true == own) for own in range(k))
+        return cls(gate, side, items, scores, members, model.redrawn, pairing == "paired")
+
+    @property
+    def options(self) -> Options:
+        """The indices of the rules."""
+        return Options(indices=self.gate.indices)
+
+    def checked(self, factor: float, seed: int) -> float:
+        """Find the smallest size near a factor at which unchanged models pass, by real tests.
+
+        A factor that is NaN, or that asks for too many scores, is returned as it is.
+        """
+        passing, size = None, factor
+        while LEAST_SIZE <= size <= MOST_CHECKED / self.scores.values.size:
+            counted = NormalGate.of(self, DRAWS, seed, size).drawn
+            passes = counted.rate(counted.gate)[GateVerdictCode.passed] >= PASSES
+            if passing is not None and passes != passing:
+                return size * STEP if passing else size
+            passing = passes
+            size = size / STEP if passes else size * STEP
+        return max(size, LEAST_SIZE)
+
+    def tests(self, random: np.random.Generator, factor: float) -> tuple[RuleTests, Blocks]:
+        """Test the rules on a drawn pair of sides; also return the joint laws of the tests."""
+        candidate, baseline = self.draw(random, factor)
+        found = compare(candidate, baseline, self.options, attributed=())
+        known = GateCandidate(candidate, {"baseline": found}, self.options, self.gate.indices)
+        tests = gather_evidence(self.gate, known)
+        return tests, cache(partial(joint_laws, tests, {"baseline": found.aligned}))
+
+    def draw(self, random: np.random.Generator, factor: float) -> tuple[Side, Side]:
+        """Draw candidate and baseline, with so many times the items of each class."""
+        old, new = self._drawn(random, factor), self._drawn(random, factor)
         if self.paired:
             again = random.random(len(old)) < self.redrawn[self.items.true[old]]
             new = np.where(again, new, old)
         true = self.items.true[old]
         return self._side(new, true), self._side(old, true if self.paired else true.copy())
 
-    def _drawn(self, random: np.random.Generator) -> Array:
-        """Draw items of each class with replacement."""
-        return np.concatenate([random.choice(m, len(m)) for m in self.members if len(m)])
+    def _drawn(self, random: np.random.Generator, factor: float) -> Array:
+        """Draw items of each class with replacement, at least one."""
+        there = [own for own in self.members if len(own)]
+        return np.concatenate([random.choice(m, max(round(factor * len(m)), 1)) for m in there])
 
     def _side(self, places: Array, true: Array) -> Side:
         items = Items(true, self.items.predicted[places])
@@ -117,44 +181,149 @@ class _ScoredModel:
         return Side(labels=self.side.labels, table=table, items=kept, scores=scores)
 
 
-def _summary(gate: Gate, found: list[GateResult], side: Side) -> GateLint:
-    """Count the verdicts."""
-    verdicts: Counter[str] = Counter(one.verdict for one in found)
-    count = len(found)
-    results = list(zip(*(one.results for one in found), strict=True))
-    named = {rule.name: rule for rule in gate.rules}
-    rules = [
-        RuleLint(
-            id=own[0].rule,
-            class_=own[0].class_,
-            false_fail_rate=sum(r.verdict == "fail" for r in own) / count,
-            inconclusive_rate=sum(r.verdict == "inconclusive" for r in own) / count,
-            detectable_drop=median,
-            detectable_interval=interval,
+@dataclass(frozen=True, eq=False)
+class NormalGate:
+    """A gate on test sets of any size, by the normal law around drawn ones.
+
+    Parameters
+    ----------
+    labels, support
+        The classes and the items of each, shape (k,).
+    plan, blocks
+        The m results and their joint laws.
+    centre
+        What unchanged models differ by (0), or the value on the own test set, shape (m,).
+    noise
+        How far the drawn points are from it, shape (draws, m).
+    error, before, fixed
+        Standard errors, values of the baseline and codes of `VerdictCode`, shape (draws, m).
+    items
+        Behind each result, shape (draws, m).
+    drawn
+        The verdicts on the drawn test sets themselves.
+
+    Notes
+    -----
+    Noise and standard errors fall with the root of the size. The guard of a paired difference
+    falls faster, so sizes are rather too large.
+    """
+
+    labels: tuple[str, ...]
+    support: FloatArray
+    plan: Plan
+    blocks: Sequence[Block]
+    centre: FloatArray
+    noise: FloatArray
+    error: FloatArray
+    before: FloatArray
+    fixed: Codes
+    items: FloatArray
+    drawn: VerdictCounts
+
+    @classmethod
+    def of(cls, model: ScoredModel, draws: int, seed: int, factor: float = 1.0) -> "NormalGate":
+        """Test the rules on drawn test sets of so many times the items of the model's own."""
+        random = np.random.default_rng(seed)
+        tests, laws = model.tests(random, factor)
+        every = [_numbers(tests, laws)]
+        every += [_numbers(*model.tests(random, factor)) for _ in range(1, draws)]
+        counts, *arrays = zip(*every, strict=True)
+        point, error, before, fixed, items = map(np.stack, arrays)
+        centre = np.where(tests.plan.compares, 0.0, np.nanmedian(point, axis=0))
+        return cls(
+            labels=model.side.labels,
+            support=model.side.table.support,
+            plan=tests.plan,
+            blocks=laws(),
+            drawn=reduce(add, counts),
+            centre=centre,
+            noise=point - centre,
+            error=error,
+            before=before,
+            fixed=fixed,
+            items=items,
         )
-        for own, (median, interval) in zip(results, map(_detectable, results), strict=True)
-    ]
-    rates = {GateVerdictCode.fail: "fail", GateVerdictCode.inconclusive: "inconclusive"}
-    gate_rates = [verdicts[rates.get(code, "pass")] / count for code in GateVerdictCode]
-    plan = Plan(gate, tuple(named[r.id] for r in rules), tuple(r.class_ for r in rules))
-    support = side.table.support
-    sizes: dict[str | None, float] = dict(zip(side.labels, support.tolist(), strict=True))
-    return GateLint(
-        false_fail_rate=verdicts["fail"] / count,
-        inconclusive_rate=verdicts["inconclusive"] / count,
-        false_fail_interval=None,
-        inconclusive_interval=None,
-        rules=tuple(rules),
-        advice=tuple(
-            advise(plan, rules, np.array(gate_rates)[:, None], sizes | {None: float(support.sum())})
-        ),
-    )
+
+    @property
+    def gate(self) -> Gate:
+        """The gate."""
+        return self.plan.gate
+
+    @cached_property
+    def tests(self) -> RuleTests:
+        """Normal tests of every result, shape (draws, m)."""
+        value = self.centre + self.noise
+        known = replace(
+            Difference.unknown(value.shape),
+            value=value,
+            candidate=np.where(self.plan.compares, self.before + value, value),
+            baseline=self.before,
+            reasons=np.zeros(value.shape),
+            methods=np.full(value.shape, INFLUENCE),
+            influence_error=self.error,
+            reach=np.full(value.shape, np.inf),
+            items=self.items,
+        )
+        places, drafts = self.plan.starts, []
+        for start, end in zip(places, [*places[1:], len(self.plan.rules)], strict=True):
+            own = slice(start, end)
+            rows = Rows(self.plan.labels[own], np.arange(end - start))
+            found = known[:, own]
+            drafts.append(
+                Draft(
+                    rule=self.plan.rules[start],
+                    rows=rows,
+                    statistic=found,
+                    fixed=self.fixed[:, own],
+                    items=found.items,
+                    against=self.plan.against[start],
+                )
+            )
+        return RuleTests(drafts, self.plan)
+
+    def detectable(self) -> FloatArray:
+        """Return the median drop that each result detects with 80 % power, NaN for none, (m,)."""
+        found = np.median(self._drops, axis=0)
+        return np.where(np.isfinite(found), found, np.nan)
+
+    @cached_property
+    def _drops(self) -> FloatArray:
+        together = int(np.count_nonzero(self.plan.tested))
+        found = self.tests.detectable(self.gate.level, together)
+        return np.nan_to_num(found, nan=np.inf)
+
+    def counted(self, replicates: int, seed: int) -> VerdictCounts:  # noqa: ARG002 (a protocol)
+        """Count the verdicts on all draws."""
+        with np.errstate(all="ignore"):
+            found = decide(self.tests, self.gate.level, lambda: self.blocks)
+        return VerdictCounts.of(found, self.plan)
+
+    def of_size(self, factor: float) -> "NormalGate":
+        """Return the gate on test sets of so many times the items."""
+        root = np.sqrt(factor)
+        return replace(
+            self,
+            support=np.rint(self.support * factor),
+            items=self.items * factor,
+            noise=self.noise / root,
+            error=self.error / root,
+        )
+
+    def others(self, seed: int) -> "OtherSets[NormalGate]":  # noqa: ARG002 (a protocol)
+        """Take the drawn test sets as the own ones."""
+        centres = np.where(self.plan.compares, 0.0, self.centre + self.noise)
+        runs = [
+            replace(self, centre=centre, error=np.broadcast_to(error, self.error.shape))
+            for centre, error in zip(centres, self.error, strict=True)
+        ]
+        margin = (centres - self.plan.threshold) * np.where(self.plan.guards_below, 1.0, -1.0)
+        beyond = margin / self.error + special.ndtri(self.gate.level)
+        return OtherSets(runs, self._drops, np.nansum(special.log_ndtr(beyond), axis=-1))
 
 
-def _detectable(own: Sequence[Result]) -> tuple[float | None, Span]:
-    """Return the median and the interval of what a result detects over the test sets drawn."""
-    drops = [np.inf if r.min_detectable_drop is None else r.min_detectable_drop for r in own]
-    known = [drop for drop in drops if np.isfinite(drop)]
-    median = float(np.median(known)) if known else None
-    middle = np.array([np.inf if median is None else median])
-    return median, span(np.array(drops)[:, None], middle)[0]
+# Any: arrays of shape (m,).
+def _numbers(tests: RuleTests, laws: Blocks) -> tuple[Any, ...]:
+    """Return the counted verdicts of one draw, and what scales with its size."""
+    decisions = decide(tests, tests.plan.gate.level, laws)
+    counted = VerdictCounts.of(decisions, tests.plan)
+    return counted, tests.point, tests.error, tests.values[1], tests.fixed, tests.items
