@@ -13,6 +13,7 @@ from sklearn import metrics
 from rprime.core.scores.curves import (
     MOST_POINTS,
     Detections,
+    errors,
     rejection_sweep,
     risk_coverage,
     thinned,
@@ -63,7 +64,7 @@ def test_thinned_curves_keep_their_hull() -> None:
     assert kept[0] == 0
     assert kept[-1] == len(found.tp) - 1
     assert corners(found.fp, found.tp) == corners(found.fp[kept], found.tp[kept])
-    for curve in (found.roc(), found.precision_recall(), risk_coverage(scores)):
+    for curve in (found.roc(), found.precision_recall(), risk_coverage(*errors(scores))):
         sizes = {len(column) for column in curve.values()}
         assert len(sizes) == 1
         assert max(sizes) <= MOST_POINTS
@@ -105,7 +106,7 @@ def test_every_point_is_the_table_at_its_threshold() -> None:
 
 def test_risk_falls_where_only_sure_answers_are_given() -> None:
     scores = drawn(RNG, 500, 3)
-    curve = risk_coverage(scores)
+    curve = risk_coverage(*errors(scores))
     for coverage, risk, threshold in zip(*(curve[c] for c in curve), strict=True):
         answered = scores.confidence >= threshold
         assert answered.mean() == pytest.approx(coverage)

@@ -105,6 +105,7 @@ def test_scores_are_not_kept_and_that_is_said(client: httpx.Client) -> None:
         assert answer["gate"]["results"][0]["observed"] == report["overall"]["log_loss"]["value"]
     assert found["overall"]["log_loss"] == {"value": None, "interval": None, "reason": "no_scores"}
     assert "scores_not_kept" in client.get(f"{report['links']['self']}/report.md").text
+    assert client.get(report["links"]["self"], params={"include": "curves"}).json() == found
     for path in ("trend", "leaderboard", "badge.svg"):
         answer = client.get(f"/v1/projects/pets/{path}?index=log_loss")
         assert answer.status_code == 422
@@ -197,3 +198,27 @@ def test_what_has_no_value_has_no_place(client: httpx.Client) -> None:
     board = leaderboard(client, "recall", **{"class": "1"})
     assert versions(board) == [["2"]]
     assert [(u["version"], u["reason"]) for u in board["unranked"]] == [("1", "no_true_samples")]
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_curves_that_were_asked_for_are_kept(client: httpx.Client, k: int) -> None:
+    rng = np.random.default_rng(k)
+    names, true = LABELS[:k], np.arange(400) % k
+    scores = rng.dirichlet(np.ones(k), 400) + np.eye(k)[true]
+    content = {"y_true": [names[i] for i in true], "y_score": (scores / 2).tolist()}
+    report = keep(client, content | {"labels": names, "project": "pets", "curves": True})
+    address = report["links"]["self"]
+    assert "curves" not in client.get(address).json()
+    found = client.get(address, params={"include": "curves"}).json()["curves"]
+    assert found["reliability"] == report["curves"]["reliability"]
+    assert list(found["roc"]) == list(found["precision_recall"]) == names
+    for kind in ("roc", "precision_recall"):
+        for label in names:
+            whole, kept = report["curves"][kind][label], found[kind][label]
+            points = list(zip(*(whole[axis] for axis in list(whole)[:2]), strict=True))
+            assert len(kept["recall"]) <= 96
+            assert set(zip(*(kept[axis] for axis in list(whole)[:2]), strict=True)) <= set(points)
+    assert found["risk_coverage"]["coverage"][-1] == 1
+    parts = client.get(address, params={"include": "curves,warnings"}).json()
+    assert parts["curves"] == found
+    assert "overall" not in parts

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from rprime.core.items import Items
+from rprime.core.scores.scores import Scores
+from rprime.core.scores.summary import ScoreSummary
 from rprime.core.table import ConfusionTable
 from rprime.store import Idempotency, NewEvaluation, Outcome, Store, Stored
 
@@ -35,6 +37,11 @@ def kept_items(n: int = 50, k: int = 3) -> Items:
     weights = generator.random(n)
     ids = generator.integers(0, 1 << 63, n).astype(np.uint64)
     return Items(true, predicted.astype(np.uint8), groups, weights, ids)
+
+
+def score_summary(n: int = 60, k: int = 3) -> ScoreSummary:
+    generator = np.random.default_rng(n)
+    return ScoreSummary.of(Scores(np.arange(n) % k, generator.dirichlet(np.ones(k), n)))
 
 
 def digest(text: object) -> str:
@@ -95,3 +102,11 @@ def same_items(one: Items, other: Items) -> bool:
         if (a is None) != (b is None) or not (a is b or np.array_equal(a, b)):
             return False
     return True
+
+
+def same_scores(one: ScoreSummary, other: ScoreSummary | None) -> bool:
+    """Whether two summaries are equal, but for the last digits of thresholds."""
+    return other is not None and all(
+        np.allclose(a, b, rtol=1e-6, atol=0, equal_nan=True)
+        for a, b in zip(vars(one).values(), vars(other).values(), strict=True)
+    )

@@ -25,7 +25,7 @@ from rprime.store import (
     open_store,
 )
 from rprime.store.evaluations import EvaluationAliasedError
-from rprime.store.schema import evaluations, items, project_sizes, shared
+from rprime.store.schema import evaluations, items, project_sizes, scores, shared
 from tests.history_service import ServeApp, keep, keeping, matrix
 from tests.store import samples
 
@@ -55,12 +55,13 @@ def measured(connection: Connection) -> Counter[str]:
     ]
     labels, options = shared.alias(), shared.alias()
     columns += [func.length(labels.c.content), func.length(options.c.content)]
-    columns.append(func.coalesce(func.length(items.c.content), 0))
+    columns += [func.coalesce(func.length(kept.c.content), 0) for kept in (items, scores)]
     rows = connection.execute(
         select(evaluations.c.project, *columns)
         .join(labels, labels.c.key == evaluations.c.labels)
         .join(options, options.c.key == evaluations.c.options)
         .outerjoin(items, items.c.evaluation == evaluations.c.id)
+        .outerjoin(scores, scores.c.evaluation == evaluations.c.id)
     )
     sizes: Counter[str] = Counter()
     for project, *lengths in rows:
@@ -110,6 +111,7 @@ def put_at_random(store: Store, draw: np.random.Generator, numbers: Iterator[int
             labels=tuple(map(str, draw.random(3))),
             tags=("größer", "b"),
             items=samples.kept_items(int(draw.integers(1, 90))) if draw.random() < 0.5 else None,
+            scores=samples.score_summary() if draw.random() < 0.5 else None,
             gate=b"{}" * int(draw.integers(50)) or None,
         )
         key = Idempotency(owner="o", key=new.id, payload=b"p", status=201, body=b"{}")

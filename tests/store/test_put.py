@@ -14,6 +14,7 @@ from rprime.store import (
     StoreClosedError,
     Stored,
     new_id,
+    packed_scores,
 )
 from tests.store import samples
 
@@ -36,7 +37,13 @@ def test_what_was_put_is_given_back(store: Store) -> None:
     )
     assert samples.put(store, given).result().id == given.id
     found = store.get(given.id)
-    names = {field.name for field in fields(given)} - {"table", "items", "submission", "look"}
+    names = {field.name for field in fields(given)} - {
+        "table",
+        "items",
+        "scores",
+        "submission",
+        "look",
+    }
     for name in names:
         assert getattr(found, name) == getattr(given, name), name
     assert samples.same_table(found.table, given.table)
@@ -65,6 +72,18 @@ def test_there_may_be_no_items(store: Store) -> None:
     given = samples.evaluation()
     samples.put(store, given).result()
     assert store.items(given.id) is None
+
+
+def test_what_is_drawn_of_scores_is_kept_apart_and_counted(store: Store) -> None:
+    kept = samples.score_summary()
+    given = samples.evaluation(scores=kept)
+    samples.put(store, given).result()
+    assert samples.same_scores(kept, store.scores(given.id))
+    (project,) = store.projects()
+    assert project.bytes > len(packed_scores.pack(kept))
+    store.delete(given.id)
+    assert store.scores(given.id) is None
+    assert store.projects() == ()
 
 
 def test_what_is_missing_is_said(store: Store) -> None:

@@ -1,3 +1,4 @@
+import base64
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -7,7 +8,15 @@ import orjson
 import pytest
 
 from rprime.core.table import ConfusionTable
-from rprime.store import Expected, Filters, Imported, InvalidExportError, Store
+from rprime.store import (
+    Expected,
+    Filters,
+    Imported,
+    InvalidExportError,
+    Store,
+    packed_items,
+    packed_scores,
+)
 from rprime.store.records import StoredEvaluation
 from tests.store import samples
 
@@ -30,6 +39,7 @@ def fill(store: Store) -> list[str]:
             branch="b",
             commit="c",
             test_set="t",
+            scores=samples.score_summary(),
             submission=b"same",
         ),
         samples.evaluation(2, table=samples.sparse_table(), project="plants"),
@@ -60,6 +70,8 @@ def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> No
     assert found.ids is not None
     assert np.array_equal(found.ids, kept.ids)
     assert np.array_equal(found.predicted, kept.predicted)
+    assert samples.same_scores(samples.score_summary(), other_store.scores(ids[1]))
+    assert other_store.scores(ids[0]) is None
     assert other_store.alias("animals", "main").evaluation == ids[1]
     assert other_store.badge_public("plants")
     assert other_store.looks("animals", samples.FINGERPRINT) == 1
@@ -134,6 +146,9 @@ def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
         changed(table={"weighted": False, "cells": [[0, -1, 1]]}),
         changed(items="!"),
         changed(items="bm90IHpzdGQ="),
+        changed(scores="!"),
+        changed(scores=base64.b64encode(packed_scores.pack(samples.score_summary(k=5))).decode()),
+        changed(scores=base64.b64encode(packed_items.pack(samples.kept_items())).decode()),
         changed(tags="x\ny"),
         changed(submission="xyz"),
         changed(input_digest=7),

@@ -16,6 +16,7 @@ from rprime.application.stored_options import CandidateOrigin, StoreRequest, wit
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation
 from rprime.core.items import Items
+from rprime.core.scores.summary import ScoreSummary
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.problems.problem import Problem, Violation, pointer
 from rprime.problems.root_path import rooted
@@ -36,7 +37,8 @@ SCORES_NOT_KEPT = Warning(
     "scores_not_kept",
     "",
     "Only the table is stored, not the scores. Indices of scores are in the first answer and its "
-    "verdict, but in no later report, trend, leaderboard or comparison.",
+    "verdict, but in no later report, trend, leaderboard or comparison. With `curves` the curves "
+    "are stored, too.",
     "docs/operations.md#what-the-store-keeps",
 )
 SLICES_NOT_KEPT = Warning(
@@ -263,6 +265,7 @@ class PendingEvaluation:
             labels=evaluation_request.evidence.labels,
             table=evaluation_request.evidence.table,
             items=self._items,
+            scores=self._scores,
             input_digest=evaluation_request.evidence.input_digest,
             engine_version=__version__,
             options=self.store_request.asked,
@@ -289,6 +292,11 @@ class PendingEvaluation:
         return items if wanted else None
 
     @property
+    def _scores(self) -> ScoreSummary | None:
+        scores = self.evaluation.values.scores
+        return ScoreSummary.of(scores) if scores and self.evaluation.options.curves else None
+
+    @property
     def _extras(self) -> bytes | None:
         """What a report needs beside the evidence."""
         assessment, items = (
@@ -306,6 +314,7 @@ class PendingEvaluation:
             extras["anchor"] = assessment.anchor_side.resolved
         if self.evaluation_request.evidence.scores is not None:
             extras["scored"] = True
+            extras |= {"curves": True} if self.evaluation_request.options.curves else {}
         if self.evaluation_request.evidence.slices is not None:
             extras["sliced"] = True
         if self.store_request.is_first:

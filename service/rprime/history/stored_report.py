@@ -11,9 +11,11 @@ from rprime.application.stored_options import read_options
 from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.scores.summary import ScoreSummary
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.pending_evaluation import metadata_members, storing_warnings
 from rprime.report.document import render
+from rprime.report.scores import stored_curves
 from rprime.report.subject import ORIGIN, ReportSubject, baseline_name, read_comparison, read_gate
 from rprime.store import Store, StoredEvaluation
 
@@ -41,12 +43,15 @@ class StoredReport:
         How many confusions a report lists.
     indices
         Keys of what is computed; None: what it was asked for.
+    scores
+        What is stored of its scores.
     """
 
     stored: StoredEvaluation
     items: Items | None
     top_confusions: int
     indices: tuple[str, ...] | None = None
+    scores: ScoreSummary | None = None
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -75,11 +80,13 @@ class StoredReport:
         given = tuple(Warning(**one) for one in self._extras.get("warnings", ()))
         return (*given, *((ITEMS_GONE,) if self._lacks_groups else ()))
 
-    def report(self, *, with_table: bool = False) -> bytes:
+    def report(self, *, with_table: bool = False, with_curves: bool = False) -> bytes:
         """Render it as the JSON document of the contract."""
         stored = self.stored
         given = {"comparison": stored.comparison, "gate": stored.gate}
         judged = {name: content for name, content in given.items() if content is not None}
+        if with_curves and self.scores is not None:
+            judged["curves"] = stored_curves(self.scores, stored.labels)
         return render(
             self.evaluation,
             engine_version=__version__,
@@ -100,6 +107,7 @@ class StoredReport:
             gate=read_gate(stored.gate),
             baseline=baseline_name(comparison),
             source=None if stored.source is None else orjson.loads(stored.source),
+            kept_scores=self.scores,
             **{name: getattr(stored, name) for name in _SHOWN},
         )
 
@@ -119,5 +127,11 @@ def extras_of(stored: StoredEvaluation) -> dict[str, Any]:
 
 def stored_report(stored: StoredEvaluation, store: Store, top_confusions: int) -> StoredReport:
     """Gather what it takes to compute a stored evaluation again. It blocks."""
-    grouped = stored.keeps_items and "grouped" in extras_of(stored)
-    return StoredReport(stored, store.items(stored.id) if grouped else None, top_confusions)
+    extras = extras_of(stored)
+    grouped = stored.keeps_items and "grouped" in extras
+    return StoredReport(
+        stored,
+        store.items(stored.id) if grouped else None,
+        top_confusions,
+        scores=store.scores(stored.id) if "curves" in extras else None,
+    )

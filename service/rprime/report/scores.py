@@ -1,14 +1,23 @@
 """What a report says of scores besides the values: curves, rejection, views at a threshold."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 import orjson
 
+from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
-from rprime.core.scores.curves import CurveColumns, Detections, rejection_sweep, risk_coverage
+from rprime.core.scores.calibration import Reliability
+from rprime.core.scores.curves import (
+    CurveColumns,
+    Detections,
+    errors,
+    rejection_sweep,
+    risk_coverage,
+)
 from rprime.core.scores.scores import Scores
+from rprime.core.scores.summary import ScoreSummary
 from rprime.core.scores.threshold import tables_at, values_at
 
 Json = dict[str, Any]
@@ -22,7 +31,10 @@ def members(evaluation: Evaluation) -> dict[str, bytes]:
         return {}
     found: Json = {}
     if options.curves:
-        found["curves"] = curves(scores, evaluation.labels)
+        places = np.flatnonzero(scores.support).tolist()
+        detections = ((own, Detections.of(scores, own)) for own in places)
+        bins = scores.reliability if scores.are_probabilities else None
+        found["curves"] = curves(evaluation.labels, detections, bins, errors(scores))
     if options.reject == "sweep":
         found["rejection"] = columns(rejection_sweep(scores))
     if options.thresholds:
@@ -30,18 +42,29 @@ def members(evaluation: Evaluation) -> dict[str, bytes]:
     return {name: orjson.dumps(content, option=NUMPY) for name, content in found.items()}
 
 
-def curves(scores: Scores, labels: tuple[str, ...]) -> Json:
-    """Return the curves; a class has some only if it and other classes have items."""
+def curves(
+    labels: tuple[str, ...],
+    detections: Iterable[tuple[int, Detections]],
+    reliability: Reliability | None,
+    risk: Iterable[Array],
+) -> Json:
+    """Return the curves; a class has a ROC curve only if other classes have items."""
     found: Json = {"roc": {}, "precision_recall": {}}
-    for own in np.flatnonzero(scores.support).tolist():
-        detections = Detections.of(scores, own)
-        found["precision_recall"][labels[own]] = columns(detections.precision_recall())
-        if scores.support[own] < len(scores.true):
-            found["roc"][labels[own]] = columns(detections.roc())
-    if scores.are_probabilities:
-        found["reliability"] = list(scores.reliability.bins())
-    found["risk_coverage"] = columns(risk_coverage(scores))
+    for own, curve in detections:
+        found["precision_recall"][labels[own]] = columns(curve.precision_recall())
+        if curve.fp[-1]:
+            found["roc"][labels[own]] = columns(curve.roc())
+    if reliability is not None:
+        found["reliability"] = list(reliability.bins())
+    found["risk_coverage"] = columns(risk_coverage(*risk))
     return found
+
+
+def stored_curves(summary: ScoreSummary, labels: tuple[str, ...]) -> bytes:
+    """Render the curves that are stored, as JSON."""
+    of_classes = (found for found in summary.detections() if found[0] < len(labels))
+    content = curves(labels, of_classes, summary.calibration, summary.risk)
+    return orjson.dumps(content, option=NUMPY)
 
 
 def columns(curve: CurveColumns) -> Json:

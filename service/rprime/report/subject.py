@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from rprime.core.evaluate import Evaluation
+from rprime.core.scores.summary import ScoreSummary
 from rprime.report.population import population_text
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Gate
@@ -34,6 +35,8 @@ class ReportSubject:
         Where the stored report is, and the run that it comes from.
     input_digest
         Of the evidence.
+    kept_scores
+        What is stored of the scores.
     """
 
     evaluation: Evaluation
@@ -51,6 +54,13 @@ class ReportSubject:
     link: str | None = None
     source: str | None = None
     input_digest: str | None = None
+    kept_scores: ScoreSummary | None = None
+
+    @property
+    def scores(self) -> ScoreSummary | None:
+        """What is drawn of the scores; None without any."""
+        scores = self.evaluation.values.scores
+        return self.kept_scores if scores is None else ScoreSummary.of(scores)
 
     @property
     def provenance(self) -> dict[str, str]:

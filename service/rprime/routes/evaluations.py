@@ -33,8 +33,10 @@ router = APIRouter(route_class=CompressedRoute, tags=["History"], default_respon
 
 PROBLEMS = ("no_store", "invalid_request", "internal_error", "store_unavailable")
 PARTS = ("overall", "averages", "per_class", "top_confusions", "comparison", "gate", "warnings")
-"""Parts of a report that `include` can select; `table` adds to the whole report."""
-_ALWAYS_LEFT_OUT = {*PARTS, "notes", "table"}
+"""Parts of a report that `include` can select."""
+ADDED = frozenset({"table", "curves"})
+"""Parts that `include` adds to the whole report."""
+_ALWAYS_LEFT_OUT = {*PARTS, "notes", *ADDED}
 
 
 @router.get(
@@ -77,8 +79,9 @@ async def require_project(request: Request, project: str) -> None:
 _INCLUDE = {
     "name": "include",
     "in": "query",
-    "description": "`table` adds the table. Any of the other parts, separated by commas, reduces "
-    "the report to them; `averages` are part of `overall`.",
+    "description": "`table` adds the table, `curves` what is stored of the curves of scores. Any "
+    "of the other parts, separated by commas, reduces the report to them; `averages` are part of "
+    "`overall`.",
     "schema": {"type": "string", "examples": ["table", "per_class,averages"]},
 }
 
@@ -164,15 +167,15 @@ def _parts(request: Request) -> tuple[str, ...]:
     if not given:
         return ()
     names = set(given.pop("include", "").split(","))
-    if given or not names <= {*PARTS, "table"}:
-        detail = f"The only parameter is `include`; its parts: table, {', '.join(PARTS)}."
+    if given or not names <= {*PARTS, *ADDED}:
+        detail = f"The only parameter is `include`; its parts: table, curves, {', '.join(PARTS)}."
         raise refuse("/query", "unknown_parameter", detail)
     return tuple(sorted(names))
 
 
 def _report(found: StoredReport, parts: tuple[str, ...]) -> bytes:
-    whole = found.report(with_table="table" in parts)
-    if not set(parts) - {"table"}:
+    whole = found.report(with_table="table" in parts, with_curves="curves" in parts)
+    if not set(parts) - ADDED:
         return whole
     report = orjson.loads(whole)
     if "averages" in parts and "overall" not in parts:

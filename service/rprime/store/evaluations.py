@@ -10,7 +10,8 @@ import orjson
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, text
 
 from rprime.core.items import Items
-from rprime.store import ids, packed_items, packed_table, project_sizes
+from rprime.core.scores.summary import ScoreSummary
+from rprime.store import ids, packed_items, packed_scores, packed_table, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.errors import StoreDamagedError, decoding
 from rprime.store.records import (
@@ -21,7 +22,7 @@ from rprime.store.records import (
     StoredEvaluation,
     tags_of,
 )
-from rprime.store.schema import aliases, evaluations, items, shared
+from rprime.store.schema import aliases, evaluations, items, scores, shared
 
 _of = evaluations.c
 _labels, _options = shared.alias("labels_of"), shared.alias("options_of")
@@ -124,6 +125,13 @@ def kept_items(connection: Connection, identifier: str) -> Items | None:
     content = connection.scalar(select(items.c.content).where(items.c.evaluation == identifier))
     with decoding():
         return None if content is None else packed_items.unpack(content)
+
+
+def kept_scores(connection: Connection, identifier: str) -> ScoreSummary | None:
+    """Read what is drawn of the scores of an evaluation; None if nothing was stored."""
+    content = connection.scalar(select(scores.c.content).where(scores.c.evaluation == identifier))
+    with decoding():
+        return None if content is None else packed_scores.unpack(content)
 
 
 def page(

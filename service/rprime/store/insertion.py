@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 from sqlalchemy import BindParameter, Connection, Select, bindparam, select, tuple_
 
-from rprime.store import packed_items, packed_table, project_sizes
+from rprime.store import packed_items, packed_scores, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
 from rprime.store.dialects import Row, add, insert, serialise
 from rprime.store.evaluations import JSON_COLUMNS, checked_row
 from rprime.store.records import NAMES, NewEvaluation, tags_text
-from rprime.store.schema import evaluations, items, looks, replays, shared
+from rprime.store.schema import evaluations, items, looks, replays, scores, shared
 from rprime.store.schema import project_sizes as sizes
 
 REPLAY_MILLISECONDS = 24 * 60 * 60 * 1000
@@ -133,6 +133,7 @@ class Packed:
     evaluation: Row
     contents: tuple[Row, Row]
     items: Row | None
+    scores: Row | None
     look_key: LookKey | None
     look: int | None
     replay: Row | None
@@ -167,10 +168,12 @@ def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packe
     contents = (_labels(new.labels), _content(new.options))
     fingerprint = None if new.fingerprint is None else digest_bytes(new.fingerprint)
     kept = None if new.items is None else packed_items.pack(new.items)
+    drawn = None if new.scores is None else packed_scores.pack(new.scores)
     return Packed(
-        evaluation=_row(new, fingerprint, contents, kept or b""),
+        evaluation=_row(new, fingerprint, contents, (kept or b"", drawn or b"")),
         contents=contents,
         items=None if kept is None else {"evaluation": new.id, "content": kept},
+        scores=None if drawn is None else {"evaluation": new.id, "content": drawn},
         look_key=None if fingerprint is None else (new.project, fingerprint),
         look=new.look,
         replay=None if idempotency is None else _replay_row(new, idempotency, now),
@@ -189,7 +192,10 @@ def _content(content: bytes) -> Row:
 
 
 def _row(
-    new: NewEvaluation, fingerprint: bytes | None, contents: tuple[Row, Row], kept: bytes
+    new: NewEvaluation,
+    fingerprint: bytes | None,
+    contents: tuple[Row, Row],
+    kept: tuple[bytes, bytes],
 ) -> Row:
     labels, options = contents
     return checked_row(
@@ -207,7 +213,7 @@ def _row(
         },
         labels["content"],
         options["content"],
-        kept,
+        *kept,
     )
 
 
@@ -394,9 +400,10 @@ def _write(connection: Connection, known: _Known) -> None:
     # Sorted, so that two transactions never wait for each other.
     connection.execute(_PUT_CONTENTS, [contents[key] for key in sorted(contents)])
     add(connection, evaluations, [packed.evaluation for packed in known.fresh])
-    kept = [packed.items for packed in known.fresh if packed.items is not None]
-    if kept:
-        add(connection, items, kept)
+    for table in (items, scores):
+        kept = [row for packed in known.fresh if (row := getattr(packed, table.name)) is not None]
+        if kept:
+            add(connection, table, kept)
     answers = [packed.replay for packed in known.fresh if packed.replay is not None]
     if answers:
         connection.execute(_PUT_REPLAYS, answers)

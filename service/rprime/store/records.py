@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from rprime.core.items import Items
+from rprime.core.scores.summary import ScoreSummary
 from rprime.core.table import ConfusionTable
 from rprime.store import ids
 
@@ -85,6 +86,8 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
     ----------
     items
         Per-item codes to store.
+    scores
+        What is drawn of the scores.
     submission
         The digest that recognises a repetition; without an idempotency key an evaluation with the
         same digest is not stored twice.
@@ -96,6 +99,7 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
     """
 
     items: Items | None = None
+    scores: ScoreSummary | None = None
     submission: bytes | None = None
     look: int | None = None
     id: str = field(default_factory=ids.new_id)

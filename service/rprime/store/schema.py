@@ -76,6 +76,15 @@ items = Table(
     sqlite_with_rowid=False,
 )
 
+scores = Table(
+    "scores",
+    metadata,
+    Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("content", LargeBinary, nullable=False),
+    comment="What is drawn of scores: thinned curves and bins.",
+    sqlite_with_rowid=False,
+)
+
 aliases = Table(
     "aliases",
     metadata,

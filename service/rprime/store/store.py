@@ -11,6 +11,7 @@ from typing import TypeVar
 from sqlalchemy import Connection, delete, select
 
 from rprime.core.items import Items
+from rprime.core.scores.summary import ScoreSummary
 from rprime.store import aliases, baselines, evaluations, projects, revoked_sessions, transfer
 from rprime.store import insertion as submission
 from rprime.store.aliases import Alias, AliasPut, Expected
@@ -157,6 +158,10 @@ class Store:
     def items(self, identifier: str) -> Items | None:
         """Read the items of an evaluation; None if none were stored."""
         return self._read(lambda c: evaluations.kept_items(c, identifier))
+
+    def scores(self, identifier: str) -> ScoreSummary | None:
+        """Read what is drawn of the scores of an evaluation; None if nothing was stored."""
+        return self._read(lambda c: evaluations.kept_scores(c, identifier))
 
     def delete(self, identifier: str) -> None:
         """Delete an evaluation; the looks at its test set stay counted.

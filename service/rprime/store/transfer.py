@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Row, Table, select
 
 from rprime.core.cells import SparseCells
 from rprime.core.table import ConfusionTable
-from rprime.store import aliases, ids, packed_items, packed_table, project_sizes
+from rprime.store import aliases, ids, packed_items, packed_scores, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
 from rprime.store.database import Database
 from rprime.store.dialects import insert, serialise
@@ -27,7 +27,7 @@ from rprime.store.evaluations import (
     whole,
 )
 from rprime.store.records import NAMES, InvalidRecordError, check_names, tags_of, tags_text
-from rprime.store.schema import evaluations, items, looks, projects, shared
+from rprime.store.schema import evaluations, items, looks, projects, scores, shared
 
 FORMAT = 1
 """Version of the format, named by the first line."""
@@ -91,10 +91,12 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
     pointed = {alias.evaluation for alias in named}
     last = ""
     while rows := database.read(lambda c: _page(c, project, after=last, before=now)):  # noqa: B023 - called at once
+        drawn = database.read(lambda c: _scores(c, rows))
         for row in rows:
             if row.id in pointed:
                 exported.add(row.id)
-            yield _line(_evaluation(row, _items(database, row)))
+            kept = {"items": _items(database, row), "scores": drawn.get(row.id)}
+            yield _line(_evaluation(row, kept))
         last = rows[-1].id
     for alias in named:
         if alias.evaluation in exported:
@@ -140,8 +142,13 @@ def _items(database: Database, row: Row[Any]) -> bytes | None:
     return database.read(lambda connection: connection.scalar(content))
 
 
+def _scores(connection: Connection, rows: list[Row[Any]]) -> dict[str, bytes]:
+    of_rows = select(scores).where(scores.c.evaluation.in_([row.id for row in rows]))
+    return {row.evaluation: row.content for row in connection.execute(of_rows)}
+
+
 @decoding()
-def _evaluation(row: Row[Any], kept: bytes | None) -> dict[str, Any]:
+def _evaluation(row: Row[Any], kept: dict[str, bytes | None]) -> dict[str, Any]:
     check(row)
     labels = labels_of(row.labels_content)
     document: dict[str, Any] = {"id": row.id, "created_at": ids.created_at(row.id)}
@@ -153,7 +160,10 @@ def _evaluation(row: Row[Any], kept: bytes | None) -> dict[str, Any]:
     document |= {n: _optional(orjson.Fragment, expand(getattr(row, n))) for n in JSON_COLUMNS}
     table = packed_table.unpack(row.cells, row.id, len(labels))
     document |= {"labels": labels, "table": _table(table)}
-    document |= {"items": None if kept is None else base64.b64encode(kept).decode()}
+    document |= {
+        name: None if content is None else base64.b64encode(content).decode()
+        for name, content in kept.items()
+    }
     return {"evaluation": document}
 
 
@@ -192,7 +202,7 @@ class ImportStep:
 
     evaluations: list[dict[str, Any]] = field(default_factory=list)
     contents: dict[bytes, dict[str, Any]] = field(default_factory=dict)
-    items: dict[str, bytes] = field(default_factory=dict)
+    kept: list[tuple[Table, dict[str, Any]]] = field(default_factory=list)
     aliases: list[dict[str, Any]] = field(default_factory=list)
     looks: list[dict[str, Any]] = field(default_factory=list)
     settings: list[dict[str, Any]] = field(default_factory=list)
@@ -256,11 +266,12 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
     row |= {"cells": packed_table.pack(table, given["id"])}
     row |= {"keeps_items": given["items"] is not None}
     beside = [step.contents[key]["content"] for key in keys]
-    if given["items"] is not None:
-        content = base64.b64decode(given["items"], validate=True)
-        _check_items(content, len(labels))
-        step.items[given["id"]] = content
-        beside.append(content)
+    for table_, check_content in _KEPT.items():
+        if given.get(table_.name) is not None:
+            content = base64.b64decode(given[table_.name], validate=True)
+            check_content(content, len(labels))
+            step.kept.append((table_, {"evaluation": given["id"], "content": content}))
+            beside.append(content)
     step.evaluations.append(checked_row(row, *beside))
 
 
@@ -305,6 +316,14 @@ def _check_items(content: bytes, k: int) -> None:
         raise InvalidRecordError("An item names an unknown class.")
 
 
+def _check_scores(content: bytes, k: int) -> None:
+    packed_scores.unpack(content).check(k)
+
+
+_KEPT = {items: _check_items, scores: _check_scores}
+"""The tables of what is kept beside an evaluation, and what checks their content."""
+
+
 def _read_alias(step: ImportStep, given: dict[str, Any]) -> None:
     check_names(given["project"], given["name"])
     if not ids.is_id(given["evaluation"]):
@@ -341,7 +360,10 @@ def write(connection: Connection, step: ImportStep) -> Imported:
     missing: dict[Table, list[dict[str, Any]]] = {
         shared: [step.contents[key] for key in sorted(step.contents)],
         evaluations: [fresh[identifier] for identifier in sorted(fresh)],
-        items: [{"evaluation": i, "content": c} for i, c in step.items.items() if i in fresh],
+        **{
+            kept: [row for table, row in step.kept if table is kept and row["evaluation"] in fresh]
+            for kept in _KEPT
+        },
         projects: step.settings,
     }
     for table, rows in missing.items():

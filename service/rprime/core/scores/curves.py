@@ -1,4 +1,4 @@
-"""ROC, precision-recall and risk-coverage curves, thinned to points that keep the hull."""
+"""ROC, precision-recall and risk-coverage curves, thinned to few points."""
 
 from dataclasses import dataclass
 
@@ -35,14 +35,74 @@ class Detections:
     @classmethod
     def of(cls, scores: Scores, own: int) -> "Detections":
         """Count the detections of one class."""
-        column = scores.values[:, own]
-        ranking = ClassRanking.of(column, scores.true, own, scores.weights)
+        return cls.at(scores.values[:, own], scores.true, own, scores.weights)
+
+    @classmethod
+    def pooled(cls, scores: Scores) -> "Detections":
+        """Count the detections of all classes together, each score a decision of its own."""
+        own = scores.true[:, None] == np.arange(scores.k)
+        weights = None if scores.weights is None else np.repeat(scores.weights, scores.k)
+        return cls.at(scores.values.ravel(), own.ravel().astype(np.uint8), 1, weights)
+
+    @classmethod
+    def at(cls, column: Array, true: Array, own: int, weights: Array | None) -> "Detections":
+        """Count those of the items of class `own` at every score (n,)."""
+        ranking = ClassRanking.of(column, true, own, weights)
         assert ranking.order is not None  # noqa: S101 (see `ClassRanking.of`)
         starts, sizes, found = (part[::-1] for part in ranking.groups)
         tp = np.append(0, np.cumsum(found))
         total = np.append(0, np.cumsum(sizes))
         threshold = np.append(np.nan, column[ranking.order[starts]])
         return cls(threshold, tp, total - tp)
+
+    @property
+    def roc_auc(self) -> float:
+        """Area under the ROC curve."""
+        return float(np.trapezoid(self.tp, self.fp) / (self.tp[-1] * self.fp[-1]))
+
+    @property
+    def average_precision(self) -> float:
+        """Mean precision at the scores of the positives as thresholds."""
+        return float(np.diff(self.tp) @ self._precision[1:] / self.tp[-1])
+
+    @property
+    def _precision(self) -> Array:
+        precision = np.ones(len(self.tp))
+        found = self.tp + self.fp
+        np.divide(self.tp, found, out=precision, where=found > 0)
+        return precision
+
+    def binned(self, edges: Array) -> Array:
+        """Count positives and negatives between edges of the score; an upper edge is within.
+
+        Returns
+        -------
+        Shape (3, bins): positives, negatives, and the sum of the scores of both. The first and
+        the last bin have no end.
+        """
+        above = len(self.tp) - np.searchsorted(self.threshold[:0:-1], edges[1:-1], "right")
+        steps = np.append(0, np.diff(self.tp + self.fp))
+        sums = np.cumsum(steps * np.nan_to_num(self.threshold))
+        reached = np.stack((self.tp, self.fp, sums))[:, above - 1]
+        ends = np.stack((self.tp[-1:], self.fp[-1:], sums[-1:]))
+        return -np.diff(np.hstack((ends, reached, np.zeros((3, 1)))))
+
+    def few(self, points: int) -> "Detections":
+        """Keep the points at equal distances along the ROC curve, and at doubling numbers of items.
+
+        Parameters
+        ----------
+        points
+            Of the first kind. No point of the ROC curve is farther than 2 / (points - 1) from
+            the line between the kept ones, across or up. The others keep the start of the
+            precision-recall curve.
+        """
+        along = self.fp / self.fp[-1] + self.tp / self.tp[-1]
+        found = self.tp + self.fp
+        ranks = np.geomspace(found[found > 0][0], found[-1], points // 2)
+        goals = (np.searchsorted(along, np.linspace(0, 2, points)), np.searchsorted(found, ranks))
+        kept = np.unique(np.minimum(np.append(*goals), len(along) - 1))
+        return Detections(self.threshold[kept], self.tp[kept], self.fp[kept])
 
     def roc(self) -> CurveColumns:
         """The ROC curve, from (0, 0) to (1, 1)."""
@@ -55,9 +115,7 @@ class Detections:
 
     def precision_recall(self) -> CurveColumns:
         """The precision-recall curve; precision is 1 where nothing is found."""
-        recall = self.tp / self.tp[-1]
-        precision = np.ones(len(self.tp))
-        precision[1:] = self.tp[1:] / (self.tp[1:] + self.fp[1:])
+        recall, precision = self.tp / self.tp[-1], self._precision
         kept = thinned(recall, precision)
         return {
             "recall": recall[kept],
@@ -66,9 +124,8 @@ class Detections:
         }
 
 
-def risk_coverage(scores: Scores) -> CurveColumns:
-    """Compute the error rate among the items with the highest top scores, for every number."""
-    answered, wrong, threshold = _errors(scores)
+def risk_coverage(answered: Array, wrong: Array, threshold: Array) -> CurveColumns:
+    """Compute the error rate among the items with the highest top scores, from `errors`."""
     risk = np.divide(wrong, answered, out=np.zeros(len(wrong)), where=answered > 0)
     kept = thinned(answered, risk)
     kept = kept[answered[kept] > 0]  # no items have no error rate
@@ -87,7 +144,7 @@ def rejection_sweep(scores: Scores) -> CurveColumns:
     R' counts an unclassified item as not wrong: it rises to 1 as all are left out, while
     accuracy falls to 0.
     """
-    answered, wrong, threshold = _errors(scores)
+    answered, wrong, threshold = errors(scores)
     n = answered[-1]
     kept = thinned(answered, n - wrong)
     answered, wrong = answered[kept], wrong[kept]
@@ -102,7 +159,7 @@ def rejection_sweep(scores: Scores) -> CurveColumns:
     }
 
 
-def _errors(scores: Scores) -> tuple[Array, Array, Array]:
+def errors(scores: Scores) -> tuple[Array, Array, Array]:
     """Count answered items and errors at every top score as threshold, from no items on."""
     found = errors_by_confidence(scores.confidence, scores.correct, scores.weights)
     return *found, np.append(np.nan, np.unique(scores.confidence)[::-1])
