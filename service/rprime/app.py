@@ -150,6 +150,8 @@ def create_app(settings: Settings) -> FastAPI:
     for public in PUBLIC:
         app.router.routes.extend(public.routes)
     app.mount("/static", GZipMiddleware(StaticFiles(directory=docs.STATIC)), name="static")
+    if services.guide is not None:
+        app.mount("/guide", GZipMiddleware(docs.Guide(directory=services.guide)), name="guide")
     return app
 
 
@@ -174,6 +176,7 @@ def _services(settings: Settings) -> Services:
         else store,
         store=store,
         batcher=RequestBatcher(),
+        guide=settings.guide,
     )
 
 

@@ -14,6 +14,7 @@ from pydantic import (
     BaseModel,
     ByteSize,
     ConfigDict,
+    DirectoryPath,
     Field,
     IPvAnyNetwork,
     NonNegativeFloat,
@@ -26,7 +27,8 @@ from pydantic import (
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 MIB = 1024 * 1024
-
+GUIDE = Path(__file__).with_name("guide")
+"""Where `mkdocs build` writes the documentation site; a wheel built after it has it, too."""
 
 _IDLE_BYTES = 208 * MIB
 """The memory of a service and of a worker that have no request."""
@@ -232,6 +234,11 @@ class Settings(BaseSettings):
     )
     cors_origins: Annotated[tuple[str, ...], NoDecode] = Field(
         (), description="Web origins that may call the service, separated by commas."
+    )
+    guide: DirectoryPath | None = Field(
+        GUIDE if GUIDE.is_dir() else None,
+        description="Folder of the built documentation site, shown at `/guide`; default: the one "
+        "in the package.",
     )
     drain_seconds: NonNegativeFloat = Field(
         1,

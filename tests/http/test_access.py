@@ -43,6 +43,8 @@ PUBLIC = {
     "/openapi.json",
     "/favicon.ico",
     "/static",
+    "/guide",
+    "/guide/",
     "/",
     "/ui/indices",
     "/ui/indices/{key}",

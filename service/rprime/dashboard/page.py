@@ -36,6 +36,7 @@ def page_of(request: Request, title: str) -> PageContext:
         request.url.path,
         history=services.store.is_open,
         keys=services.keyring is not None,
+        guide=services.guide is not None,
         account=_account(request),
     )
 

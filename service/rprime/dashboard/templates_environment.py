@@ -59,6 +59,8 @@ class PageContext:
         Whether evaluations are kept.
     keys
         Whether the service asks for keys.
+    guide
+        Whether the service has the documentation site.
     account
         None where nobody has signed in.
     """
@@ -67,6 +69,7 @@ class PageContext:
     path: str
     history: bool = False
     keys: bool = False
+    guide: bool = False
     account: Account | None = None
 
     @property
@@ -93,6 +96,11 @@ def render(template: str, page: PageContext, **content: Any) -> str:  # noqa: AN
 def fragment(template: str, root: str, **content: Any) -> str:  # noqa: ANN401 (what it shows)
     """Render a part of a page; root: the way from that page to the root of the service."""
     return _environment().get_template(template).render(root=root, **content)
+
+
+def macros(template: str) -> Any:  # noqa: ANN401 (its members are the macros)
+    """Return the macros of a template, for parts of pages that stand elsewhere."""
+    return _environment().get_template(f"pages/{template}").module
 
 
 def embedded(content: object) -> Markup:

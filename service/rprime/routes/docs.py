@@ -3,17 +3,23 @@
 import re
 from functools import cache
 from html import escape
+from http import HTTPStatus
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from starlette.responses import FileResponse, HTMLResponse
+from starlette.requests import Request
+from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from starlette.staticfiles import StaticFiles
 
 from rprime.problems.kinds import KINDS, PAGE, Kind
 from rprime.problems.problem import Problem
+from rprime.problems.root_path import rooted
 from rprime.routes.compressed_route import CompressedRoute
+from rprime.routes.services import get_services
 
 PACKAGE = Path(__file__).parent.parent
 STATIC = PACKAGE / "static"
@@ -30,6 +36,11 @@ _CSP = (
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src blob:; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+_GUIDE_CSP = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
+    "frame-ancestors 'none'"
+)
 _HEADERS = {"Content-Security-Policy": _CSP}
 
 
@@ -43,6 +54,25 @@ async def swagger_ui() -> FileResponse:
 async def redoc() -> FileResponse:
     """Show the operations as a reference text."""
     return FileResponse(STATIC / "redoc.html", headers=_HEADERS)
+
+
+class Guide(StaticFiles):
+    """The built documentation site."""
+
+    def file_response(self, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 - handed on
+        """Answer with a file of the site, which may run only its own scripts."""
+        response = super().file_response(*args, **kwargs)
+        response.headers["Content-Security-Policy"] = _GUIDE_CSP
+        return response
+
+
+@router.get("/guide")
+@router.get("/guide/")
+async def guide(request: Request) -> RedirectResponse:
+    """Lead to the first page of the documentation site, where it is built."""
+    if get_services(request).guide is None:
+        raise Problem("not_found", "The documentation site is not built; read /docs/index.md.")
+    return RedirectResponse(rooted("/guide/index.html"), HTTPStatus.SEE_OTHER)
 
 
 @router.get(PAGE)

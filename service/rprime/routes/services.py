@@ -1,6 +1,7 @@
 """The services that the routes share: one object, built by `rprime.app`."""
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import cast
 
 from starlette.requests import Request
@@ -22,10 +23,13 @@ class Services(AuthServices):
         The store, if there is one.
     batcher
         Evaluates small requests that arrive together as one stack.
+    guide
+        The folder of the built documentation site, if there is one.
     """
 
     store: StoreHandle
     batcher: RequestBatcher
+    guide: Path | None
 
 
 def get_services(request: Request) -> Services:
