@@ -29,7 +29,9 @@ PARTS = {"body", "details", "footer", "head", "header", "html", "main", "meta", 
 HEADINGS = {"h1", "h2", "h3"}
 TABLES = {"caption", "table", "tbody", "td", "th", "thead", "tr", "summary", "title", "ul"}
 DRAWN = {"abbr", "circle", "rect", "svg"}
-TAGS = PROSE | PARTS | HEADINGS | TABLES | DRAWN
+MATH = {"math", "mfrac", "mi", "mn", "mo", "mrow", "msqrt", "mstyle", "msub", "msubsup", "msup"}
+MATH |= {"mover", "mpadded", "mspace", "mtext", "munder", "munderover"}
+TAGS = PROSE | PARTS | HEADINGS | TABLES | DRAWN | MATH
 
 
 class Reader(HTMLParser):

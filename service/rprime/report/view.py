@@ -93,7 +93,6 @@ def term(index: Index) -> dict[str, Any]:
         "scope": "of a class" if index.scope == "class" else "overall",
         "range": f"{low} to {high}{best}",
         "description": index.description,
-        "tex": index.tex,
         "formula": formula(index.tex),
         "source": index.source,
     }
