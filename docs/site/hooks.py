@@ -35,7 +35,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 def navigation(contents: str) -> list[Any]:
     """Return the sections of the contents, each with the pages that its table links to."""
     _, *sections = re.split(r"^## ", contents, flags=re.MULTILINE)
-    nav: list[Any] = [{"Start": "index.md"}]
+    nav: list[Any] = ["index.md"]
     seen = {"index.md"}
     for section in sections:
         title, _, rest = section.partition("\n")

@@ -226,6 +226,18 @@ class TestRepr:
         assert "None" not in repr(report.overall["accuracy"])
         assert "precision  none (no_predictions)" in repr(report.per_class["eel"])
 
+    def test_every_value_that_is_listed_can_be_read(self) -> None:
+        # At a population the estimate has a name that is an alias elsewhere.
+        population = {"strata": "predicted", "shares": {"cat": 0.8, "dog": 0.2}}
+        table = [[95, 12], [5, 88]]
+        report = rprime.evaluate(
+            confusion_matrix=table, labels=["cat", "dog"], population=population
+        )
+        dog = report.per_class["dog"]
+        assert set(dict(dog)) == set(dog)
+        assert dog["estimated_prevalence"].value == pytest.approx(0.8 * 0.05 + 0.2 * 0.88)
+        assert dog.estimated_prevalence is dog["estimated_prevalence"]
+
     def test_a_comparison_says_what_it_is(self) -> None:
         gates = {"rules": [{"index": "accuracy", "max_drop": 0.9}]}
         found = rprime.compare({"y_true": TRUE, "y_pred": PREDICTED}, {"y_pred": TRUE}, gates=gates)

@@ -35,14 +35,16 @@ class Values(_Named["Value"]):
     """The values of indices: `values["recall"]`, `values.recall`, or by an alias."""
 
     def __getitem__(self, key: str) -> "Value":
-        if (own := canonical(key)) in self._values:
+        # At a population the alias `estimated_prevalence` is the name of the member.
+        own = key if key in self._values else canonical(key)
+        if own in self._values:
             return self._values[own]
         raise KeyError(self._absent(key))
 
     def __getattr__(self, key: str) -> "Value":
         # Copying and unpickling read attributes before the values exist.
-        if not key.startswith("_") and (own := canonical(key)) in self._values:
-            return self._values[own]
+        if not key.startswith("_") and key in self:
+            return self[key]
         raise AttributeError(self._absent(key))
 
     def _absent(self, key: object) -> str:
