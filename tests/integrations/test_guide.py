@@ -41,3 +41,22 @@ def test_the_example_of_the_scikit_learn_section_runs() -> None:
     low, high = names["cross_validated"](names["logistic"], names["bayes"])["r_prime"].interval
     assert 0 < low < high < 1
     assert names["report"].counts.total == 897
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")  # MLflow uses what its dependencies deprecate
+def test_the_examples_of_the_mlflow_section_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_DISABLE_TELEMETRY", "true")
+    names: dict[str, Any] = {}
+    try:
+        for example in blocks("MLflow"):
+            exec(example, names)  # noqa: S102 (the text of the page is what is tested)
+        found = names["mlflow"].get_run(names["run"].info.run_id).data
+    finally:
+        names["mlflow"].set_tracking_uri(None)
+    assert found.tags["rprime.verdict"] == "pass"
+    assert found.metrics["rprime/class/8/recall_lower"] < found.metrics["rprime/class/8/recall"]
+    assert names["result"].metrics == found.metrics

@@ -1,0 +1,159 @@
+"""Reports in MLflow: values as metrics, verdicts as tags, pages and figures as artifacts."""
+
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any, Literal
+
+import mlflow
+from mlflow.entities import RunTag
+from mlflow.models.evaluation import EvaluationResult, ModelEvaluator
+
+from rprime.client.in_process import evaluate
+from rprime.client.report import Report
+from rprime.client.request import RequestFields
+from rprime.client.values import Values
+from rprime.report.decimals import plural
+from rprime.report.formats import BY_NAME
+
+_UNFIT = re.compile(r"^\.{1,2}$|[^\w\-. ]")
+"""Of the name of a class, what a part of the name of a metric cannot be or hold."""
+_MOST_NAMED = 50
+"""Undefined values that a tag names."""
+_FIGURES: tuple[Literal["confusion", "radar", "per_class"], ...] = (
+    "confusion",
+    "radar",
+    "per_class",
+)
+
+
+def log(
+    report: Report,
+    *,
+    run_id: str | None = None,
+    prefix: str = "rprime",
+    model_id: str | None = None,
+) -> dict[str, float]:
+    """Log a report to a run of MLflow.
+
+    Metrics are named as `rprime/r_prime` overall and as `rprime/class/cat/recall` for a class, with
+    `_lower` and `_upper` for the limits of their intervals. MLflow has no undefined metrics, so
+    these are left out, and the tag `rprime.undefined` names them. In the names of classes `_`
+    replaces what MLflow does not allow, such as a slash.
+
+    Parameters
+    ----------
+    report
+        Of `rprime.evaluate`, or of a service with `table=True`.
+    run_id
+        The run; None: the active run, or a new one.
+    prefix
+        What the names of metrics, tags and artifacts begin with, such as "validation".
+    model_id
+        The logged model that the metrics are about; None: the active one, if there is one.
+
+    Returns
+    -------
+    The metrics.
+
+    Raises
+    ------
+    ValueError
+        If a service gave the report without its table; nothing is logged then.
+    """
+    found = dict(_values(report))
+    metrics = {f"{prefix}/{name}": value for name, value in found.items() if value is not None}
+    undefined = [name for name, value in found.items() if value is None]
+    tags = [RunTag(f"{prefix}.{key}", value) for key, value in _tags(report, undefined).items()]
+    texts = dict(_artifacts(report))
+    run = run_id or (mlflow.active_run() or mlflow.start_run()).info.run_id
+    mlflow.log_metrics(metrics, run_id=run, model_id=model_id)
+    mlflow.MlflowClient().log_batch(run, tags=tags)
+    for name, text in texts.items():
+        mlflow.log_text(text, f"{prefix}/{name}", run_id=run)
+    return metrics
+
+
+def _values(report: Report) -> Iterator[tuple[str, float | None]]:
+    """Yield values and limits by name; classes whose names become equal get their numbers."""
+    yield from _limits("", report.overall)
+    taken: set[str] = set()
+    for number, (label, values) in enumerate(report.per_class.items()):
+        name = _UNFIT.sub("_", label)
+        while name in taken:
+            name = f"{name}_{number}"
+        taken.add(name)
+        yield from _limits(f"class/{name}/", values)
+
+
+def _limits(prefix: str, values: Values) -> Iterator[tuple[str, float | None]]:
+    for key, found in values.items():
+        yield f"{prefix}{key}", found.value
+        for end, limit in zip(("lower", "upper"), found.interval or (), strict=False):
+            yield f"{prefix}{key}_{end}", limit
+
+
+def _tags(report: Report, undefined: Collection[str]) -> dict[str, str]:
+    gate = report.gate
+    tags = {"input_digest": report.input_digest, "engine_version": report.engine_version}
+    if gate is not None:
+        tags |= {"verdict": gate.verdict, "message": gate.message}
+    if report.id is not None:
+        tags["evaluation"] = report.id
+    if undefined:
+        named = ", ".join(list(undefined)[:_MOST_NAMED])
+        more = ", ..." if len(undefined) > _MOST_NAMED else ""
+        tags["undefined"] = f"{plural(len(undefined), 'value')}: {named}{more}"
+    return tags
+
+
+def _artifacts(report: Report) -> Iterator[tuple[str, str]]:
+    yield "report.json", report.content.decode()
+    yield "report.html", BY_NAME["html"].render(report.subject()).decode()
+    for name in _FIGURES:
+        yield f"{name}.svg", report.plot(name).svg
+
+
+class Evaluator(ModelEvaluator):
+    """The evaluator `rprime` of `mlflow.models.evaluate`, for classifiers.
+
+    Its `evaluator_config` has options of `rprime.evaluate`, such as `gates` and `baseline`, and
+    `prefix`.
+    """
+
+    @classmethod
+    def can_evaluate(
+        cls, *, model_type: str, evaluator_config: Mapping[str, Any] | None, **_: Any
+    ) -> bool:
+        """Return whether this is a classifier, and the options are not for other evaluators only.
+
+        Where `evaluators` is not given, MLflow hands the same options to every evaluator.
+        """
+        if model_type != "classifier":
+            return False
+        known = {"prefix", *RequestFields.__annotations__}
+        if not evaluator_config or known & evaluator_config.keys():
+            return True
+        given = ", ".join(evaluator_config)
+        warnings.warn(f"rprime does not evaluate: it has no option {given}", stacklevel=2)
+        return False
+
+    def evaluate(
+        self,
+        *,
+        dataset: Any,
+        run_id: str,
+        evaluator_config: Mapping[str, Any] | None = None,
+        model: Any = None,
+        model_id: str | None = None,
+        predictions: str | None = None,
+        **_: Any,
+    ) -> EvaluationResult:
+        """Evaluate the predictions for a dataset, and log the report."""
+        found = dataset.predictions_data if model is None else model.predict(dataset.features_data)
+        predicted = found if predictions is None else found[predictions]
+        options = dict(evaluator_config or {})
+        prefix = options.pop("prefix", "rprime")
+        report = evaluate(dataset.labels_data, predicted, **options)
+        metrics = log(report, run_id=run_id, prefix=prefix, model_id=model_id)
+        return EvaluationResult(metrics=metrics, artifacts={})
