@@ -7,7 +7,7 @@ from sqlalchemy import Connection, column, inspect, select, table
 from rprime.store.errors import StoreForeignError, StoreNewerError, StoreOutdatedError
 from rprime.store.schema import metadata
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 """The number of the last migration."""
 
 VERSION_TABLE = "rprime_version"
@@ -15,7 +15,7 @@ VERSION_TABLE = "rprime_version"
 
 
 def upgrade(connection: Connection) -> None:
-    """Migrate the tables to `SCHEMA_VERSION`, in the transaction of the connection."""
+    """Make or migrate the tables, to `SCHEMA_VERSION`, in the transaction of the connection."""
     if is_current(connection):
         return
     # Importing Alembic takes longer than the rest of opening a store.
@@ -26,7 +26,11 @@ def upgrade(connection: Connection) -> None:
     config.set_main_option("script_location", str(Path(__file__).with_name("migrations")))
     config.set_main_option("path_separator", "os")
     config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    if _version_of(connection):
+        command.upgrade(config, "head")
+    else:
+        metadata.create_all(connection)
+        command.stamp(config, "head")
 
 
 def is_current(connection: Connection, *, read_only: bool = False) -> bool:

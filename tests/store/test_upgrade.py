@@ -1,0 +1,194 @@
+"""Stores that version 0.1.0 made, opened by this one; see `schemas/README.md`."""
+
+import json
+import shutil
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import Connection, create_engine, inspect, make_url, text
+
+from rprime.history.stored_report import stored_report
+from rprime.report.formats import FORMATS
+from rprime.schemas.gate import Gates
+from rprime.store import Store, StoreDamagedError, open_store
+from rprime.store.compression import expand
+
+SCHEMAS = Path(__file__).parent / "schemas"
+REPORTS: dict[str, Any] = json.loads((SCHEMAS / "schema_1.json").read_text(encoding="utf-8"))
+OUR_OWN = {"links", "table", "counts", "gate", "comparison", "overall", "recall"}
+"""What is compared by itself."""
+
+
+@pytest.fixture
+def old(url: str) -> str:
+    """Return the URL of a store of version 0.1.0, on each database in turn."""
+    if make_url(url).get_backend_name() == "sqlite":
+        shutil.copy(SCHEMAS / "schema_1.db", make_url(url).database or "")
+    else:
+        run(url, lambda connection: raw(connection, "schema_1.sql"))
+    return url
+
+
+def raw(connection: Connection, name: str) -> None:
+    driver: Any = connection.connection.driver_connection
+    driver.execute((SCHEMAS / name).read_text(encoding="utf-8"))
+
+
+def run(url: str, work: Callable[[Connection], Any]) -> Any:
+    engine = create_engine(url)
+    with engine.begin() as connection:
+        found = work(connection)
+    engine.dispose()
+    return found
+
+
+def report(store: Store, identifier: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        stored_report(store.get(identifier), store, 10).report(with_table=True)
+    )
+    return found
+
+
+def assert_close(now: dict[str, float | None], then: dict[str, float | None]) -> None:
+    for name, value in then.items():
+        assert now[name] == (None if value is None else pytest.approx(value, rel=1e-12)), name
+
+
+def test_every_evaluation_is_read_as_it_was(old: str) -> None:
+    store = open_store(old)
+    for identifier, then in REPORTS.items():
+        now = report(store, identifier)
+        assert {k: v for k, v in then.items() if k not in OUR_OWN} == {
+            k: now[k] for k in then if k not in OUR_OWN
+        }
+        assert now["table"] == then["table"]
+        assert {k: now["counts"][k] for k in then["counts"]} == then["counts"]
+        values = {key: now["overall"][key]["value"] for key in then["overall"]}
+        assert_close(values, then["overall"])
+        recalls = {label: now["per_class"][label]["recall"]["value"] for label in then["recall"]}
+        assert_close(recalls, then["recall"])
+    store.check()
+    store.close()
+
+
+def test_verdicts_and_comparisons_are_those_that_were_given(old: str) -> None:
+    store = open_store(old)
+    judged = [(i, then["gate"]) for i, then in REPORTS.items() if "gate" in then]
+    assert {gate["verdict"] for _, gate in judged} == {"pass", "fail", "inconclusive", "no_rules"}
+    for identifier, then in judged:
+        now = report(store, identifier)["gate"]
+        assert (now["verdict"], now["alpha"], now["look"], now["budget"]) == (
+            *(then[name] for name in ("verdict", "alpha", "look")),
+            None,
+        )
+        for result, before in zip(now["results"], then["results"], strict=True):
+            limits = before.pop("interval") or [None, None]
+            assert [result["lower_limit"], result["upper_limit"]] == limits
+            assert {name: result[name] for name in before} == before
+            level = None if limits == [None, None] else pytest.approx(1 - then["alpha"])
+            assert result["level"] == level
+            before["interval"] = limits
+    for identifier, then in REPORTS.items():
+        if "comparison" in then:
+            now = report(store, identifier)["comparison"]
+            overall = then["comparison"].pop("overall")
+            assert {name: now[name] for name in then["comparison"]} == then["comparison"]
+            assert {name: now["overall"][name] for name in overall} == overall
+            then["comparison"]["overall"] = overall
+    store.close()
+
+
+def test_every_rendering_shows_them(old: str) -> None:
+    store = open_store(old)
+    messages = set()
+    for identifier in REPORTS:
+        subject = stored_report(store.get(identifier), store, 10).subject
+        for entry in FORMATS:
+            assert entry.render(subject)
+        if subject.gate is not None:
+            messages.add((subject.gate.message, subject.gate.judged))
+    assert (
+        "The gate failed: accuracy.max_drop, recall.max_drop of classes `cat`, `dog`.",
+        True,
+    ) in messages
+    assert ("The gate has no rules, so nothing was judged.", False) in messages
+    store.close()
+
+
+def test_gates_can_be_judged_again(old: str) -> None:
+    store = open_store(old)
+    found = {
+        identifier: Gates.model_validate(asked["gates"])
+        for identifier in REPORTS
+        if "gates" in (asked := json.loads(store.get(identifier).options))
+    }
+    store.close()
+    assert sum("gate" in one for one in REPORTS.values()) == len(found)
+    # 0.1.0 spent 6/pi^2 of alpha on the first look; half of it is the next lower level.
+    assert {getattr(gates.looks, "budget", None) for gates in found.values()} == {None, 2}
+    policies = {rule.policy for gates in found.values() for rule in gates.rules}
+    assert policies == {None, "all_must_pass", "proven_only"}
+
+
+def test_aliases_looks_items_and_settings_stay(old: str) -> None:
+    store = open_store(old)
+    first = store.alias("animals", "champion").evaluation
+    assert REPORTS[first]["version"] == "1"
+    assert store.looks("animals", REPORTS[first]["test_set"]["fingerprint"]) == 2
+    projects = {project.name: project for project in store.projects()}
+    assert projects["animals"].badge_public
+    assert projects["animals"].evaluations == 6
+    kept = store.items(first)
+    assert kept is not None
+    cells = {(one[0], one[1]): one[2] for one in REPORTS[first]["table"]["cells"]}
+    pairs = list(zip(kept.true.tolist(), kept.predicted.tolist(), strict=True))
+    assert {pair: pairs.count(pair) for pair in set(pairs)} == cells
+    store.close()
+
+
+def test_an_upgraded_store_is_like_a_new_one_that_imported_it(old: str, other_store: Store) -> None:
+    store = open_store(old)
+    lines = list(store.export())
+    other_store.import_lines(lines)
+    assert list(other_store.export())[1:] == lines[1:]
+    # Their sizes, too, which 0.1.0 did not count.
+    assert other_store.projects() == store.projects()
+    store.close()
+    assert run(old, _declared) == other_store.database.read(_declared)
+
+
+def _declared(connection: Connection) -> Any:
+    """Return what the database says of the tables, whatever order it lists them in."""
+    found = inspect(connection)
+    tables = {}
+    for name in sorted(found.get_table_names()):
+        columns = [{**column, "type": repr(column["type"])} for column in found.get_columns(name)]
+        keys = (found.get_pk_constraint(name), found.get_foreign_keys(name))
+        tables[name] = (columns, sorted(found.get_indexes(name), key=str), keys)
+    options = (found.get_table_options(name) for name in tables)
+    return tables, list(options)
+
+
+def test_a_repeated_request_is_still_answered(tmp_path: Path) -> None:
+    path = tmp_path / "rprime.db"
+    shutil.copy(SCHEMAS / "schema_1.db", path)
+    open_store(f"sqlite:///{path}").close()
+    with closing(sqlite3.connect(path)) as connection:
+        [(body, evaluation)] = connection.execute("SELECT body, evaluation FROM replays")
+    assert json.loads(expand(body) or b"")["id"] == evaluation
+    assert REPORTS[evaluation]["project"] == "idem"
+
+
+def test_a_damaged_store_is_refused_and_stays_as_it_was(old: str) -> None:
+    statement = "UPDATE shared SET content = substr(content, 1, 5)"
+    run(old, lambda connection: connection.execute(text(statement)))
+    for _ in range(2):
+        with pytest.raises(StoreDamagedError):
+            open_store(old)
+    count = text("SELECT count(*) FROM evaluations")
+    version = text("SELECT version_num FROM rprime_version")
+    assert run(old, lambda c: (c.scalar(count), c.scalar(version))) == (len(REPORTS), "1")
