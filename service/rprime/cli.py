@@ -12,6 +12,7 @@ import typer
 
 from rprime import __version__
 from rprime.commands import (
+    comment,
     compare,
     evaluate,
     gates_schema,
@@ -37,6 +38,7 @@ app = typer.Typer(
 app.command()(serve.serve)
 app.command()(evaluate.evaluate)
 app.command()(compare.compare)
+app.command()(comment.comment)
 app.command()(lint.lint)
 app.command()(lint.plan)
 app.command()(gates_schema.gates_schema)

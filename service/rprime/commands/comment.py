@@ -1,0 +1,169 @@
+"""A report as one comment of a pull or merge request, which every run brings up to date."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+
+import typer
+
+from rprime.commands.exit_status import Status, defects, refuse, say
+
+if TYPE_CHECKING:
+    import httpx
+
+_MARKER = re.compile(r"<!-- rprime:report [0-9a-f]+ -->")
+_PAGE = 100
+_FORBIDDEN = 403
+
+
+class Forge(NamedTuple):
+    """Where the comments of a request are.
+
+    Parameters
+    ----------
+    api
+        The address.
+    listed, one
+        Paths of all comments of the request, and of one without its id.
+    edit
+        The method that changes one.
+    author
+        The member of a comment that says who wrote it.
+    token, needs
+        The variable that holds the token, and what the token needs.
+    headers
+        Others than the token.
+    """
+
+    api: str
+    listed: str
+    one: str
+    edit: str
+    author: str
+    token: str
+    needs: str
+    headers: dict[str, str]
+
+
+def comment(
+    file: Annotated[Path, typer.Argument(help="The report that --markdown of `evaluate` wrote.")],
+    *,
+    number: Annotated[
+        int | None, typer.Option(help="Of the pull or merge request; default: that of the job.")
+    ] = None,
+) -> None:
+    """Put a report into the pull request of a job on GitHub, or the merge request on GitLab.
+
+    There is one comment for each project and model, and every run edits it. The variable
+    GITHUB_TOKEN or GITLAB_TOKEN holds the token. It ends with 0, too, where the job belongs to no
+    request, with 2 for a file that is no report or without a token, and with 4 where the API
+    refuses or gives no answer.
+    """
+    with defects():
+        given = os.environ
+        if not {"CI_API_V4_URL", "GITHUB_REPOSITORY"} & given.keys():
+            refuse("this is no job of GitHub or GitLab: there is no GITHUB_REPOSITORY")
+        on_gitlab = "CI_API_V4_URL" in given
+        number = number or (_merge_request() if on_gitlab else _pull_request())
+        if number is None:
+            say("this job belongs to no pull or merge request, so there is no comment")
+            return
+        _publish(_gitlab(number) if on_gitlab else _github(number), _read(file))
+
+
+def _pull_request() -> int | None:
+    event = os.environ.get("GITHUB_EVENT_PATH")
+    found: Any = json.loads(Path(event).read_bytes()) if event else {}
+    number: int | None = found.get("pull_request", {}).get("number")
+    return number
+
+
+def _merge_request() -> int | None:
+    number = os.environ.get("CI_MERGE_REQUEST_IID")
+    return int(number) if number else None
+
+
+def _github(number: int) -> Forge:
+    issues = f"/repos/{os.environ['GITHUB_REPOSITORY']}/issues"
+    return Forge(
+        api=os.environ.get("GITHUB_API_URL", "https://api.github.com"),
+        listed=f"{issues}/{number}/comments",
+        one=f"{issues}/comments",
+        edit="PATCH",
+        author="user",
+        token="GITHUB_TOKEN",  # noqa: S106 (a name)
+        needs="the permission `pull-requests: write`, which a pull request of a fork never has",
+        headers={"Accept": "application/vnd.github+json", "X-GitHub-Api-Version": "2022-11-28"},
+    )
+
+
+def _gitlab(number: int) -> Forge:
+    # The pipeline of a fork runs in the fork, but its merge request is in the other project.
+    project = os.environ.get("CI_MERGE_REQUEST_PROJECT_ID") or os.environ["CI_PROJECT_ID"]
+    notes = f"/projects/{project}/merge_requests/{number}/notes"
+    return Forge(
+        api=os.environ["CI_API_V4_URL"],
+        listed=notes,
+        one=notes,
+        edit="PUT",
+        author="author",
+        token="GITLAB_TOKEN",  # noqa: S106 (a name)
+        needs="the scope `api`; a CI_JOB_TOKEN may not write notes",
+        headers={},
+    )
+
+
+def _read(file: Path) -> str:
+    try:
+        body = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        refuse(f"cannot read {file}: {error}")
+    if not _MARKER.match(body):
+        refuse(f"{file} is no report that --markdown wrote")
+    return body
+
+
+def _publish(forge: Forge, body: str) -> None:
+    import httpx
+
+    token = os.environ.get(forge.token)
+    if not token:
+        refuse(f"there is no {forge.token}: set it to a token with {forge.needs}")
+    headers = {**forge.headers, "Authorization": f"Bearer {token}"}
+    try:
+        with httpx.Client(
+            base_url=forge.api, headers=headers, timeout=30, follow_redirects=True
+        ) as client:
+            mine = _mine(client, forge, body[: body.index("\n")])
+            way = ("POST", forge.listed) if mine is None else (forge.edit, f"{forge.one}/{mine}")
+            done = client.request(*way, json={"body": body}).raise_for_status().json()["id"]
+    except httpx.HTTPStatusError as error:
+        asked, status = error.request, error.response.status_code
+        say(f"NO COMMENT: {asked.method} {asked.url} answers {status}")
+        say(f"the token in {forge.token} needs {forge.needs}")
+        raise typer.Exit(Status.UNREACHABLE) from None
+    except (httpx.HTTPError, ValueError, LookupError) as error:
+        say(f"NO COMMENT: {forge.api} gives no answer: {error!r}")
+        raise typer.Exit(Status.UNREACHABLE) from None
+    say(f"comment {done} is {'new' if mine is None else 'brought up to date'}")
+
+
+def _mine(client: "httpx.Client", forge: Forge, marker: str) -> int | None:
+    """Find the comment of an earlier run, by the marker and by who wrote it."""
+    user = client.get("/user")
+    # The token of a job on GitHub belongs to an app, which may not ask who it is.
+    app = user.status_code == _FORBIDDEN and forge.author == "user"
+    own = {"type": "Bot"} if app else {"id": user.raise_for_status().json()["id"]}
+    page = 0
+    while True:
+        page += 1
+        asked = client.get(forge.listed, params={"per_page": _PAGE, "page": page})
+        found: list[Any] = asked.raise_for_status().json()
+        for one in found:
+            author = one.get(forge.author) or {}
+            if one.get("body", "").startswith(marker) and own.items() <= author.items():
+                return int(one["id"])
+        if len(found) < _PAGE:
+            return None
