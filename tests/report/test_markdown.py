@@ -56,7 +56,13 @@ def test_nothing_but_our_own_tags_and_links_comes_out(name: str) -> None:
         assert token.type != "image"
         if token.type == "link_open":
             assert token.attrs["href"] in OUR_LINKS
-        assert token.type not in {"code_block", "fence", "blockquote_open", "s_open"}
+        assert token.type not in {"code_block", "blockquote_open", "s_open"}
+    fences = [token for token in found if token.type == "fence"]
+    assert len(fences) <= 1
+    for line in [line for fence in fences for line in fence.content.splitlines()]:
+        assert not line or line.startswith(("▸ ", "  ✗ ", "  ? ", "  ✓ ", "… and ", "● value")), (
+            line
+        )
 
 
 @pytest.mark.parametrize("name", SUBJECTS)

@@ -28,7 +28,7 @@ def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
     What fails the gate has no title and is never folded.
     """
     results = [] if gate is None else separate(gate.results)
-    axes = {rule: _axis(rule, results) for rule in {result.rule for result in results}}
+    axes = {rule: axis_of_rule(rule, results) for rule in {result.rule for result in results}}
     titles = {"fail": "", "warn": "check{} with a warning", "pass": "check{} passed"}
     for effect, title in titles.items():
         found = [result for result in results if result.effect == effect]
@@ -48,7 +48,7 @@ def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
         }
 
 
-def _axis(rule: str, results: list[Result]) -> Axis:
+def axis_of_rule(rule: str, results: list[Result]) -> Axis:
     """Choose one axis for all classes of a rule."""
     own = [result for result in results if result.rule == rule]
     numbers = [n for r in own for n in (_point(r), r.lower_limit, r.upper_limit)]
@@ -82,13 +82,14 @@ def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
         "before": shown(before),
         "named": bool(named),
         "after": shown(after),
-        "mark": _mark(result, axis),
+        "mark": mark_of_result(result, axis),
         "axis": axis.ends,
         "captions": _captions(result),
     }
 
 
-def _mark(result: Result, axis: Axis) -> Mark | None:
+def mark_of_result(result: Result, axis: Axis) -> Mark | None:
+    """Draw a result; None where it has no value."""
     point = _point(result)
     if point is None:
         return None

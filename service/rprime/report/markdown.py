@@ -17,6 +17,7 @@ from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS, in_order
 from rprime.report.slices import slice_table
 from rprime.report.subject import ReportSubject
+from rprime.report.text_chart import text_chart
 from rprime.report.verdicts import compared, finding, headline, separate, summary
 
 MOST_CHARACTERS = 60_000
@@ -59,7 +60,8 @@ def render_markdown(subject: ReportSubject) -> str:
     }
     about = population_text(subject.evaluation)
     first = f"The numbers are {prose(about)}." if about else ""
-    blocks = [marker(subject), first, *_verdict(subject), *in_order(sections), _origin(subject)]
+    opening = [marker(subject), first, *_verdict(subject), *_chart(subject)]
+    blocks = [*opening, *in_order(sections), _origin(subject)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
 
@@ -104,6 +106,11 @@ def _verdict(subject: ReportSubject) -> Iterator[str]:
         baseline = "the baseline" if subject.baseline is None else code(subject.baseline)
         before, after = compared(subject.comparison)
         yield f"{before} {baseline}{after}."
+
+
+def _chart(subject: ReportSubject) -> Iterator[str]:
+    if drawn := text_chart(subject.gate):
+        yield f"```text\n{drawn}\n```"
 
 
 def _results(subject: ReportSubject) -> str:

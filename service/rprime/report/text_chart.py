@@ -1,0 +1,74 @@
+"""Text chart: the results of a gate drawn with characters, where no picture can be shown."""
+
+from rich.cells import set_cell_size
+
+from rprime.report.decimals import percent, plural
+from rprime.report.gate_results import SIGNS, axis_of_rule, mark_of_result
+from rprime.report.marks import Axis, Mark
+from rprime.report.names import clipped, isolated, shown
+from rprime.report.verdicts import ranked, separate
+from rprime.schemas.gate import Gate, Result
+
+MOST_LINES = 12
+WIDTH, NAMES = 40, 24
+"""Characters of the axis, and of what stands before it."""
+
+
+def text_chart(gate: Gate | None) -> str:
+    """Draw the results that have a value, those that fail first to be kept, in the rules' order.
+
+    Returns
+    -------
+    Lines of plain text, and at last what the signs mean; empty where there is nothing to draw.
+    """
+    results = [] if gate is None else separate(gate.results)
+    axes = {rule: axis_of_rule(rule, results) for rule in {result.rule for result in results}}
+    found = [(r, mark) for r in ranked(results) if (mark := mark_of_result(r, axes[r.rule]))]
+    if not found:
+        return ""
+    kept = found[:MOST_LINES]
+    lines = []
+    for rule in dict.fromkeys(result.rule for result in results):
+        own = [_line(result, mark) for result, mark in kept if result.rule == rule]
+        lines += [_head(rule, axes[rule]), *own] if own else []
+    if left := len(found) - len(kept):
+        lines.append(f"… and {plural(left, 'result')} more")
+    level = next((result.level for result, _ in kept if result.level is not None), None)
+    limits = "" if level is None else f", ├─┤ its limits, each of {percent(level)} confidence"
+    return "\n".join([*lines, "", f"● value or change{limits}, ┆ what the rule allows"])
+
+
+def _head(rule: str, axis: Axis) -> str:
+    low, high = axis.ends
+    return f"{_name(f'▸ {shown(rule)}')} {low}{high:>{WIDTH - len(low)}}"
+
+
+def _line(result: Result, mark: Mark) -> str:
+    parts = [] if result.class_ is None else [shown(result.class_)]
+    parts += [f"{shown(name)}={shown(value)}" for name, value in (result.slice or {}).items()]
+    # Something of ours begins each line, so that no name can end the block or command GitLab.
+    name = _name(f"  {SIGNS[result.effect][0]} {', '.join(parts) or 'overall'}")
+    return f"{name} {_track(mark)}".rstrip()
+
+
+def _name(text: str) -> str:
+    text = clipped(text, NAMES)
+    return isolated(set_cell_size(text, NAMES))
+
+
+def _track(mark: Mark) -> str:
+    cells = [" "] * WIDTH
+    start, end, at = map(_cell, (mark.start, mark.start + mark.width, mark.at))
+    if mark.width:
+        cells[start : end + 1] = "─" * (end + 1 - start)
+        cells[start], cells[end] = "├", "┤"
+    if mark.against is not None:
+        limit = _cell(mark.against)
+        cells[limit] = "┆" if cells[limit] == " " else "┼"
+    cells[at] = "●"
+    return "".join(cells)
+
+
+def _cell(share: float) -> int:
+    """Return the character at a place in percent of the axis."""
+    return min(round(share / 100 * (WIDTH - 1)), WIDTH - 1)
