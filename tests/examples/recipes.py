@@ -33,15 +33,6 @@ def load(name: str) -> Any:
     return yaml.safe_load((EXAMPLES / name).read_text(encoding="utf-8"))
 
 
-def filled(text: str, **contexts: Mapping[str, str]) -> str:
-    """Evaluate the expressions of GitHub; what is not there is empty, as it is there."""
-
-    def value(found: re.Match[str]) -> str:
-        return contexts[found[1]].get(found[2], "")
-
-    return re.sub(r"\$\{\{ (\w+)\.([\w.-]+) \}\}", value, text)
-
-
 def run(
     *command: str | Path, cwd: Path, variables: Mapping[str, str] = NONE, timeout: float = 120
 ) -> Done:

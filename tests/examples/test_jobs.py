@@ -1,19 +1,23 @@
 """The jobs for GitHub and GitLab: valid, and their scripts run as they are run there."""
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import sysconfig
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import httpx
 import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 import rprime as library
+from tests.examples.forge import JOB, READS, TOKEN, Forge, forge_of
+from tests.examples.github_runner import ACTION, BASH, Runner
 from tests.examples.recipes import (
     BAD,
     EXAMPLES,
@@ -22,7 +26,6 @@ from tests.examples.recipes import (
     PROGRAMS,
     TRUE,
     Done,
-    filled,
     load,
     missing,
     out_of_reach,
@@ -35,12 +38,10 @@ from tests.services import Serve, environment
 pytestmark = pytest.mark.slow
 
 WORKFLOW = load("github/workflow.yml")
-ACTION = load("github/action.yml")
+STEPS = WORKFLOW["jobs"]["gate"]["steps"]
 GITLAB = load("gitlab/.gitlab-ci.yml")["model-quality"]
 REGISTRIES = bool(os.environ.get("RPRIME_TEST_REGISTRIES"))
-# How GitHub runs `run` of a step, with the default shell and with `shell: bash`.
-DEFAULT_SHELL = ("bash", "-e", "-c")
-BASH = ("bash", "--noprofile", "--norc", "-eo", "pipefail", "-c")
+PULL_REQUEST = {"pull_request": {"number": 7}}
 
 
 @pytest.mark.parametrize(
@@ -59,52 +60,25 @@ def test_it_is_valid_by_its_published_schema(schema: str, file: str) -> None:
 
 
 def test_the_version_that_is_installed_is_this_one() -> None:
-    for file in ("github/workflow.yml", "gitlab/.gitlab-ci.yml"):
-        archive = f"/rprime/archive/refs/tags/v{library.__version__}.tar.gz"
-        assert archive in (EXAMPLES / file).read_text()
-    assert f"github@v{library.__version__}" in (EXAMPLES / "github/action.yml").read_text()
-
-
-@dataclass(frozen=True)
-class Runner:
-    """What a runner of GitHub gives to a step."""
-
-    folder: Path
-
-    @property
-    def variables(self) -> dict[str, str]:
-        return {
-            "RUNNER_TEMP": str(self.folder / "temp"),
-            "GITHUB_STEP_SUMMARY": str(self.folder / "summary.md"),
-            "GITHUB_OUTPUT": str(self.folder / "output"),
-            "GITHUB_PATH": str(self.folder / "path"),
-            "GITHUB_ACTION_PATH": str(EXAMPLES / "github"),
-            "GITHUB_SHA": "0123456789abcdef0123456789abcdef01234567",
-            "GITHUB_REF_NAME": "main",
-            "GITHUB_HEAD_REF": "",
-            "GITHUB_SERVER_URL": "https://github.example",
-            "GITHUB_REPOSITORY": "owner/repository",
-            "GITHUB_RUN_ID": "7",
-        }
-
-    @property
-    def summary(self) -> str:
-        return (self.folder / "summary.md").read_text(encoding="utf-8")
-
-    @property
-    def outputs(self) -> dict[str, str]:
-        lines = (self.folder / "output").read_text(encoding="utf-8").splitlines()
-        return dict(line.split("=", 1) for line in lines)
+    archive = f"/rprime/archive/refs/tags/v{library.__version__}.tar.gz"
+    assert archive in (EXAMPLES / "gitlab/.gitlab-ci.yml").read_text()
+    for file in ("github/workflow.yml", "github/action.yml"):
+        assert f"examples/github@v{library.__version__}" in (EXAMPLES / file).read_text()
 
 
 @pytest.fixture
 def runner(tmp_path: Path) -> Runner:
-    (tmp_path / "temp").mkdir()
     shutil.copy(EXAMPLES / "gates.yaml", tmp_path)
     shutil.copy(EXAMPLES / "train_digits.py", tmp_path)
     write_csv(tmp_path / "predictions.csv", y_true=TRUE, y_pred=GOOD)
     write_csv(tmp_path / "champion.csv", y_true=TRUE, y_pred=GOOD)
     return Runner(tmp_path)
+
+
+@pytest.fixture
+def github() -> Iterator[Forge]:
+    with forge_of("github") as forge:
+        yield forge
 
 
 @pytest.fixture(scope="module")
@@ -124,42 +98,22 @@ def champion(history: httpx.Client, project: str = "digits") -> str:
     return str(found["evaluation"])
 
 
-def in_turn(steps: Sequence[tuple[tuple[str, ...], str, dict[str, str]]], folder: Path) -> Done:
-    """Run steps, each as shell, script and variables, up to the first that fails."""
-    ended: list[Done] = []
-    for shell, script, variables in steps:
-        assert "${{" not in script, "an expression in a script is an injection"
-        ended.append(run(*shell, script, cwd=folder, variables=variables))
-        if ended[-1].returncode:
-            break
-    return ended[-1]
-
-
-def _variables(env: dict[str, str], contexts: dict[str, dict[str, str]]) -> dict[str, str]:
-    return {name: filled(value, **contexts) for name, value in env.items()}
-
-
 class TestWorkflow:
     @staticmethod
-    def gate(runner: Runner, *, server: str = "", steps: str = "Gate", branch: str = "") -> Done:
-        """Run the steps one after the other; the last one counts."""
-        job = WORKFLOW["jobs"]["gate"]
-        scripts = {step["name"]: step["run"] for step in job["steps"] if "run" in step}
-        contexts = {"vars": {"RPRIME_SERVER": server}, "secrets": {}}
-        given = _variables(job["env"], contexts)
-        given |= runner.variables | {"GITHUB_HEAD_REF": branch}
-        return in_turn(
-            [(DEFAULT_SHELL, scripts[name], given) for name in steps.split()], runner.folder
-        )
+    def gate(runner: Runner, *, without: str = "Predict") -> Done:
+        """Run the job, by default on predictions that are there."""
+        return runner.job([step for step in STEPS if step.get("name") != without])
 
     def test_all_of_it_passes_on_the_digits(self, runner: Runner) -> None:
-        done = self.gate(runner, steps="Install Predict Gate")
+        # pip has nothing to do where scikit-learn is installed; the environment here has no pip.
+        (predict,) = (step for step in STEPS if step.get("name") == "Predict")
+        predict = predict | {"run": re.sub("python -m pip .*\n", "", predict["run"])}
+        done = runner.job([predict if step.get("name") == "Predict" else step for step in STEPS])
         assert done.returncode == 0, done.stderr
         assert "::notice title=Evaluation::Gate passed" in done.stdout
         assert "Gate passed" in runner.summary
-        assert (runner.folder / "rprime.html").read_text().startswith("<!doctype html>")
-        cases = ET.parse(runner.folder / "rprime.xml").getroot().iter("testcase")  # noqa: S314 (ours)
-        assert len(list(cases)) == 11
+        (html,) = runner.kept
+        assert Path(html).read_text().startswith("<!doctype html>")
 
     def test_a_worse_model_ends_with_1_and_says_where(self, runner: Runner) -> None:
         write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=BAD)
@@ -167,21 +121,21 @@ class TestWorkflow:
         assert done.returncode == 1, done.stderr
         place = "::error file=gates.yaml,line=7,col=5,title=recall.max_drop, class cat"
         assert place in done.stdout.replace("%2C", ",")
-        assert runner.outputs["verdict"] == "fail"
-        assert (runner.folder / "rprime.md").read_text().startswith("<!-- rprime:report ")
         assert "Gate failed" in runner.summary
+        assert len(runner.kept) == 1
 
     def test_with_a_service_only_a_pass_moves_the_champion(
         self, runner: Runner, history: httpx.Client
     ) -> None:
-        server = str(history.base_url)
-        first = self.gate(runner, server=server, steps="Gate Promote")
+        runner.variables["RPRIME_SERVER"] = str(history.base_url)
+        first = self.gate(runner)
         assert first.returncode == 0, first.stderr
         assert "no baseline" in runner.summary
         (oldest,) = kept(history, "digits")
         assert champion(history) == oldest["id"]
         write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=BAD)
-        worse = self.gate(runner, server=server, steps="Gate Promote", branch="worse")
+        runner.branch = "worse"
+        worse = self.gate(runner)
         assert worse.returncode == 1, worse.stderr
         newest = kept(history, "digits")[0]
         assert (newest["verdict"], oldest["verdict"]) == ("fail", "inconclusive")
@@ -190,110 +144,173 @@ class TestWorkflow:
         assert report["comparison"]["baseline"]["resolved"] == oldest["id"]
         assert champion(history) == oldest["id"]
         write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=TRUE)
-        better = self.gate(runner, server=server, steps="Gate Promote")
-        assert better.returncode == 0, better.stderr
-        newest = kept(history, "digits")[0]
-        assert (newest["verdict"], champion(history)) == ("pass", newest["id"])
-
-    def test_only_main_moves_the_champion(self) -> None:
-        steps = WORKFLOW["jobs"]["gate"]["steps"]
-        (step,) = (step for step in steps if step.get("name") == "Promote")
-        condition = "vars.RPRIME_SERVER && github.ref == 'refs/heads/main'"
-        assert step["if"] == f"${{{{ {condition} }}}}"
+        for branch, moved in (("better", False), ("main", True)):
+            runner.branch = branch
+            better = self.gate(runner)
+            assert better.returncode == 0, better.stderr
+            newest = kept(history, "digits")[0]
+            assert (newest["verdict"], champion(history) == newest["id"]) == ("pass", moved)
 
     def test_an_outage_ends_with_4(self, runner: Runner) -> None:
-        done = self.gate(runner, server=stopped())
+        runner.variables["RPRIME_SERVER"] = stopped()
+        done = self.gate(runner)
         assert done.returncode == 4
         assert "NO VERDICT" in done.stderr
+        assert runner.kept == []
 
-    def test_nothing_but_the_comment_may_write(self) -> None:
-        assert WORKFLOW["permissions"] == {"contents": "read"}
-        comment = WORKFLOW["jobs"]["comment"]
-        assert comment["permissions"] == {"contents": "read", "pull-requests": "write"}
-        assert comment["steps"][-1]["run"] == 'sh comment.sh rprime.md "$NUMBER"'
+    def test_it_may_write_comments_and_nothing_else(self) -> None:
+        assert WORKFLOW["permissions"] == {"contents": "read", "pull-requests": "write"}
         assert "permissions" not in WORKFLOW["jobs"]["gate"]
+        (checkout,) = (step for step in STEPS if "actions/checkout" in step.get("uses", ""))
+        assert checkout["with"]["persist-credentials"] is False
 
 
 class TestAction:
     @staticmethod
-    def use(runner: Runner, **inputs: str) -> Done:
-        """Run the steps as `uses` with these inputs does; the last one only to promote."""
+    def use(runner: Runner, **inputs: str) -> tuple[Done, dict[str, str]]:
+        """Use the action with these inputs."""
         names = {name.replace("_", "-"): value for name, value in inputs.items()}
-        assert names.keys() <= ACTION["inputs"].keys()
-        defaults = {name: found.get("default", "") for name, found in ACTION["inputs"].items()}
-        given = {"file": "predictions.csv", "gates": "gates.yaml"} | names
-        contexts = {"inputs": defaults | given}
-        steps = ACTION["runs"]["steps"][: None if "promote" in inputs else -1]
-        assert {step["shell"] for step in steps} == {"bash"}
-        ended: list[Done] = []
-        for step in steps:
-            variables = runner.variables | _variables(step.get("env", {}), contexts)
-            ended.append(in_turn([(BASH, step["run"], variables)], runner.folder))
-            if ended[-1].returncode:
-                break
-            # What the earlier steps have written is there for the next ones.
-            if "id" in step:
-                contexts["steps"] = {
-                    f"{step['id']}.outputs.{name}": value for name, value in runner.outputs.items()
-                }
-        return ended[-1]
+        return runner.use({"file": "predictions.csv", "gates": "gates.yaml"} | names)
+
+    def test_every_input_and_output_is_described(self) -> None:
+        for entry in (*ACTION["inputs"].values(), *ACTION["outputs"].values()):
+            assert len(entry["description"]) > 15
+            assert "value" in entry or entry.get("required") is True or "default" in entry
+        assert {step["shell"] for step in ACTION["runs"]["steps"]} == {"bash"}
 
     def test_a_good_model_passes(self, runner: Runner) -> None:
-        done = self.use(runner, baseline="champion.csv")
+        done, outputs = self.use(runner, baseline="champion.csv")
         assert done.returncode == 0, done.stderr
-        assert runner.outputs["verdict"] == "pass"
-        assert Path(runner.outputs["report"]).read_text().startswith("{")
-        ET.parse(runner.outputs["junit"])  # noqa: S314 (ours) (our own)
+        assert outputs["verdict"] == "pass"
+        assert outputs.keys() == {"verdict", "report", "html", "markdown", "junit"}
+        assert json.loads(Path(outputs["report"]).read_text())["gate"]["verdict"] == "pass"
+        ET.parse(outputs["junit"])  # noqa: S314 (ours)
+        assert Path(outputs["markdown"]).read_text() in runner.summary
         assert "Gate passed" in runner.summary
+        assert "(<https://github.example/owner/repository/actions/runs/7>)" in runner.summary
         assert "::notice" in done.stdout
 
     def test_a_bad_one_fails(self, runner: Runner) -> None:
         write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=BAD)
-        done = self.use(runner, baseline="champion.csv")
+        done, outputs = self.use(runner, baseline="champion.csv")
         assert done.returncode == 1
-        assert runner.outputs["verdict"] == "fail"
-        assert "::error" in done.stdout
+        assert outputs["verdict"] == "fail"
+        assert "::error file=gates.yaml,line=" in done.stdout
+
+    def test_what_cannot_be_judged_ends_with_5(self, runner: Runner) -> None:
+        write_csv(runner.folder / "champion.csv", y_true=TRUE[:300], y_pred=["cat"] * 300)
+        (runner.folder / "gates.yaml").write_text(
+            "rules: [{index: recall, classes: [eel], max_drop: 0.1}]\n"
+        )
+        done, outputs = self.use(runner, baseline="champion.csv")
+        assert done.returncode == 5, done.stderr
+        assert outputs["verdict"] == "fail"
+
+    def test_a_pull_request_has_one_comment_with_the_change_and_what_is_confused(
+        self, runner: Runner, github: Forge
+    ) -> None:
+        runner.api, runner.token, runner.event = github.url, JOB, PULL_REQUEST
+        for predicted, status, word in ((BAD, 1, "failed"), (GOOD, 0, "passed")):
+            write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=predicted)
+            done, _ = self.use(runner, baseline="champion.csv")
+            assert done.returncode == status, done.stderr
+            (body,) = github.bodies
+            assert f"Gate {word}" in body
+            assert re.search(r"^  [✗✓] cat [ ┆]+├─*●", body, re.MULTILINE), body
+            assert ("| `cat` | `cat` | `dog` | 72 |" in body) is (status == 1)
+
+    @pytest.mark.parametrize(("token", "comment"), [(READS, "true"), (JOB, "false"), ("", "true")])
+    def test_without_a_comment_the_verdict_stays(
+        self, runner: Runner, github: Forge, token: str, comment: str
+    ) -> None:
+        """A pull request from a fork has a token that may only read."""
+        runner.api, runner.token, runner.event = github.url, token, PULL_REQUEST
+        write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=BAD)
+        done, outputs = self.use(runner, baseline="champion.csv", comment=comment)
+        assert (done.returncode, outputs["verdict"], github.bodies) == (1, "fail", [])
+        assert ("NO COMMENT" in done.stderr) is (token == READS)
 
     @pytest.mark.parametrize(("strict", "status"), [("false", 0), ("true", 3)])
     def test_too_few_items_tell_nothing(self, runner: Runner, strict: str, status: int) -> None:
         write_csv(runner.folder / "predictions.csv", y_true=TRUE[FEW], y_pred=GOOD[FEW])
         write_csv(runner.folder / "champion.csv", y_true=TRUE[FEW], y_pred=GOOD[FEW])
-        done = self.use(runner, baseline="champion.csv", strict=strict)
+        done, outputs = self.use(runner, baseline="champion.csv", strict=strict)
         assert done.returncode == status
-        assert runner.outputs["verdict"] == "inconclusive"
+        assert outputs["verdict"] == "inconclusive"
+        assert "::warning file=gates.yaml,line=" in done.stdout
 
     @pytest.mark.parametrize(("on_service_error", "status"), [("fail", 4), ("warn", 0)])
     def test_an_outage_is_no_verdict(
         self, runner: Runner, on_service_error: str, status: int
     ) -> None:
-        done = self.use(runner, server=stopped(), on_service_error=on_service_error)
+        done, outputs = self.use(runner, server=stopped(), on_service_error=on_service_error)
         assert done.returncode == status
-        assert runner.outputs == {"verdict": "none"}
+        assert outputs == {"verdict": "none"}
 
     def test_a_missing_file_is_no_verdict(self, runner: Runner) -> None:
-        done = self.use(runner, file="missing.csv")
+        done, outputs = self.use(runner, file="missing.csv")
         assert done.returncode == 2
-        assert runner.outputs == {"verdict": "none"}
+        assert outputs == {"verdict": "none"}
+
+    def test_a_mistake_in_the_rules_is_matched_at_its_line(self, runner: Runner) -> None:
+        (runner.folder / "gates.yaml").write_text(
+            "rules:\n  - index: recal\n    max_drop: 0.1\n  - index: accuracy\n    max_dorp: 0.1\n"
+        )
+        done, _ = self.use(runner)
+        assert done.returncode == 2
+        file = re.search(r"^::add-matcher::(.*)$", done.stdout, re.MULTILINE)
+        assert file is not None
+        (matcher,) = json.loads(Path(file[1]).read_text())["problemMatcher"]
+        assert f"::remove-matcher owner={matcher['owner']}::" in done.stdout
+        (pattern,) = matcher["pattern"]
+        found = [
+            tuple(match[pattern[name]] for name in ("file", "line", "column"))
+            for line in done.stderr.splitlines()
+            if (match := re.search(pattern["regexp"], line))
+        ]
+        assert found == [("gates.yaml", "2", "12"), ("gates.yaml", "5", "5")], done.stderr
 
     def test_without_rules_there_is_a_report_and_no_verdict(self, runner: Runner) -> None:
-        done = self.use(runner, gates="")
+        done, outputs = self.use(runner, gates="")
         assert done.returncode == 0
-        assert runner.outputs["verdict"] == "none"
-        assert "report" in runner.outputs
+        assert outputs["verdict"] == "none"
+        assert "report" in outputs
 
     def test_a_service_keeps_it(self, runner: Runner, history: httpx.Client) -> None:
         given = {"project": "shop", "baseline": "alias=champion", "promote": "champion"}
         for predicted in (GOOD, TRUE):
             write_csv(runner.folder / "predictions.csv", y_true=TRUE, y_pred=predicted)
-            done = self.use(runner, server=str(history.base_url), **given)
+            done, outputs = self.use(runner, server=str(history.base_url), **given)
             assert done.returncode == 0, done.stderr
-            assert champion(history, "shop") == kept(history, "shop")[0]["id"]
+            newest = kept(history, "shop")[0]
+            assert champion(history, "shop") == newest["id"] == outputs["evaluation"]
         assert [found["verdict"] for found in kept(history, "shop")] == ["pass", "inconclusive"]
+
+    @pytest.mark.parametrize(("figure", "shown"), [("per_class", True), ("none", False)])
+    def test_a_figure_of_a_public_service_is_in_the_comment(
+        self, runner: Runner, history: httpx.Client, github: Forge, figure: str, shown: bool
+    ) -> None:
+        runner.api, runner.token, runner.event = github.url, JOB, PULL_REQUEST
+        given = {"server": str(history.base_url), "project": "pictures", "figure": figure}
+        done, outputs = self.use(runner, baseline="champion.csv", **given)
+        assert done.returncode == 0, done.stderr
+        found = re.findall(r"!\[\w+\]\(<(.*)>\)", github.bodies[0])
+        assert len(found) == shown
+        for address in found:
+            assert outputs["evaluation"] in address
+            assert httpx.get(address).headers["content-type"].startswith("image/svg+xml")
 
     def test_an_input_is_never_a_program(self, runner: Runner) -> None:
         for bad in ("$(touch hacked)", "; touch hacked", "--html=hacked"):
-            assert self.use(runner, file=bad).returncode == 2
+            assert self.use(runner, file=bad)[0].returncode == 2
         assert not (runner.folder / "hacked").exists()
+
+    def test_it_is_clean_by_shellcheck(self, tmp_path: Path) -> None:
+        for number, step in enumerate(ACTION["runs"]["steps"]):
+            script = tmp_path / f"{number}.sh"
+            script.write_text(step["run"])
+            done = run(PROGRAMS / "shellcheck", "--shell", "bash", script, cwd=tmp_path)
+            assert done.returncode == 0, done.stdout
 
     def test_it_installs_itself_where_the_runner_has_none(
         self, runner: Runner, tmp_path: Path
@@ -311,9 +328,8 @@ class TestAction:
         if not REGISTRIES:
             given |= {"PIP_NO_DEPS": "1", "PIP_NO_BUILD_ISOLATION": "0"}
             given["PYTHONPATH"] = sysconfig.get_path("purelib")
-        done = run(
-            *BASH, install, cwd=runner.folder, variables=runner.variables | given, timeout=600
-        )
+        given = runner.environment(tmp_path / "output") | given
+        done = run(*BASH, install, cwd=runner.folder, variables=given, timeout=600)
         if done.returncode != 0 and "No matching distribution" in done.stderr:
             out_of_reach(done.stderr)
         assert done.returncode == 0, done.stderr
@@ -354,6 +370,7 @@ class TestGitLab:
             "CI_COMMIT_REF_NAME": "main",
             "CI_DEFAULT_BRANCH": "main",
             "CI_JOB_URL": "https://gitlab.example/owner/repository/-/jobs/7",
+            "CI_PROJECT_ID": "5",
         }
         return run("sh", "-e", "-c", script, cwd=folder, variables=given | variables)
 
@@ -363,7 +380,10 @@ class TestGitLab:
         reports = GITLAB["artifacts"]["reports"]
         root = ET.parse(runner.folder / reports["junit"]).getroot()  # noqa: S314 (ours) (our own)
         assert len(list(root.iter("testcase"))) == 11
-        assert (runner.folder / reports["metrics"]).read_text().endswith("# EOF\n")
+        metrics = (runner.folder / reports["metrics"]).read_text()
+        families = {m.name: m for m in text_string_to_metric_families(metrics)}  # type: ignore[no-untyped-call] # the library has none
+        states = {s.labels["rprime_verdict"]: s.value for s in families["rprime_verdict"].samples}
+        assert states["pass"] == 1
         for path in GITLAB["artifacts"]["paths"]:
             assert (runner.folder / path).exists()
 
@@ -388,3 +408,23 @@ class TestGitLab:
         done = self.job(runner.folder, RPRIME_SERVER=stopped())
         assert done.returncode == 4
         assert GITLAB["allow_failure"] == {"exit_codes": [3, 4]}
+
+    def test_a_merge_request_has_one_note(self, runner: Runner) -> None:
+        with forge_of("gitlab") as forge:
+            given = {
+                "CI_API_V4_URL": forge.url,
+                "CI_MERGE_REQUEST_PROJECT_ID": "5",
+                "CI_MERGE_REQUEST_IID": "7",
+                "GITLAB_TOKEN": TOKEN,
+            }
+            for rounds in range(2):
+                done = self.job(runner.folder, **given)
+                assert done.returncode == 0, done.stderr
+                (body,) = forge.bodies
+                assert body == (runner.folder / "rprime.md").read_text()
+                assert ("brought up to date" in done.stderr) is bool(rounds)
+            reading = self.job(runner.folder, **given | {"GITLAB_TOKEN": READS})
+            assert (reading.returncode, len(forge.bodies)) == (0, 1)
+            asked = len(forge.requests)
+            without = self.job(runner.folder, **given | {"GITLAB_TOKEN": ""})
+            assert (without.returncode, len(forge.requests)) == (0, asked)
