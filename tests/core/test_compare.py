@@ -430,33 +430,85 @@ def test_a_thousand_tiny_classes_are_compared() -> None:
     assert (few.p_above(-0.05)[at] > 0.05).all(), "two items never show a margin of 5 points"
 
 
-def test_weights_leave_differences_without_evidence() -> None:
+def weighted_sides(
+    true: Array, predictions: tuple[Array, Array], weights: tuple[Array, Array], *, paired: bool
+) -> list[Side]:
+    sides = []
+    for predicted, own in zip(predictions, weights, strict=True):
+        counts = np.zeros((3, 3))
+        np.add.at(counts, (true, predicted), own)
+        items = Items(true if paired else true.copy(), predicted, weights=own)
+        table = ConfusionTable.dense(counts, weighted=True)
+        known = "f" if paired else None
+        sides.append(Side(labels=names(3), table=table, items=items, fingerprint=known))
+    return sides
+
+
+def test_weighted_items_have_the_larger_of_two_variances() -> None:
     true, old, new = random_items(4, 3, 100, missing=False)
     weights = np.linspace(0.5, 2, 100)
-    sides = []
-    for predicted in (new, old):
-        counts = np.zeros((3, 3))
-        np.add.at(counts, (true, predicted), weights)
-        sides.append(
-            Side(
-                labels=names(3),
-                table=ConfusionTable.dense(counts, weighted=True),
-                items=Items(true, predicted, weights=weights),
-                fingerprint="f",
-            )
-        )
-    comparison = between(sides, SMALL)
+    comparison = between(weighted_sides(true, (new, old), (weights, weights), paired=True), SMALL)
     assert comparison.pairing == "paired"
-    assert np.isfinite(comparison.overall.value).all()
-    assert set(reason(comparison.overall)) == {"weighted"}
-    assert not comparison.per_class.tested.any()
+    found = comparison.of_overall("accuracy")
+    change, total = (new == true) - 1.0 * (old == true), weights.sum()
+    centred = change - (weights @ change) / total
+    one = (weights @ weights) / total  # the weight of an effective item (Kish)
+    linearised, kish = np.sum((weights * centred) ** 2), one * np.sum(weights * centred**2)
+    expected = np.sqrt(max(linearised, kish) + 2 * one**2) / total
+    assert float(found.influence_error) == pytest.approx(expected, rel=1e-12)
     assert comparison.flips is not None
     assert np.isnan(comparison.flips.mid_p).all()
     assert comparison.flips.reason == "weighted"
+
+
+def test_weights_that_are_one_change_nothing() -> None:
+    true, old, new = random_items(4, 3, 100, missing=False)
+    ones = np.ones(100)
+    sides = weighted_sides(true, (new, old), (ones, ones), paired=True)
+    plain_sides = [
+        replace(s, table=replace(s.table, weighted=False), items=replace(s.items, weights=None))
+        for s in sides
+        if s.items is not None
+    ]
+    of_ones = [replace(s, table=replace(s.table, weighted=False)) for s in sides]
+    ours, theirs = between(of_ones, SMALL).overall, between(plain_sides, SMALL).overall
+    assert np.array_equal(ours.limits(0.05), theirs.limits(0.05), equal_nan=True)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+def test_limits_of_weighted_items_cover_no_change(*, paired: bool) -> None:
+    """Two models of one law do not differ in truth."""
+    covered: dict[str, list[Array]] = {"accuracy": [], "kappa": [], "macro_f1": [], "recall": []}
+    for seed in range(250):
+        rng = np.random.default_rng(seed)
+        true = rng.integers(0, 3, 200)
+        ours, theirs = (
+            np.where(rng.random(200) < 0.8, true, rng.integers(0, 3, 200)) for _ in "ab"
+        )
+        weights = np.exp(rng.normal(0, 0.8, 200))
+        sides = weighted_sides(true, (ours, theirs), (weights, weights), paired=paired)
+        found = between(sides, Options(indices=tuple(covered)))
+        for key, hits in covered.items():
+            one = found.of_classes(key) if key == "recall" else found.of_overall(key)
+            low, high = one.limits(0.025)
+            hits.append(np.atleast_1d((low <= 0) & (high >= 0)))
+    for hits in covered.values():
+        assert np.mean(hits, axis=0).min() >= 0.92
+
+
+def test_weights_that_are_not_known_or_differ_have_no_test() -> None:
+    true, old, new = random_items(4, 3, 100, missing=False)
+    weights = np.linspace(0.5, 2, 100)
+    sides = weighted_sides(true, (new, old), (weights, weights[::-1]), paired=True)
+    assert set(reason(between(sides, SMALL).overall)) == {"weighted"}
+    bare = [replace(side, items=None) for side in sides]
+    assert set(reason(between(bare, SMALL).overall)) == {"weighted"}
     weighty = replace(SMALL, cell_weights=np.full((3, 3), 2.0))
     assert set(reason(between(sides_of(JOINT["joint_truth_old_new"]), weighty).overall)) == {
         "weighted"
     }
+    both = weighted_sides(true, (new, old), (weights, weights), paired=True)
+    assert set(reason(between(both, weighty).overall)) == {"weighted"}
     fractional = table_side(ConfusionTable.dense(np.full((3, 3), 1.5)))
     assert set(reason(plain(fractional, fractional, SMALL).overall)) == {"non_integer_counts"}
 

@@ -134,6 +134,23 @@ class TestFailsClosed:
         assert verdicts(report) == {"pass"}
         assert report["overall"]["accuracy"]["interval"][0] > 0.1
 
+    def test_a_baseline_with_weights(self, client: httpx.Client) -> None:
+        gates = {"rules": [{"index": "accuracy", "max_drop": 0.1}]}
+        body = {"y_true": TRUE, "y_pred": GOOD, "sample_weight": [0.5, 1.5, 1] * 40}
+        same = evaluated(client, **body, gates=gates, baseline={"y_pred": GOOD})
+        assert verdicts(same) == {"pass"}
+        bad = ["cat" if label == "dog" else "dog" for label in TRUE]
+        worse = evaluated(client, **body | {"y_pred": bad}, gates=gates, baseline={"y_pred": GOOD})
+        assert verdicts(worse) == {"fail"}
+        table = {
+            "confusion_matrix": [[20.5, 9], [1, 30]],
+            "labels": ["cat", "dog"],
+            "weighted": True,
+        }
+        unknown = evaluated(client, **body, gates=gates, baseline=table)
+        assert verdicts(unknown) == {"inconclusive"}
+        assert "the weights of the items are unknown" in unknown["gate"]["results"][0]["message"]
+
     @pytest.mark.parametrize(
         ("gates", "pointer"),
         [

@@ -296,7 +296,7 @@ def association_ignores_labels(f: WarningInputs) -> Array:
 @check("overall", "docs/indices.md#notation", at="/counts")
 def non_integer_counts(f: WarningInputs) -> Array:
     """Counts are not whole numbers, so there are no intervals."""
-    return f.values.sampled.fractional
+    return f.values.sampled.fractional & np.logical_not(f.values.sampled.weighted)
 
 
 @check("overall", "docs/indices.md#notation", at="/counts")

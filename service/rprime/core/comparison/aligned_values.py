@@ -21,6 +21,7 @@ from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.gradient import ClassGradient
 from rprime.core.intervals.methods import bounds
 from rprime.core.intervals.proportions import quantile_of
+from rprime.core.intervals.weights import Weights
 from rprime.core.selection import Selection
 
 
@@ -106,7 +107,8 @@ class AlignedValues:
             else (selection.place[key], number[label])
             for _, key, label in targets
         ]
-        if self.candidate.values.sample is not None:  # strata, not cells, vary independently
+        strata = self.candidate.values.sample is not None  # they vary independently, not cells
+        if strata or self.candidate.values.sampled.weighted:
             return np.full((len(found), len(found)), np.nan)
         pairs = self.pairs if isinstance(self.pairs, PairedItems) else None
         return correlation(pairs, self.gradients, found)
@@ -118,8 +120,22 @@ class AlignedValues:
         if not self.comparable:
             return CODE["different_test_sets"]
         if any(t.weighted for t in tables):
-            return CODE["weighted"]
+            return 0 if self.weights_known else CODE["weighted"]
         return CODE["non_integer_counts"] if any(t.fractional.any() for t in tables) else 0
+
+    @cached_property
+    def weights_known(self) -> bool:
+        """Whether the weights of all items are known, the same for both sides of a pair."""
+        sides = [side.estimates for side in (self.candidate, self.baseline)]
+        if self.pairs is not None:
+            plain = all(side.values.options.cell_weights is None for side in sides)
+            return plain and isinstance(self.pairs, PairedItems) and self.pairs.weights is not None
+        return all(
+            Weights.of(side.values, side.items) is not None
+            if side.values.sampled.weighted
+            else not side.values.sampled.fractional.any()
+            for side in sides
+        )
 
     @cached_property
     def everyone_answered(self) -> bool:
@@ -133,6 +149,7 @@ class AlignedValues:
         ours, theirs = self.candidate.values.table, self.baseline.values.table
         return (
             self.pairs is None
+            and not any(side.values.sampled.weighted for side in (self.candidate, self.baseline))
             and not any(side.grouped for side in (self.candidate, self.baseline))
             and self.one_test_set
             and self.candidate.values.sample is None
@@ -254,8 +271,11 @@ class AlignedValues:
             largest = of_class[self.places] if per_class else overall
             known = variance.design_effect
             guard = guard * np.where(np.isnan(known), largest, known) ** 2
+        weights = pairs.weights if isinstance(pairs, PairedItems) else None
+        if weights is not None:  # one effective item in each direction
+            guard = guard * weights.unit**2
         evidence.variance[...] = variance.grouped + guard
-        for row, places in rows.items():
+        for row, places in rows.items() if weights is None else ():
             gains, losses = pairs.flips(row, per_class=per_class)
             if per_class:
                 gains, losses = gains[..., self.places], losses[..., self.places]

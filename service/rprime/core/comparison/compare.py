@@ -302,6 +302,8 @@ def _flips(values: AlignedValues) -> Flips | None:
     why = "grouped" if values.pairs.grouped else None
     if values.untestable:
         why = REASONS[values.untestable]
+    if values.candidate.values.sampled.weighted:
+        why = "weighted"
     return flips(values.pairs.joint, values.labels, limit, why)
 
 

@@ -62,9 +62,17 @@ def paired_scores(new: Values, old: Values, entry: Index) -> PairedScores:
 
 
 def _variance(new: Array, old: Array, scores: Scores) -> float:
-    """Return the variance of a difference, and the guard."""
+    """Return the variance of a difference, and the guard.
+
+    Of weighted items the larger of the linearised variance and that of Kish's effective number.
+    """
     guard = max(float(np.ptp(side)) for side in (new, old)) ** 2
-    return scores.square(new - old) + guard
+    variance, weights = scores.square(new - old), scores.weights
+    if weights is not None and scores.groups is None:
+        there = weights > 0
+        squares = (new - old)[there] ** 2 / weights[there]
+        variance = max(variance, float(squares.sum() * (weights @ weights) / weights.sum()))
+    return variance + guard
 
 
 def _area(ours: Scores, theirs: Scores, key: str, own: int) -> float:
@@ -85,6 +93,11 @@ def _share(new: Values, old: Values, entry: Index) -> PairedScores:
         for values in (new, old)
     )
     change, n = ours - theirs, float(len(ours))
+    weights = scores_of(new).weights
+    if weights is not None:
+        phi = (change - np.average(change, weights=weights)) * weights / weights.sum()
+        one = (weights @ weights) / weights.sum() ** 2  # the share of an effective item
+        return PairedScores(np.asarray(_variance(phi, 0 * phi, scores_of(new)) + 2 * one * one))
     counts = np.count_nonzero(change > 0), np.count_nonzero(change < 0), n
     gains, losses, trials = np.array(counts, dtype=np.float64) / _design_effect(change, new)
     return PairedScores(np.asarray(np.nan), gains, losses, float(trials))

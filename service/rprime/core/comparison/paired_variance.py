@@ -14,7 +14,8 @@ functions here compute this formula; they differ only in the number of distinct 
   another class or missing: 18 patterns for each class, `class_variance`.
 """
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -71,11 +72,17 @@ class PairedItems:
         Their joint counts.
     combination, groups
         Shape (n,): combination and group number of each item; None for independent items.
+    weights
+        Of the items; None if each counts once.
+    centred
+        Whether influences have to be centred before they are squared.
     """
 
     joint: JointCounts
     combination: Array | None = None
     groups: Array | None = None
+    weights: "PairWeights | None" = None
+    centred: bool = True
 
     @classmethod
     def of(cls, baseline: Items, candidate: Items, k: int) -> "PairedItems":
@@ -83,7 +90,7 @@ class PairedItems:
         joint = JointCounts.count(baseline, candidate, k)
         groups = candidate.groups if baseline.groups is None else baseline.groups
         if groups is None:
-            return cls(joint)
+            return cls(joint, weights=PairWeights.of(joint, baseline, candidate))
         return cls(joint, joint.combination_of(baseline, candidate), groups)
 
     @property
@@ -101,6 +108,8 @@ class PairedItems:
         phi = G_new[r, j2] - G_old[r, j1] is the influence of an item. NaN where an index has no
         derivative.
         """
+        if self.weights is not None:
+            return self.weights.variance(lambda pairs: pairs.overall_variance(old, new))
         live = np.flatnonzero(_differentiable(old) & _differentiable(new))
         independent, grouped = np.full((2, len(old.row)), np.nan)
         found = self._smooth_variance(_select_indices(old, live), _select_indices(new, live))
@@ -123,7 +132,8 @@ class PairedItems:
             moments[1] += items @ np.square(phi, out=phi)
             moments[2] += items @ np.square(g_old, out=g_old)
         mean = moments[0] / joint.total
-        independent = without_noise(moments[1] - moments[0] * mean, moments[2])
+        centring = moments[0] * mean if self.centred else 0.0
+        independent = without_noise(moments[1] - centring, moments[2])
         if sums is None:
             return PairedVariance(independent, independent)
         groups, combination = self.grouping
@@ -138,10 +148,14 @@ class PairedItems:
         An index of one class depends only on whether the true class and both predictions of an
         item are this class, another one or missing: eighteen patterns replace all combinations.
         """
+        if self.weights is not None:
+            return self.weights.variance(lambda pairs: pairs.class_variance(old, new, classified))
         counts = pattern_counts(self.joint)
         if self.groups is None:
             occurring = np.flatnonzero(counts.any(-1))
-            found = variance_of_patterns(occurring, counts[occurring], old, new, classified)
+            found = variance_of_patterns(
+                occurring, counts[occurring], old, new, classified, centred=self.centred
+            )
             return PairedVariance(found, found)
         every = np.arange(PATTERNS)
         independent = variance_of_patterns(every, counts, old, new, classified)
@@ -204,6 +218,49 @@ class PairedVariance:
         return np.asarray(np.maximum(ratio, 1.0))
 
 
+@dataclass(frozen=True, eq=False)
+class PairWeights:
+    """The weights of paired items.
+
+    Parameters
+    ----------
+    counted, squared
+        The pairs, counted by the weights and by their squares.
+    unit
+        Weight of an effective item, sum w^2 / sum w (Kish).
+
+    Notes
+    -----
+    As for intervals, the larger of two variances counts: that of Kish's effective number of items,
+    and the linearised one, sum w^2 phi^2. The weighted sum of the influences is 0, so the latter
+    need no centring.
+    """
+
+    counted: PairedItems
+    squared: PairedItems
+    unit: float
+
+    @classmethod
+    def of(cls, joint: JointCounts, baseline: Items, candidate: Items) -> "PairWeights | None":
+        """Sum up the weights of each combination; None if all are 1, or the sides' differ."""
+        ours, theirs = candidate.weights, baseline.weights
+        if ours is None or theirs is None or not np.array_equal(ours, theirs) or (ours == 1).all():
+            return None
+        places, weights = joint.combination_of(baseline, candidate), ours.astype(np.float64)
+        sums, squares = (np.bincount(places, w, len(joint.items)) for w in (weights, weights**2))
+        return cls(
+            PairedItems(replace(joint, items=sums)),
+            PairedItems(replace(joint, items=squares), centred=False),
+            float(squares.sum() / sums.sum()),
+        )
+
+    def variance(self, compute: Callable[[PairedItems], PairedVariance]) -> PairedVariance:
+        """Return the larger variance."""
+        kish = self.unit * compute(self.counted).independent
+        found = np.maximum(kish, compute(self.squared).independent)
+        return PairedVariance(found, found)
+
+
 def _differentiable(gradient: Gradient) -> Array:
     """Whether each index has a derivative, shape (index,)."""
     known = np.asarray(~np.isnan(gradient.row).any(-1))
@@ -254,7 +311,13 @@ class _CellLookup:
 
 
 def variance_of_patterns(
-    patterns: Array, counts: Array, old: ClassGradient, new: ClassGradient, classified: Array
+    patterns: Array,
+    counts: Array,
+    old: ClassGradient,
+    new: ClassGradient,
+    classified: Array,
+    *,
+    centred: bool = True,
 ) -> Array:
     """Compute the variance of the differences of per-class indices, shape (index, ..., k).
 
@@ -267,13 +330,15 @@ def variance_of_patterns(
         Gradients of both sides.
     classified
         Shape (index,): whether unclassified items have no influence on it.
+    centred
+        As for `PairedItems`.
     """
     result = np.empty(old.kinds.shape[1:])
     total = counts.sum(0)
     for part in _parts(len(result), counts.size):
         g_old, phi = _pattern_influences(patterns, old, new, classified, part)
         sums = (counts * phi).sum(1)
-        squares = (counts * phi * phi).sum(1) - sums * sums / total
+        squares = (counts * phi * phi).sum(1) - centred * sums * sums / total
         result[part] = without_noise(squares, (counts * g_old * g_old).sum(1))
     return result
 

@@ -277,7 +277,8 @@ def _question(rule: Rule) -> str:
 def _untested(result: Result, rule: Rule) -> str:
     """Say what could not be tested, and whether it lies beyond the limit."""
     known = {
-        "weighted": "the counts are weighted",
+        "weighted": "the counts are weighted, and the weights of the items are unknown, or differ "
+        "between the sides",
         "non_integer_counts": "the counts are not whole numbers",
         "no_interval": f"there is no interval for {rule.target.name} here",
         "no_evidence": "there is no evidence to test it by",
