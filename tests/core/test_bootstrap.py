@@ -1,6 +1,7 @@
 """Bootstrap intervals exist on request, where nothing else gives an interval."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,9 +11,11 @@ from rprime.core.evaluate import Evaluation, evaluate, evaluate_stack
 from rprime.core.index import REASONS
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.scores.scores import Scores
 from rprime.core.table import ConfusionTable
 from rprime.report.document import render
 from tests.core.index_values import dense
+from tests.core.score_values import drawn, evaluated
 
 GOOD = np.array([[90, 6, 4], [8, 85, 7], [5, 10, 85]])
 LABELS = ("a", "b", "c")
@@ -111,6 +114,57 @@ def test_unclassified_items_do_not_count() -> None:
     omitting = found(dense(GOOD, [10, 0, 5], [3, 0, 4]))
     for key in ("mutual_information", "quantity_disagreement"):
         np.testing.assert_array_equal(limits(omitting, key), limits(found(dense(GOOD)), key))
+
+
+SCORED = ("expected_calibration_error", "area_under_risk_coverage", "d2_log_loss")
+RANKED = ("micro_roc_auc", "weighted_hand_till_auc", "scored_auc", "probabilistic_auc")
+
+
+def probable(seed: int, n: int) -> Scores:
+    """Probabilities of a model with an accuracy of .87."""
+    return drawn(np.random.default_rng(seed), n, 3, 2.0)
+
+
+def score_limits(scores: Scores, keys: tuple[str, ...] = SCORED) -> tuple[Any, Any]:
+    """The values and limits of indices of scores, shapes (m,) and (2, m)."""
+    evaluation = evaluated(scores, indices=keys, intervals="all")
+    places = [evaluation.selection.overall_place[key] for key in keys]
+    return evaluation.overall[places], np.array([limits(evaluation, key) for key in keys]).T
+
+
+@pytest.mark.slow
+def test_indices_of_scores_cover_the_value_of_the_model() -> None:
+    truth, _ = score_limits(probable(1, 300_000))
+    found = np.array([score_limits(probable(10 + seed, 100))[1] for seed in range(50)])
+    covered = np.mean((found[:, 0] <= truth) & (truth <= found[:, 1]), axis=0)
+    assert covered.min() >= 0.88  # .91 less a standard error of 50 replicates
+    assert np.mean(found[:, 1] - found[:, 0], axis=0).max() < 0.4
+
+
+def test_every_index_of_scores_has_limits_around_its_value() -> None:
+    for keys in (SCORED, RANKED):
+        values, (low, high) = score_limits(probable(5, 120), keys)
+        assert (low < values).all()
+        assert (values < high).all()
+        np.testing.assert_array_equal(score_limits(probable(5, 120), keys)[1], (low, high))
+
+
+def test_weighted_and_grouped_scores_are_not_drawn() -> None:
+    scores = probable(5, 120)
+    for other in (
+        replace(scores, weights=np.linspace(1, 2, 120)),
+        replace(scores, groups=np.arange(120) // 2),
+    ):
+        assert np.isnan(score_limits(other)[1]).all()
+
+
+def test_information_of_equal_margins() -> None:
+    """The distance of equal margins is 0, and its lower limit."""
+    low, high = limits(
+        found(dense(GOOD * 5), indices=("kullback_leibler_divergence",)),
+        "kullback_leibler_divergence",
+    )
+    assert 0 <= low < high < 0.1
 
 
 def test_the_report_shows_them() -> None:

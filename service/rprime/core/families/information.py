@@ -45,7 +45,12 @@ def conditional_entropy_true(a: Association) -> Array:
     return np.maximum(a.entropy_true - a.mutual_information, 0.0)
 
 
-MARGINS = {"range": NON_NEGATIVE, "universe": "classified", "undefined": ("no_samples", "infinite")}
+MARGINS = {
+    "resampled": True,
+    "range": NON_NEGATIVE,
+    "universe": "classified",
+    "undefined": ("no_samples", "infinite"),
+}
 
 
 @overall(
@@ -81,6 +86,7 @@ def kullback_leibler_divergence(t: ConfusionTable) -> Array:
 
 
 CONFUSION = {
+    "resampled": True,
     "range": NON_NEGATIVE,
     "range_note": "at most 1 for three classes or more",
     "best": 0.0,

@@ -43,6 +43,7 @@ def hinge_loss(s: Scores) -> Array:
 
 
 SKILL = {
+    "resampled": True,
     "range": (-np.inf, 1.0),
     "undefined": (*PROBABILITIES, "single_class"),
     "source": "scikit-learn 1.9, after Hastie, Tibshirani, Wainwright 2015",
@@ -73,7 +74,7 @@ def d2_brier_score(s: Scores) -> float:
     return _explained(s.mean(s.brier_scores), 1 - np.sum(_shares(s) ** 2))
 
 
-POOLED = {"undefined": ("no_scores", "single_class")}
+POOLED = {"undefined": ("no_scores", "single_class"), "resampled": True}
 
 
 @from_scores(
@@ -124,6 +125,7 @@ def weighted_hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     symbol="SAUC",
     name="Scored AUC",
     tex=r"\frac{1}{k (k - 1)} \sum_{i \ne j} E \max(0, p_i(x) - p_i(y)), x \in i, y \in j",
+    resampled=True,
     source=FERRI,
     undefined=(*PROBABILITIES, "single_class"),
 )
@@ -140,6 +142,7 @@ def scored_auc(s: Scores) -> float:
     symbol="PAUC",
     name="Probabilistic AUC",
     tex=r"\frac{1}{k (k - 1)} \sum_{i \ne j} \frac{\bar p_i(i) - \bar p_i(j) + 1}{2}",
+    resampled=True,
     source=FERRI,
     undefined=(*PROBABILITIES, "single_class"),
 )

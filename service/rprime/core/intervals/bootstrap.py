@@ -1,6 +1,7 @@
-"""Bootstrap intervals, on request, of indices of tables without another rule."""
+"""Bootstrap intervals, on request, of indices without another rule."""
 
 import zlib
+from dataclasses import replace
 from functools import lru_cache
 from typing import cast
 
@@ -25,13 +26,17 @@ ROUNDING = 1e-12
 """Draws that spread less are all equal: the design fixes the value."""
 MOST_CELLS = 2**20
 """Cells of the tables that are evaluated at once."""
+MOST_SCORES = ((2**15, DRAWS), (2**18, DRAWS // 5))
+"""Most scores, items times classes, to draw from, and how often: an index takes some seconds."""
+OF_ITEMS = ("confidence", "correct", "top", "log_likelihoods", "brier_scores", "are_probabilities")
+"""Results of scores that do not depend on how often an item is drawn."""
 
 
 @lru_cache(maxsize=64)
 def resampled(selection: Selection) -> tuple[Selection, Array, Array]:
     """Select the entries with bootstrap intervals; add their places, per class and overall."""
     own = [i for i, entry in enumerate(selection.computed) if entry.resampled]
-    overall = [i for i, entry in enumerate(selection.overall) if entry.resampled]
+    overall = [i for i, e in enumerate(selection.overall) if e.resampled and not e.scored]
     computed, chosen = [selection.computed[i] for i in own], [selection.overall[i] for i in overall]
     averaged = dict.fromkeys(key for entry in chosen for key in entry.of)
     needed = [CLASS_INDICES[key] for key in averaged if CLASS_INDICES[key] not in computed]
@@ -71,7 +76,9 @@ def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
     if not entries:
         return
     sizes = [*(values.table.k for _ in classes), *(1 for _ in whole)]
-    ends = np.repeat([Bounds(values.table.k).of(entry) for entry in entries], sizes, axis=0).T
+    bounds = Bounds(values.table.k)
+    ranges = [e.range if e.score_range is None else bounds.of(e) for e in entries]
+    ends = np.repeat(ranges, sizes, axis=0).T
     split = len(classes) * values.table.k
     for position in np.ndindex(values.table.stack_shape):
         at = (slice(None), *position)
@@ -83,6 +90,46 @@ def add_bootstrap(values: Values, per_class: Array, overall: Array) -> None:
         shape = (2, len(classes), values.table.k)
         per_class[(slice(None), classes, *position)] = limits[:, :split].reshape(shape)
         overall[(slice(None), whole, *position)] = limits[:, split:]
+
+
+@np.errstate(all="ignore")
+def add_score_bootstrap(values: Values, overall: Array) -> None:
+    """Fill in bootstrap limits of indices of the scores of single items that count once.
+
+    Parameters
+    ----------
+    values
+        Of a single table.
+    overall
+        All limits, shape (2, overall).
+
+    Notes
+    -----
+    1000 test sets (200 where there are many scores) of as many items are drawn from the items. The
+    limits follow from their values as for tables, with the value of the items instead of that of
+    the pooled table.
+    """
+    scores, entries = values.scores, values.selection.overall
+    exists = np.isfinite(values.overall)
+    places = [i for i, e in enumerate(entries) if e.resampled and e.scored and exists[i].all()]
+    if scores is None or not places or scores.groups is not None or scores.weights is not None:
+        return
+    n, draws = len(scores.true), [d for most, d in MOST_SCORES if scores.values.size <= most]
+    if not draws:
+        return
+    random = np.random.default_rng(zlib.crc32(scores.confidence.tobytes()))
+    known = {name: getattr(scores, name) for name in OF_ITEMS}
+    drawn = [values.overall[places]]
+    for _ in range(draws[0]):
+        counts = np.bincount(random.integers(0, n, n), minlength=n).astype(np.float64)
+        one = replace(scores, weights=counts)
+        vars(one).update(known)
+        drawn.append(np.array([entries[i].formula(one) for i in places]))
+    ends = np.array([entries[i].range for i in places]).T
+    steps = _steps(np.array(drawn), values.options)
+    limits = np.minimum(np.maximum(values.overall[places] + steps, ends[0]), ends[1])
+    limits[:, ~(limits[0] < limits[1])] = np.nan
+    overall[:, places] = limits
 
 
 def _drawn(table: ConfusionTable, options: Options, selection: Selection) -> Array:
@@ -119,5 +166,5 @@ def _steps(values: Array, options: Options) -> Array:
     low, high = draws[tail, columns], draws[number - 1 - tail, columns]
     bias, width = mean - values[0], np.maximum(mean - low, high - mean)
     steps = np.array((-width - BIASES * np.maximum(bias, 0), width + BIASES * np.maximum(-bias, 0)))
-    steps[:, (number < DRAWS / 2) | (width < ROUNDING)] = np.nan
+    steps[:, (number <= len(draws) / 2) | (width < ROUNDING)] = np.nan
     return steps

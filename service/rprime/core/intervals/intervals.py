@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from rprime.core.arrays import Array
 from rprime.core.counts import CountRow
 from rprime.core.index import CODE
-from rprime.core.intervals.bootstrap import add_bootstrap, can_resample
+from rprime.core.intervals.bootstrap import add_bootstrap, add_score_bootstrap, can_resample
 from rprime.core.intervals.delong import ranked_key, scores_of
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.methods import Methods, ScopeMethods
@@ -95,9 +95,11 @@ def intervals(
     own, whole = methods.per_class, methods.overall
     quantile = quantile_of(values.options.confidence)
     per_class, overall = prepared.limits(quantile)
-    if values.options.intervals == "all" and can_resample(values, items):
+    if values.options.intervals == "all":
         per_class, overall = per_class.copy(), overall.copy()
-        add_bootstrap(values, per_class, overall)
+        if can_resample(values, items):
+            add_bootstrap(values, per_class, overall)
+        add_score_bootstrap(values, overall)
     if values.counted_as_zero is not None:
         per_class = np.where(values.counted_as_zero, np.nan, per_class)
     few_items, low, overall_low = _reliability(prepared, per_class[0], overall[0])

@@ -254,6 +254,7 @@ def top_k_accuracy(s: Scores, most: int | None) -> Array:
     tex=r"\sum_b \frac{w_b}{w} |acc_b - conf_b|",
     source="Naeini, Cooper, Hauskrecht 2015",
     best=0.0,
+    resampled=True,
     undefined=PROBABILITIES,
 )
 def expected_calibration_error(s: Scores) -> float:
@@ -268,6 +269,7 @@ def expected_calibration_error(s: Scores) -> float:
     tex=r"\frac{1}{w} \sum_{j=1}^{w} \frac{\mathrm{errors}_j}{j}",
     source="Geifman, El-Yaniv 2017",
     best=0.0,
+    resampled=True,
     undefined=("no_scores",),
 )
 def area_under_risk_coverage(s: Scores) -> float:
