@@ -45,6 +45,20 @@ def test_a_csv_is_compared_with_another(rprime: Run, tmp_path: Path) -> None:
     assert size(output.read_bytes())[0] == 400
 
 
+def test_scores_of_a_csv_are_drawn(rprime: Run, tmp_path: Path) -> None:
+    rows = ["y_true,score:a,score:b", *["a,.7,.3", "b,.4,.6", "b,.8,.2"] * 9]
+    (tmp_path / "scored.csv").write_text("\n".join(rows))
+    output = tmp_path / "roc.svg"
+    source = str(tmp_path / "scored.csv")
+    ran = rprime("plot", source, "--figure", "roc", "-o", str(output))
+    assert ran.returncode == 0, ran.stderr
+    assert {"ROC curves", "0.5000  a", "at random"} <= set(texts(output.read_bytes()))
+    ran = rprime("plot", GATE, "--figure", "roc", "-o", str(output))
+    assert (ran.returncode, "no scores" in ran.stderr) == (2, True)
+    ran = rprime("plot", source, "--figure", "roc", "--index", "recall", "-o", str(output))
+    assert (ran.returncode, "has no index" in ran.stderr) == (2, True)
+
+
 @pytest.mark.slow
 def test_what_is_stored_is_drawn_the_same_here_and_there(
     rprime: Run, serve: Serve, tmp_path: Path

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import numpy as np
 import pytest
 
 from rprime.dashboard import project_pages
@@ -57,6 +58,9 @@ def history(
                 gates={"rules": FAILING},
             ),
         )
+        scores = np.random.default_rng(1).dirichlet(np.ones(3), 400).tolist()
+        scored = labels(project="scored", y_pred=None, indices=None, curves=True)
+        keep(client, scored | {"labels": ["cat", "dog", "eel"], "y_score": scores})
         keep(client, matrix(2, project="pets"))
         keep(client, matrix(1, project="zoo", version="7", gates={"rules": PASSING}))
         newest = client.get("/v1/projects/digits/evaluations?version=1.6").json()["items"][0]["id"]
@@ -74,14 +78,16 @@ PAGES = {
     "project": "/ui/projects/digits",
     "model": "/ui/projects/digits/models/lenet",
     "model-with-slash": "/ui/projects/digits/models/org/mlp?index=recall&overall=kappa",
+    "scores": "/ui/evaluations/{scored}",
     "compare": "/ui/compare?candidate={failing}&baseline={champion}",
     "compare-tables": "/ui/compare?candidate={better}&baseline={worse}",
 }
 NAMED = {
-    "failing": "version=2.0",
-    "champion": "version=1.6",
-    "better": "version=v4",
-    "worse": "version=v9",
+    "failing": "digits/evaluations?version=2.0",
+    "champion": "digits/evaluations?version=1.6",
+    "better": "digits/evaluations?version=v4",
+    "worse": "digits/evaluations?version=v9",
+    "scored": "scored/evaluations",
 }
 
 
@@ -89,7 +95,7 @@ def address(history: httpx.Client, page: str) -> str:
     """Return the address of a page, with the ids that stand in it."""
 
     def newest(query: str) -> str:
-        found = history.get(f"/v1/projects/digits/evaluations?{query}").json()
+        found = history.get(f"/v1/projects/{query}").json()
         identifier: str = found["items"][0]["id"]
         return identifier
 

@@ -167,7 +167,16 @@ class Report(Judged[ReportModel]):
 
     def plot(
         self,
-        figure: Literal["confusion", "radar", "per_class"] = "confusion",
+        figure: Literal[
+            "confusion",
+            "radar",
+            "per_class",
+            "roc",
+            "precision_recall",
+            "reliability",
+            "risk_coverage",
+            "scores",
+        ] = "confusion",
         *,
         indices: Sequence[str] = (),
         width: int = 800,
@@ -177,7 +186,7 @@ class Report(Judged[ReportModel]):
         Parameters
         ----------
         figure
-            What to draw.
+            What to draw; the last five are of scores.
         indices
             Keys of per-class indices to show; default: those that fit the figure.
         width

@@ -4,7 +4,13 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rprime.commands.exit_status import refuse
-from rprime.report.figures.sheet import Form, NoFiguresError, TooMuchToDrawError, form_of
+from rprime.report.figures.sheet import (
+    Form,
+    NoFiguresError,
+    NothingToDrawError,
+    TooMuchToDrawError,
+    form_of,
+)
 
 
 def known_form(output: Path) -> Form:
@@ -19,7 +25,7 @@ def write_image(output: Path, draw: Callable[[], bytes]) -> None:
     """Draw into a file, or end and say why not."""
     try:
         output.write_bytes(draw())
-    except (NoFiguresError, TooMuchToDrawError) as error:
+    except (NoFiguresError, NothingToDrawError, TooMuchToDrawError) as error:
         refuse(str(error))
     except OSError as error:
         refuse(f"cannot write {output}: {error.strerror}")

@@ -24,6 +24,17 @@ INVARIANCES = {
 """What an index may stay the same under, where the classifier stays the same."""
 
 
+_DRAWN = {
+    "roc_auc": "roc",
+    "average_precision": "precision_recall",
+    "brier_score": "reliability",
+    "log_loss": "reliability",
+    "expected_calibration_error": "reliability",
+    "area_under_risk_coverage": "risk_coverage",
+}
+"""The figures that show what indices of scores measure, by the ends of their keys."""
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
     """An index of the catalog."""
@@ -85,6 +96,11 @@ class CatalogEntry:
         """How its interval is made."""
         name = self.facts.interval
         return "none" if name is None else INTERVALS[name].words
+
+    @property
+    def figure(self) -> str:
+        """The name of the figure that shows what it measures, if any."""
+        return next((name for end, name in _DRAWN.items() if self.index.key.endswith(end)), "")
 
     @property
     def undefined(self) -> str:

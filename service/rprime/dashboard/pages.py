@@ -41,6 +41,13 @@ MOST_PASTED = 8 * 1024 * 1024
 _RENDERINGS = (("JSON", ""), *((entry.name, f"/report.{entry.suffix}") for entry in FORMATS))
 """Of a stored evaluation: how they are called, and where they are."""
 _FIGURES = {"confusion": "heat map", "per_class": "classes", "radar": "radar"}
+_SCORE_FIGURES = {
+    "roc": "ROC",
+    "precision_recall": "precision-recall",
+    "reliability": "reliability",
+    "risk_coverage": "risk",
+    "scores": "scores",
+}
 """Of a stored evaluation, as images: the name in the address and the name for readers."""
 _FOR_EVER = "public, max-age=31536000, immutable"
 _BRIEFLY = "no-cache"
@@ -98,10 +105,9 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     )
     # Other evidence than a stored evaluation has no page to compare with.
     baseline = None if subject.comparison is None else subject.comparison.baseline.resolved
-    content = {"report": report, "stored": stored, "baseline": baseline}
-    return shown(
-        render("pages/evaluation.html", page, renderings=_RENDERINGS, figures=_FIGURES, **content)
-    )
+    figures = _FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES
+    content = {"report": report, "stored": stored, "baseline": baseline, "figures": figures}
+    return shown(render("pages/evaluation.html", page, renderings=_RENDERINGS, **content))
 
 
 @router.get("/ui/compare")

@@ -1,6 +1,7 @@
 """Exhibit: an evaluation as the pages show it."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import orjson
@@ -47,7 +48,8 @@ def render_report_view(
     address
         Returns the address of the page with another selection; None where there is none.
     """
-    content = view_of(subject, selection)
+    # Whoever looks at a page waits for the curves, too.
+    content = view_of(replace(subject, kept_scores=subject.scores), selection)
     charts = charts_of(subject, content["selected"].labels, selection.by)
     asked = {"charts": charts, "selection": selection, "address": address}
     return Markup(fragment("pages/report.html", root, **content, **asked))  # noqa: S704 (a template)

@@ -7,7 +7,12 @@ from rprime.core.index import Index
 from rprime.history.stored_report import NOTHING, stored_report
 from rprime.problems.problem import Problem, refuse
 from rprime.report.figures.evaluation import FIGURES, default_indices, shown_indices
-from rprime.report.figures.sheet import Canvas, NoFiguresError, TooMuchToDrawError
+from rprime.report.figures.sheet import (
+    Canvas,
+    NoFiguresError,
+    NothingToDrawError,
+    TooMuchToDrawError,
+)
 from rprime.store import Store, StoredEvaluation
 
 _PLACE = "/query/index"
@@ -25,6 +30,8 @@ def drawn(draw: Callable[[], bytes]) -> bytes:
         return draw()
     except NoFiguresError as error:
         raise Problem("not_installed", str(error)) from None
+    except NothingToDrawError as error:
+        raise refuse("", "no_scores", str(error)) from None
     except TooMuchToDrawError as error:
         raise refuse("", "too_much", str(error)) from None
 

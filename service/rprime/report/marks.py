@@ -29,7 +29,7 @@ class Axis:
         if not known:
             return cls(0.0, 1.0)
         low, high = min(known), max(known)
-        step = _step(high - low or abs(low) or 1.0)
+        step = round_step(high - low or abs(low) or 1.0)
         low, high = floor(low / step) * step, ceil(high / step) * step
         low, high = (low, high) if low < high else (low - step, high + step)
         return cls(max(low, within[0]), min(high, within[1]))
@@ -45,7 +45,7 @@ class Axis:
         return round(100 * min(max(share, 0.0), 1.0), 2)
 
 
-def _step(width: float) -> float:
+def round_step(width: float) -> float:
     """Return the smallest round step that divides a width into few parts."""
     power = 10.0 ** floor(log10(width / MOST_STEPS))
     return next(f * power for f in (1, 2, 5, 10) if width / (f * power) <= MOST_STEPS)

@@ -13,6 +13,7 @@ SECTIONS = {
     "slices": "Slices",
     "classes": "Classes",
     "confusion": "Confusion",
+    "scores": "Scores",
     "causes": "Where the change comes from",
     "all": "All overall indices",
 }

@@ -17,6 +17,8 @@ from rprime.report.marks import Axis, axis_of, mark_of
 from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import address, isolated, shown, shown_if_any
 from rprime.report.reasons import explained
+from rprime.report.score_charts import charts_of_scores
+from rprime.report.score_plots import plots
 from rprime.report.sections import SECTIONS
 from rprime.report.slices import slice_table
 from rprime.report.subject import ReportSubject
@@ -31,6 +33,7 @@ OPTIONAL_SECTIONS = {
     "warnings": "cautions",
     "causes": "attributions",
     "slices": "slices",
+    "scores": "plots",
 }
 """The member that a section shows; without any content there is no section."""
 
@@ -51,12 +54,18 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         "movements": changed_predictions(subject.comparison),
         "attributions": _attributions(subject),
         "slices": slice_table(subject.evaluation),
+        "plots": plots(charts_of_scores(subject)) if _draws_scores(subject) else [],
         "cautions": [_shown(warning) for warning in grouped_warnings(subject)],
         "terms": [term(index) for index in shown_first],
     }
     empty = {name for name, member in OPTIONAL_SECTIONS.items() if not content[member]}
     sections = [(name, title) for name, title in SECTIONS.items() if name not in empty]
     return {**content, "sections": sections}
+
+
+def _draws_scores(subject: ReportSubject) -> bool:
+    """Whether the request asked for curves, now or when it was stored."""
+    return subject.evaluation.options.curves or subject.kept_scores is not None
 
 
 def _opening(subject: ReportSubject) -> dict[str, Any]:

@@ -52,8 +52,10 @@ def drawing_of(limits: Limits) -> ThreadPool:
     "/v1/evaluations/{evaluation}/figures/{name}.{form}",
     summary="A figure of an evaluation",
     description="`name` is `confusion`, the table as a heat map; `radar`, the classes around a "
-    "circle, with the baseline, if any, and overall indices as regular polygons; or `per_class`, a "
-    "row for each class with its intervals. Of many classes only the worst are shown, or blocks of "
+    "circle, with the baseline, if any, and overall indices as regular polygons; `per_class`, a "
+    "row for each class with its intervals; or, of an evaluation that was stored with `curves`, "
+    "`roc`, `precision_recall`, `reliability`, `risk_coverage` or `scores`, histograms by class. "
+    "Of many classes only the worst are shown, or blocks of "
     f"classes. {_SIZES}",
     responses=_OF_STORED,
 )
@@ -63,8 +65,8 @@ async def get_evaluation_figure(
 ) -> Response:
     """Return the image."""
     sheet = _sheet(name, of_evaluation.FIGURES, form, query)
-    if query.index and name == "confusion":
-        raise refuse("/query/index", "misplaced", "A confusion matrix has no index.")
+    if query.index and name in of_evaluation.WITHOUT_INDEX:
+        raise refuse("/query/index", "misplaced", f"The figure `{name}` has no index.")
     stored = await find(request, evaluation)
     # Stored evaluations never change, so these parts determine every byte.
     etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index)

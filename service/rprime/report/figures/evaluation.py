@@ -9,14 +9,19 @@ from rprime.core.suggestions import unknown_index
 from rprime.report.figures.confusion import draw_confusion
 from rprime.report.figures.per_class import draw_per_class
 from rprime.report.figures.radar import draw_radar
+from rprime.report.figures.scores import DRAWN
 from rprime.report.figures.sheet import Canvas
+from rprime.report.score_charts import NO_SCORES
 from rprime.report.subject import ReportSubject
 
 FIGURES: Mapping[str, Callable[[ReportSubject, Canvas], bytes]] = {
     "confusion": draw_confusion,
     "radar": draw_radar,
     "per_class": draw_per_class,
+    **DRAWN,
 }
+WITHOUT_INDEX = frozenset({"confusion", *DRAWN})
+"""Figures of the table or of the scores themselves."""
 _NO_CLASS = "The figure shows classes: name a per-class index, too."
 _OVERALL = "The index is overall; this figure shows classes."
 _LONE = ("r_prime",)
@@ -46,11 +51,15 @@ def drawn(
     Raises
     ------
     ValueError
-        If the figure does not show one of them.
+        If the figure does not show one of them, or there are no scores that it shows.
     """
     keys = tuple(map(canonical, indices)) or default_indices(name, compared=compared)
     shown_indices(keys, mixed=name == "radar")
+    if indices and name in WITHOUT_INDEX:
+        raise ValueError(f"The figure `{name}` has no index.")
     found = subject(keys)
+    if name in DRAWN and found.scores is None:
+        raise ValueError(NO_SCORES)
     return lambda canvas: FIGURES[name](found, canvas)
 
 
@@ -81,4 +90,4 @@ def shown_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
 
 def default_indices(name: str, *, compared: bool) -> tuple[str, ...]:
     """Return what a figure shows: around the circle, of a comparison, both sides of one index."""
-    return _LONE if name == "confusion" or (name == "radar" and compared) else _SOME
+    return _LONE if name in WITHOUT_INDEX or (name == "radar" and compared) else _SOME

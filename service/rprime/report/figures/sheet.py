@@ -41,6 +41,10 @@ class NoFiguresError(Exception):
         super().__init__(f"Figures need the extra `{EXTRA}`: pip install 'rprime[{EXTRA}]'.")
 
 
+class NothingToDrawError(ValueError):
+    """The evaluation has nothing that the figure shows."""
+
+
 class TooMuchToDrawError(ValueError):
     """More was asked for than a figure can show."""
 

@@ -1,0 +1,104 @@
+"""Figures of scores, drawn as `rprime.report.score_charts` says."""
+
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from rprime.report.figures.confusion import about
+from rprime.report.figures.palette import palette
+from rprime.report.figures.sheet import Canvas, NothingToDrawError, Picture, draw, named
+from rprime.report.figures.ticks import number_values
+from rprime.report.score_charts import NO_SCORES, Chart, Line, Panel, chart_of_scores
+from rprime.report.subject import ReportSubject
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_HEIGHT = 3.9
+"""Of a row of panels, in inches."""
+_SMALL = 2.6
+"""Of one of several rows."""
+_PANEL = 2.4
+"""Least width of a panel."""
+_WIDE = 5.5
+"""Least width of a figure whose legend stands beside its panel."""
+_KEY = 0.2
+
+
+def draw_scores(name: str, subject: ReportSubject, canvas: Canvas) -> bytes:
+    """Draw a chart of the scores of an evaluation.
+
+    Raises
+    ------
+    NothingToDrawError
+        If there are no scores, or none that this chart can show.
+    """
+    chart = chart_of_scores(name, subject)
+    if chart is None:
+        raise NothingToDrawError(NO_SCORES if subject.scores is None else NO_CHART)
+    columns = min(len(chart.panels), max(1, int(canvas.inches / _PANEL)))
+    rows = -(-len(chart.panels) // columns)
+    beside = rows == columns == 1 and canvas.inches > _WIDE
+    keys = 0 if beside else len(chart.keys)
+    picture = Picture(
+        title=chart.title,
+        about=about(subject),
+        height=(_HEIGHT if rows == 1 else _SMALL * rows) + _KEY * keys,
+        fill=lambda figure: _fill(figure, chart, (rows, columns), beside=beside),
+        notes=(chart.lead,),
+    )
+    return draw(picture, canvas)
+
+
+NO_CHART = "These scores give no such chart: all items are of one class, or are no probabilities."
+DRAWN = {
+    name: partial(draw_scores, name)
+    for name in ("roc", "precision_recall", "reliability", "risk_coverage", "scores")
+}
+"""What draws each of the charts."""
+
+
+def _fill(figure: "Figure", chart: Chart, shape: tuple[int, int], *, beside: bool) -> None:
+    grid = figure.subplots(*shape, squeeze=False, sharex=True, sharey=True)
+    for axes in chain(*grid):
+        axes.set_axis_off()
+    handles: dict[str, Any] = {}
+    for panel, axes in zip(chart.panels, chain(*grid), strict=False):
+        axes.set_axis_on()
+        handles |= _plot(axes, panel)
+    texts = [f"{value}  {named(name)}".strip() for name, value in chart.keys.items()]
+    place = (1.04, 1) if beside else (0, -0.24 if shape[0] == 1 else -0.4)
+    look: dict[str, Any] = {"bbox_to_anchor": place, "handlelength": 3, "borderaxespad": 0}
+    if texts:
+        grid[-1][0].legend([handles[n] for n in chart.keys], texts, loc="upper left", **look)
+
+
+def _plot(axes: "Axes", panel: Panel) -> dict[str, Any]:
+    """Draw a panel; return its lines by their names in the legend."""
+    axes.set(xlim=panel.ends, ylim=(0, panel.top), title=named(panel.title))
+    axes.set(xlabel=panel.x_label, ylabel=panel.y_label)
+    axes.grid()
+    axes.label_outer()
+    if panel.square:
+        axes.set(box_aspect=1, anchor="NW")
+    for axis in (axes.xaxis, axes.yaxis):
+        number_values(axis)
+    found = {line.name: _draw(axes, line) for line in panel.lines}
+    if panel.diagonal:
+        ends = ([panel.ends[0], panel.ends[1]], [0, panel.top])
+        (found[panel.diagonal],) = axes.plot(*ends, color=palette().soft, linestyle=(0, (1, 3)))
+    return found
+
+
+def _draw(axes: "Axes", line: Line) -> Any:  # noqa: ANN401 (matplotlib is an extra)
+    look: dict[str, Any] = {"color": palette().ink, "linestyle": "-"}
+    look = look if line.look is None else palette().look(line.look)
+    (drawn,) = axes.plot(line.x, line.y, **look, linewidth=1.7, clip_on=False, zorder=3)
+    if line.dotted:
+        drawn.set(marker="o", markersize=4.5)
+    if line.band is not None:
+        axes.fill_between(line.x, *line.band, color=look["color"], alpha=0.18, linewidth=0)
+    if line.filled:
+        axes.fill_between(line.x, line.y, color=look["color"], alpha=0.14, linewidth=0)
+    return drawn

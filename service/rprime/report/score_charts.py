@@ -1,0 +1,282 @@
+"""Charts of scores: one specification for the browser, the HTML report and the files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.evaluate import Evaluation
+from rprime.core.intervals.proportions import quantile_of, wilson
+from rprime.core.scores.curves import Detections, risk_coverage
+from rprime.core.scores.summary import ScoreSummary
+from rprime.report.decimals import count, decimal, percent, plural, span
+from rprime.report.names import shown
+from rprime.report.subject import ReportSubject
+
+MOST_CLASSES = 6
+"""Classes in a chart: those with the smallest areas under their ROC curves."""
+POOLED = "All classes, pooled"
+NO_SCORES = (
+    "There are no scores to draw: send `y_score`, for an evaluation that is stored with "
+    "`curves: true`."
+)
+_FALSE_POSITIVES = (0.01, 0.05, 0.1, 0.2)
+_RECALLS = (0.5, 0.8, 0.9, 0.95)
+_COVERAGES = (0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """A line of a panel.
+
+    Parameters
+    ----------
+    name, value
+        Of what, and the number that the legend has of it, if any.
+    look
+        Position among the colours; None for the ink.
+    x, y
+        Shape (points,).
+    band
+        Shape (2, points): lower and upper limits of y, if any.
+    filled, dotted
+        Whether the area below is shaded, and whether the points are marked.
+    """
+
+    name: str
+    value: str
+    look: int | None
+    x: Array
+    y: Array
+    band: Array | None = None
+    filled: bool = False
+    dotted: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Panel:
+    """Lines on the same axes; the horizontal one has ends, the vertical one starts at 0.
+
+    Parameters
+    ----------
+    title
+        What it is of, if there are several panels.
+    diagonal
+        Where the line from corner to corner means something, else None.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    lines: tuple[Line, ...]
+    ends: tuple[float, float] = (0.0, 1.0)
+    top: float = 1.0
+    diagonal: str = ""
+
+    @property
+    def square(self) -> bool:
+        """Whether both axes have the same unit and length."""
+        return self.ends == (0.0, 1.0) and self.top == 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Chart:
+    """Panels, in words what they show, and their numbers as a table."""
+
+    name: str
+    title: str
+    lead: str
+    panels: tuple[Panel, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def lines(self) -> dict[str, Line]:
+        """The lines of all panels by their names, each once."""
+        return {line.name: line for panel in self.panels for line in panel.lines}
+
+    @property
+    def keys(self) -> dict[str, str]:
+        """The names in the legend with their values; none for a single line."""
+        found = {name: line.value for name, line in self.lines.items()}
+        diagonal = self.panels[0].diagonal
+        found |= {diagonal: ""} if diagonal else {}
+        return found if len(found) > 1 else {}
+
+
+@dataclass(frozen=True, eq=False)
+class _Of:
+    """What charts are of: a summary, and the classes among it that are drawn, by their names."""
+
+    evaluation: Evaluation
+    summary: ScoreSummary
+    names: dict[int, str]
+    note: str
+
+    @classmethod
+    def subject(cls, subject: ReportSubject, summary: ScoreSummary) -> "_Of":
+        """Choose the classes to be drawn."""
+        labels, k = subject.evaluation.labels, len(subject.evaluation.labels)
+        own = summary.classes < k
+        places = np.flatnonzero(own)
+        places = np.sort(places[np.argsort(summary.areas[0, own], kind="stable")[:MOST_CLASSES]])
+        names = {i: shown(labels[summary.classes[i]]) for i in places.tolist()}
+        less = np.count_nonzero(own) > len(names)
+        note = f"The {len(names)} of {plural(k, 'class')} with the smallest areas under ROC curves."
+        if not own.all():
+            names[len(own) - 1] = POOLED
+        return cls(subject.evaluation, summary, names, note if less else "")
+
+    def curves(self) -> list[tuple[int, str, int | None, Detections]]:
+        """Return place, name, look and curve of each class that is drawn."""
+        found = [curve for _, curve in self.summary.detections()]
+        return [
+            (i, name, None if name is POOLED else look, found[i])
+            for look, (i, name) in enumerate(self.names.items())
+        ]
+
+    def says(self, text: str) -> str:
+        """Add which classes are drawn to what a chart shows."""
+        return f"{text} {self.note}".strip()
+
+
+def charts_of_scores(subject: ReportSubject) -> list[Chart]:
+    """Return all charts that the scores of an evaluation have; none without scores."""
+    return [chart for name in CHARTS if (chart := chart_of_scores(name, subject)) is not None]
+
+
+def chart_of_scores(name: str, subject: ReportSubject) -> Chart | None:
+    """Return a chart of `CHARTS`; None if there are no scores, or nothing to draw of them."""
+    summary = subject.scores
+    chart = None if summary is None else CHARTS[name](_Of.subject(subject, summary))
+    return chart if chart is not None and chart.panels and chart.lines else None
+
+
+def _roc(of: _Of) -> Chart:
+    lines, rows = [], []
+    for place, name, look, curve in of.curves():
+        found, area = curve.roc(), decimal(of.summary.areas[0, place])
+        rates, recall = found["false_positive_rate"], found["recall"]
+        lines.append(Line(name, area, look, rates, recall))
+        at = np.interp(_FALSE_POSITIVES, rates, recall)
+        rows.append((name, area, *map(decimal, at.tolist())))
+    labels = ("False-positive rate", "Recall")
+    return Chart(
+        "roc",
+        "ROC curves",
+        of.says("Each class against the rest; the legend has the areas."),
+        (Panel("", *labels, tuple(lines), diagonal="at random"),),
+        ("Class", "Area", *(f"Recall at rate {rate:g}" for rate in _FALSE_POSITIVES)),
+        tuple(rows),
+    )
+
+
+def _precision_recall(of: _Of) -> Chart:
+    lines, rows = [], []
+    for place, name, look, curve in of.curves():
+        found, area = curve.precision_recall(), decimal(of.summary.areas[1, place])
+        recall, precision = found["recall"], found["precision"]
+        lines.append(Line(name, area, look, recall[1:], precision[1:]))
+        at = precision[np.searchsorted(recall, np.array(_RECALLS) - 1e-12)]
+        share = curve.tp[-1] / (curve.tp[-1] + curve.fp[-1])
+        rows.append((name, area, decimal(share), *map(decimal, at.tolist())))
+    return Chart(
+        "precision_recall",
+        "Precision-recall curves",
+        of.says("Each class against the rest; the legend has the average precision."),
+        (Panel("", "Recall", "Precision", tuple(lines)),),
+        (
+            "Class",
+            "Average precision",
+            "Share of items",
+            *(f"Precision at recall {recall:g}" for recall in _RECALLS),
+        ),
+        tuple(rows),
+    )
+
+
+def _reliability(of: _Of) -> Chart | None:
+    found = of.summary.calibration
+    if found is None:
+        return None
+    filled = found.items > 0
+    items, right = found.items[filled], found.correct[filled]
+    score, share = found.confidence[filled] / items, right / items
+    weighted, level = of.evaluation.table.weighted, of.evaluation.options.confidence
+    band = None if weighted else wilson(right, items, quantile_of(level))
+    limits = [None] * len(items) if band is None else band.T.tolist()
+    interval = f"{percent(level)} interval"
+    edges = zip(of.summary.edges[:-1][filled], of.summary.edges[1:][filled], strict=True)
+    numbers = zip(edges, items.tolist(), score.tolist(), share.tolist(), limits, strict=True)
+    about = "Weighted items have no band." if weighted else f"The band is Wilson's {interval}."
+    line = Line("Top score", "", 0, score, share, band, dotted=True)
+    return Chart(
+        "reliability",
+        "Reliability",
+        f"Share of right predictions by their score, in {len(found.items)} bins. {about}",
+        (Panel("", "Mean of the top score", "Share right", (line,), diagonal="calibrated"),),
+        ("Top score", "Items", "Mean score", "Share right", interval),
+        tuple(
+            (span(*ends), count(n), decimal(mean), decimal(part), "" if at is None else span(*at))
+            for ends, n, mean, part, at in numbers
+        ),
+    )
+
+
+def _risk_coverage(of: _Of) -> Chart:
+    found = risk_coverage(*of.summary.risk)
+    coverage, risk = found["coverage"], found["risk"]
+    places = np.searchsorted(coverage, np.array(_COVERAGES) - 1e-12)
+    rows = np.stack([coverage, risk, found["threshold"]])[:, places].T.tolist()
+    top = max(float(risk.max()), 1e-3)
+    line = Line("Top score", "", 0, coverage, risk)
+    return Chart(
+        "risk_coverage",
+        "Risk and coverage",
+        "Share of wrong predictions among the items with the highest top scores.",
+        (Panel("", "Coverage: share answered", "Risk: share wrong", (line,), top=top * 1.05),),
+        ("Coverage", "Risk", "Top score at least"),
+        tuple(tuple(map(decimal, row)) for row in rows),
+    )
+
+
+def _scores(of: _Of) -> Chart:
+    edges, panels = of.summary.edges, []
+    classes = {place: name for place, name in of.names.items() if name is not POOLED}
+    counts = of.summary.bins[:2, list(classes)]
+    shares = counts / counts.sum(-1, keepdims=True)
+    x = np.repeat(edges, 2)
+    for place, name in enumerate(classes.values()):
+        lines = [
+            Line(what, "", look, x, np.concatenate(([0], np.repeat(part, 2), [0])), filled=True)
+            for look, (what, part) in enumerate(
+                zip(("Items of the class", "Other items"), shares[:, place], strict=True)
+            )
+        ]
+        ends = (float(edges[0]), float(edges[-1]))
+        top = float(shares.max()) * 1.05
+        axes = ("Score of the class", "Share of items")
+        panels.append(Panel(name, *axes, tuple(lines), ends, top))
+    numbers = counts.transpose(2, 1, 0).reshape(len(edges) - 1, -1)
+    return Chart(
+        "scores",
+        "Scores by class",
+        of.says("How the scores of a class are spread over its items, and over all others."),
+        tuple(panels),
+        ("Score", *(f"{name}{what}" for name in classes.values() for what in ("", ", others"))),
+        tuple(
+            (span(low, high), *map(count, row))
+            for low, high, row in zip(edges[:-1], edges[1:], numbers.tolist(), strict=True)
+        ),
+    )
+
+
+CHARTS: dict[str, Callable[[_Of], Chart | None]] = {
+    "roc": _roc,
+    "precision_recall": _precision_recall,
+    "reliability": _reliability,
+    "risk_coverage": _risk_coverage,
+    "scores": _scores,
+}
+"""The charts by their names, which are those of the figures."""
