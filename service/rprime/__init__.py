@@ -23,7 +23,7 @@ __all__ = [
     "plan",
     "tallied",
 ]
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Imported when they are first used, so that `import rprime` and every command start at once.
 _HOMES = {

@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from rprime import __version__
 from rprime.application import read_request
 from rprime.application.reproduction import printed_table
 from rprime.settings import Limits
@@ -81,7 +82,7 @@ def _stored(evaluation: str, version: str, counts: list[list[int]]) -> dict[str,
         "version": version,
         "branch": "main",
         "test_set": "digits-1",
-        "engine_version": "0.1.0",
+        "engine_version": __version__,
         "waived": False,
         "tags": [],
         "input_digest": f"sha256:{version * 64}",
