@@ -6,7 +6,6 @@ What they depend on comes from the package registry: `RPRIME_TEST_REGISTRIES=1`.
 import os
 import re
 import subprocess
-import sys
 from pathlib import Path
 
 import httpx
@@ -14,6 +13,7 @@ import pytest
 
 import rprime as library
 from tests.examples.recipes import EXAMPLES, new_environment, pip, run
+from tests.integrations.test_guide import blocks
 from tests.services import environment, stop
 
 pytestmark = [
@@ -24,12 +24,27 @@ pytestmark = [
 ]
 
 
+@pytest.fixture(scope="module")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the source archive, and the wheel from it, as for a release."""
+    folder = tmp_path_factory.mktemp("release")
+    programs = new_environment(folder / "venv")
+    pip(programs, "build", "twine")
+    dist = folder / "dist"
+    for arguments in (("build", "--outdir", dist), ("twine", "check", "--strict")):
+        files = sorted(dist.glob("*")) if arguments[0] == "twine" else [EXAMPLES.parent]
+        done = run(programs / "python", "-m", *arguments, *files, cwd=folder, timeout=600)
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert {path.name for path in dist.iterdir()} == {
+        f"rprime-{library.__version__}-py3-none-any.whl",
+        f"rprime-{library.__version__}.tar.gz",
+    }
+    return dist
+
+
 @pytest.mark.parametrize("suffix", [".whl", ".tar.gz"])
-def test_what_is_built_works_alone(tmp_path: Path, suffix: str) -> None:
-    target = {".whl": "wheel", ".tar.gz": "sdist"}[suffix]
-    build = (sys.executable, "-m", "hatchling", "build", "-t", target, "-d", str(tmp_path / "dist"))
-    subprocess.run(build, cwd=EXAMPLES.parent, check=True)
-    (built,) = (tmp_path / "dist").glob(f"*{suffix}")
+def test_what_is_built_works_alone(tmp_path: Path, dist: Path, suffix: str) -> None:
+    (built,) = dist.glob(f"*{suffix}")
     programs = new_environment(tmp_path / "venv")
     pip(programs, str(built))
     rprime = programs / "rprime"
@@ -56,3 +71,17 @@ def test_what_is_built_works_alone(tmp_path: Path, suffix: str) -> None:
         status = stop(service)
         service.stdout.close()
     assert status == 0
+
+
+def test_the_integrations_work_for_those_who_install_them(tmp_path: Path, dist: Path) -> None:
+    (wheel,) = dist.glob("*.whl")
+    programs = new_environment(tmp_path / "venv")
+    pip(programs, f"rprime[pytest,sklearn] @ {wheel.as_uri()}")
+    (tmp_path / "test_digits.py").write_text(blocks("pytest")[0])
+    for option, warned in (("--rprime-update", "1 warning"), ("-Werror", "1 passed in")):
+        done = run(programs / "pytest", "test_digits.py", option, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout
+        assert warned in done.stdout
+    (tmp_path / "scorers.py").write_text(blocks("scikit-learn")[0])
+    done = run(programs / "python", "scorers.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+import rprime
+
 pytest_plugins = ["pytester"]
 
 PAGE = (Path(__file__).parents[2] / "docs" / "integrations.md").read_text(encoding="utf-8")
@@ -32,6 +34,11 @@ def test_the_test_of_the_pytest_section_gets_its_baseline_and_passes(
         found = pytester.runpytest_subprocess("-p", "rprime.pytest_plugin", option)
         found.assert_outcomes(passed=1, warnings=warned)
     assert (pytester.path / "baselines" / "digits.json").exists()
+
+
+def test_the_hook_has_this_version() -> None:
+    (example,) = blocks("pre-commit", "yaml")
+    assert f"rev: v{rprime.__version__}\n" in example
 
 
 def test_the_example_of_the_scikit_learn_section_runs() -> None:
