@@ -1,6 +1,8 @@
 """Scores in requests: what is read, what is refused, and what the report says of them."""
 
 import json
+import time
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
@@ -292,3 +294,39 @@ def test_the_catalog_says_which_indices_need_scores(client: httpx.Client) -> Non
     assert entry["scores"] is True
     assert entry["properties"] is None
     assert client.get("/v1/indices/class/recall").json()["scores"] is False
+
+
+def test_intervals_drawn_from_scores_delay_no_other_request(client: httpx.Client) -> None:
+    draw = np.random.default_rng(3)
+    scores = draw.dirichlet(np.ones(4), 2000).round(3)
+    slow = {"y_true": draw.integers(4, size=2000).tolist(), "y_score": scores.tolist()}
+    slow |= {"intervals": "all", "families": ["all"]}
+    quick = {"confusion_matrix": [[9, 1], [2, 8]]}
+
+    def send(content: Json) -> tuple[float, Json]:
+        begun = time.monotonic()
+        with httpx.Client(base_url=client.base_url, timeout=60) as alone:
+            answer = alone.post("/v1/evaluate", json=content)
+        assert answer.status_code == 200
+        return time.monotonic() - begun, answer.json()
+
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(send, slow)
+        meanwhile = []
+        while not asked.done():
+            meanwhile.append(send(quick)[0])
+        took, report = asked.result()
+    assert report["overall"]["expected_calibration_error"]["interval"] is not None
+    assert len(meanwhile) > 3
+    assert sorted(meanwhile)[len(meanwhile) // 2] < took / 4
+
+
+def test_a_batch_draws_nothing_from_scores(client: httpx.Client) -> None:
+    slow = {"y_true": TRUE, "y_score": ROWS, "labels": ["a", "b", "c"], "intervals": "all"}
+    answer = client.post(
+        "/v1/evaluate/batch", json={"requests": [slow, {**slow, "intervals": True}]}
+    )
+    refused, found = answer.json()["results"]
+    (error,) = refused["problem"]["errors"]
+    assert (error["pointer"], error["code"]) == ("/intervals", "misplaced")
+    assert found["status"] == 200

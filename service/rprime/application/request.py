@@ -51,6 +51,11 @@ class EvaluationRequest:
     given: Provenance = _NO_PROVENANCE
     store_request: StoreRequest | None = None
 
+    @property
+    def resamples_scores(self) -> bool:
+        """Whether intervals are drawn from scores, which takes up to some seconds."""
+        return self.options.intervals == "all" and self.evidence.scores is not None
+
     def evaluate(self) -> Evaluation:
         """Evaluate the request alone."""
         found, items, given = self.evidence, self.evidence.items, self.assessment

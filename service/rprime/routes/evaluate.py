@@ -203,10 +203,10 @@ async def _evaluated(
         return await _evaluated_apart(request, chunks, options)
     body = b"".join(chunks)
     evaluation_request = read_request(body, options.limits)
-    slices = evaluation_request.evidence.slices
-    if slices is not None and len(slices.names) > MANY_SLICES:
+    sliced = _slices_of(evaluation_request)
+    if sliced > MANY_SLICES or evaluation_request.resamples_scores:
         return await evaluate_json_in_worker(request, [body], options)
-    slow = slices is not None or evaluation_request.options.intervals == "all"
+    slow = sliced > 0 or evaluation_request.options.intervals == "all"
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, body, large=slow)
     if slow:
@@ -218,11 +218,11 @@ async def _evaluated(
 async def _evaluated_apart(
     request: Request, chunks: list[bytes], options: ResponseOptions
 ) -> RenderedReport | UnstoredEvaluation:
-    """Evaluate a larger JSON body in a thread, or in a worker if it is large or may have slices."""
+    """Evaluate a larger JSON body in a thread, or in a worker if it is large or may take long."""
     if sum(map(len, chunks)) > min(LARGE, options.limits.json_body_bytes // 8):
         return await evaluate_json_in_worker(request, chunks, options)
     body = b"".join(chunks)
-    if b'slices"' in body:
+    if b'slices"' in body or b'"all"' in body:
         return await evaluate_json_in_worker(request, [body], options)
     return await run_in_threadpool(evaluate_body, body, options)
 
@@ -291,6 +291,10 @@ def _answer_batch(request: Request, body: bytes, *, with_table: bool) -> tuple[H
         for i in sliced:
             answers[i] = refuse("/slices", "too_many_slices", detail + " Send this one alone.")
             del evaluation_requests[i]
+    for i in [i for i, found in evaluation_requests.items() if found.resamples_scores]:
+        detail = "Intervals that are drawn from scores take seconds. Send this request alone."
+        answers[i] = refuse("/intervals", "misplaced", detail)
+        del evaluation_requests[i]
     # Each evaluation is stored under a key of its own, so that a repetition of a batch that was
     # interrupted stores the rest of it.
     keys = {

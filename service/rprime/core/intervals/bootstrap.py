@@ -26,7 +26,7 @@ ROUNDING = 1e-12
 """Draws that spread less are all equal: the design fixes the value."""
 MOST_CELLS = 2**20
 """Cells of the tables that are evaluated at once."""
-MOST_SCORES = ((2**15, DRAWS), (2**18, DRAWS // 5))
+MOST_SCORES = ((2**13, DRAWS), (2**16, DRAWS // 5))
 """Most scores, items times classes, to draw from, and how often: an index takes some seconds."""
 OF_ITEMS = ("confidence", "correct", "top", "log_likelihoods", "brier_scores", "are_probabilities")
 """Results of scores that do not depend on how often an item is drawn."""
