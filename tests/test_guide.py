@@ -10,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import httpx
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from rprime.core.catalog import INDICES
 from tests.dashboard.browser import SCHEMES, WIDTHS, Scheme, Visitor
@@ -20,7 +21,7 @@ Serve = Callable[..., AbstractContextManager[httpx.Client]]
 
 ROOT = EXAMPLES.parent
 CONFIG = ROOT / "docs" / "site" / "mkdocs.yml"
-MAIN_PAGES = ["index", "gates", "indices", "reference/indices/r_prime", "reference/http"]
+MAIN_PAGES = ["index", "tutorial", "r-prime", "reference/indices/r_prime", "reference/http"]
 LOADING = {"script": "src", "img": "src", "link": "href", "iframe": "src"}
 
 
@@ -151,6 +152,17 @@ def test_a_browser_shows_a_page_from_this_host_alone(
     for width in WIDTHS:
         opened.page.set_viewport_size({"width": width, "height": 900})
         assert opened.overflow() <= 0, width
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scheme", SCHEMES)
+@pytest.mark.parametrize("page", ["index", "tutorial", "reference/indices/r_prime"])
+def test_all_can_use_a_page(guide: httpx.Client, visit: Visitor, page: str, scheme: Scheme) -> None:
+    opened = visit(f"{guide.base_url}/guide/{page}.html", scheme=scheme)
+    # The theme calls the button that copies a block a navigation, once for each block.
+    context = {"exclude": [["math"], [".md-code__nav"]]}
+    found = Axe().run(opened.page, context, {"resultTypes": ["violations"]}).response
+    assert not [(one["id"], one["nodes"][0]["html"]) for one in found["violations"]]
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)

@@ -94,7 +94,8 @@ def moved(html: str, root: str) -> str:
         scripts[name] = found[1]
         return f'<script src="{root}{SCRIPTS}/{name}"></script>'
 
-    return _INLINE.sub(move, html)
+    # The search of the theme is a dialog without a name.
+    return _INLINE.sub(move, html).replace('role="dialog"', 'role="dialog" aria-label="Search"')
 
 
 def on_post_build(config: MkDocsConfig) -> None:

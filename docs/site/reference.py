@@ -45,24 +45,35 @@ without a service. [Python](../python.md) shows their use.
 
 ::: rprime.client.clients.Client
     options:
+      heading: rprime.Client
       members: [close, ready]
 
 ::: rprime.client.clients.AsyncClient
     options:
+      heading: rprime.AsyncClient
       members: [close, ready]
 
 ::: rprime.client.methods.Methods
+    options:
+      heading: Methods of a client
 
 ::: rprime.client.report.Report
     options:
+      heading: rprime.Report
       members: [overall, per_class, verdict, to_frame, to_dict, plot]
       inherited_members: true
 
 ::: rprime.client.tallies.tallied
+    options:
+      heading: rprime.tallied
 
 ::: rprime.client.errors.ProblemError
+    options:
+      heading: rprime.ProblemError
 
 ::: rprime.client.errors.ServiceUnavailableError
+    options:
+      heading: rprime.ServiceUnavailableError
 
 ::: rprime.sklearn.scorer
 
