@@ -11,7 +11,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.pages import Page
 
-from rprime.routes.docs import STATIC
+from rprime.dashboard.documentation import STATIC
 from rprime.settings import GUIDE
 
 DOCUMENTS = Path(__file__).parent.parent

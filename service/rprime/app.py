@@ -18,7 +18,7 @@ from rprime.auth import access
 from rprime.auth.browser_sessions import SessionMiddleware
 from rprime.auth.keys import Keyring
 from rprime.auth.sessions import Sessions
-from rprime.dashboard import model_page, pages, project_pages, sign_in
+from rprime.dashboard import documentation, model_page, pages, project_pages, sign_in
 from rprime.dashboard.page import for_browsers
 from rprime.problems.handlers import HANDLERS
 from rprime.problems.problem import components
@@ -27,7 +27,6 @@ from rprime.routes import (
     aliases,
     catalog,
     compare,
-    docs,
     evaluate,
     evaluations,
     figures,
@@ -94,7 +93,7 @@ ROUTERS = (
 )
 """The most frequent first, since routes are tried in order."""
 PAGES = (pages, project_pages, model_page)
-PUBLIC = (operations.router, docs.router, pages.public, sign_in.public)
+PUBLIC = (operations.router, documentation.router, pages.public, sign_in.public)
 
 
 class RprimeApp(FastAPI):
@@ -149,9 +148,10 @@ def create_app(settings: Settings) -> FastAPI:
         app.router.routes.extend(refuse_repeated(guarded))
     for public in PUBLIC:
         app.router.routes.extend(public.routes)
-    app.mount("/static", GZipMiddleware(StaticFiles(directory=docs.STATIC)), name="static")
+    app.mount("/static", GZipMiddleware(StaticFiles(directory=documentation.STATIC)), name="static")
     if services.guide is not None:
-        app.mount("/guide", GZipMiddleware(docs.Guide(directory=services.guide)), name="guide")
+        guide = GZipMiddleware(documentation.Guide(directory=services.guide))
+        app.mount("/guide", guide, name="guide")
     return app
 
 

@@ -24,7 +24,11 @@ WIDTHS = (1440, 390)
 PAPER = 718
 """Of a sheet of A4 within its margins."""
 HEIGHT = 900
-ALIKE = ("math", ".entry:nth-child(n+9)", "tbody tr:nth-child(n+9)", ".result:nth-child(n+9)")
+ALIKE = (
+    "math",
+    *(f"{part}:nth-child(n+9)" for part in (".entry", "tbody tr", ".result", ".redoc-json li")),
+    ".api-content > :nth-child(n+4)",
+)
 """What axe need not look at: no rule is about the inside of formulas, and the ninth of many parts
 is like the first."""
 Scheme = Literal["light", "dark"]

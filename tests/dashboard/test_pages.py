@@ -35,6 +35,8 @@ PAGES = {
     "reproduced": "/ui/reproduced",
     "problem": "/ui/evaluations/none",
     "unknown": "/nope",
+    "document": "/docs/gates.md",
+    "problems": "/docs/problems",
 }
 MISSING = "Failed to load resource: the server responded with a status of 404"
 EXPECTED = {"problem": MISSING, "unknown": MISSING}
@@ -87,6 +89,26 @@ def test_only_pages_with_charts_load_what_draws_them(
     )
     assert 1000 < sizes <= 1000 * kilobytes
     seen.complaints[:] = [c for c in seen.complaints if not c.startswith(MISSING)]
+
+
+def test_everybody_can_try_the_contract(server: str, visit: Visitor) -> None:
+    seen = visit(f"{server}/docs")
+    seen.page.set_default_timeout(60_000)
+    operation = seen.page.locator("[id$=studyAgreement]")
+    operation.locator("[aria-expanded]").first.press("Enter")
+    operation.get_by_role("button", name="Execute").click()
+    expect(operation.locator(".live-responses-table .response-col_status").last).to_have_text("200")
+    assert seen.violations() == []
+    assert seen.overflow() == 0
+    seen.shoot("docs")
+
+
+def test_everybody_can_read_the_contract(server: str, visit: Visitor) -> None:
+    seen = visit(f"{server}/redoc")
+    expect(seen.page.locator("#redoc h2").first).to_be_visible(timeout=60_000)
+    assert seen.violations() == []
+    assert seen.overflow() == 0
+    seen.shoot("redoc")
 
 
 def test_an_address_of_the_api_is_not_answered_with_a_page(client: httpx.Client) -> None:

@@ -5,8 +5,8 @@ import re
 import httpx
 import pytest
 
+from rprime.dashboard.documentation import STATIC
 from rprime.problems.kinds import KINDS
-from rprime.routes.docs import STATIC
 
 
 @pytest.mark.parametrize("page", ["/docs", "/redoc", "/docs/problems", "/docs/index.md"])

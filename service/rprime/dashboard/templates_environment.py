@@ -23,6 +23,7 @@ NAVIGATION = (
     ("Evaluate", "ui/evaluate"),
     ("Indices", "ui/indices"),
     ("Reproduced", "ui/reproduced"),
+    ("API", "docs"),
 )
 """Names and paths, in the order in which they are shown."""
 OF_HISTORY = "ui/projects"

@@ -115,15 +115,16 @@ def add_examples(document: dict[str, Any]) -> None:
         for operation in operations.values():
             for parameter in operation.get("parameters", ()):
                 name = parameter["name"]
+                # It stands beside the schema, too; next to "$ref" generators lose the type by it.
+                parameter.get("schema", {}).pop("description", None)
                 if parameter["in"] == "path":
                     parameter.setdefault("description", _DESCRIPTIONS[name])
                 if name == "name":
                     parameter["example"] = _FIGURES[operation["operationId"]]
                 elif parameter.get("required") or name == "If-Match":
                     parameter["example"] = PARAMETERS[name]
-    for path in ("/evaluate", "/v1/evaluate"):
-        answer = document["paths"][path]["post"]["responses"]["200"]
-        answer["content"]["application/json"]["example"] = example_report()
+    # Beside its schema, which the answers of many operations refer to.
+    document["components"]["schemas"]["Report"]["examples"] = [example_report()]
 
 
 @cache

@@ -2,20 +2,21 @@
 
 import re
 from functools import cache
-from html import escape
 from http import HTTPStatus
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Request, Response
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
-from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, RedirectResponse, Response
+from markupsafe import Markup
+from starlette.responses import FileResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
 
-from rprime.problems.kinds import KINDS, PAGE, Kind
+from rprime.dashboard.page import POLICY, page_of, shown
+from rprime.dashboard.templates_environment import render
+from rprime.problems.kinds import KINDS, PAGE
 from rprime.problems.problem import Problem
 from rprime.problems.root_path import rooted
 from rprime.routes.compressed_route import CompressedRoute
@@ -31,29 +32,26 @@ DOCUMENTS = next(
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 # Swagger UI and Redoc write styles into the page; Redoc searches in a worker made from a blob.
-_CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-    "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; worker-src blob:; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-)
-_GUIDE_CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
-    "connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; "
-    "frame-ancestors 'none'"
-)
-_HEADERS = {"Content-Security-Policy": _CSP}
+_POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'; worker-src blob:")
+_GUIDE_POLICY = POLICY.replace("form-action 'self'", "form-action 'none'; worker-src 'self'")
 
 
 @router.get("/docs")
-async def swagger_ui() -> FileResponse:
+async def swagger_ui(request: Request) -> Response:
     """Show the operations with forms to try them."""
-    return FileResponse(STATIC / "docs.html", headers=_HEADERS)
+    return _contract(request, "API", "swagger-ui")
 
 
 @router.get("/redoc")
-async def redoc() -> FileResponse:
+async def redoc(request: Request) -> Response:
     """Show the operations as a reference text."""
-    return FileResponse(STATIC / "redoc.html", headers=_HEADERS)
+    return _contract(request, "API reference", "redoc")
+
+
+def _contract(request: Request, title: str, program: str) -> Response:
+    response = shown(render("pages/contract.html", page_of(request, title), program=program))
+    response.headers["Content-Security-Policy"] = _POLICY
+    return response
 
 
 class Guide(StaticFiles):
@@ -62,7 +60,7 @@ class Guide(StaticFiles):
     def file_response(self, *args: Any, **kwargs: Any) -> Response:  # noqa: ANN401 - handed on
         """Answer with a file of the site, which may run only its own scripts."""
         response = super().file_response(*args, **kwargs)
-        response.headers["Content-Security-Policy"] = _GUIDE_CSP
+        response.headers["Content-Security-Policy"] = _GUIDE_POLICY
         return response
 
 
@@ -76,20 +74,20 @@ async def guide(request: Request) -> RedirectResponse:
 
 
 @router.get(PAGE)
-async def problems() -> HTMLResponse:
+async def problems(request: Request) -> Response:
     """Explain every kind of problem; the ``type`` of a problem refers to this page."""
-    entries = "\n".join(map(_entry, KINDS.values()))
-    content = _PROBLEMS.format(entries=entries)
-    return HTMLResponse(_PAGE.format(title="Problems", content=content), headers=_HEADERS)
+    page = page_of(request, "Problems")
+    return shown(render("pages/problems.html", page, kinds=KINDS.values()))
 
 
 @router.get("/docs/{name}.md")
-def document(name: str) -> HTMLResponse:
+def document(request: Request, name: str) -> Response:
     """Show a page of the documentation; the ``source`` of a warning refers to these pages."""
     text = documents().get(name)
     if text is None:
         raise Problem("not_found")
-    return HTMLResponse(_PAGE.format(title=name, content=rendered(text)), headers=_HEADERS)
+    page = page_of(request, name)
+    return shown(render("pages/document.html", page, content=rendered(text)))
 
 
 @cache
@@ -99,14 +97,16 @@ def documents() -> dict[str, str]:
 
 
 @cache
-def rendered(text: str) -> str:
+def rendered(text: str) -> Markup:
     """Return Markdown as HTML, its headings with the same anchors as on GitHub."""
     markdown = MarkdownIt("commonmark").enable("table")
     tokens = markdown.parse(text)
     for heading, inline in pairwise(tokens):
         if heading.type == "heading_open":
             heading.attrSet("id", _anchor(inline))
-    return str(markdown.renderer.render(tokens, markdown.options, {}))
+    content = markdown.renderer.render(tokens, markdown.options, {})
+    # What is wider than the page is scrolled, by the keyboard, too.
+    return Markup(re.sub("<(pre|table)>", r'<\1 tabindex="0">', content))  # noqa: S704 (our own)
 
 
 def _anchor(heading: Token) -> str:
@@ -117,36 +117,3 @@ def _anchor(heading: Token) -> str:
 async def favicon() -> FileResponse:
     """Return the icon that browsers request on their own."""
     return FileResponse(STATIC / "favicon.svg", media_type="image/svg+xml")
-
-
-def _entry(kind: Kind) -> str:
-    return (
-        f'<section id="{kind.code}"><h2><code>{kind.code}</code> {escape(kind.title)} '
-        f"<small>{kind.status}</small></h2><p>{escape(kind.meaning)}</p>"
-        f"<p><strong>What to do:</strong> {escape(kind.mend)}</p></section>"
-    )
-
-
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title} - rprime</title>
-<link rel="icon" href="../static/favicon.svg">
-<link rel="stylesheet" href="../static/page.css">
-</head>
-<body>
-<main>
-<nav><a href="../">rprime</a> <a href="index.md">Documentation</a></nav>
-{content}
-</main>
-</body>
-</html>
-"""
-_PROBLEMS = """<h1>Problems</h1>
-<p>An answer that is an error has the media type <code>application/problem+json</code>
-(<cite>RFC 9457</cite>). Its <code>code</code> is one of these. A failed gate is no error: it is
-data in an answer with status 200 or 201.</p>
-{entries}
-"""
