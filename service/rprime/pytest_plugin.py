@@ -15,7 +15,7 @@ import pytest
 if TYPE_CHECKING:
     from rprime.client.clients import Client
     from rprime.client.report import Report
-    from rprime.schemas.comparison import Comparison
+    from rprime.client.values import Differences
     from rprime.schemas.gate import Gate
 
 Given = Mapping[str, Any] | str | Path
@@ -176,7 +176,7 @@ class GateFixture:
         self._item.user_properties += [(key, value) for key, value in found.items() if value]
 
     def _needed(
-        self, given: Mapping[str, Any], gate: "Gate", comparison: "Comparison | None"
+        self, given: Mapping[str, Any], gate: "Gate", comparison: "Differences | None"
     ) -> str:
         """Say what an inconclusive gate needs."""
         if any(result.verdict == "no_baseline" for result in gate.results):

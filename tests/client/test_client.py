@@ -78,6 +78,7 @@ class TestAnswers:
     def test_a_comparison_is_the_one_made_here(self, service: Client) -> None:
         arguments: Any = ({"y_true": TRUE, "y_pred": PREDICTED}, {"y_pred": TRUE})
         found = service.compare(*arguments, gates=GATES, options={"confidence": 0.9})
+        assert found.comparison is not None
         assert found.comparison.pairing == "paired"
         assert found.comparison.confidence == 0.9
         assert found.verdict == "fail"

@@ -242,6 +242,17 @@ class TestRepr:
         gates = {"rules": [{"index": "accuracy", "max_drop": 0.9}]}
         found = rprime.compare({"y_true": TRUE, "y_pred": PREDICTED}, {"y_pred": TRUE}, gates=gates)
         assert repr(found) == f"<Comparison: same_items, paired, {found.verdict}>"
+        compared = found.comparison
+        assert compared is not None
+        assert repr(compared).startswith("<Differences: same_items, paired, 1")
+        assert repr(compared).endswith(f" overall differences, {len(compared.per_class)} classes>")
+        assert compared.overall.accuracy is compared.overall["accuracy"]
+        assert "None" not in repr(compared.overall).splitlines()[1]
+        assert compared.flips.moved == found.to_dict()["comparison"]["flips"]["moved"]
+        with pytest.raises(KeyError, match="did you mean 'accuracy'"):
+            compared.overall["acuracy"]
+        with pytest.raises(KeyError, match="there is no class 'none' here"):
+            compared.per_class["none"]
 
     def test_what_is_not_there_has_a_hint(self) -> None:
         report = rprime.evaluate([1, 2, 2], [1, 2, 1], indices=self.KEYS)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from rprime.client.values import ClassValues, Values
+    from rprime.schemas.report import Value
 
     Columns = dict[str, list[Any]]
     Classes = Mapping[str, ClassValues]
@@ -18,7 +19,7 @@ LIBRARIES = ("pandas", "polars")
 
 
 def frame(
-    overall: "Values", per_class: "Classes", library: str | ModuleType | None, of: str
+    overall: "Values[Value]", per_class: "Classes", library: str | ModuleType | None, of: str
 ) -> Any:  # noqa: ANN401 (a frame of the library)
     """Return values of a report as a data frame.
 
@@ -63,7 +64,7 @@ def _with_nan(values: list[Any]) -> list[Any]:
     return [math.nan if value is None else value for value in values]
 
 
-def _per_class(_overall: "Values", per_class: "Classes") -> "Columns":
+def _per_class(_overall: "Values[Value]", per_class: "Classes") -> "Columns":
     classes = per_class.values()
     columns: Columns = {"class": list(per_class)}
     for name in ("support", "predicted", "correct"):
@@ -73,18 +74,18 @@ def _per_class(_overall: "Values", per_class: "Classes") -> "Columns":
     return columns
 
 
-def _overall(overall: "Values", _per_class: "Classes") -> "Columns":
+def _overall(overall: "Values[Value]", _per_class: "Classes") -> "Columns":
     return _columns(("index", "value", "low", "high", "reason"), _rows(overall))
 
 
-def _values(overall: "Values", per_class: "Classes") -> "Columns":
+def _values(overall: "Values[Value]", per_class: "Classes") -> "Columns":
     rows = [(None, *row) for row in _rows(overall)]
     for label, values in per_class.items():
         rows += [(label, *row) for row in _rows(values)]
     return _columns(("class", "index", "value", "low", "high", "reason"), rows)
 
 
-def _rows(values: "Values") -> Iterator[tuple[Any, ...]]:
+def _rows(values: "Values[Value]") -> Iterator[tuple[Any, ...]]:
     for key, found in values.items():
         low, high = found.interval or (None, None)
         yield key, found.value, low, high, found.reason
@@ -94,7 +95,7 @@ def _columns(names: tuple[str, ...], rows: Any) -> "Columns":  # noqa: ANN401 (r
     return {name: list(values) for name, values in zip(names, zip(*rows, strict=True), strict=True)}
 
 
-CONTENTS: Mapping[str, "Callable[[Values, Classes], Columns]"] = {
+CONTENTS: Mapping[str, "Callable[[Values[Value], Classes], Columns]"] = {
     "per_class": _per_class,
     "overall": _overall,
     "values": _values,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 import orjson
 from pydantic import BaseModel
 
-from rprime.client.values import Classes, ClassValues, Values
+from rprime.client.values import Classes, ClassValues, Differences, Values
 from rprime.report.decimals import plural
 from rprime.schemas.report import Report as ReportModel
 from rprime.schemas.review import CompareReport, LintReport, PlanReport
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from rprime.application import EvaluationRequest
     from rprime.client.figure import Figure
     from rprime.report.subject import ReportSubject
-    from rprime.schemas.comparison import Comparison as ComparisonModel
     from rprime.schemas.gate import Gate
     from rprime.schemas.report import (
         Confusion,
@@ -30,10 +29,12 @@ if TYPE_CHECKING:
         Note,
         OptionsUsed,
         Table,
+        Value,
         Warning,  # noqa: A004 (the name in the API)
     )
 
 Model = TypeVar("Model", bound=BaseModel)
+JudgedModel = TypeVar("JudgedModel", ReportModel, CompareReport)
 
 
 class Answer(Generic[Model]):
@@ -81,7 +82,7 @@ class Answer(Generic[Model]):
         return sorted({*super().__dir__(), *self.kind.model_fields})
 
 
-class Judged(Answer[Model]):
+class Judged(Answer[JudgedModel]):
     """An answer with an optional verdict."""
 
     gate: "Gate | None"
@@ -98,6 +99,12 @@ class Judged(Answer[Model]):
         """Whether the verdict rests on numbers; false without a gate."""
         return self.gate is not None and self.gate.judged
 
+    @cached_property
+    def comparison(self) -> Differences | None:
+        """The differences of the candidate from the baseline; None without a baseline."""
+        found = self.model.comparison
+        return None if found is None else Differences(found)
+
 
 class Report(Judged[ReportModel]):
     """A report: `report.overall["r_prime"].value`, `report.per_class["cat"].recall.interval`."""
@@ -109,7 +116,6 @@ class Report(Judged[ReportModel]):
     counts: "Counts"
     options: "OptionsUsed"
     top_confusions: "list[Confusion]"
-    comparison: "ComparisonModel | None"
     notes: "list[Note]"
     table: "Table | None"
     id: str | None
@@ -125,12 +131,12 @@ class Report(Judged[ReportModel]):
         self._evaluated = without_items(evaluation_request)
 
     @cached_property
-    def overall(self) -> Values:
+    def overall(self) -> "Values[Value]":
         """The overall values by key, including averages."""
         return Values(self.model.overall.root)
 
     @cached_property
-    def per_class(self) -> Classes:
+    def per_class(self) -> Classes[ClassValues]:
         """The values of each class, in the order of the labels."""
         found = self.model.per_class.items()
         return Classes({label: ClassValues(values) for label, values in found})
@@ -251,13 +257,12 @@ class Comparison(Judged[CompareReport]):
 
     kind = CompareReport
     engine_version: str
-    comparison: "ComparisonModel"
 
     def __repr__(self) -> str:
         verdict = f", {self.verdict}" if self.verdict else ""
-        found = self.comparison
-        paired = found.pairing or "not paired"
-        return f"<Comparison: {found.comparability}, {paired}{verdict}>"
+        if (found := self.comparison) is None:
+            return f"<Comparison: no baseline{verdict}>"
+        return f"<Comparison: {found.comparability}, {found.pairing or 'not paired'}{verdict}>"
 
 
 class GatePlanReport(Answer[PlanReport]):

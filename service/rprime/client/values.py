@@ -3,17 +3,20 @@
 from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rprime.core.aliases import canonical
 from rprime.core.suggestions import nearest_keys
-from rprime.report.decimals import decimal, span
+from rprime.report.decimals import decimal, plural, span
 
 if TYPE_CHECKING:
+    from rprime.schemas.comparison import Comparison
+    from rprime.schemas.gate import Delta
     from rprime.schemas.report import ClassReport, Value
 
 
 Member = TypeVar("Member")
+Found = TypeVar("Found", bound="Value | Delta")
 _SHOWN = 5
 """Classes that a short text names."""
 
@@ -31,17 +34,17 @@ class _Named(Mapping[str, Member]):
         return len(self._values)
 
 
-class Values(_Named["Value"]):
+class Values(_Named[Found]):
     """The values of indices: `values["recall"]`, `values.recall`, or by an alias."""
 
-    def __getitem__(self, key: str) -> "Value":
+    def __getitem__(self, key: str) -> Found:
         # At a population the alias `estimated_prevalence` is the name of the member.
         own = key if key in self._values else canonical(key)
         if own in self._values:
             return self._values[own]
         raise KeyError(self._absent(key))
 
-    def __getattr__(self, key: str) -> "Value":
+    def __getattr__(self, key: str) -> Found:
         # Copying and unpickling read attributes before the values exist.
         if not key.startswith("_") and key in self:
             return self[key]
@@ -66,14 +69,14 @@ class Values(_Named["Value"]):
         return f"<{type(self).__name__}: {number}{''.join(lines)}>"
 
 
-def _line(found: "Value") -> str:
+def _line(found: "Value | Delta") -> str:
     if found.value is None:
         return f"none ({found.reason})"
     value = decimal(found.value)
     return value if found.interval is None else f"{value}  {span(*found.interval)}"
 
 
-class ClassValues(Values):
+class ClassValues(Values["Value"]):
     """The values of one class, and its counts.
 
     Attributes
@@ -89,10 +92,10 @@ class ClassValues(Values):
         self.correct = found.correct
 
 
-class Classes(_Named[ClassValues]):
+class Classes(_Named[Member]):
     """The classes of a report by their labels: the class 7 is `classes[7]` and `classes["7"]`."""
 
-    def __getitem__(self, label: object) -> ClassValues:
+    def __getitem__(self, label: object) -> Member:
         name = str(label)
         if name in self._values:
             return self._values[name]
@@ -103,6 +106,36 @@ class Classes(_Named[ClassValues]):
         more = ", ..." if len(self) > _SHOWN else ""
         names = ", ".join(map(repr, islice(self, _SHOWN)))
         return f"<Classes: {len(self)} of them, {names}{more}>"
+
+
+class Differences:
+    """A comparison in an answer: `found.overall["accuracy"].interval`, `found.moves`.
+
+    Parameters
+    ----------
+    model
+        The member `comparison` of the answer; all of its members are attributes here.
+    """
+
+    def __init__(self, model: "Comparison") -> None:
+        self.model = model
+        self.overall = Values(model.overall)
+        self.per_class = Classes({name: Values(found) for name, found in model.per_class.items()})
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (each member has its type)
+        # Copying and unpickling read attributes before the model exists.
+        if name == "model":
+            raise AttributeError(name)
+        return getattr(self.model, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *type(self.model).model_fields})
+
+    def __repr__(self) -> str:
+        paired = self.model.pairing or "not paired"
+        overall = plural(len(self.overall), "overall difference")
+        classes = plural(len(self.per_class), "class")
+        return f"<Differences: {self.model.comparability}, {paired}, {overall}, {classes}>"
 
 
 def _either(names: Iterable[str]) -> str:
