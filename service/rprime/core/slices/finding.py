@@ -1,0 +1,209 @@
+"""Find the slices with the largest losses, with SliceLine's pruning."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import combinations
+from math import prod
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.slices.slices import MOST_CELLS, SliceColumn, SliceName
+
+NEAR = 1.0
+"""By how much the score of a crossing may be below that of a slice that contains it."""
+
+
+class TooManyCellsError(ValueError):
+    """The values with enough items are too many to be crossed.
+
+    Parameters
+    ----------
+    cells
+        How many crossings they have.
+    """
+
+    def __init__(self, cells: int) -> None:
+        super().__init__(f"{cells:,} crossings of values, at most {MOST_CELLS:,}")
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The values of a column that may lie in a candidate.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    values
+        Their names.
+    codes
+        Shape (n,): positions in `values`; their number stands for all others.
+    """
+
+    name: str
+    values: tuple[str, ...]
+    codes: Array
+
+    def only(self, kept: Array) -> "_Part":
+        """Return the part with some of its values, by a mask."""
+        codes = np.full(len(self.values) + 1, np.count_nonzero(kept), np.uint16)
+        codes[:-1][kept] = np.arange(np.count_nonzero(kept))
+        values = tuple(v for v, keep in zip(self.values, kept, strict=True) if keep)
+        return replace(self, values=values, codes=codes[self.codes])
+
+
+@dataclass(frozen=True, eq=False)
+class _Counts:
+    """The slices of one column or crossing, an axis for each column.
+
+    Parameters
+    ----------
+    items, losses
+        Number and sum.
+    scores
+        The largest score of each slice and of those that contain it.
+    """
+
+    items: Array
+    losses: Array
+    scores: Array
+
+    def over(self, axes: Sequence[int]) -> "_Counts":
+        """Insert axes, for the columns of a crossing that are not in this one."""
+        parts = (np.expand_dims(p, tuple(axes)) for p in (self.items, self.losses, self.scores))
+        return _Counts(*parts)
+
+
+class Finder:
+    """A search on some items for the slices with the largest scores.
+
+    Parameters
+    ----------
+    columns
+        By name, of these n items.
+    losses
+        Shape (n,), at least 0, all that are larger than 0 before the others.
+    least
+        Least items of a slice.
+    most
+        Most candidates.
+
+    Notes
+    -----
+    The score is z = (E - n m) / sqrt(n v (1 - n / N)): E is the sum of the losses of the n items
+    of the slice, m and v are mean and variance of all N. A crossing is no candidate if a slice that
+    contains it has a score that is larger by 1: it is weak because that slice is.
+
+    Pruning is that of SliceLine (Sagadeeva, Boehm 2021): of all parts of a slice of n items with
+    the sum E, none of at least s items has a larger score than n* items with the sum min(E, n* e),
+    where e is the largest loss and n* = E / e, cut to [s, n]. A part of several slices is bounded
+    by their least n and their least E. A crossing is not counted if no part of it has a bound above
+    the lowest candidate.
+    """
+
+    def __init__(
+        self, columns: Mapping[str, SliceColumn], losses: Array, *, least: int, most: int
+    ) -> None:
+        self._columns = columns
+        self._losses = losses[: np.count_nonzero(losses)]
+        self._least, self._most = least, most
+        self._size = losses.size
+        self._mean, self._variance = float(losses.mean()), float(losses.var())
+        self._largest = float(losses.max())
+        self.searched = 0
+        self.candidates: list[tuple[float, SliceName]] = []
+
+    @property
+    def threshold(self) -> float:
+        """The score that a further candidate must exceed."""
+        full = len(self.candidates) == self._most
+        return self.candidates[-1][0] if full else 0.0
+
+    def search(self, crossed: int) -> None:
+        """Search slices of up to so many columns.
+
+        Raises
+        ------
+        TooManyCellsError
+        """
+        if self._variance <= 0:
+            return
+        everything = [_Part(n, c.values, _codes(c)) for n, c in self._columns.items()]
+        counted = [self._count([part], ()) for part in everything]
+        parts, known = list[_Part](), dict[tuple[int, ...], _Counts]()
+        for part, counts in zip(everything, counted, strict=True):
+            kept = self._bound(counts.items, counts.losses) > self.threshold
+            if kept.any():
+                known[len(parts),] = _Counts(*(getattr(counts, n)[kept] for n in _FIELDS))
+                parts.append(part.only(kept))
+        for width in range(2, crossed + 1):
+            for chosen in combinations(range(len(parts)), width):
+                inner = [chosen[:i] + chosen[i + 1 :] for i in range(width)]
+                if all(one in known for one in inner):
+                    around = [known[one].over([i]) for i, one in enumerate(inner)]
+                    found = self._cross([parts[i] for i in chosen], around)
+                    if found is not None:
+                        known[chosen] = found
+
+    def _cross(self, parts: Sequence[_Part], around: Sequence[_Counts]) -> _Counts | None:
+        """Count a crossing unless nothing in it can be a candidate."""
+        items = reduce(np.minimum, (one.items for one in around))
+        losses = reduce(np.minimum, (one.losses for one in around))
+        if not (self._bound(items, losses) > self.threshold).any():
+            return None
+        return self._count(parts, around)
+
+    def _count(self, parts: Sequence[_Part], around: Sequence[_Counts]) -> _Counts:
+        shape = [len(part.values) + 1 for part in parts]
+        if prod(shape) > MOST_CELLS:
+            raise TooManyCellsError(prod(shape))
+        joint = parts[0].codes.astype(np.intp)
+        for part, width in zip(parts[1:], shape[1:], strict=True):
+            joint *= width
+            joint += part.codes
+        within = (slice(-1),) * len(parts)
+        items = np.bincount(joint, minlength=prod(shape)).reshape(shape)[within]
+        lost = joint[: self._losses.size]
+        losses = np.bincount(lost, self._losses, prod(shape)).reshape(shape)[within]
+        scores = self._score(items, losses)
+        self.searched += int(np.count_nonzero(items >= self._least))
+        outer = reduce(np.maximum, (one.scores for one in around), np.array(-np.inf))
+        self._add(parts, np.where(scores > outer - NEAR, scores, -np.inf))
+        return _Counts(items, losses, np.maximum(scores, outer))
+
+    def _add(self, parts: Sequence[_Part], scores: Array) -> None:
+        """Take the best slices of a crossing among the candidates."""
+        flat, threshold = scores.ravel(), self.threshold
+        best = np.argsort(-flat, kind="stable")[: self._most] if flat.size else ()
+        for place in best:
+            if flat[place] <= threshold:
+                break
+            values = np.unravel_index(place, scores.shape)
+            name = {p.name: p.values[int(v)] for p, v in zip(parts, values, strict=True)}
+            self.candidates.append((float(flat[place]), name))
+        self.candidates.sort(key=lambda one: -one[0])
+        del self.candidates[self._most :]
+
+    def _score(self, items: Array, losses: Array) -> Array:
+        """Return the score of each slice; none for one that is too small, or has all items."""
+        with np.errstate(all="ignore"):
+            variance = items * self._variance * (1 - items / self._size)
+            score = (losses - items * self._mean) / np.sqrt(variance)
+        used = (items >= self._least) & (items < self._size)
+        return np.where(used, score, -np.inf)
+
+    def _bound(self, items: Array, losses: Array) -> Array:
+        """Return what no part of each slice exceeds."""
+        fewest = np.clip(losses / self._largest, self._least, np.maximum(items, self._least))
+        bound = self._score(fewest, np.minimum(losses, fewest * self._largest))
+        return np.where(items >= self._least, bound, -np.inf)
+
+
+_FIELDS = ("items", "losses", "scores")
+
+
+def _codes(column: SliceColumn) -> Array:
+    """Return the codes with one number for all items without a value."""
+    return np.minimum(column.codes, len(column.values))

@@ -1,0 +1,295 @@
+"""Search for weak slices: found on one half of the items, tested on the other."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+from scipy import special
+
+from rprime.core.arrays import Array
+from rprime.core.gates.multiplicity import holm
+from rprime.core.intervals.proportions import binomial_tail_p, quantile_of, wilson
+from rprime.core.slices.evaluation import shrink
+from rprime.core.slices.finding import Finder
+from rprime.core.slices.slices import SliceColumn, SliceName
+
+FEWEST_ITEMS = 64
+"""Least items of a slice by default; SliceLine takes 32, and here half of them find it."""
+SMALLEST_SHARE = 0.01
+"""Least share of the items in a slice by default, as in SliceLine."""
+POWER = 0.8
+_BISECTIONS = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchOptions:
+    """What is searched.
+
+    Parameters
+    ----------
+    crossed
+        Most columns of one slice, 1 to 3.
+    candidates
+        Most slices that are tested.
+    min_items
+        Least items of a slice; None: 1 % of all, at least 64.
+    confidence
+        Of all tests together, and of each interval.
+    seed
+        Of the split into halves.
+    """
+
+    crossed: int = 3
+    candidates: int = 20
+    min_items: int | None = None
+    confidence: float = 0.95
+    seed: int = 0
+
+    def least(self, items: int) -> int:
+        """Return the least items of a slice of so many."""
+        return self.min_items or max(FEWEST_ITEMS, int(SMALLEST_SHARE * items))
+
+
+@dataclass(frozen=True, eq=False)
+class FoundSlices:
+    """Slices as the half of the items tells of them that they were not found on.
+
+    Parameters
+    ----------
+    names
+        Of the c slices, by their shrunken losses, the worst first.
+    items
+        Of each in this half, shape (c,).
+    losses, rests
+        Mean loss of the items of each, and of all others, shape (c,).
+    lower, upper
+        Limits of losses - rests, shape (c,).
+    p_adjusted
+        One-sided p-values of a loss no larger than that of the rest, adjusted by Holm.
+    shrunken
+        Empirical Bayes estimates of the losses, shape (c,).
+    """
+
+    names: tuple[SliceName, ...]
+    items: Array
+    losses: Array
+    rests: Array
+    lower: Array
+    upper: Array
+    p_adjusted: Array
+    shrunken: Array
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchPlan:
+    """Which slices a search finds.
+
+    Parameters
+    ----------
+    least
+        Least items of a slice.
+    halves
+        Items of the half that finds, and of the half that tests.
+    searched
+        How many slices were counted.
+    threshold
+        The score that a candidate exceeded.
+    alpha
+        Level of the first step of Holm, for as many candidates as may be.
+    mean, variance, largest
+        Of the losses, the smallest of which is 0.
+    binary
+        Whether there are only two losses.
+    """
+
+    least: int
+    halves: tuple[int, int]
+    searched: int
+    threshold: float
+    alpha: float
+    mean: float
+    variance: float
+    largest: float
+    binary: bool
+
+    @cached_property
+    def detectable(self) -> list[tuple[int, float]]:
+        """Numbers of items, and the difference to the rest that is found with power .8 in them.
+
+        Numbers without such a difference are left out.
+
+        Notes
+        -----
+        Found is a slice whose score in the one half exceeds the threshold, and whose p-value in the
+        other half is below the level of Holm's first step. The halves are independent, so the
+        probabilities multiply. As the rest is estimated, too, n of N items tell as much as
+        n (1 - n / N) items would beside a rest that is known.
+        """
+        total = sum(self.halves)
+        sizes = [self.least << i for i in range(32) if self.least << i <= total // 2]
+        if not sizes or self.variance <= 0:
+            return []
+        items = np.array(sizes) / 2 * (1 - np.array(sizes) / total)
+        low, high = np.zeros(items.size), np.full(items.size, self.largest - self.mean)
+        there = self._power(items, high) >= POWER
+        for _ in range(_BISECTIONS):
+            middle = (low + high) / 2
+            enough = self._power(items, middle) >= POWER
+            low, high = np.where(enough, low, middle), np.where(enough, middle, high)
+        return [(n, float(d)) for n, d, found in zip(sizes, high, there, strict=True) if found]
+
+    def _power(self, items: Array, difference: Array) -> Array:
+        """Return how likely a slice is found, of so many items in each half."""
+        if not self.binary:
+            distance = difference * np.sqrt(items / self.variance)
+            critical = special.stdtrit(items - 1, 1 - self.alpha)
+            found, proven = (special.ndtr(distance - z) for z in (self.threshold, critical))
+            return np.asarray(found * proven)
+        n, share = np.floor(items), self.mean / self.largest
+        worse = (self.mean + difference) / self.largest
+        enough = np.ceil(n * share + self.threshold * np.sqrt(n * share * (1 - share)))
+        critical = np.ceil(special.bdtrik(1 - self.alpha, n, share)) + 1
+        found, proven = (binomial_tail_p(least, n, worse) for least in (enough, critical))
+        return np.asarray(found * proven)
+
+
+def search_slices(
+    columns: Mapping[str, SliceColumn], losses: Array, options: SearchOptions
+) -> tuple[FoundSlices, SearchPlan]:
+    """Search for slices whose items have a larger mean loss than the rest.
+
+    Parameters
+    ----------
+    columns
+        By name, of n items.
+    losses
+        Shape (n,), finite, n > 1; a larger one is worse.
+    options
+        What is searched.
+
+    Returns
+    -------
+    The candidates, which are weak where `p_adjusted` is at most 1 - confidence; and which slices
+    would have been found.
+
+    Raises
+    ------
+    TooManyCellsError
+
+    Notes
+    -----
+    `Finder` says which slices the one half proposes. The other half has not been looked at until
+    then, so its tests are about no more than the candidates: Fisher's exact test where there are
+    only two losses, else Welch's t-test, which is conservative for losses with a long right tail.
+    """
+    lowest = losses.min()
+    losses = losses - lowest
+    order = np.random.default_rng(options.seed).permutation(losses.size)
+    finds = np.zeros(losses.size, bool)
+    finds[order[: losses.size // 2]] = True
+    lost = losses > 0  # only these are summed, so they come first
+    places = np.concatenate((np.flatnonzero(finds & lost), np.flatnonzero(finds & ~lost)))
+    least = options.least(losses.size)
+    # A slice of the least size has two standard deviations less than half of it here.
+    fewest = max(int(least / 2 - least**0.5), 2)
+    finding = _of_items(columns, places)
+    finder = Finder(finding, losses[places], least=fewest, most=options.candidates)
+    finder.search(options.crossed)
+    names = [name for _, name in finder.candidates]
+    tests = np.flatnonzero(~finds)
+    own = losses[tests]
+    binary = bool(np.isin(own, (0, own.max())).all())
+    found = _tested(names, _of_items(columns, tests), own, options.confidence, binary=binary)
+    plan = SearchPlan(
+        least=least,
+        halves=(places.size, tests.size),
+        searched=finder.searched,
+        threshold=finder.threshold,
+        alpha=(1 - options.confidence) / options.candidates,
+        mean=float(own.mean()),
+        variance=float(own.var()),
+        largest=float(own.max()),
+        binary=binary,
+    )
+    means = {part: getattr(found, part) + lowest for part in ("losses", "rests", "shrunken")}
+    return replace(found, **means), plan
+
+
+def _of_items(columns: Mapping[str, SliceColumn], places: Array) -> dict[str, SliceColumn]:
+    return {name: replace(one, codes=one.codes[places]) for name, one in columns.items()}
+
+
+def _tested(
+    names: list[SliceName],
+    columns: Mapping[str, SliceColumn],
+    losses: Array,
+    confidence: float,
+    *,
+    binary: bool,
+) -> FoundSlices:
+    """Compare slices with their rests."""
+    sums = np.array([_sums(name, columns, losses) for name in names]).reshape(-1, 3).T
+    whole = np.array((losses.size, losses.sum(), losses @ losses))[:, None]
+    with np.errstate(all="ignore"):
+        compare = _exact if binary else _welch
+        p, lower, upper = compare(sums, whole - sums, float(losses.max()), confidence)
+        means, rests = (part[1] / part[0] for part in (sums, whole - sums))
+    shrunken, order = shrink(means, sums[0], losses.mean(), losses.var(), whole[0])
+    first = np.argsort(np.where(np.isnan(order), np.inf, -order), kind="stable")
+    parts = (sums[0], means, rests, lower, upper, holm(p), shrunken)
+    return FoundSlices(tuple(names[i] for i in first), *(part[first] for part in parts))
+
+
+def _sums(name: SliceName, columns: Mapping[str, SliceColumn], losses: Array) -> list[float]:
+    """Return the number of items of a slice, and the sums of their losses and of their squares."""
+    inside = np.ones(losses.size, bool)
+    for column, value in name.items():
+        inside &= columns[column].codes == columns[column].values.index(value)
+    own = losses[inside]
+    return [own.size, float(own.sum()), float(own @ own)]
+
+
+def _exact(
+    sums: Array, rest: Array, largest: float, confidence: float
+) -> tuple[Array, Array, Array]:
+    """Return Fisher's p-values and the limits of Newcombe 1998, by the limits of both shares."""
+    (n, hits, _), (m, others, _) = (np.rint(part / [[1], [largest], [1]]) for part in (sums, rest))
+    columns = zip(hits, n, hits + others, n + m, strict=True)
+    p = np.array([hypergeometric_tail_p(*map(float, column)) for column in columns])
+    z = quantile_of(confidence)
+    (low, high), (below, above) = wilson(hits, n, z), wilson(others, m, z)
+    own, other = hits / n, others / m
+    lower = own - other - np.hypot(own - low, above - other)
+    upper = own - other + np.hypot(high - own, other - below)
+    return p, lower * largest, upper * largest
+
+
+def _welch(sums: Array, rest: Array, _: float, confidence: float) -> tuple[Array, Array, Array]:
+    """Return the p-values and limits of Welch 1947."""
+    parts = [(n, s / n, (q - s * s / n) / (n - 1) / n) for n, s, q in (sums, rest)]
+    (n, own, v), (m, other, w) = parts
+    error = np.sqrt(v + w)
+    freedom = (v + w) ** 2 / (v**2 / (n - 1) + w**2 / (m - 1))
+    reach = special.stdtrit(freedom, (1 + confidence) / 2) * error
+    difference = own - other
+    p = special.stdtr(freedom, -difference / error)
+    return p, difference - reach, difference + reach
+
+
+def hypergeometric_tail_p(hits: float, items: float, marked: float, total: float) -> float:
+    """Exact one-sided P(X >= hits) where `items` of `total` are drawn, and `marked` of all count.
+
+    Summed in log-space up to 40 standard deviations above the mean; the rest is below 1e-300.
+    """
+    mean = items * marked / total
+    far = max(hits, mean) + 40 * (1 + (mean * (1 - marked / total)) ** 0.5)
+    k = np.arange(hits, min(items, marked, far) + 1)
+    drawn = _log_binomial(marked, k) + _log_binomial(total - marked, items - k)
+    with np.errstate(all="ignore"):  # hits that cannot be are infinitely unlikely
+        return float(min(np.exp(special.logsumexp(drawn - _log_binomial(total, items))), 1.0))
+
+
+def _log_binomial(n: float, k: Array | float) -> Array:
+    """Return log(n over k)."""
+    return np.asarray(-np.log1p(n) - special.betaln(n - k + 1, k + 1))
