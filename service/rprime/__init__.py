@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from rprime.client.clients import AsyncClient, Client
     from rprime.client.errors import ProblemError, ServiceUnavailableError
-    from rprime.client.in_process import compare, evaluate, lint, plan
+    from rprime.client.in_process import compare, evaluate, lint, plan, weak_slices
     from rprime.client.report import Report
     from rprime.client.tallies import tallied
 
@@ -22,6 +22,7 @@ __all__ = [
     "lint",
     "plan",
     "tallied",
+    "weak_slices",
 ]
 __version__ = "0.2.0"
 
@@ -37,6 +38,7 @@ _HOMES = {
     "lint": "in_process",
     "plan": "in_process",
     "tallied": "tallies",
+    "weak_slices": "in_process",
 }
 
 

@@ -25,6 +25,7 @@ from rprime.commands import (
     promote,
     reproduce,
     serve,
+    slices,
     study,
     transfer,
 )
@@ -41,6 +42,7 @@ app.command()(compare.compare)
 app.command()(comment.comment)
 app.command()(lint.lint)
 app.command()(lint.plan)
+app.command()(slices.slices)
 app.command()(gates_schema.gates_schema)
 app.command()(indices.indices)
 app.command()(plot.plot)

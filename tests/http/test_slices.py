@@ -268,8 +268,10 @@ def test_the_store_says_that_it_keeps_no_slices(store: httpx.Client) -> None:
         assert "slices_not_kept" in {warning["code"] for warning in shown["warnings"]}
 
 
-def test_the_example_of_the_page_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_examples_of_the_page_print_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
     page = (Path(__file__).parents[2] / "docs" / "slices.md").read_text(encoding="utf-8")
-    code, printed = re.findall(r"```(?:python|text)\n(.*?)```", page, re.DOTALL)
-    exec(code, {})  # noqa: S102 - of our own page
-    assert capsys.readouterr().out == printed
+    blocks = re.findall(r"```(?:python|text)\n(.*?)```", page, re.DOTALL)
+    names: Json = {}
+    for code, printed in zip(blocks[::2], blocks[1::2], strict=True):
+        exec(code, names)  # noqa: S102 - of our own page
+        assert capsys.readouterr().out == printed

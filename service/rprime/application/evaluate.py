@@ -7,11 +7,13 @@ from typing import IO, cast
 
 from rprime.application.report_subject import report_subject
 from rprime.application.request import EvaluationRequest, read_request, validate_request
+from rprime.application.slice_search import search_document
 from rprime.core.evaluate import Evaluation
 from rprime.evidence import Kind, read_columns
 from rprime.evidence.reader import Kind as EvidenceKind
 from rprime.problems.problem import Problem
 from rprime.report.formats import Format
+from rprime.schemas.document import Document, parse
 from rprime.server.inflating import Inflated, inflated_bound, too_large
 from rprime.server.worker_channel import Channel
 from rprime.server.worker_limits import WorkerLimits
@@ -41,6 +43,8 @@ class ResponseOptions:
         The content encoding of columns.
     request
         The JSON members of the request that accompany columns.
+    search
+        Whether weak slices are searched, in place of a report.
     """
 
     limits: Limits
@@ -49,6 +53,7 @@ class ResponseOptions:
     kind: Kind | None = None
     encoding: str = "identity"
     request: bytes = b""
+    search: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,7 +130,13 @@ def evaluate_stream(body: Channel, options: ResponseOptions) -> RenderedReport |
         400, 413 or 422; 503 if the temporary folder is full.
     """
     try:
-        evaluation_request, payload = (_columns if options.kind else _json)(body, options)
+        document, payload, limits = (_columns if options.kind else _json)(body, options)
+        if options.search:
+            limits.lift()
+            found = search_document(document, options.limits)
+            return RenderedReport(found, "labels", None)
+        evaluation_request = validate_request(document, options.limits)
+        limits.lift()
         return _answered(evaluation_request, payload or _digests(evaluation_request), options)
     except MemoryError:
         pass
@@ -147,16 +158,15 @@ def _answered(
     return evaluated_report(evaluation_request, options)
 
 
-def _json(body: Channel, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
+def _json(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, WorkerLimits]:
     content = body.read()
     most = options.limits.worker_bytes
     limits = WorkerLimits(_SLACK + _TIMES_JSON * len(content), most=most)
-    evaluation_request = read_request(content, options.limits)
-    limits.lift()
-    return evaluation_request, hashlib.sha256(content).digest()
+    document = parse(content, options.limits.json_depth)
+    return document, hashlib.sha256(content).digest(), limits
 
 
-def _columns(body: Channel, options: ResponseOptions) -> tuple[EvaluationRequest, bytes]:
+def _columns(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, WorkerLimits]:
     assert options.kind is not None  # noqa: S101 (None means JSON)
     most = options.limits.other_body_bytes
     # The read buffer and the retained bytes are each within the limit of a body.
@@ -176,14 +186,14 @@ def _columns(body: Channel, options: ResponseOptions) -> tuple[EvaluationRequest
         bound = lambda: inflated_bound(most, body.received)  # noqa: E731 (read in one place)
         stream = cast("IO[bytes]", Inflated(stream, options.encoding, bound))
     try:
-        document = read_columns(options.kind, stream, options.request, options.limits, hold)
+        document = read_columns(
+            options.kind, stream, options.request, options.limits, hold, measured=options.search
+        )
     except OSError as error:
         if error.errno not in _NO_ROOM:
             raise
         raise Problem("overloaded", _FULL, headers={"Retry-After": "2"}) from None
-    evaluation_request = validate_request(document, options.limits)
-    limits.lift()
-    return evaluation_request, b""
+    return document, b"", limits
 
 
 _NO_ROOM = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

@@ -11,7 +11,7 @@ import orjson
 from pydantic import BaseModel
 
 from rprime.client.errors import ProblemError
-from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report
+from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report, SliceSearch
 
 Result = TypeVar("Result")
 Model = TypeVar("Model", bound=BaseModel)
@@ -102,6 +102,15 @@ def gate_plan(body: bytes) -> Call[GatePlanReport]:
     return post("/v1/gates/plan", body, partial(received, GatePlanReport))
 
 
+def slice_search(
+    body: bytes, media_type: str = JSON, request: bytes | None = None
+) -> Call[SliceSearch]:
+    """Search for weak slices; `media_type` and `request` are those of `evaluation`."""
+    query = "" if request is None else f"?request={quote(request, safe='')}"
+    read = partial(received, SliceSearch)
+    return post(f"/v1/studies/slices{query}", body, read, media_type=media_type)
+
+
 def of_project(
     project: str, what: str, kind: type[Model], query: Mapping[str, object]
 ) -> Call[Model]:
@@ -132,7 +141,7 @@ def post(
     return Call("POST", path, read, body, {"Content-Type": media_type, "Idempotency-Key": key})
 
 
-Received = TypeVar("Received", Report, Comparison, GateLintReport, GatePlanReport)
+Received = TypeVar("Received", Report, Comparison, GateLintReport, GatePlanReport, SliceSearch)
 
 
 def received(kind: type[Received], response: Answered) -> Received:

@@ -11,6 +11,7 @@ from rprime.application import (
     lint_request,
     plan_request,
     read_request,
+    search_request,
 )
 from rprime.client.calls import Call
 from rprime.client.errors import ProblemError
@@ -74,6 +75,8 @@ _ANSWERS: Mapping[str, Callable[[bytes, Limits], Answer]] = {
     "/v1/compare": lambda body, limits: Answer(compare_request(body, limits)[0]),
     "/v1/gates/lint": lambda body, limits: Answer(lint_request(body, limits)),
     "/v1/gates/plan": lambda body, limits: Answer(plan_request(body, limits)),
+    "/v1/studies/slices": lambda body, limits: Answer(search_request(body, limits)),
 }
 _HERE = InProcess(Limits())
 evaluate, compare, lint, plan = _HERE.evaluate, _HERE.compare, _HERE.lint, _HERE.plan
+weak_slices = _HERE.weak_slices

@@ -21,14 +21,16 @@ from pydantic import BaseModel
 
 from rprime.client import calls
 from rprime.client.calls import Call, Version
+from rprime.client.columns import column
 from rprime.client.errors import ProblemError
-from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report
+from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report, SliceSearch
 from rprime.client.request import (
     BatchRequest,
     HistoryFilters,
     ModelFields,
     OptionFields,
     RequestFields,
+    SearchFields,
     SideFields,
     body,
     document,
@@ -220,6 +222,40 @@ class Methods:
         """
         simulation = {"discordance": discordance, "drop": drop, "seed": seed}
         return calls.gate_plan(body(gates=gates, pairing=pairing, **simulation, **model))
+
+    @method
+    def weak_slices(
+        self,
+        y_true: object,
+        y_pred: object = None,
+        *,
+        slices: Mapping[str, Any],
+        index: str = "accuracy",
+        class_: str | None = None,
+        **more: Unpack[SearchFields],
+    ) -> Call[SliceSearch]:
+        """Search for slices in which a model is weak: one half of the items finds, one tests.
+
+        Parameters
+        ----------
+        y_true, y_pred
+            As in `evaluate`.
+        slices
+            By name, a column with a value for each item; numbers are cut.
+        index, class_
+            A mean over items, or `recall` or `precision` of a class.
+        **more
+            Scores and options, as `rprime.client.request.SearchFields` lists them.
+
+        Raises
+        ------
+        ProblemError
+            If the request is wrong.
+        """
+        columns = {name: column(values, f"slices/{name}") for name, values in slices.items()}
+        asked = {"y_true": y_true, "y_pred": y_pred, "index": index, "class": class_}
+        found = document({**asked, **more})
+        return calls.slice_search(encode({**found, "slices": columns}))
 
     @method
     def evaluations(

@@ -13,6 +13,7 @@ from rprime.client.values import Classes, ClassValues, Differences, Values
 from rprime.report.decimals import plural
 from rprime.schemas.report import Report as ReportModel
 from rprime.schemas.review import CompareReport, LintReport, PlanReport
+from rprime.schemas.slice_search import SliceSearchReport
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
         Value,
         Warning,  # noqa: A004 (the name in the API)
     )
+    from rprime.schemas.slice_search import Detectable, FoundSlice
 
 Model = TypeVar("Model", bound=BaseModel)
 JudgedModel = TypeVar("JudgedModel", ReportModel, CompareReport)
@@ -282,3 +284,11 @@ class GateLintReport(Answer[LintReport]):
     false_fail_rate: float
     inconclusive_rate: float
     advice: list[str]
+
+
+class SliceSearch(Answer[SliceSearchReport]):
+    """Which slices are weak: `[one.slice for one in found.slices if one.weak]`."""
+
+    kind = SliceSearchReport
+    slices: "list[FoundSlice]"
+    detectable: "list[Detectable]"

@@ -118,6 +118,24 @@ class RequestFields(OptionFields, EvidenceFields, Scored, total=False):
     top_confusions: int | None
 
 
+class SearchFields(TypedDict, total=False):
+    """Evidence besides label columns, and options of a search for weak slices."""
+
+    y_score: Any
+    reject_below: float | None
+    labels: Any
+    aliases: Mapping[str, str] | None
+    unknown_labels: Literal["refuse", "unclassified"] | None
+    cost: Any
+    top_k: int | None
+    slice_cuts: Mapping[str, int | Sequence[float]] | None
+    crossed: int | None
+    min_items: int | None
+    candidates: int | None
+    confidence: float | None
+    seed: int | None
+
+
 class BatchRequest(RequestFields, ItemFields, total=False):
     """One request of a batch: exactly one kind of evidence, and any options."""
 

@@ -72,7 +72,7 @@ class ColumnFileRequest:
         with ExitStack() as files:
             candidate, *others = (files.enter_context(file.opened()) for file in self.files)
             baseline = next(iter(others), None)
-            document = read_columns(*candidate, request, _local(limits), baseline=baseline)
+            document = read_columns(*candidate, request, local(limits), baseline=baseline)
         return validate_request(document, limits)
 
     @property
@@ -209,7 +209,7 @@ def _is_evidence(body: bytes) -> bool:
     )
 
 
-def _local(limits: "Limits") -> "Limits":
+def local(limits: "Limits") -> "Limits":
     """Return limits for files, which may use all memory."""
     return limits.model_copy(update={"other_body_bytes": 2**62})
 
@@ -231,7 +231,7 @@ def _members(file: ColumnFile, chosen: Mapping[str, str]) -> bytes:
 
     try:
         with file.opened() as source:
-            found = read_members(*source, _local(limits()), chosen)
+            found = read_members(*source, local(limits()), chosen)
     except Problem as problem:
         refuse_here(problem, file.name)
     return orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -64,8 +64,8 @@ def lint(
 
         simulation = {"pairing": pairing, "discordance": discordance}
         body = _body(file, gates, **simulation, replicates=replicates, seed=seed)
-        found = _answer(gate_lint(body), service)
-        _show(found.content if as_json else _lint_overview(found))
+        found = answer(gate_lint(body), service)
+        show(found.content if as_json else _lint_overview(found))
 
 
 @options.with_service
@@ -88,8 +88,8 @@ def plan(
 
         simulation = {"pairing": pairing, "discordance": discordance}
         body = _body(file, gates, **simulation, drop=drop, seed=seed)
-        found = _answer(gate_plan(body), service)
-        _show(found.content if as_json else _plan_overview(found))
+        found = answer(gate_plan(body), service)
+        show(found.content if as_json else _plan_overview(found))
 
 
 def _body(file: str, gates: Path, **simulation: object) -> bytes:
@@ -125,7 +125,8 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     return {"confusion_matrix": cells.counts, "labels": evidence.labels, **given}
 
 
-def _answer(call: "Call[Result]", service: ServiceOptions | None) -> Result:
+def answer(call: "Call[Result]", service: ServiceOptions | None) -> Result:
+    """Make a call here, or to a service."""
     from rprime.client.errors import ProblemError
     from rprime.client.in_process import InProcess
     from rprime.commands.evaluation import ask, limits
@@ -138,7 +139,7 @@ def _answer(call: "Call[Result]", service: ServiceOptions | None) -> Result:
         refuse_problem(problem)
 
 
-def _show(found: "bytes | RenderableType") -> None:
+def show(found: "bytes | RenderableType") -> None:
     """Print JSON, or a table with the width of the terminal or a fixed one."""
     from io import StringIO
 
@@ -170,7 +171,7 @@ def _lint_overview(found: "GateLintReport") -> "RenderableType":
         for rule in found.model.rules
     )
     columns = ("rule", "class", "fails", "inconclusive", "drop it can see")
-    return _overview([said], columns, list(rows), found.advice)
+    return overview([said], columns, list(rows), found.advice)
 
 
 def _plan_overview(found: "GatePlanReport") -> "RenderableType":
@@ -178,19 +179,20 @@ def _plan_overview(found: "GatePlanReport") -> "RenderableType":
         (_name(part.class_), f"{part.items:,}", "" if part.needed is None else f"{part.needed:,}")
         for part in found.model.classes
     )
-    return _overview([], ("class", "items", "needed"), list(rows), found.advice)
+    return overview([], ("class", "items", "needed"), list(rows), found.advice)
 
 
 def _name(label: str | None) -> str:
     return "" if label is None else isolated(clipped(shown(label), 60))
 
 
-def _overview(
+def overview(
     said: Sequence[str],
     columns: Sequence[str],
     rows: Sequence[tuple[str, ...]],
     advice: Sequence[str],
 ) -> "RenderableType":
+    """Return sentences, a table and advice."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text

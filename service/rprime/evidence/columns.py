@@ -16,7 +16,7 @@ from rprime.evidence.names import is_name
 from rprime.evidence.numbers import MOST, WEIGHT
 from rprime.evidence.score_columns import PREFIX, ScoreColumns, is_score, ordered
 from rprime.evidence.slices import PREFIX as SLICE_PREFIX
-from rprime.evidence.slices import is_slice, slice_column
+from rprime.evidence.slices import SliceValues, is_slice
 from rprime.evidence.vocabulary import Growing, Positions, Vocabulary, Where
 from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
 from rprime.schemas.document import Document
@@ -131,6 +131,8 @@ class Columns:
         Whether the format writes integers as texts.
     matrix
         Whether one array may hold all scores.
+    measured
+        Whether slices may be numbers, to be cut.
     """
 
     def __init__(
@@ -141,8 +143,12 @@ class Columns:
         *,
         untyped: bool = False,
         matrix: bool = False,
+        measured: bool = False,
     ) -> None:
         self._request = request
+        self._untyped, self._measured = untyped, measured
+        cuts = request.rest.get("slice_cuts")
+        self.cut = {f"{SLICE_PREFIX}{name}" for name in cuts} if isinstance(cuts, dict) else set()
         self.chosen = _chosen(request)
         self.most = most
         self.codes: Vocabulary | Positions = (
@@ -155,7 +161,7 @@ class Columns:
         self._held = 0
         self._rows = 0
         self._labels: dict[str, CodedColumn] = {}
-        self._slices: dict[str, CodedColumn] = {}
+        self._slices: dict[str, SliceValues] = {}
         self._others: dict[str, _Weights | _Groups] = {}
         self._scores: ScoreColumns | None = None
         self._matrix: Array | None = None
@@ -182,7 +188,11 @@ class Columns:
             if name in LABELS:
                 null = name != "y_true"
                 self._labels[name] = CodedColumn(self.codes, f"/{name}", null=null)
-        self._slices = {name: slice_column(name) for name in found if is_slice(name)}
+        self._slices = {
+            name: SliceValues(name, measured=self._measured, untyped=self._untyped)
+            for name in found
+            if is_slice(name)
+        }
         if "sample_weight" in found:
             self._others["sample_weight"] = _Weights(np.float64)
         if "group" in found:
@@ -221,6 +231,8 @@ class Columns:
         if len(set(found)) < len(found):
             detail = "Two columns have the same name; keep one of them."
             raise refuse("", "duplicate_column", detail)
+        if len({place for _, place in places}) < len(places):
+            raise refuse("/columns", "duplicate_column", "`columns` reads a column twice.")
         scored = [MATRIX in found, any(map(is_score, found))]
         if all(scored):
             detail = f"Put the scores into `{MATRIX}` or into columns of their own, not both."
@@ -327,8 +339,8 @@ def selected(
     columns
         The names in the body.
     chosen
-        The columns to read and what they are called there; empty: the known ones, all scores and
-        all slices, by their own names.
+        The columns to read and what they are called there. Where they are slices alone, the known
+        ones, all scores and all slices are read, too, by their own names.
     known
         The names of columns, but for scores and slices.
     optional
@@ -339,11 +351,10 @@ def selected(
     Problem
         If the body has no column or two columns of a chosen name.
     """
-    found = list(columns)
-    if not chosen:
+    found, places = list(columns), []
+    if all(map(is_slice, chosen)):
         read = (name in known or is_score(name) or is_slice(name) for name in found)
-        return [(found[i], i) for i, wanted in enumerate(read) if wanted]
-    places = []
+        places = [(found[i], i) for i, wanted in enumerate(read) if wanted]
     for name, source in chosen.items():
         number = found.count(source)
         if number > 1 or not (number or optional):

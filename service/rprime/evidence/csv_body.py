@@ -56,7 +56,7 @@ def _types(wanted: Iterable[str], columns: Columns) -> dict[str, Any]:
     labels = pa.int64() if isinstance(columns.codes, Positions) else text
     types = {"sample_weight": pa.float64(), "item_id": pa.string(), "group": text}
     types |= dict.fromkeys(LABELS, labels)
-    types |= {name: pa.float64() for name in wanted if is_score(name)}
+    types |= {name: pa.float64() for name in wanted if is_score(name) or name in columns.cut}
     return {name: types.get(name, text) for name in wanted}  # the others are slices
 
 

@@ -125,6 +125,7 @@ def read_columns(
     hold: Hold | None = None,
     *,
     baseline: tuple[Kind, IO[bytes]] | None = None,
+    measured: bool = False,
 ) -> Document:
     """Read the columns of a body while it arrives.
 
@@ -142,6 +143,8 @@ def read_columns(
         Reserves the bytes of the columns; None: there is memory for all of them.
     baseline
         A second body: other predictions for the same items, or evidence of its own.
+    measured
+        Whether slices may be numbers, to be cut.
 
     Raises
     ------
@@ -157,6 +160,7 @@ def read_columns(
         hold,
         untyped=not all(FORMATS[one].has_types for one in kinds),
         matrix=FORMATS[kind].has_matrix,
+        measured=measured,
     )
     _read(kind, body, columns, limits)
     if baseline is None:

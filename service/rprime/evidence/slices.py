@@ -18,7 +18,8 @@ from rprime.core.slices.slices import (
 from rprime.core.table import ConfusionTable
 from rprime.evidence import names
 from rprime.evidence.coding import Codes, looked_up, recoded
-from rprime.evidence.label_columns import CodedColumn
+from rprime.evidence.cuts import PARTS, are_few, as_numbers, cut_column
+from rprime.evidence.label_columns import CodedColumn, Piece
 from rprime.evidence.vocabulary import Vocabulary
 from rprime.problems.problem import pointer, refuse
 from rprime.schemas.document import Document, kind_of
@@ -36,9 +37,33 @@ def is_slice(name: str) -> bool:
     return name.startswith(PREFIX)
 
 
-def slice_column(name: str) -> CodedColumn:
-    """Return the coder of a column of a body."""
-    return CodedColumn(Vocabulary(MOST_SLICES, f"/{name}", what="slices"), f"/{name}", null=True)
+class SliceValues(CodedColumn):
+    """A column of slices in a body.
+
+    Parameters
+    ----------
+    name
+        Of the column.
+    measured
+        Whether numbers are kept, to be cut.
+    untyped
+        Whether the format writes numbers as texts.
+    """
+
+    def __init__(self, name: str, *, measured: bool, untyped: bool) -> None:
+        codes = Vocabulary(MOST_SLICES, f"/{name}", what="slices")
+        super().__init__(codes, f"/{name}", null=True)
+        self._measured = measured
+        self.untyped = untyped
+
+    def add(self, piece: Piece, row: int) -> None:
+        """Append items."""
+        named = piece.names is not None or piece.texts is not None
+        if not self._measured or named:
+            super().add(piece, row)
+            return
+        missing = False if piece.missing is None else piece.missing
+        self.extend(np.where(missing, np.nan, piece.values.astype(np.float64)))
 
 
 def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
@@ -62,17 +87,54 @@ def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
         if document.rest.get("slice_crossings") is not None:
             raise refuse(place, "required", "`slice_crossings` needs `slices`.")
         return None
-    weighing = [n for n in ("sample_weight", "inclusion_probability") if n in document.arrays]
-    for name in (*weighing, *(["groups"] if "groups" in document.arrays else [])):
-        detail = f"Slices cannot be combined with `{name}`: leave one of the two out."
-        raise refuse(place, "not_with_slices", detail)
-    columns = _named(
-        document.arrays["slices"], place, lambda _, values, at: _column(values, len(cells), at)
-    )
+    columns = slice_columns(document, len(cells), {})
     try:
         return Slices.of_items(columns, _crossings(document, columns), cells, k)
     except TooManySlicesError as error:
         raise refuse(place, "too_many_slices", _merge(error)) from None
+
+
+def slice_columns(
+    document: Document, size: int, cuts: Mapping[str, int | list[float]], *, measured: bool = False
+) -> dict[str, SliceColumn]:
+    """Read the slices of items by their names.
+
+    Parameters
+    ----------
+    size
+        Number of items.
+    cuts
+        By name, at which numbers a column is cut, or into how many parts of equal size.
+    measured
+        Whether other columns of more than a few numbers are cut, too.
+
+    Raises
+    ------
+    Problem
+        422 if a column has another length, or a value is no name.
+    """
+    place = f"{document.pointer}/slices"
+    weighing = [n for n in ("sample_weight", "inclusion_probability") if n in document.arrays]
+    for name in (*weighing, *(["groups"] if "groups" in document.arrays else [])):
+        detail = f"Slices cannot be combined with `{name}`: leave one of the two out."
+        raise refuse(place, "not_with_slices", detail)
+
+    def column(name: str, values: object, at: str) -> SliceColumn:
+        cut = cuts.get(name, PARTS if measured else None)
+        if cut is None:
+            return _column(values, size, at)
+        found = _numbers(values, size)
+        if found is None and name in cuts:
+            raise refuse(at, "not_a_number", "Only a column of numbers can be cut.")
+        if found is None or (name not in cuts and are_few(found)):
+            return _column(values, size, at)
+        return cut_column(found, cut, at)
+
+    columns = _named(document.arrays["slices"], place, column)
+    if unknown := [name for name in cuts if name not in columns]:
+        detail = f"{len(unknown)} of the names are not in `slices`."
+        raise refuse(f"{document.pointer}/slice_cuts", "unknown_slices", detail)
+    return columns
 
 
 def _merge(error: TooManySlicesError) -> str:
@@ -109,6 +171,19 @@ def _column(values: object, size: int, place: str) -> SliceColumn:
     moved = np.full(len(texts), len(found), np.min_scalar_type(len(found)))
     moved[np.array(there)[order]] = np.arange(len(found))
     return SliceColumn(tuple(found[i] for i in order), recoded(codes, moved))
+
+
+def _numbers(values: object, size: int) -> Array | None:
+    """Return the numbers of a column, NaN without one; None if it has other values."""
+    if isinstance(values, SliceValues):
+        if values.values.dtype.kind == "f":
+            return values.values
+        texts = values.codes.names(None)[0]
+        return as_numbers(texts, values.values) if values.untyped else None
+    kinds = set(map(type, values)) if isinstance(values, list) and len(values) == size else {str}
+    if not kinds <= {int, float, type(None)}:
+        return None
+    return np.array(values, dtype=np.float64)
 
 
 def _coded(values: object, size: int, place: str) -> tuple[list[str | None], Array]:

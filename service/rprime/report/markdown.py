@@ -136,7 +136,7 @@ def _with_effect(subject: ReportSubject, effect: Effect) -> list[Cells]:
 
 def _found(rows: list[Cells]) -> str:
     head = ("Rule", "Class", "Finding", "What was found")
-    return _table(head, "llll", rows, MOST_OF_RULES, "result")
+    return draw_table(head, "llll", rows, MOST_OF_RULES, "result")
 
 
 def _message(message: str, label: str | None) -> str:
@@ -154,7 +154,7 @@ def _headlines(measures: Measures) -> str:
         head = (*head, "Baseline", "Change", f"{confidence} interval of the change", "")
     compared = measures.changes is not None
     rows = (_headline(measure, compared=compared) for measure in measures.headlines)
-    table = _table(head, "lrrrrrl", rows, MOST_OF_LIST, "index")
+    table = draw_table(head, "lrrrrrl", rows, MOST_OF_LIST, "index")
     return "\n\n".join(["### Overall", table, *measures.legend(code)])
 
 
@@ -185,7 +185,7 @@ def _classes(measures: Measures) -> str:
     if measures.left_out:
         order = f"{order}, and {plural(measures.left_out, 'class')} not shown"
     note = "In brackets the change; bold where it is a clear difference.\n\n" if compared else ""
-    table = _table(head, "l" + "r" * len(head), rows, MOST_OF_CLASSES, "class")
+    table = draw_table(head, "l" + "r" * len(head), rows, MOST_OF_CLASSES, "class")
     return _folded(f"{plural(len(lines), 'class')}, {order}", f"{note}{table}")
 
 
@@ -194,7 +194,7 @@ def _slices(subject: ReportSubject) -> str:
     if found is None:
         return ""
     rows = ((code(row[0]), *row[1:]) for row in found.rows)
-    table = _table(found.columns, "lrrrrrr", rows, MOST_OF_LIST, "slice")
+    table = draw_table(found.columns, "lrrrrrr", rows, MOST_OF_LIST, "slice")
     return _folded(SECTIONS["slices"], f"{found.note}\n\n{table}")
 
 
@@ -217,7 +217,7 @@ def _movements(subject: ReportSubject) -> Iterator[str]:
         align = "l" * len(found.names) + "r" * len(found.numbers)
         rows = ((*map(_named, labels), *numbers) for labels, numbers in found.rows)
         note = f"{found.note}\n\n" if found.note else ""
-        yield _folded(found.title, f"{note}{_table(head, align, rows, MOST_OF_LIST, 'row')}")
+        yield _folded(found.title, f"{note}{draw_table(head, align, rows, MOST_OF_LIST, 'row')}")
 
 
 def _named(label: str | None, otherwise: str = "unclassified") -> str:
@@ -233,7 +233,7 @@ def _confusions(measures: Measures) -> str:
         (code(one.true), code(one.predicted), count(one.items), decimal(one.share))
         for one in confusions
     )
-    return _folded("Largest confusions", _table(head, "llrr", rows, MOST_OF_LIST, "confusion"))
+    return _folded("Largest confusions", draw_table(head, "llrr", rows, MOST_OF_LIST, "confusion"))
 
 
 def _cautions(subject: ReportSubject) -> str:
@@ -271,7 +271,7 @@ def _folded(title: str, body: str) -> str:
     return f"<details>\n<summary>{title}</summary>\n\n{body}\n\n</details>"
 
 
-def _table(head: Cells, align: str, rows: Iterable[Cells], most: int, noun: str) -> str:
+def draw_table(head: Cells, align: str, rows: Iterable[Cells], most: int, noun: str) -> str:
     """Draw a table of at most so many characters; l and r align its columns."""
     rules = {"l": ":--", "r": "--:"}
     opening = [_row(head), _row(tuple(rules[side] for side in align[: len(head)]))]

@@ -7,8 +7,11 @@ from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
 from rprime import __version__
+from rprime.application import search_request
 from rprime.application.discrimination import FIGURES, discrimination_document, discrimination_lines
+from rprime.application.evaluate import RenderedReport, ResponseOptions
 from rprime.auth.access import access_of, requires
+from rprime.evidence import MEDIA_TYPES as COLUMN_KINDS
 from rprime.history.agreement import agreement_document
 from rprime.history.evaluation_figures import drawn
 from rprime.history.stored_models import stored_models
@@ -16,21 +19,29 @@ from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem, responses
 from rprime.report.figures.discrimination import draw_discrimination
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, library
+from rprime.routes.columns import CONTENT as COLUMNS
+from rprime.routes.columns import PARAMETER
 from rprime.routes.compare import BODY_PROBLEMS
-from rprime.routes.evaluate import json_body, json_content, json_responses, schema_reference
+from rprime.routes.evaluate import SMALL, json_body, json_content, json_responses, schema_reference
 from rprime.routes.figures import CONTENT, RESPONSES, answer_image, draw_in_pool, unchanged
 from rprime.routes.negotiation import JSON, PAGE_POLICY, preferred
 from rprime.routes.preconditions import etag_of, is_known
 from rprime.routes.services import get_services, readable_store
+from rprime.routes.workers import answer_columns, evaluate_json_in_worker
 from rprime.schemas import one_of
+from rprime.schemas.slice_search import SEARCH_REQUESTS
 from rprime.schemas.studies import AgreementRequest, StoredAgreementRequest
-from rprime.server.body import media_type, read_body
+from rprime.server.body import media_type, read_body, read_chunks
 
 LARGEST = 4 * 1024 * 1024
 """Bytes of a body; no study needs more, and reading more would delay other requests."""
 
 router = APIRouter(tags=["Studies"], default_response_class=Response)
 
+_CSV = "y_true,y_pred,slice:device,slice:age\n" + "".join(
+    f"{'cd'[i % 2]},{'ccd'[i % 3]},{('ios', 'web')[i % 4 // 2]},{20 + 7 * i % 61}\n"
+    for i in range(150)
+)
 _MULTICLASS = ["accuracy", "kappa", "scott_pi_true_margin", "maxwell_re", "csi"]
 
 
@@ -54,6 +65,55 @@ _AGREEMENTS = {
         },
     },
 }
+
+
+_SEARCHED = {
+    "index": "accuracy",
+    "slices": {"device": ["ios", "web", "web"] * 50, "age": [20 + 7 * i % 61 for i in range(150)]},
+    "y_true": ["cat", "dog"] * 75,
+    "y_pred": ["cat", "dog", "cat"] * 50,
+}
+
+
+@router.post(
+    "/v1/studies/slices",
+    summary="In which slices is a model weak?",
+    description="Searches the values of up to 20 columns and their crossings, up to three. Half of "
+    "the items, drawn with a seed, propose slices (with the pruning of SliceLine: Sagadeeva, Boehm "
+    "2021); the other half tests them, so that `weak` errs in at most 1 - `confidence` of all "
+    "searches, and `detectable` says what would have been found. The body is JSON with `slices`, "
+    "or columns `slice:<name>`. Weights and `groups` are refused.",
+    responses=json_responses(
+        "The slices that were proposed and tested.", "SliceSearchReport", *BODY_PROBLEMS
+    ),
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                **json_content(one_of(SEARCH_REQUESTS), example=_SEARCHED),
+                **{media: {"schema": one["schema"]} for media, one in COLUMNS.items()},
+                "text/csv": {"schema": {"type": "string"}, "example": _CSV},
+            },
+        },
+        "parameters": [{**PARAMETER, "content": json_content({"type": "object"}, example={})}],
+    },
+)
+@requires("evaluate")
+async def study_slices(request: Request) -> Response:
+    """Return the slices that were found; large bodies are read in a worker process."""
+    media, limits = media_type(request, (JSON, *COLUMNS)), get_services(request).limits
+    kind = COLUMN_KINDS.get(media)
+    options = ResponseOptions(limits=limits, form=None, with_table=False, kind=kind, search=True)
+    if kind is not None:
+        answer = await answer_columns(request, options)
+    else:
+        chunks = await read_chunks(request, limits.json_body_bytes)
+        if sum(map(len, chunks)) <= SMALL:
+            found = await run_in_threadpool(search_request, b"".join(chunks), limits)
+            return Response(found, media_type=JSON)
+        answer = await evaluate_json_in_worker(request, chunks, options)
+    assert isinstance(answer, RenderedReport)  # noqa: S101 (a search is never stored)
+    return Response(answer.content, media_type=JSON)
 
 
 @router.post(

@@ -13,6 +13,7 @@ from rprime.schemas.report import BatchReport, Report
 from rprime.schemas.request import EVALUATE_REQUESTS, CompareRequest, ComparisonRest, RequestOptions
 from rprime.schemas.review import CompareReport, LintReport, PlanReport
 from rprime.schemas.simulation import LINT_REQUESTS, PLAN_REQUESTS, LintRest, PlanRest
+from rprime.schemas.slice_search import SEARCH_REQUESTS, SearchRest, SliceSearchReport
 from rprime.schemas.studies import (
     AgreementReport,
     AgreementRequest,
@@ -29,12 +30,14 @@ _REQUESTS: tuple[type[BaseModel], ...] = (
     DiscriminationRequest,
     AgreementRequest,
     StoredAgreementRequest,
+    *SEARCH_REQUESTS,
 )
 _PUBLISHED: dict[type[BaseModel], tuple[type[BaseModel], ...]] = {
     RequestOptions: EVALUATE_REQUESTS,
     ComparisonRest: (CompareRequest,),
     LintRest: LINT_REQUESTS,
     PlanRest: PLAN_REQUESTS,
+    SearchRest: SEARCH_REQUESTS,
 }
 """The published models of the requests whose arrays are read apart."""
 _ANSWERS: tuple[type[BaseModel], ...] = (
@@ -45,6 +48,7 @@ _ANSWERS: tuple[type[BaseModel], ...] = (
     PlanReport,
     DiscriminationReport,
     AgreementReport,
+    SliceSearchReport,
     *ANSWERS,
 )
 _REFERENCE = "#/components/schemas/{model}"

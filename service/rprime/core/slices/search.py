@@ -130,24 +130,26 @@ class SearchPlan:
         sizes = [self.least << i for i in range(32) if self.least << i <= total // 2]
         if not sizes or self.variance <= 0:
             return []
-        items = np.array(sizes) / 2 * (1 - np.array(sizes) / total)
-        low, high = np.zeros(items.size), np.full(items.size, self.largest - self.mean)
-        there = self._power(items, high) >= POWER
+        parts = np.array(sizes) / total
+        low, high = np.zeros(parts.size), np.full(parts.size, self.largest - self.mean)
+        there = self._power(parts, high) >= POWER
         for _ in range(_BISECTIONS):
             middle = (low + high) / 2
-            enough = self._power(items, middle) >= POWER
+            enough = self._power(parts, middle) >= POWER
             low, high = np.where(enough, low, middle), np.where(enough, middle, high)
         return [(n, float(d)) for n, d, found in zip(sizes, high, there, strict=True) if found]
 
-    def _power(self, items: Array, difference: Array) -> Array:
-        """Return how likely a slice is found, of so many items in each half."""
+    def _power(self, parts: Array, difference: Array) -> Array:
+        """Return how likely slices are found that have these parts of all items."""
+        items = parts * (1 - parts) * sum(self.halves) / 2
         if not self.binary:
             distance = difference * np.sqrt(items / self.variance)
             critical = special.stdtrit(items - 1, 1 - self.alpha)
             found, proven = (special.ndtr(distance - z) for z in (self.threshold, critical))
             return np.asarray(found * proven)
-        n, share = np.floor(items), self.mean / self.largest
-        worse = (self.mean + difference) / self.largest
+        # Such a slice makes the mean of all larger, too.
+        n, share = np.floor(items), (self.mean + parts * difference) / self.largest
+        worse = np.minimum(share + difference / self.largest, 1.0)
         enough = np.ceil(n * share + self.threshold * np.sqrt(n * share * (1 - share)))
         critical = np.ceil(special.bdtrik(1 - self.alpha, n, share)) + 1
         found, proven = (binomial_tail_p(least, n, worse) for least in (enough, critical))

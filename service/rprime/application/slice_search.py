@@ -1,0 +1,175 @@
+"""Answer requests to search for weak slices."""
+
+from dataclasses import replace
+
+import numpy as np
+import orjson
+
+from rprime import __version__, evidence
+from rprime.core.arrays import Array
+from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
+from rprime.core.index import Index
+from rprime.core.slices.finding import TooManyCellsError
+from rprime.core.slices.search import SearchOptions, search_slices
+from rprime.core.slices.slices import SliceColumn
+from rprime.evidence import Evidence
+from rprime.evidence.slices import slice_columns
+from rprime.problems.problem import Problem, Violation, pointer, refuse
+from rprime.report.document import NUMPY
+from rprime.schemas.document import Document, parse
+from rprime.schemas.slice_search import SearchRest
+from rprime.schemas.violations import validated
+from rprime.settings import Limits
+
+MOST_COLUMNS = 20
+_NO_MEAN = (
+    "The search needs an index that is a mean over items: accuracy, accuracy_on_answered, coverage,"
+    " error_rate, expected_cost; recall or precision of a `class`; or one of scores, as log_loss."
+)
+
+
+def search_request(body: bytes, limits: Limits) -> bytes:
+    """Search for the weak slices of a JSON request; see `search_document`."""
+    return search_document(parse(body, limits.json_depth), limits)
+
+
+def search_document(document: Document, limits: Limits) -> bytes:
+    """Search for weak slices and return the answer as JSON.
+
+    Raises
+    ------
+    Problem
+        422.
+    """
+    errors: list[Violation] = []
+    wanted, read = validated(SearchRest, document, errors), None
+    given = document.arrays.get("slices")
+    try:
+        if isinstance(given, dict) and len(given) > MOST_COLUMNS:
+            detail = f"There are {len(given)} columns; a search is over at most {MOST_COLUMNS}."
+            raise refuse("/slices", "too_many_columns", detail)
+        if "slice_crossings" in document.rest:
+            detail = "A search crosses all columns; `crossed` says how many at most."
+            raise refuse("/slice_crossings", "not_with_search", detail)
+        shown = {name: one for name, one in document.arrays.items() if name != "slices"}
+        read = evidence.read(replace(document, arrays=shown), limits)
+    except Problem as problem:
+        errors.extend(problem.errors)
+    if errors or wanted is None or read is None:
+        raise Problem("invalid_request", errors=errors)
+    if read.items is None or given is None:
+        detail = "A search needs labels or scores of items, and the columns to search in."
+        raise refuse("/slices", "required", detail)
+    cuts = wanted.slice_cuts or {}
+    size = read.items.true.size
+    columns = slice_columns(document, size, cuts, measured=True)
+    for name, column in columns.items():
+        _check(column, pointer("slices", name))
+    return _searched(read, columns, wanted)
+
+
+def _check(column: SliceColumn, place: str) -> None:
+    """Refuse a column that divides nothing, or everything."""
+    counts = np.bincount(column.codes, minlength=len(column.values))[: len(column.values)]
+    known = int(counts.sum())
+    if counts.max() == column.codes.size:
+        raise refuse(place, "constant", "All items have one value; leave this name out.")
+    if len(column.values) == known:
+        detail = "Each item has a value of its own, as an id: leave this name out."
+        raise refuse(place, "all_distinct", detail)
+
+
+def _searched(read: Evidence, columns: dict[str, SliceColumn], wanted: SearchRest) -> bytes:
+    index, values, counted = _values(read, wanted)
+    values = values[counted].astype(np.float64)
+    sign = -1.0 if index.higher_is_better else 1.0
+    asked = ("crossed", "candidates", "min_items", "confidence", "seed")
+    options = SearchOptions(**wanted.model_dump(include=set(asked)))
+    if values.size < 2 * options.least(values.size):
+        detail = (
+            f"{values.size} items count in the index, and a slice has at least "
+            f"{options.least(values.size)}: too few to search."
+        )
+        raise refuse("/y_true", "too_few_items", detail)
+    own = {name: replace(c, codes=c.codes[counted]) for name, c in columns.items()}
+    try:
+        found, plan = search_slices(own, sign * values, options)
+    except TooManyCellsError as error:
+        detail = f"There are {error}: ask for a larger `min_items` or fewer slices."
+        raise refuse("/min_items", "too_many_slices", detail) from None
+    difference = sign * (found.losses - found.rests)
+    limits = np.sort(sign * np.stack((found.lower, found.upper), axis=-1), axis=-1)
+    weak = found.p_adjusted <= 1 - wanted.confidence
+    parts = (weak, found.items.astype(int), sign * found.losses, sign * found.rests)
+    rows = (*parts, difference, limits, found.p_adjusted, sign * found.shrunken)
+    members = ("weak", "items", "value", "rest", "difference", "interval", "p_adjusted", "shrunken")
+    content = {
+        "engine_version": __version__,
+        "input_digest": read.input_digest,
+        "index": index.key,
+        **({} if wanted.class_ is None else {"class": wanted.class_}),
+        "higher_is_better": index.higher_is_better,
+        "items": values.size,
+        "value": values.mean(),
+        "columns": [{"name": name, "values": c.values} for name, c in columns.items()],
+        "searched": plan.searched,
+        "seed": wanted.seed,
+        "found_on": plan.halves[0],
+        "tested_on": plan.halves[1],
+        "min_items": plan.least,
+        "confidence": wanted.confidence,
+        "slices": [
+            {"slice": name, **dict(zip(members, row, strict=True))}
+            for name, *row in zip(found.names, *rows, strict=True)
+        ],
+        "detectable": [{"items": n, "difference": sign * d} for n, d in plan.detectable],
+    }
+    return orjson.dumps(content, option=NUMPY)
+
+
+def _values(read: Evidence, wanted: SearchRest) -> tuple[Index, Array, Array]:
+    """Return the index, what it is the mean of, and which items count in it."""
+    assert read.items is not None  # noqa: S101 (see `search_document`)
+    true, predicted, k = read.items.true, read.items.predicted, len(read.labels)
+    right, everything = true == predicted, np.ones(true.size, bool)
+    if wanted.class_ is not None:
+        if wanted.class_ not in read.labels:
+            raise refuse("/class", "undeclared_label", "It is no class; use a name in `labels`.")
+        own = {"recall": true, "precision": predicted}.get(wanted.index)
+        if own is None:
+            raise refuse("/class", "no_class", "Only recall and precision are of one class.")
+        return CLASS_INDICES[wanted.index], right, own == read.labels.index(wanted.class_)
+    if wanted.index in {"recall", "precision"}:
+        raise refuse("/index", "needs_class", "The index is per class: name it in `class`.")
+    index = OVERALL_INDICES.get(wanted.index)
+    if index is None:
+        raise refuse("/index", "no_mean", _NO_MEAN)
+    answered = predicted < k
+    if index.key == "expected_cost":
+        cost = read.matrices.get("cost")
+        if cost is None:
+            raise refuse("/index", "option_missing", "The index needs the option `cost`.")
+        priced = predicted < cost.shape[1]
+        return index, cost[true, np.where(priced, predicted, 0)], priced
+    if index.of_items is not None and index.scale_invariant:
+        return index, _of_scores(index, read, wanted.top_k), everything
+    known = {
+        "accuracy": (right, everything),
+        "accuracy_on_answered": (right, answered),
+        "coverage": (answered, everything),
+        "error_rate": (~right, everything),
+    }
+    if index.key not in known:
+        raise refuse("/index", "no_mean", _NO_MEAN)
+    return index, *known[index.key]
+
+
+def _of_scores(index: Index, read: Evidence, top_k: int | None) -> Array:
+    """Return what an index of scores is the mean of, shape (n,)."""
+    assert index.of_items is not None  # noqa: S101 (see `_values`)
+    scores = read.ranked
+    if scores is None:
+        raise refuse("/index", "no_scores", "The index needs `y_score`.")
+    if "not_probabilities" in index.undefined and not scores.are_probabilities:
+        raise refuse("/index", "not_probabilities", "The scores of an item must sum to 1.")
+    return np.asarray(index.of_items(scores, *([top_k] if index.takes else [])))

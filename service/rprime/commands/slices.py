@@ -1,0 +1,168 @@
+"""The search for weak slices, here or by a service."""
+
+import re
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rprime.commands import options
+from rprime.commands.exit_status import defects, put, refuse
+from rprime.commands.options import ServiceOptions
+from rprime.report.decimals import count, decimal, percent, plural, signed, span
+from rprime.report.names import shown
+
+if TYPE_CHECKING:
+    from rprime.client.report import SliceSearch
+
+_COLUMN = re.compile(r"(?:([^=(),]+)=)?\s*(?:cut\(([^(),]+),([^()]+)\)|([^=(),]+))")
+_TITLES = ("Slice", "Items", "", "Rest", "Difference", "Interval", "Adjusted p")
+
+
+@options.with_service
+def slices(
+    file: Annotated[
+        str, typer.Argument(metavar="FILE", help="Predictions, as `rprime evaluate` takes them.")
+    ],
+    *,
+    column: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN",
+            help="Search in this column of the file, too: region; age_band=cut(age, 18, 30, 50); "
+            "cut(age, 3) for 3 parts of equal size. Without a cut, more than 10 different numbers "
+            "are cut into 4 parts. Columns slice:NAME need not be named.",
+        ),
+    ] = None,
+    index: Annotated[str, typer.Option(help="A mean over items.")] = "accuracy",
+    class_: Annotated[
+        str | None, typer.Option("--class", help="The class of recall or precision.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Of the split into halves.")] = 0,
+    columns: options.Columns = None,
+    request: options.Request = None,
+    service: ServiceOptions | None,
+    as_json: options.AsJson = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print Markdown.", rich_help_panel="Output")
+    ] = False,
+) -> None:
+    """Find slices in which a model is weak: one half of the items finds them, the other tests."""
+    with defects():
+        found = _found(file, _asked(column or [], index, class_, seed), columns, request, service)
+        if as_json:
+            put(found.content + b"\n")
+        elif markdown:
+            put(_markdown(found).encode())
+        else:
+            _print(found)
+
+
+def _asked(columns: list[str], index: str, class_: str | None, seed: int) -> dict[str, Any]:
+    """Return the members of a request about columns of a file."""
+    read: dict[str, str] = {}
+    cuts: dict[str, int | list[float]] = {}
+    for text in columns:
+        match = _COLUMN.fullmatch(text.strip())
+        if match is None:
+            refuse(f"--column {text}: a column is named as region, or as cut(age, 18, 30, 50)")
+        name, source, edges, plain = (part and part.strip() for part in match.groups())
+        name = name or source or plain
+        read[f"slice:{name}"] = source or plain
+        if edges is not None:
+            cuts[name] = _cut(text, edges)
+    chosen = {"columns": read} if read else {}
+    given = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
+    return given | chosen | ({"slice_cuts": cuts} if cuts else {})
+
+
+def _cut(text: str, edges: str) -> int | list[float]:
+    try:
+        numbers = [float(edge) for edge in edges.split(",")]
+    except ValueError:
+        refuse(f"--column {text}: a cut is at numbers")
+    alone = len(numbers) == 1 and numbers[0].is_integer() and "." not in edges
+    return int(numbers[0]) if alone else numbers
+
+
+def _found(
+    file: str,
+    members: dict[str, Any],
+    columns: str | None,
+    request: Any,  # noqa: ANN401 (a path)
+    service: ServiceOptions | None,
+) -> "SliceSearch":
+    """Search here, or let a service do it."""
+    from rprime.client.calls import slice_search
+    from rprime.commands.ci_request import ColumnFileRequest, assemble, local, splice, written
+    from rprime.commands.evaluation import ask, limits, refuse_here
+    from rprime.commands.lint import answer
+    from rprime.problems.problem import Problem
+
+    asked = assemble(file, request=request, columns=columns).request
+    if not isinstance(asked, ColumnFileRequest):
+        members.pop("columns", None)
+        return answer(slice_search(splice(asked.body, members)), service)
+    from rprime.application.slice_search import search_document
+    from rprime.client.report import SliceSearch
+    from rprime.evidence import FORMATS, read_columns
+
+    read = asked.members.get("columns", {}) | members.get("columns", {})
+    content = written({**asked.members, **members, **({"columns": read} if read else {})})
+    with asked.candidate.opened() as (kind, body):
+        if service is not None:
+            return ask(slice_search(body.read(), FORMATS[kind].media_type, content), service)
+        try:
+            document = read_columns(kind, body, content, local(limits()), measured=True)
+            return SliceSearch(search_document(document, limits()))
+        except Problem as problem:
+            refuse_here(problem, file)
+
+
+def _rows(found: "SliceSearch") -> list[tuple[str, ...]]:
+    return [
+        (
+            ", ".join(shown(f"{name}={text}") for name, text in one.slice.items()),
+            count(one.items),
+            decimal(one.value),
+            decimal(one.rest),
+            signed(one.difference),
+            span(*one.interval),
+            "" if one.p_adjusted is None else f"{one.p_adjusted:.2g}",
+        )
+        for one in found.slices
+        if one.weak
+    ]
+
+
+def _said(found: "SliceSearch") -> list[str]:
+    """Say what was searched, and what would have been found."""
+    model = found.model
+    of = f" of class {shown(model.class_)}" if model.class_ else ""
+    weak = sum(one.weak for one in found.slices)
+    first = (
+        f"{model.index}{of} is {decimal(model.value)}. {plural(weak, 'slice')} worse than the "
+        f"rest, found on {model.found_on:,} items and tested on {model.tested_on:,} others (seed "
+        f"{model.seed}); all of them are, with {percent(model.confidence)} confidence."
+    )
+    sizes = (f"{signed(one.difference)} in {one.items:,} items" for one in found.detectable)
+    return [first, f"Found in 80 % of searches: {', '.join(sizes) or 'nothing'}."]
+
+
+def _titles(found: "SliceSearch") -> tuple[str, ...]:
+    return tuple(title or found.model.index for title in _TITLES)
+
+
+def _print(found: "SliceSearch") -> None:
+    from rprime.commands.lint import overview, show
+
+    said, rows = _said(found), _rows(found)
+    show(overview(said[:1], _titles(found) if rows else (), rows, said[1:]))
+
+
+def _markdown(found: "SliceSearch") -> str:
+    from rprime.report.markdown import MOST_OF_LIST, code, draw_table, prose
+
+    first, last = map(prose, _said(found))
+    rows = [(code(name), *numbers) for name, *numbers in _rows(found)]
+    drawn = draw_table(_titles(found), "lrrrrrr", rows, MOST_OF_LIST, "slice") if rows else ""
+    return "\n\n".join(filter(None, (first, drawn, last))) + "\n"
