@@ -309,7 +309,7 @@ def test_charts_are_drawn(history: httpx.Client, visit: Visitor) -> None:
         page.locator(f"[data-chart={name}] canvas").wait_for(state="visible")
     page.get_by_label("Overall index").select_option("mcc")
     page.get_by_role("button", name="Apply").click()
-    assert page.url.endswith("?index=r_prime&overall=mcc&limit=40")
+    assert page.url.endswith("?index=r_prime&overall=mcc&limit=40&spacing=versions")
     assert page.locator("#trend").inner_text().startswith("Matthews")
 
 

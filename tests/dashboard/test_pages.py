@@ -39,6 +39,8 @@ PAGES = {
     "problems": "/docs/problems",
 }
 MISSING = "Failed to load resource: the server responded with a status of 404"
+SLOW = 20_000
+"""Milliseconds: many classes take a second, on a busy machine more."""
 EXPECTED = {"problem": MISSING, "unknown": MISSING}
 
 
@@ -228,7 +230,7 @@ def test_the_address_has_the_options(server: str, visit: Visitor) -> None:
     page = visit(server + EVALUATOR).page
     page.get_by_label("Confidence").select_option("0.99")
     page.get_by_label("Rows are").select_option("rows_are_predicted")
-    expect(page).to_have_url(f"{server}{EVALUATOR}?axis=rows_are_predicted&confidence=0.99")
+    expect(page).to_have_url(f"{server}{EVALUATOR}?confidence=0.99&axis=rows_are_predicted")
     shared = visit(page.url).page
     expect(shared.get_by_label("Confidence")).to_have_value("0.99")
     expect(shared.locator("[data-report]")).to_contain_text("99 % interval")
@@ -264,6 +266,52 @@ def test_the_lines_for_a_terminal_and_a_program_give_the_report(
         [sys.executable, "-c", lines["Python"]], capture_output=True, check=True, cwd=tmp_path
     )
     assert b"0.8" in done.stdout
+
+
+def test_hundreds_of_pasted_classes_are_sorted_searched_and_paged(
+    server: str, visit: Visitor
+) -> None:
+    page = visit(server + EVALUATOR).page
+    draw = np.random.default_rng(3)
+    right = draw.permutation(300) + 100
+    rows = np.diag(right) + np.eye(300, k=1, dtype=int)
+    lines = [f"c{i}\t" + "\t".join(map(str, row)) for i, row in enumerate(rows.tolist())]
+    names = "\t".join(f"c{i}" for i in range(300))
+    pasted = "\n".join([f"\t{names}", *lines])
+    # By `fill` the browser takes long for many cells.
+    page.get_by_label("Confusion matrix").evaluate(
+        "(field, text) => { field.value = text; field.dispatchEvent(new Event('input')); }", pasted
+    )
+    found = page.locator(".classes tbody th")
+    expect(page.locator(".reading")).to_contain_text("with the names of the classes", timeout=SLOW)
+    expect(page.locator(".pages")).to_contain_text("Page 1 of 10")
+    page.get_by_role("link", name="Items", exact=False).first.press("Enter")
+    most = [f"c{i}" for i in np.argsort(-rows.sum(axis=1), kind="stable")[:30]]
+    expect(found).to_have_text(most, timeout=SLOW)
+    expect(page.locator("[aria-sort] .sort")).to_be_focused()
+    assert page.url.endswith("?order=support")
+    page.get_by_role("link", name="Next").click()
+    expect(page.locator(".pages")).to_contain_text("Page 2 of 10", timeout=SLOW)
+    page.get_by_label("Class name contains").fill("C29")
+    page.get_by_role("button", name="Search").click()
+    expect(found).to_have_count(11, timeout=SLOW)
+    assert page.evaluate("document.querySelectorAll('*').length") < 3_000
+
+
+def test_what_the_charts_show_is_in_the_address(server: str, visit: Visitor, kept: str) -> None:
+    page = visit(f"{server}/ui/evaluations/{kept}").page
+    page.get_by_role("button", name="Share of row").click()
+    page.locator("[data-dots-pick] select").select_option("Recall")
+    heat = page.get_by_role("application")
+    heat.focus()
+    page.keyboard.press("ArrowRight")
+    told = page.locator(".cost h3").inner_text()
+    shared = visit(page.url).page
+    expect(shared.get_by_role("button", name="Share of row")).to_have_attribute(
+        "aria-pressed", "true"
+    )
+    expect(shared.locator("[data-dots-pick] option:checked")).to_have_text("Recall")
+    expect(shared.locator(".cost h3")).to_have_text(told)
 
 
 def test_the_evaluator_keeps_nothing(client: httpx.Client) -> None:

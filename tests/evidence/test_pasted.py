@@ -66,6 +66,8 @@ def test_a_whole_request_stays_as_it_is() -> None:
         ("hello world", "empty", "/confusion_matrix"),
         ("1\t2\t3\n3\tx\t4\n5\t6\t7", "not_a_number", "/confusion_matrix/1/1"),
         ("[[1 2 ... 3]\n [4 5 ... 6]]", "shortened", "/confusion_matrix"),
+        ("0.95 0.05\n0 1", "shares", "/confusion_matrix"),
+        ("[[95.5, 4.5], [10, 90]]", "shares", "/confusion_matrix"),
         ("\tcat\tdog\ndog\t1\t2\ncat\t3\t4", "names_differ", "/labels"),
     ],
 )

@@ -119,7 +119,7 @@ def test_the_verdict_comes_first_in_words() -> None:
     lines = render_markdown(cifar()).splitlines()
     assert lines[0].startswith("<!-- rprime:report ")
     assert lines[2] == "## ✗ Gate failed"
-    assert lines[4].startswith("12 checks: 6 failed, 3 with a warning, 3 passed.")
+    assert lines[4].startswith("6 of 12 checks failed, 3 gave a warning, 3 passed.")
     assert "Gate inconclusive" in render_markdown(undecided())
     assert "No gate was set" in render_markdown(of_paper())
 

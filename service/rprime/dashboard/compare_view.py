@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import orjson
 from pydantic import Field
@@ -41,6 +42,11 @@ class CompareQuery(ClassQuery):
     baseline: Annotated[str, Field(min_length=1, max_length=64)]
     all: bool = False
     """Whether classes without any change are shown, too."""
+
+    def row(self, name: str) -> str:
+        """Return the query of this page with the row of a class alone, as its links have it."""
+        found = self.address(name=name, all=True).partition("#")[0]
+        return f"{found}#class-{quote(name)}"
 
 
 def comparison_view(

@@ -18,14 +18,14 @@ from rprime.core.index import Index
 from rprime.dashboard.class_query import given_of
 from rprime.dashboard.model_view import ModelQuery, model_history
 from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.tables import entry_of, pointing
+from rprime.dashboard.tables import find_entry, pointers, pointing
 from rprime.dashboard.templates_environment import render
 from rprime.problems.problem import Problem
 from rprime.report.names import shown as fit
 from rprime.routes.aliases import point
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services, get_store
-from rprime.store import AliasChangedError, EvaluationMissingError, Expected, Store
+from rprime.store import AliasChangedError, Expected, Store
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
@@ -123,30 +123,14 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
     aliases = store.aliases(project)
     return {
         **model_history(store, project, query, pointing(aliases)),
-        "aliases": [
-            {
-                "name": fit(alias.name),
-                "alias": alias,
-                "entry": _entry(store, project, alias.evaluation),
-            }
-            for alias in aliases
-        ],
-        "before": None if query.before is None else _entry(store, project, query.before),
+        "aliases": pointers(store, project),
+        "before": None if query.before is None else find_entry(store, project, query.before),
         "pointing": pointing(aliases),
         "branches": store.branches(project),
         "class_indices": _measurable(CLASS_INDICES),
         "overall_indices": _measurable(OVERALL_INDICES),
         "etag": _ETAG,
     }
-
-
-def _entry(store: Store, project: str, evaluation: str) -> dict[str, Any] | None:
-    """Describe an evaluation of the project; None if there is no such one (any more)."""
-    try:
-        found = store.get(evaluation)
-    except EvaluationMissingError:
-        return None
-    return entry_of(found) if found.project == project else None
 
 
 def _measurable(indices: Mapping[str, Index]) -> list[tuple[str, str]]:

@@ -1,7 +1,7 @@
 """Model history: a model over its versions, as its page shows it in words and charts."""
 
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from pydantic import Field
@@ -9,11 +9,12 @@ from pydantic import Field
 from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.studies.correlation import Box, box
+from rprime.dashboard.compare_view import CompareQuery
 from rprime.dashboard.tables import cell_of, entry_of, legend_of, measure_of
 from rprime.history.series import Measured, filters_of
 from rprime.history.stored_values import values_of_classes
 from rprime.report.charts import DIGITS, finite_range
-from rprime.report.decimals import decimal
+from rprime.report.decimals import decimal, signed
 from rprime.report.marks import axis_of
 from rprime.report.measures import Measure
 from rprime.report.names import isolated, shown
@@ -36,6 +37,8 @@ class ModelQuery(Narrowed):
     index: IndexKey = "r_prime"
     overall: IndexKey = "macro_f1"
     limit: Annotated[int, Field(ge=2, le=MOST_STEPS)] = 40
+    spacing: Literal["versions", "dates"] = "versions"
+    """Whether the versions of a chart have equal distances, or lie at their dates."""
     promoted: Annotated[str | None, Field(max_length=128)] = None
     before: Annotated[str | None, Field(max_length=64)] = None
 
@@ -69,6 +72,7 @@ def model_history(
     values = series.of_classes(index)[stored]
     chosen = [point for point in points if point.evaluation in set(ids)]
     steps = [entries[identifier] for identifier in ids]
+    drawn = _drawn(index, values)
     measures = [measure_of(trend.index, point) for point in chosen]
     axis = axis_of(measures)
     return {
@@ -85,10 +89,13 @@ def model_history(
         ][::-1],
         "legend": legend_of(measures),
         "classes": len(series.labels),
+        "lines": _lines(series.labels, values, drawn, ids),
+        "fallen": _fallen(series.labels, values * _sign(index)),
         "charts": {
+            "spacing": query.spacing,
             "steps": [_step(entry, aliases.get(entry["id"], [])) for entry in steps],
             "trend": _trend(trend.index, measures),
-            **_of_classes(index, series.labels, values),
+            **_of_classes(index, series.labels, values, drawn),
         },
     }
 
@@ -98,6 +105,7 @@ def _step(entry: dict[str, Any], aliases: Sequence[str]) -> dict[str, Any]:
         "id": entry["id"],
         "name": isolated(entry["version"] or entry["time"]),
         "time": entry["time"],
+        "milliseconds": round(1000 * entry["moment"].timestamp()),
         "verdict": entry["verdict"].word,
         "tone": entry["verdict"].tone,
         "aliases": [isolated(alias) for alias in aliases],
@@ -114,8 +122,9 @@ def _trend(index: Index, measures: Sequence[Measure]) -> dict[str, Any]:
     }
 
 
-def _of_classes(index: Index, labels: tuple[str, ...], values: Array) -> dict[str, Any]:
-    drawn = _drawn(index, values)
+def _of_classes(
+    index: Index, labels: tuple[str, ...], values: Array, drawn: Sequence[int]
+) -> dict[str, Any]:
     return {
         "index": {"name": index.name, "range": finite_range(index)},
         "classes": len(labels),
@@ -130,6 +139,36 @@ def _of_classes(index: Index, labels: tuple[str, ...], values: Array) -> dict[st
     }
 
 
+def _lines(
+    labels: tuple[str, ...], values: Array, drawn: Sequence[int], ids: Sequence[str]
+) -> list[tuple[str, list[tuple[str, str]]]]:
+    """Return the values of classes, newest first, each with the way to its change."""
+
+    def change(label: str, at: int) -> str:
+        return CompareQuery(candidate=ids[at], baseline=ids[at - 1]).row(label) if at else ""
+
+    newest_first = range(len(ids))[::-1]
+    return [
+        (
+            shown(labels[column]),
+            [
+                (decimal(_short(float(values[at, column]))), change(labels[column], at))
+                for at in newest_first
+            ],
+        )
+        for column in drawn
+    ]
+
+
+def _fallen(labels: tuple[str, ...], good: Array) -> list[tuple[str, str]]:
+    """Name the classes that fell most since the version before, with their changes."""
+    if len(good) < 2:  # noqa: PLR2004 (a change)
+        return []
+    changes = good[-1] - good[-2]
+    order = np.argsort(changes, kind="stable")[:MOST_FALLEN].tolist()
+    return [(shown(labels[i]), signed(float(changes[i]))) for i in order if changes[i] < 0]
+
+
 def _drawn(index: Index, values: Array) -> list[int]:
     """Choose the classes that have a line: all, or the weakest and those that fell most."""
     steps, classes = values.shape
@@ -139,7 +178,7 @@ def _drawn(index: Index, values: Array) -> list[int]:
     weakest = np.argsort(good[-1], kind="stable")[:MOST_WEAKEST]
     fallen = np.argsort(good[-1] - good[-2], kind="stable") if steps > 1 else weakest
     others = [column for column in fallen.tolist() if column not in set(weakest.tolist())]
-    return sorted(weakest.tolist() + others[:MOST_FALLEN])
+    return [*weakest.tolist(), *others[:MOST_FALLEN]]
 
 
 def _lowest(labels: tuple[str, ...], row: Array, index: Index) -> tuple[str, str]:

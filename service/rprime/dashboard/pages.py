@@ -13,10 +13,16 @@ from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import visitor_of
 from rprime.core.suggestions import unknown_index
 from rprime.dashboard.catalog_view import catalog, entries_of
-from rprime.dashboard.class_query import ClassQuery, given_of
+from rprime.dashboard.class_query import ClassQuery, class_query, given_of
 from rprime.dashboard.compare_view import CompareQuery, comparison_view
 from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.report_view import NOT_KEPT, VIEW, render_pasted, render_report_view, sample
+from rprime.dashboard.report_view import (
+    NOT_KEPT,
+    render_pasted,
+    render_report_view,
+    sample,
+    view_of_columns,
+)
 from rprime.dashboard.templates_environment import ASSETS, asset, render
 from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
@@ -66,7 +72,9 @@ async def start(request: Request) -> Response:
 @public.get("/ui/evaluate")
 async def evaluator(request: Request) -> Response:
     """Show a report beside the matrix that it is about, to be replaced by the reader's own."""
-    matrix, report = await run_in_threadpool(sample)
+    query = class_query(request)
+    matrix, subject = await run_in_threadpool(sample)
+    report = await run_in_threadpool(render_report_view, subject, query=query)
     page = page_of(request, "Evaluate a classifier")
     return shown(render("pages/evaluator.html", page, matrix=matrix, report=report))
 
@@ -79,12 +87,14 @@ async def evaluate(request: Request) -> Response:
     The body is what was pasted, or a file of predictions; `request` has the options.
     """
     media = media_type(request, (PASTED, *MEDIA_TYPES))
-    limits = get_services(request).limits
+    limits, query = get_services(request).limits, class_query(request)
     if media == PASTED:
         text = await read_body(request, min(MOST_PASTED, limits.json_body_bytes))
         options = request.query_params.get("request", "").encode()
-        return shown(await run_in_threadpool(render_pasted, text, options, limits))
-    question = ResponseOptions(limits, VIEW, with_table=False, kind=MEDIA_TYPES[media])
+        return shown(await run_in_threadpool(render_pasted, text, options, limits, query))
+    kind = MEDIA_TYPES[media]
+    view = view_of_columns(query, kind)
+    question = ResponseOptions(limits, view, with_table=False, kind=kind)
     answer = await answer_columns(request, question)
     if not isinstance(answer, RenderedReport):
         raise NOT_KEPT
@@ -100,9 +110,7 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     store, most = get_store(request), get_services(request).limits.top_confusions
     subject = await run_in_threadpool(lambda: stored_report(stored, store, most).subject)
     page = page_of(request, f"{fit(subject.title)}, {headline(subject.gate).word}")
-    report = await run_in_threadpool(
-        render_report_view, subject, page.root, query.selection, query.address
-    )
+    report = await run_in_threadpool(render_report_view, subject, page.root, query)
     # Other evidence than a stored evaluation has no page to compare with.
     baseline = None if subject.comparison is None else subject.comparison.baseline.resolved
     figures = _FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES
@@ -145,7 +153,7 @@ async def reproduced(request: Request) -> Response:
     """Show what the R' paper printed against what is computed here."""
     found = await run_in_threadpool(_reproduction)
     tables = [(title, [r for r in found.results if r.table == title]) for title in found.tables]
-    page = page_of(request, "Reproduced")
+    page = page_of(request, "Paper results")
     return shown(render("pages/reproduced.html", page, found=found, tables=tables))
 
 

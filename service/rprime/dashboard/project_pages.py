@@ -13,7 +13,7 @@ from rprime.dashboard.class_query import given_of
 from rprime.dashboard.listings import NEWEST_FIRST, listing
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.tables import pointing, table_of
+from rprime.dashboard.tables import pointers, pointing, table_of
 from rprime.dashboard.templates_environment import render
 from rprime.history.series import filters_of
 from rprime.report.class_selection import Order
@@ -88,6 +88,7 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
         "branches": store.branches(project),
         "evaluations": sum(model.evaluations for model in models),
         "fitting": store.count(project, filters),
+        "named_aliases": pointers(store, project),
         "aliases": pointing(store.aliases(project)),
         "order": order,
         "orders": ORDERS,

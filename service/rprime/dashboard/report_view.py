@@ -1,8 +1,8 @@
 """Exhibit: an evaluation as the pages show it."""
 
-from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Any
 
 import orjson
 from markupsafe import Markup
@@ -13,27 +13,23 @@ from rprime.application.reproduction import printed_table
 from rprime.application.request import read_request
 from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
+from rprime.dashboard.class_query import ClassQuery
 from rprime.dashboard.templates_environment import fragment
-from rprime.evidence import read_pasted
+from rprime.evidence import Kind, read_pasted
 from rprime.problems.problem import refuse
 from rprime.report.charts import charts_of
-from rprime.report.class_selection import ClassSelection
 from rprime.report.formats import Format
 from rprime.report.subject import ReportSubject
 from rprime.report.view import view_of
 from rprime.settings import Limits
 
-FIRST = ClassSelection(size=100)
-"""Where a table of classes has no further pages."""
+WHOLE = ClassQuery()
 MNIST = "table4_mnist_lenet5"
 """What a newcomer sees: the table of the R' paper."""
 
 
 def render_report_view(
-    subject: ReportSubject,
-    root: str = "../",
-    selection: ClassSelection = FIRST,
-    address: Callable[..., str] | None = None,
+    subject: ReportSubject, root: str = "../", query: ClassQuery = WHOLE, reading: str = ""
 ) -> Markup:
     """Render the part of a page that shows an evaluation.
 
@@ -43,25 +39,37 @@ def render_report_view(
         What it is about.
     root
         The way from the page to the root of the service.
-    selection
+    query
         Which classes the table shows, and the charts beside it.
-    address
-        Returns the address of the page with another selection; None where there is none.
+    reading
+        How the evidence was read, as a sentence; empty where nobody has to be told.
     """
     # Whoever looks at a page waits for the curves, too.
-    content = view_of(replace(subject, kept_scores=subject.scores), selection)
-    charts = charts_of(subject, content["selected"].labels, selection.by)
-    asked = {"charts": charts, "selection": selection, "address": address}
-    return Markup(fragment("pages/report.html", root, **content, **asked))  # noqa: S704 (a template)
+    content = view_of(replace(subject, kept_scores=subject.scores), query.selection)
+    charts = charts_of(subject, content["selected"].labels, query.selection.by)
+    asked = {"selection": query.selection, "address": query.address, "reading": reading}
+    return Markup(fragment("pages/report.html", root, charts=charts, **content, **asked))  # noqa: S704 (a template)
 
 
-VIEW = Format(
-    "view", "the page", "text/html", "view.html", "dashboard.report_view:render_report_view"
-)
-"""The same as a rendering, for bodies that are answered elsewhere."""
+@dataclass(frozen=True, slots=True)
+class View(Format):
+    """The same as a rendering, for bodies that are answered elsewhere."""
+
+    query: ClassQuery = WHOLE
+    reading: str = ""
+
+    def render(self, subject: ReportSubject) -> bytes:
+        """Render as UTF-8."""
+        return render_report_view(subject, query=self.query, reading=self.reading).encode()
 
 
-def render_pasted(text: bytes, options: bytes, limits: Limits) -> Markup:
+def view_of_columns(query: ClassQuery, kind: Kind) -> View:
+    """Return what renders an evaluation of predictions."""
+    reading = f"Read as predictions in {kind.upper()}, one row for each item."
+    return View("view", "the page", "text/html", "", "", query=query, reading=reading)
+
+
+def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery) -> Markup:
     """Evaluate what somebody pasted, and render the part of a page that shows it.
 
     Parameters
@@ -72,6 +80,8 @@ def render_pasted(text: bytes, options: bytes, limits: Limits) -> Markup:
         A JSON object, further members of the request; b"" for none.
     limits
         What a request may cost.
+    query
+        Which classes the table shows.
 
     Raises
     ------
@@ -83,7 +93,16 @@ def render_pasted(text: bytes, options: bytes, limits: Limits) -> Markup:
     evaluation_request = read_request(orjson.dumps({**more, **given}), limits)
     if evaluation_request.store_request is not None:
         raise NOT_KEPT
-    return render_report_view(report_subject(evaluation_request, evaluation_request.evaluate()))
+    subject = report_subject(evaluation_request, evaluation_request.evaluate())
+    return render_report_view(subject, query=query, reading=_reading(text, given, more))
+
+
+def _reading(text: bytes, given: dict[str, Any], more: dict[str, Any]) -> str:
+    if text.lstrip().startswith(b"{"):
+        return "Read as a request in JSON."
+    names = "with the names of the classes" if "labels" in given else "without class names"
+    rows = "predicted" if more.get("axis") == "rows_are_predicted" else "true"
+    return f"Read as a table of counts {names}; rows are {rows} classes."
 
 
 NOT_KEPT = refuse(
@@ -94,10 +113,9 @@ NOT_KEPT = refuse(
 
 
 @cache
-def sample() -> tuple[str, Markup]:
-    """Return a matrix as text to change, and what the pages show of it."""
+def sample() -> tuple[str, ReportSubject]:
+    """Return a matrix as text to change, and what it is about."""
     labels, table = printed_table(MNIST)
     evaluation = evaluate(table, labels, Options())
-    subject = ReportSubject(evaluation=evaluation, engine_version=__version__)
     rows = "\n".join("\t".join(str(int(n)) for n in row) for row in table.cells.counts)
-    return rows, render_report_view(subject)
+    return rows, ReportSubject(evaluation=evaluation, engine_version=__version__)

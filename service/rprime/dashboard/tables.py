@@ -15,7 +15,7 @@ from rprime.report.reasons import explained
 from rprime.report.remarks import Remark
 from rprime.report.verdicts import HEADLINES as VERDICTS
 from rprime.report.view import term
-from rprime.store import Alias, EvaluationSummary
+from rprime.store import Alias, EvaluationMissingError, EvaluationSummary, Store
 
 if TYPE_CHECKING:
     from rprime.core.gates.result import GateVerdict
@@ -70,6 +70,27 @@ def cell_of(measure: Measure, axis: Axis) -> dict[str, Any]:
         "why": explained(measure.reason) if measure.value is None and measure.reason else "",
         "mark": mark_of(measure, axis),
     }
+
+
+def find_entry(store: Store, project: str, evaluation: str) -> dict[str, Any] | None:
+    """Describe an evaluation of the project; None if there is no such one (any more)."""
+    try:
+        found = store.get(evaluation)
+    except EvaluationMissingError:
+        return None
+    return entry_of(found) if found.project == project else None
+
+
+def pointers(store: Store, project: str) -> list[dict[str, Any]]:
+    """Return the aliases of a project, each with what it points at."""
+    return [
+        {
+            "name": shown(alias.name),
+            "alias": alias,
+            "entry": find_entry(store, project, alias.evaluation),
+        }
+        for alias in store.aliases(project)
+    ]
 
 
 def pointing(aliases: Sequence[Alias]) -> dict[str, list[str]]:

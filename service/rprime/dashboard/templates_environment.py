@@ -21,8 +21,8 @@ _UNSAFE = {b"<": b"\\u003c", b">": b"\\u003e", b"&": b"\\u0026"}
 NAVIGATION = (
     ("Projects", "ui/projects"),
     ("Evaluate", "ui/evaluate"),
-    ("Indices", "ui/indices"),
-    ("Reproduced", "ui/reproduced"),
+    ("Indices (metrics)", "ui/indices"),
+    ("Paper results", "ui/reproduced"),
     ("API", "docs"),
 )
 """Names and paths, in the order in which they are shown."""

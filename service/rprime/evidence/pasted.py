@@ -21,6 +21,10 @@ _AMBIGUOUS = (
     "There is one more column than rows: is a row missing, or is the first number of each row the "
     "name of its class? Paste a square matrix, or names in the first row, too."
 )
+_SHARES = (
+    "These look like shares, not counts. Paste the counts: scikit-learn prints them without "
+    "`normalize`. Without the numbers of items nobody knows how certain the shares are."
+)
 _SHORTENED = (
     "The program that printed the matrix left a part of it out (`...`). Print all of it; with "
     "numpy after `np.set_printoptions(threshold=sys.maxsize)`."
@@ -47,8 +51,19 @@ def read_pasted(text: str) -> dict[str, Any]:
     if "..." in text or "…" in text:
         raise refuse(MATRIX, "shortened", _SHORTENED)
     if "[" in text:
-        return {"confusion_matrix": _numbers(_bracketed(text), row_offset=0, column_offset=0)}
-    return _tabular(_split(text))
+        found = {"confusion_matrix": _numbers(_bracketed(text), row_offset=0, column_offset=0)}
+    else:
+        found = _tabular(_split(text))
+    if _are_shares(found["confusion_matrix"]):
+        raise refuse(MATRIX, "shares", _SHARES)
+    return found
+
+
+def _are_shares(rows: list[list[float]]) -> bool:
+    """Whether there are fractions, and each number is at most 1, or each row makes 100 percent."""
+    fractions = any(number % 1 for row in rows for number in row)
+    small = all(0 <= number <= 1 for row in rows for number in row)
+    return fractions and (small or all(abs(sum(row) - 100) <= 1 for row in rows))
 
 
 def _bracketed(text: str) -> Cells:

@@ -2,11 +2,13 @@
 
 import base64
 import hashlib
+import re
 from functools import lru_cache
 
 from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from rprime.report.decimals import MINUS
 from rprime.report.subject import ReportSubject
 from rprime.report.view import view_of
 
@@ -31,10 +33,13 @@ def render_frame(subject: ReportSubject) -> str:
     ).format(render_html(subject))
 
 
+_MINUS = re.compile(r"(?<![\w-])-(?=[\d. ])")
+
+
 def prose(text: str) -> Markup:
-    """Escape a text of ours, in which names stand between backticks."""
+    """Escape a text of ours, in which names stand between backticks; a minus is a true one."""
     return Markup("").join(
-        Markup("<code><bdi>{}</bdi></code>").format(part) if place % 2 else part
+        Markup("<code><bdi>{}</bdi></code>").format(part) if place % 2 else _MINUS.sub(MINUS, part)
         for place, part in enumerate(text.split("`"))
     )
 

@@ -16,7 +16,7 @@ REASONS = {
     "no_scores": "needs scores",
     "not_probabilities": "the scores are no probabilities",
     "no_class_defined": "defined in no class",
-    "excluded_classes_differ": "the classes left out differ",
+    "excluded_classes_differ": "a class is undefined on one side",
     "classes_differ": "the lists of classes differ",
     "different_test_sets": "different test sets",
     "no_evidence": "no variance can be estimated",

@@ -107,13 +107,12 @@ def tally(gate: Gate) -> str:
     if not gate.results:
         return "The gate has no rules."
     effects = Counter(result.effect for result in gate.results)
-    parts = [
-        f"{effects[effect]:,} {word}"
-        for effect, word in zip(EFFECT_ORDER, ("failed", "with a warning", "passed"), strict=True)
-        if effects[effect]
-    ]
-    level = f"Tested one-sided at level {percent(gate.alpha)}"
-    return f"{plural(len(gate.results), 'check')}: {', '.join(parts)}. {level}{_look(gate)}."
+    found = zip(EFFECT_ORDER, ("failed", "gave a warning", "passed"), strict=True)
+    first, *others = ((effects[effect], word) for effect, word in found if effects[effect])
+    parts = [f"{first[0]:,} of {plural(len(gate.results), 'check')} {first[1]}"]
+    parts += [f"{number:,} {word}" for number, word in others]
+    level = f"One-sided tests at {percent(gate.alpha)}"
+    return f"{', '.join(parts)}. {level}{_look(gate)}."
 
 
 def _look(gate: Gate) -> str:

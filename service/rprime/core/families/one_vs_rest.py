@@ -34,8 +34,8 @@ OVERLAP = (CountRow.tp, CountRow.union)
 def r_prime(c: Counts) -> Array:
     """Recall minus the excess of predictions of the class, as a share of all items.
 
-    It equals mu_i + (1 - mu_i) J_i with J_i the informedness: random predictions score the
-    prevalence mu_i, so do not compare classes of different prevalence by it.
+    It equals p + (1 - p) J of the prevalence p and the informedness J: random predictions score p,
+    so do not compare classes of different prevalence by it.
     """
     return c.tp / c.support - (c.predicted - c.support) / c.total
 

@@ -8,7 +8,7 @@ from rprime.core.gates.rules import Rule, Waiver
 from rprime.core.gates.verdict import Against
 
 PLACES = 4
-MOST_NAMED = 10
+MOST_NAMED = 5
 """Most classes or results named one by one in a sentence."""
 
 

@@ -1,4 +1,5 @@
 // Per-class charts: the values of one index with their intervals, and the radar of all of them.
+import { chosen, remember } from "./address.js";
 import { axisAround, bound, clipped, count, decimal } from "./numbers.js";
 import { plot, tooltip } from "./plot.js";
 
@@ -21,7 +22,8 @@ function ordered(index, labels, most) {
 /** The rows of the table below, in its order. */
 export function drawDots(element, charts, pick) {
   const select = pick.querySelector("select");
-  charts.indices.forEach((index, at) => select.add(new Option(index.name, at, false, index.key === charts.by)));
+  const first = chosen("index") ?? charts.by;
+  charts.indices.forEach((index, at) => select.add(new Option(index.name, at, false, index.key === first)));
   pick.hidden = false;
   const build = (colours, width) => {
     const index = charts.indices[select.value];
@@ -86,7 +88,10 @@ export function drawDots(element, charts, pick) {
     };
   };
   const { redraw } = plot(element, build);
-  select.addEventListener("change", redraw);
+  select.addEventListener("change", () => {
+    remember({ index: charts.indices[select.value].key });
+    redraw();
+  });
 }
 
 const SYMBOLS = ["circle", "diamond", "triangle", "rect", "roundRect"];

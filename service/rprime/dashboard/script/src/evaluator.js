@@ -1,4 +1,5 @@
 // The evaluator: what is pasted, typed or dropped becomes a report at once.
+import { remember } from "./address.js";
 import { askForColumns, columnsOf } from "./columns.js";
 import { drawReport } from "./report.js";
 import { showSnippets, snippetsOf } from "./snippets.js";
@@ -11,6 +12,7 @@ const FILES = {
 };
 const PREDICTIONS = /(^|[,;\t"])y_true\b/;
 const OPTIONS = ["axis", "confidence"];
+const SELECTION = ["order", "name", "page"];
 /** What people paste or drop that has no counts, and what to give in its place. */
 const NO_MATRIX = [
   [/precision\s+recall\s+f1-score/, "This is a classification report", "It has no counts of confusions. Paste what confusion_matrix(y_true, y_pred) prints."],
@@ -28,6 +30,7 @@ export function startEvaluator() {
   let running = null;
   // What is evaluated again with other options: what was typed, or the last file.
   let repeat = () => evaluateText();
+  let selection = {};
 
   const options = () => {
     const asked = { confidence: Number(form.elements.confidence.value) };
@@ -43,7 +46,7 @@ export function startEvaluator() {
     // The orientation is that of a matrix: predictions have none.
     const { axis, ...rest } = options();
     const asked = type === "text/plain" && axis ? { axis, ...rest } : { ...rest, ...more };
-    const query = new URLSearchParams({ request: JSON.stringify(asked) });
+    const query = new URLSearchParams({ ...selection, request: JSON.stringify(asked) });
     try {
       const token = document.querySelector("meta[name='csrf-token']")?.content;
       const headers = { "Content-Type": type, ...(token && { "X-CSRF-Token": token }) };
@@ -69,15 +72,12 @@ export function startEvaluator() {
     drawReport(report);
     offer();
   };
-  /** Write the options into the address, so that it can be shared. */
-  const remember = () => {
-    const query = new URLSearchParams();
-    for (const name of OPTIONS) {
-      const { options: all, value } = form.elements[name];
-      const usual = [...all].find((option) => option.defaultSelected) ?? all[0];
-      if (value !== usual.value) query.set(name, value);
-    }
-    history.replaceState(null, "", query.size ? `?${query}` : location.pathname);
+  /** Show other classes of the table, and stay where the reader is. */
+  const select = async (asked, place) => {
+    selection = asked;
+    remember(Object.fromEntries(SELECTION.map((name) => [name, asked[name] ?? ""])));
+    await repeat();
+    report.querySelector(place)?.focus({ preventScroll: true });
   };
   const offer = () => {
     const charts = report.querySelector("#charts");
@@ -99,12 +99,11 @@ export function startEvaluator() {
       problem.hidden = true;
       text.removeAttribute("aria-invalid");
       status.textContent = "Paste a matrix to evaluate it.";
-      return;
+      return undefined;
     }
-    if (refused(given)) return;
+    if (refused(given)) return undefined;
     const head = given.slice(0, given.search(/\r?\n|$/));
-    if (PREDICTIONS.test(head)) evaluate(given, "text/csv");
-    else evaluate(given, "text/plain");
+    return evaluate(given, PREDICTIONS.test(head) ? "text/csv" : "text/plain");
   };
   const refused = (given) => {
     const found = NO_MATRIX.find(([pattern]) => pattern.test(given));
@@ -116,6 +115,10 @@ export function startEvaluator() {
     text.value = "";
     text.placeholder = `The report below is about ${name}.`;
     return evaluate(body, type, more);
+  };
+  const takeNew = (given) => {
+    selection = {};
+    return take(given);
   };
   const take = async (given) => {
     repeat = () => take(given);
@@ -148,15 +151,28 @@ export function startEvaluator() {
     clearTimeout(timer);
     file.value = "";
     repeat = evaluateText;
+    selection = {};
     timer = setTimeout(evaluateText, PAUSE);
   });
   for (const name of OPTIONS) {
-    form.elements[name].addEventListener("change", () => {
-      remember();
+    form.elements[name].addEventListener("change", ({ target }) => {
+      const usual = [...target.options].find((option) => option.defaultSelected) ?? target.options[0];
+      remember({ [name]: target.value === usual.value ? "" : target.value });
       repeat();
     });
   }
-  file.addEventListener("change", () => file.files.length && take(file.files[0]));
+  report.addEventListener("click", (event) => {
+    const link = event.target.closest?.("a[href^='?']");
+    if (!link) return;
+    event.preventDefault();
+    const place = link.rel ? `.pages a[rel=${link.rel}]` : link.matches(".sort") ? "[aria-sort] .sort" : "#class-name";
+    select(Object.fromEntries(new URLSearchParams(link.search)), place);
+  });
+  report.addEventListener("submit", (event) => {
+    event.preventDefault();
+    select(Object.fromEntries(new FormData(event.target)), "#class-name");
+  });
+  file.addEventListener("change", () => file.files.length && takeNew(file.files[0]));
   form.addEventListener("dragover", (event) => {
     event.preventDefault();
     form.classList.add("dropping");
@@ -166,7 +182,7 @@ export function startEvaluator() {
     event.preventDefault();
     if (!event.dataTransfer.files.length) return;
     file.files = event.dataTransfer.files;
-    take(file.files[0]);
+    takeNew(file.files[0]);
   });
   const shared = [...new URLSearchParams(location.search)].filter(([name, value]) => OPTIONS.includes(name) && form.elements[name].querySelector(`option[value="${CSS.escape(value)}"]`));
   for (const [name, value] of shared) form.elements[name].value = value;

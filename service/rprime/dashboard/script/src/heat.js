@@ -1,4 +1,5 @@
 // The confusion heat map: shares shade the cells, a chosen cell says what it costs.
+import { chosen as asked, remember } from "./address.js";
 import { brief, clipped, count, decimal, items, percent } from "./numbers.js";
 import { mixed, plot, tooltip } from "./plot.js";
 
@@ -27,7 +28,9 @@ function shareOf(charts, mode, i, j, number) {
 export function drawHeat(element, charts, report) {
   const table = tableOf(charts);
   const nameOf = (j) => (j === table.silent ? "unclassified" : charts.labels[j]);
-  let mode = "count";
+  const modes = report.querySelector("[data-heat-modes]");
+  const known = [...modes.children].map((button) => button.dataset.mode);
+  let mode = known.find((name) => name === asked("cells")) ?? known[0];
   let chosen = [0, 0];
   let worst = 0;
   table.rows.forEach((i, y) =>
@@ -35,6 +38,9 @@ export function drawHeat(element, charts, report) {
       if (i !== j && table.at(i, j) > worst) [worst, chosen] = [table.at(i, j), [x, y]];
     }),
   );
+
+  const [row, column] = asked("cell")?.split(",").map(Number) ?? [];
+  if (row < table.rows.length && column < table.columns.length) chosen = [column, row];
 
   const build = (colours, width) => {
     const longest = Math.max(...table.columns.map((j) => Math.min(nameOf(j).length, 12)));
@@ -121,20 +127,28 @@ export function drawHeat(element, charts, report) {
     redraw();
     tell();
   };
-  chart.on("click", ({ value }) => choose(value[0], value[1]));
+  const chooseToStay = (x, y) => {
+    choose(x, y);
+    remember({ cell: `${chosen[1]},${chosen[0]}` });
+  };
+  chart.on("click", ({ value }) => chooseToStay(value[0], value[1]));
   element.tabIndex = 0;
   element.addEventListener("keydown", (event) => {
     const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
     if (!step) return;
     event.preventDefault();
-    choose(chosen[0] + step[0], chosen[1] + step[1]);
+    chooseToStay(chosen[0] + step[0], chosen[1] + step[1]);
   });
-  const modes = report.querySelector("[data-heat-modes]");
+  const press = () => {
+    for (const button of modes.children) button.setAttribute("aria-pressed", button.dataset.mode === mode);
+  };
+  press();
   modes.hidden = false;
   modes.addEventListener("click", ({ target }) => {
     if (!target.dataset.mode) return;
     mode = target.dataset.mode;
-    for (const button of modes.children) button.setAttribute("aria-pressed", button === target);
+    press();
+    remember({ cells: mode === known[0] ? "" : mode });
     redraw();
   });
   if (table.rows.length < charts.classes) {

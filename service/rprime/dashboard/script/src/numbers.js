@@ -20,6 +20,15 @@ export const clipped = (text, most) => {
   return signs.length > most ? [...signs.slice(0, most - 1 - tail), "…", ...signs.slice(-tail)].join("") : text;
 };
 
+/** Keep places at least a gap apart: from the first downwards, then from the end back. */
+export function apart(places, gap, end) {
+  const order = [...places.keys()].sort((a, b) => places[a] - places[b]);
+  const found = [...places];
+  order.reduce((last, i) => (found[i] = Math.max(found[i], last + gap)), -Infinity);
+  order.reduceRight((last, i) => (found[i] = Math.min(found[i], last - gap)), end + gap);
+  return found;
+}
+
 /** Round ends around numbers, none beyond what is possible, as the marks of the server have them. */
 export function axisAround(numbers, [least, most]) {
   const known = numbers.filter((number) => Number.isFinite(number));

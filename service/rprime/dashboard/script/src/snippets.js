@@ -1,4 +1,6 @@
 // The evidence on the screen as lines for a terminal, a job and a program.
+import { copies } from "./copy.js";
+
 const MOST_CLASSES = 30;
 
 /** The confusion matrix behind the charts; null where the page does not hold all of it. */
@@ -37,10 +39,7 @@ export function showSnippets(place, blocks) {
       code.setAttribute("role", "group");
       code.setAttribute("aria-label", title);
       const copy = Object.assign(document.createElement("button"), { type: "button", className: "button quiet", textContent: "Copy" });
-      copy.addEventListener("click", async () => {
-        await navigator.clipboard.writeText(text);
-        copy.textContent = "Copied";
-      });
+      copies(copy, () => text);
       heading.append(" ", copy);
       return [heading, code];
     }),

@@ -1,0 +1,159 @@
+"""Six questions of a user, answered from the start: at most two clicks, and nobody scrolls.
+
+A click counts only on what is in the window of a laptop, and so does the answer.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import httpx
+import numpy as np
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.dashboard.browser import WIDTHS, Visitor
+from tests.history_service import Json, ServeApp, keep, keeping
+
+MOST_CLICKS = 2
+HIDDEN = """one => {
+  const { left, right, top, bottom } = one.getBoundingClientRect();
+  const middle = (left + right) / 2;
+  const found = [top + 2, bottom - 2].map((y) => [y, document.elementFromPoint(middle, y)]);
+  return found.filter(([, hit]) => !hit || !one.contains(hit)).map(([y]) => y);
+}"""
+"""Returns the upper and the lower edge of an element as far as a reader does not see them."""
+RULES = [{"index": "recall", "classes": "all", "max_drop": 0.05}]
+
+
+def table(seed: int, k: int, items: int, broken: tuple[int, ...] = ()) -> list[list[int]]:
+    """Draw a table; the broken classes lose 35 of 100 items to the one before them."""
+    draw = np.random.default_rng(seed)
+    found = []
+    for i in range(k):
+        shares = np.full(k, 0.05 / (k - 1))
+        shares[i] = 0.95 - 0.35 * (i in broken)
+        shares[i - 1] += 0.35 * (i in broken)
+        found.append(draw.multinomial(items, shares).tolist())
+    return found
+
+
+@pytest.fixture(scope="module")
+def history(
+    serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[httpx.Client]:
+    """Serve two models of ten classes, the newest of which failed, and one of 300."""
+    with keeping(serve_app, tmp_path_factory.mktemp("questions")) as client:
+        for version in range(1, 16):
+            for model in ("svc", "logreg"):
+                given: Json = {
+                    "project": "digits",
+                    "model": model,
+                    "version": f"v{version}",
+                    "labels": [str(digit) for digit in range(10)],
+                }
+                if version > 1:
+                    given |= {"baseline": {"version": f"v{version - 1}"}, "gates": {"rules": RULES}}
+                broken = (7,) if (model, version) == ("svc", 15) else ()
+                counts = table(version, 10, 90, broken)
+                identifier = keep(client, given | {"confusion_matrix": counts})["id"]
+                if (model, version) == ("svc", 14):
+                    where = "/v1/projects/digits/aliases/champion"
+                    new = {"If-None-Match": "*"}
+                    client.put(where, json={"evaluation": identifier}, headers=new)
+        for name, fallen in {"r1": (), "r2": (3, 250)}.items():
+            given = {"project": "products", "model": "vit", "version": name}
+            names = [f"product-{i:03d}" for i in range(300)]
+            counts = table(1 + len(fallen), 300, 40, fallen)
+            keep(client, given | {"labels": names, "confusion_matrix": counts})
+        yield client
+
+
+@dataclass
+class Reader:
+    """Clicks what is in the window, and counts."""
+
+    page: Page
+    clicks: int = 0
+    taken: list[str] = field(default_factory=list)
+
+    def click(self, target: Locator) -> None:
+        self.sees(target)
+        self.taken.append(target.inner_text() or str(target.get_attribute("aria-label")))
+        target.click()
+        self.clicks += 1
+
+    def sees(self, target: Locator) -> None:
+        """Check that something is in the window as it is, and under no bar."""
+        expect(target).to_be_visible()
+        hidden = target.evaluate(HIDDEN)
+        assert hidden == [], (self.taken, target.bounding_box())
+
+
+@pytest.fixture
+def reader(history: httpx.Client, visit: Visitor) -> Iterator[Reader]:
+    """Start where a reader starts."""
+    found = Reader(visit(f"{history.base_url}/", width=WIDTHS[0]).page)
+    yield found
+    assert 1 <= found.clicks <= MOST_CLICKS, found.taken
+
+
+def test_why_did_the_gate_fail(reader: Reader) -> None:
+    page = reader.page
+    reader.click(page.get_by_role("link", name="svc v15"))
+    reason = page.locator(".result.bad").first
+    reader.sees(reason)
+    assert "recall of class 7 dropped by" in reason.inner_text()
+    reader.click(page.locator(".sections a[href='#changes']"))
+    # Most of the items of class 7 that were lost are predicted as 6.
+    moved = page.locator("[aria-labelledby=changes] tbody tr").filter(has_text="7")
+    found = [row.locator("td").all_inner_texts()[:2] for row in moved.all()]
+    assert ["7", "6"] in found
+    reader.sees(moved.nth(found.index(["7", "6"])))
+
+
+def test_is_a_version_better_than_the_one_before_for_a_class(reader: Reader) -> None:
+    page = reader.page
+    reader.click(page.locator(".lately tr", has_text="svc v15").locator(".spark a"))
+    heads = page.locator(".steps thead th").all_inner_texts()
+    row = page.locator(".steps tbody tr").filter(has=page.locator("th", has_text="7"))
+    reader.click(row.locator("td a").nth(heads.index("v12") - 1))
+    assert page.locator(".sides .which").all_inner_texts() == ["v12", "v11"]
+    answer = page.locator("tr:target")
+    assert answer.locator("th").inner_text() == "7"
+    reader.sees(answer)
+    assert "no clear difference" in answer.inner_text()
+
+
+@pytest.mark.parametrize("way", [".chips a[href$=digits]", ".lately tr:has-text('svc') .spark a"])
+def test_which_is_the_champion_and_since_when(reader: Reader, way: str) -> None:
+    page = reader.page
+    reader.click(page.locator(way).first)
+    answer = page.locator(".head .aliases li")
+    reader.sees(answer)
+    assert answer.inner_text().startswith("champion svc v14 since 20")
+
+
+def test_what_does_an_index_mean_and_how_does_it_differ_from_f1(reader: Reader) -> None:
+    page = reader.page
+    reader.click(page.get_by_role("columnheader", name="R'").get_by_role("link"))
+    reader.sees(page.locator(".formula").first)
+    reader.sees(page.get_by_text("Difference to F1"))
+
+
+def test_which_of_300_classes_are_weakest(reader: Reader) -> None:
+    page = reader.page
+    reader.click(page.locator(".lately tr", has_text="vit").locator(".spark a"))
+    rows = page.locator(".steps tbody tr")
+    reader.sees(rows.nth(4))
+    assert set(rows.locator("th").all_inner_texts()[:2]) == {"product-003", "product-250"}
+
+
+def test_how_is_a_report_shared(reader: Reader) -> None:
+    page = reader.page
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    reader.click(page.get_by_role("link", name="svc v15"))
+    for name in ("html", "markdown", "heat map"):
+        reader.sees(page.locator(".renderings").get_by_role("link", name=name))
+    reader.click(page.get_by_role("button", name="Copy link"))
+    expect(page.get_by_role("button", name="Copied")).to_be_visible()
+    assert page.evaluate("navigator.clipboard.readText()") == page.url
