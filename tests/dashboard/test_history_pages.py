@@ -132,7 +132,7 @@ def test_the_bars_hide_no_heading(history: httpx.Client, visit: Visitor, width: 
 def versions(page: httpx.Response) -> list[str]:
     """Read the versions of a list, in its order."""
     assert page.status_code == 200, page.text
-    return re.findall(r'/ui/evaluations/\w+"><bdi>([^<]*)</bdi>', page.text)
+    return re.findall(r'scope="row"><a href="[^"]*/ui/evaluations/\w+"><bdi>([^<]*)<', page.text)
 
 
 def test_a_list_is_filtered_and_ordered_without_a_script(history: httpx.Client) -> None:

@@ -165,4 +165,7 @@ def test_the_limit_of_a_rise_stands_above_zero_and_that_of_a_drop_below() -> Non
 def test_a_pass_names_what_is_undecided() -> None:
     page = render_html(passing_with_undecided())
     assert "Gate passed, 1 result undecided" in page
-    assert "The gate passed, but undecided: recall.max_drop of class <code><bdi>1</bdi></code>." in page
+    assert (
+        "The gate passed, but undecided: recall.max_drop of class <code><bdi>1</bdi></code>."
+        in page
+    )

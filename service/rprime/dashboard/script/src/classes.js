@@ -113,6 +113,8 @@ export function drawRadar(element, charts) {
       center: ["50%", "47%"],
       radius: width < 480 ? "58%" : "72%",
       splitNumber: 4,
+      // As the figures have it.
+      clockwise: true,
       axisName: { color: colours.ink, formatter: (name) => clipped(name, 12) },
       axisLine: { lineStyle: { color: colours.line } },
       splitLine: { lineStyle: { color: colours.line } },
