@@ -19,22 +19,10 @@ _FORBIDDEN = 403
 
 
 class Forge(NamedTuple):
-    """Where the comments of a request are.
+    """Where the comments of a request are: the paths of all of them and of one, without its id.
 
-    Parameters
-    ----------
-    api
-        The address.
-    listed, one
-        Paths of all comments of the request, and of one without its id.
-    edit
-        The method that changes one.
-    author
-        The member of a comment that says who wrote it.
-    token, needs
-        The variable that holds the token, and what the token needs.
-    headers
-        Others than the token.
+    `edit` is the method that changes one, `author` its member that says who wrote it; `token` is a
+    variable, and `needs` says what the token in it needs.
     """
 
     api: str
@@ -62,27 +50,24 @@ def comment(
     refuses or gives no answer.
     """
     with defects():
-        given = os.environ
-        if not {"CI_API_V4_URL", "GITHUB_REPOSITORY"} & given.keys():
+        on_gitlab = "CI_API_V4_URL" in os.environ
+        if not on_gitlab and "GITHUB_REPOSITORY" not in os.environ:
             refuse("this is no job of GitHub or GitLab: there is no GITHUB_REPOSITORY")
-        on_gitlab = "CI_API_V4_URL" in given
-        number = number or (_merge_request() if on_gitlab else _pull_request())
+        number = number or _number(on_gitlab=on_gitlab)
         if number is None:
             say("this job belongs to no pull or merge request, so there is no comment")
             return
         _publish(_gitlab(number) if on_gitlab else _github(number), _read(file))
 
 
-def _pull_request() -> int | None:
+def _number(*, on_gitlab: bool) -> int | None:
+    """Return the number of the request that the job belongs to."""
+    if on_gitlab:
+        return int(os.environ.get("CI_MERGE_REQUEST_IID") or 0) or None
     event = os.environ.get("GITHUB_EVENT_PATH")
     found: Any = json.loads(Path(event).read_bytes()) if event else {}
     number: int | None = found.get("pull_request", {}).get("number")
     return number
-
-
-def _merge_request() -> int | None:
-    number = os.environ.get("CI_MERGE_REQUEST_IID")
-    return int(number) if number else None
 
 
 def _github(number: int) -> Forge:

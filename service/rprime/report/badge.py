@@ -24,7 +24,7 @@ HEIGHT = 20
 PADDING = 7
 SQUARE_FROM = 0x2E80
 """Characters of Chinese, Japanese and Korean are as wide as they are high."""
-_NARROW, _WIDE = set("iljtfrI.,:;|'!()[] "), set("mwMW@%")
+_WIDTHS = dict.fromkeys("iljtfrI.,:;|'!()[] ", 4.3) | dict.fromkeys("mwMW@%", 10.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,5 @@ def _text(text: str, start: int, width: int) -> str:
 
 def _width(text: str) -> int:
     """Estimate the width of a text in Verdana of 11 pixels."""
-    return max(1, round(sum(_advance(c) for c in text)))
-
-
-def _advance(character: str) -> float:
-    if character in _NARROW:
-        return 4.3
-    if character in _WIDE:
-        return 10.0
-    return 11.0 if ord(character) >= SQUARE_FROM else 7.0
+    widths = (_WIDTHS.get(c, 11.0 if ord(c) >= SQUARE_FROM else 7.0) for c in text)
+    return max(1, round(sum(widths)))

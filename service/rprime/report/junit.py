@@ -7,7 +7,7 @@ from xml.etree import ElementTree as ET
 from rprime.report.names import shown
 from rprime.report.remarks import remarks_of
 from rprime.report.subject import ReportSubject
-from rprime.report.verdicts import COMMON_CAUSES, finding, headline, said, summary
+from rprime.report.verdicts import COMMON_CAUSES, finding, headline, judged, said, summary
 from rprime.schemas.gate import Gate, Result
 
 SUITE = "rprime.gate"
@@ -55,7 +55,9 @@ def _comparisons(gate: Gate) -> Iterator[ET.Element]:
 
 
 def _case(result: Result) -> ET.Element:
-    case = ET.Element("testcase", classname=SUITE, name=_case_name(result), time="0")
+    rule, of = shown(result.rule), judged(result)
+    name = f"{rule} [{of}]" if of else rule
+    case = ET.Element("testcase", classname=SUITE, name=name, time="0")
     message = said(result)
     if result.reason in COMMON_CAUSES:
         ET.SubElement(case, "skipped", message=f"{finding(result)}.")
@@ -72,13 +74,6 @@ def _case(result: Result) -> ET.Element:
 
 
 UNJUDGED_VERDICTS = ("no_baseline", "not_comparable", "undefined")
-
-
-def _case_name(result: Result) -> str:
-    rule = shown(result.rule)
-    parts = [] if result.class_ is None else [shown(result.class_)]
-    parts += [f"{shown(name)}={shown(value)}" for name, value in (result.slice or {}).items()]
-    return f"{rule} [{', '.join(parts)}]" if parts else rule
 
 
 def _gate(subject: ReportSubject) -> ET.Element:
@@ -106,13 +101,12 @@ def _unique(cases: list[ET.Element]) -> list[ET.Element]:
 
 def _count(root: ET.Element, suite: ET.Element, cases: list[ET.Element]) -> None:
     counts = {
-        "tests": str(len(cases)),
-        "failures": str(sum(case.find("failure") is not None for case in cases)),
-        "errors": str(sum(case.find("error") is not None for case in cases)),
+        name: str(sum(case.find(tag) is not None for case in cases))
+        for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped"))
     }
-    root.attrib.update(counts)
-    skipped = sum(case.find("skipped") is not None for case in cases)
-    suite.attrib.update({**counts, "skipped": str(skipped), "time": "0"})
+    suite.attrib.update(tests=str(len(cases)), **counts, time="0")
+    del counts["skipped"]
+    root.attrib.update(tests=str(len(cases)), **counts)
 
 
 def _universe(subject: ReportSubject, keys: set[str]) -> dict[str, str]:

@@ -60,7 +60,7 @@ def render_markdown(subject: ReportSubject) -> str:
     }
     about = population_text(subject.evaluation)
     first = f"The numbers are {prose(about)}." if about else ""
-    opening = [marker(subject), first, *_verdict(subject), *_chart(subject)]
+    opening = [marker(subject), first, *_verdict(subject), text_chart(subject.gate)]
     blocks = [*opening, *in_order(sections), _origin(subject)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 
@@ -106,11 +106,6 @@ def _verdict(subject: ReportSubject) -> Iterator[str]:
         baseline = "the baseline" if subject.baseline is None else code(subject.baseline)
         before, after = compared(subject.comparison)
         yield f"{before} {baseline}{after}."
-
-
-def _chart(subject: ReportSubject) -> Iterator[str]:
-    if drawn := text_chart(subject.gate):
-        yield f"```text\n{drawn}\n```"
 
 
 def _results(subject: ReportSubject) -> str:

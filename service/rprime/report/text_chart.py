@@ -6,7 +6,7 @@ from rprime.report.decimals import percent, plural
 from rprime.report.gate_results import SIGNS, axis_of_rule, mark_of_result
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import clipped, isolated, shown
-from rprime.report.verdicts import ranked, separate
+from rprime.report.verdicts import judged, ranked, separate
 from rprime.schemas.gate import Gate, Result
 
 MOST_LINES = 12
@@ -19,7 +19,7 @@ def text_chart(gate: Gate | None) -> str:
 
     Returns
     -------
-    Lines of plain text, and at last what the signs mean; empty where there is nothing to draw.
+    A block of code of Markdown; empty where there is nothing to draw.
     """
     results = [] if gate is None else separate(gate.results)
     axes = {rule: axis_of_rule(rule, results) for rule in {result.rule for result in results}}
@@ -35,7 +35,8 @@ def text_chart(gate: Gate | None) -> str:
         lines.append(f"… and {plural(left, 'result')} more")
     level = next((result.level for result, _ in kept if result.level is not None), None)
     limits = "" if level is None else f", ├─┤ its limits, each of {percent(level)} confidence"
-    return "\n".join([*lines, "", f"● value or change{limits}, ┆ what the rule allows"])
+    legend = f"● value or change{limits}, ┆ what the rule allows"
+    return "\n".join(["```text", *lines, "", legend, "```"])
 
 
 def _head(rule: str, axis: Axis) -> str:
@@ -44,10 +45,8 @@ def _head(rule: str, axis: Axis) -> str:
 
 
 def _line(result: Result, mark: Mark) -> str:
-    parts = [] if result.class_ is None else [shown(result.class_)]
-    parts += [f"{shown(name)}={shown(value)}" for name, value in (result.slice or {}).items()]
     # Something of ours begins each line, so that no name can end the block or command GitLab.
-    name = _name(f"  {SIGNS[result.effect][0]} {', '.join(parts) or 'overall'}")
+    name = _name(f"  {SIGNS[result.effect][0]} {judged(result) or 'overall'}")
     return f"{name} {_track(mark)}".rstrip()
 
 

@@ -150,6 +150,13 @@ def finding(result: Result) -> str:
     return f"{found}, {leads}" if leads else found
 
 
+def judged(result: Result) -> str:
+    """Name the class and the slice that a result is about; empty for an overall index."""
+    parts = [] if result.class_ is None else [shown(result.class_)]
+    parts += [f"{shown(name)}={shown(value)}" for name, value in (result.slice or {}).items()]
+    return ", ".join(parts)
+
+
 def said(result: Result) -> str:
     """Return the sentence of a result, with the direction of the class name isolated."""
     message = shown(result.message)
