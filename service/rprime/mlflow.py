@@ -15,6 +15,7 @@ from rprime.client.request import RequestFields
 from rprime.client.values import Values
 from rprime.report.decimals import plural
 from rprime.report.formats import BY_NAME
+from rprime.schemas.report import Value
 
 _UNFIT = re.compile(r"^\.{1,2}$|[^\w\-. ]")
 """Of the name of a class, what a part of the name of a metric cannot be or hold."""
@@ -86,7 +87,7 @@ def _values(report: Report) -> Iterator[tuple[str, float | None]]:
         yield from _limits(f"class/{name}/", values)
 
 
-def _limits(prefix: str, values: Values) -> Iterator[tuple[str, float | None]]:
+def _limits(prefix: str, values: Values[Value]) -> Iterator[tuple[str, float | None]]:
     for key, found in values.items():
         yield f"{prefix}{key}", found.value
         for end, limit in zip(("lower", "upper"), found.interval or (), strict=False):

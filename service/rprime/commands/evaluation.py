@@ -265,5 +265,5 @@ def answered(
         # The answer to a comparison has none about the values.
         warnings = evaluation.warnings + warnings
     evaluation = replace(evaluation, warnings=warnings + notes)
-    comparison, gate = answer.comparison, answer.gate
-    return replace(subject, evaluation=evaluation, comparison=comparison, gate=gate)
+    comparison = None if answer.comparison is None else answer.comparison.model
+    return replace(subject, evaluation=evaluation, comparison=comparison, gate=answer.gate)

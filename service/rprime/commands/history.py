@@ -211,7 +211,8 @@ def _explain(client: "Client", found: "Trend") -> None:
     names = [one.version or one.evaluation for one in (before, after)]
     _say(shown(f"It got worse most from {names[0]} to {names[1]}: {signed(change)}"))
     sides: Any = ({"evaluation": after.evaluation}, {"evaluation": before.evaluation})
-    for changed in changed_predictions(client.compare(*sides).comparison):
+    compared = client.compare(*sides).comparison
+    for changed in changed_predictions(None if compared is None else compared.model):
         rows = [
             (*(name or "unclassified" for name in names), *numbers)
             for names, numbers in changed.rows
