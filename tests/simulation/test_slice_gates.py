@@ -10,7 +10,8 @@ from rprime.core.gates.gate import run_gate
 from rprime.core.gates.rules import Gate, Rule
 from rprime.core.options import Options
 from rprime.core.slices.slices import SliceColumn, Slices
-from tests.core.comparison_sides import side_of
+from rprime.core.table import ConfusionTable
+from tests.core.comparison_sides import side_of, table_side
 from tests.simulation.rates import TODAY
 from tests.simulation.test_gates import GATES, at_most
 
@@ -35,6 +36,19 @@ def drawn(random: np.random.Generator, slices: int, items: int, k: int) -> Side:
     column = SliceColumn(tuple(map(str, range(slices))), codes.astype(np.uint16))
     known = Slices.of_items({"region": column}, (), true * (k + 1) + predicted, k)
     return replace(side_of(true, predicted, k), slices=known)
+
+
+@pytest.mark.parametrize(("k", "items"), [(10, 30), (100, 30)])
+def test_classes_at_their_bound_fail_in_at_most_alpha_of_builds(k: int, items: int) -> None:
+    gate = Gate(rules=(replace(FLOOR, index="recall", classes="all", slices=None),))
+    random, failed, rounds = np.random.default_rng(3), 0, 150
+    for _ in range(rounds):
+        right = random.binomial(items, FLOOR.limit, k)
+        counts = np.diag(right) + np.roll(np.diag(items - right), 1, axis=1)
+        side = table_side(ConfusionTable.dense(counts.astype(np.float64)))
+        found = run_gate(gate, side, None, Options(indices=gate.indices), today=TODAY)
+        failed += found.verdict == "fail"
+    assert at_most(failed, rounds, gate.alpha)
 
 
 @pytest.mark.slow

@@ -157,13 +157,13 @@ class RuleTests:
     def p(self) -> LimitPair:
         """Smallest level at which it demonstrably violates, and keeps, the rule.
 
-        Among slices small tails decide, so the value of a slice, or the largest difference between
-        slices, violates its limit only if the exact tail says so, too.
+        Among slices or classes small tails decide, so the value of a slice or class, or the largest
+        difference between slices, violates its limit only if the exact tail says so, too.
         """
         fail, keep = self._turned(lambda one, places: one.p(self.plan.threshold[places]))
-        sliced = self.plan.of_slices & (fail < self.plan.gate.level)
-        if sliced.any():
-            fail = np.where(sliced, np.fmax(fail, self._turned(self._tails)[0]), fail)
+        among_many = self.plan.among_many & (fail < self.plan.gate.level)
+        if among_many.any():
+            fail = np.where(among_many, np.fmax(fail, self._turned(self._tails)[0]), fail)
         return fail, keep
 
     def _tails(self, one: Statistic, places: Positions) -> LimitPair:

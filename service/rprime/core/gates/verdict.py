@@ -115,9 +115,11 @@ class Plan:
         return self._of_rules(lambda rule: rule.test == "auto")
 
     @cached_property
-    def of_slices(self) -> NDArray[np.bool_]:
-        """Whether the rule is about slices."""
-        return self._of_rules(lambda rule: rule.slices is not None)
+    def among_many(self) -> NDArray[np.bool_]:
+        """Whether the rule is about slices, or about values of classes."""
+        return self._of_rules(
+            lambda rule: rule.slices is not None or (rule.classes is not None and not rule.compares)
+        )
 
     @cached_property
     def knows_suspects(self) -> NDArray[np.bool_]:
