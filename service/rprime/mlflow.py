@@ -3,7 +3,7 @@
 import re
 import warnings
 from collections.abc import Collection, Iterator, Mapping
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import mlflow
 from mlflow.entities import RunTag
@@ -21,11 +21,7 @@ _UNFIT = re.compile(r"^\.{1,2}$|[^\w\-. ]")
 """Of the name of a class, what a part of the name of a metric cannot be or hold."""
 _MOST_NAMED = 50
 """Undefined values that a tag names."""
-_FIGURES: tuple[Literal["confusion", "radar", "per_class"], ...] = (
-    "confusion",
-    "radar",
-    "per_class",
-)
+_Figure = Literal["confusion", "radar", "per_class"]
 
 
 def log(
@@ -111,7 +107,7 @@ def _tags(report: Report, undefined: Collection[str]) -> dict[str, str]:
 def _artifacts(report: Report) -> Iterator[tuple[str, str]]:
     yield "report.json", report.content.decode()
     yield "report.html", BY_NAME["html"].render(report.subject()).decode()
-    for name in _FIGURES:
+    for name in get_args(_Figure):
         yield f"{name}.svg", report.plot(name).svg
 
 
