@@ -45,3 +45,30 @@ def test_every_chart_has_words_and_none_moves(
     # Each says where its numbers are, or is told cell by cell.
     assert all("same numbers" in label or "Arrow keys" in label for label in labels), labels
     assert page.evaluate("document.getAnimations().length") == 0
+
+
+@pytest.mark.parametrize("name", PAGES)
+@pytest.mark.parametrize("width", [390, WIDTH])
+def test_what_has_the_focus_is_in_sight(
+    history: httpx.Client, visit: Visitor, name: str, width: int
+) -> None:
+    page = visit(address(history, name), width=width).page
+    hidden = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        seen = page.evaluate(
+            """() => {
+              const one = document.activeElement;
+              if (one === document.body) return "";
+              // A part of it is enough: browsers scroll no further.
+              const inSight = (box) => [0.1, 0.5, 0.9].some((part) => {
+                const x = box.x + box.width * part, y = box.y + box.height / 2;
+                const top = document.elementFromPoint(x, y);
+                return top && one.contains(top);
+              });
+              const boxes = [...one.getClientRects(), one.getBoundingClientRect()];
+              return boxes.some(inSight) ? "" : one.outerHTML.slice(0, 120);
+            }"""
+        )
+        hidden += [seen] if seen else []
+    assert not hidden
