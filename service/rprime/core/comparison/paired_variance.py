@@ -22,6 +22,16 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.joint_counts import JointCounts
+from rprime.core.comparison.patterns import (
+    NEW_IS,
+    OLD_IS,
+    PATTERNS,
+    WITHOUT,
+    at_patterns,
+    involvements,
+    pattern_counts,
+    patterns_seen_by,
+)
 from rprime.core.counts import CountRow
 from rprime.core.intervals.gradient import ClassGradient, Gradient
 from rprime.core.items import Items
@@ -347,64 +357,8 @@ def _pattern_influences(
     patterns: Array, old: ClassGradient, new: ClassGradient, classified: Array, part: slice
 ) -> tuple[Array, Array]:
     """Return G_old and phi of some indices at each pattern, shape (index, p, ..., k)."""
-    g_old = _at_patterns(patterns, old.kinds[:, part], classified[part], OLD_IS)
-    return g_old, _at_patterns(patterns, new.kinds[:, part], classified[part], NEW_IS) - g_old
-
-
-PATTERNS = 18
-OTHER, THIS, MISSING = range(3)
-TP, FN, FP, TN = range(4)
-TRUE_IS, OLD_IS, NEW_IS = (np.array(part) for part in np.unravel_index(range(PATTERNS), (2, 3, 3)))
-"""True class (this one or not), old and new prediction of each pattern."""
-UNINVOLVED = np.flatnonzero((TRUE_IS == 0) & (OLD_IS != THIS) & (NEW_IS != THIS))
-"""The patterns in which the class does not occur."""
-WITHOUT = np.ravel_multi_index(
-    (0 * TRUE_IS, np.where(OLD_IS == THIS, OTHER, OLD_IS), np.where(NEW_IS == THIS, OTHER, NEW_IS)),
-    (2, 3, 3),
-)
-"""For each pattern, the pattern of the same item if the class did not occur."""
-
-
-def _at_patterns(patterns: Array, kinds: Array, classified: Array, predicted: Array) -> Array:
-    """G of per-class indices at each pattern, shape (index, p, ..., k)."""
-    true, hit = TRUE_IS[patterns] == 1, predicted[patterns] == THIS
-    kind = np.where(true, np.where(hit, TP, FN), np.where(hit, FP, TN))
-    g = np.moveaxis(kinds[kind], 0, 1)
-    g[np.ix_(classified, predicted[patterns] == MISSING)] = 0.0
-    return g
-
-
-def pattern_counts(joint: JointCounts) -> Array:
-    """Items of each pattern, shape (PATTERNS, k)."""
-    counts = np.zeros((joint.k, PATTERNS))
-    for classes, where, patterns in _involvements(joint):
-        codes = classes[where] * PATTERNS + patterns[where]
-        counts += np.bincount(codes, joint.items[where], counts.size).reshape(counts.shape)
-    missing = _patterns(joint, np.full(joint.true.shape, -1))
-    for pattern in UNINVOLVED:
-        involved = counts[:, pattern == WITHOUT].sum(-1)
-        counts[:, pattern] = joint.items @ (missing == pattern) - involved
-    return np.ascontiguousarray(counts.T)
-
-
-def _involvements(joint: JointCounts) -> list[tuple[Array, Array, Array]]:
-    """Each class that occurs in a combination, once: classes, where they count, patterns."""
-    true, old, new, k = joint.true, joint.old, joint.new, joint.k
-    masks = [
-        (true, np.ones(true.shape, dtype=bool)),
-        (old, (old != true) & (old < k)),
-        (new, (new != true) & (new != old) & (new < k)),
-    ]
-    return [(classes, where, _patterns(joint, classes)) for classes, where in masks]
-
-
-def _patterns(joint: JointCounts, classes: Array) -> Array:
-    """Pattern of each combination as seen from one class each."""
-    old, new = (
-        np.where(predicted == joint.k, MISSING, np.where(predicted == classes, THIS, OTHER))
-        for predicted in (joint.old, joint.new)
-    )
-    return np.ravel_multi_index(((joint.true == classes).astype(np.intp), old, new), (2, 3, 3))
+    g_old = at_patterns(patterns, old.kinds[:, part], classified[part], OLD_IS)
+    return g_old, at_patterns(patterns, new.kinds[:, part], classified[part], NEW_IS) - g_old
 
 
 @dataclass(frozen=True, eq=False)
@@ -434,7 +388,7 @@ class _GroupCounts:
     def of(cls, pairs: PairedItems) -> "_GroupCounts":
         joint, (groups, combination) = pairs.joint, pairs.grouping
         codes = []
-        for classes, where, patterns in _involvements(joint):
+        for classes, where, patterns in involvements(joint):
             chosen = where[combination]
             place = combination[chosen]
             owner = groups[chosen].astype(np.int64) * joint.k + classes[place]
@@ -443,7 +397,7 @@ class _GroupCounts:
         pair, pattern = np.divmod(occurring, PATTERNS)
         start = np.flatnonzero(np.diff(pair, prepend=-1))
         group, owner = np.divmod(pair, joint.k)
-        plain = _patterns(joint, np.full(joint.true.shape, -1))[combination]
+        plain = patterns_seen_by(joint, np.full(joint.true.shape, -1))[combination]
         size = int(groups.max()) + 1
         missing = np.bincount(groups.astype(np.int64) * PATTERNS + plain, None, size * PATTERNS)
         missing = missing.reshape(size, PATTERNS).astype(np.float64)

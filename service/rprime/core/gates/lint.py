@@ -1,10 +1,8 @@
 """Lint a gate: how often it fails an unchanged model, and which changes it detects."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from operator import add
-from typing import Generic, Protocol, Self, TypeVar
 
 import numpy as np
 from scipy import special
@@ -23,16 +21,9 @@ from rprime.core.gates.resampling import SimulatedPredictions, UnchangedModel
 from rprime.core.gates.rows import Rows
 from rprime.core.gates.rule_tests import Draft, RuleTests, plan_of
 from rprime.core.gates.rules import Gate, Rule, check_gate
+from rprime.core.gates.simulated_gate import OtherSets, VerdictCounts, rule_lints
 from rprime.core.gates.targets import IndexTarget
-from rprime.core.gates.verdict import (
-    Decisions,
-    GateVerdictCode,
-    Plan,
-    VerdictCode,
-    conclude,
-    decide,
-    effects,
-)
+from rprime.core.gates.verdict import GateVerdictCode, Plan, decide
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 
@@ -46,45 +37,6 @@ TABLES = 200
 """Tables of other test sets, drawn to say how much the answers rest on this one."""
 FEWER = 4
 """Other tables are simulated in so many times fewer replicates."""
-ENDS = (0.025, 0.975)
-"""Quantiles over these tables."""
-Span = tuple[float | None, float | None]
-"""Ends of an interval; None where there is no such number."""
-
-
-class SimulatedGate(Protocol):
-    """A gate and the model that it is simulated on."""
-
-    @property
-    def gate(self) -> Gate:
-        """The gate."""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Names of the classes."""
-
-    @property
-    def plan(self) -> Plan:
-        """The results, in the order of `run_gate`."""
-
-    @property
-    def support(self) -> FloatArray:
-        """Items of each class, shape (k,)."""
-
-    def detectable(self) -> FloatArray:
-        """Return the drop that each result detects with 80 % power, NaN for none, shape (m,)."""
-
-    def counted(self, replicates: int, seed: int) -> "VerdictCounts":
-        """Count the verdicts of an unchanged model."""
-
-    def of_size(self, factor: float) -> Self:
-        """Return the gate on a test set of so many times the items."""
-
-    def others(self, seed: int) -> "OtherSets[Self]":
-        """Draw other test sets of the same size."""
-
-
-Run = TypeVar("Run", bound=SimulatedGate)
 
 
 class LintError(ValueError):
@@ -214,45 +166,6 @@ def refuse_slices(gate: Gate) -> None:
     if place is not None:
         text = "Slices are not simulated: lint the gate without its rules about slices."
         raise LintError(text, ("rules", place, "slices"))
-
-
-@dataclass(frozen=True, eq=False)
-class VerdictCounts:
-    """Counts of verdicts: of the results, shape (m,), and of the gate, by `GateVerdictCode`."""
-
-    replicates: int
-    failed: FloatArray
-    inconclusive: FloatArray
-    gate: FloatArray
-
-    @classmethod
-    def of(cls, decisions: Decisions, plan: Plan) -> "VerdictCounts":
-        """Count decisions of shape (replicates, m), or (m,) for a single one."""
-        verdicts = np.atleast_2d(decisions.verdicts)
-        gate = np.atleast_1d(conclude(decisions, effects(decisions, plan), plan))
-        return cls(
-            len(verdicts),
-            np.add.reduce(verdicts == VerdictCode.fail, axis=0, dtype=np.float64),
-            np.add.reduce(verdicts == VerdictCode.inconclusive, axis=0, dtype=np.float64),
-            np.bincount(gate, minlength=len(GateVerdictCode)).astype(np.float64),
-        )
-
-    @classmethod
-    def none(cls) -> "VerdictCounts":
-        """Return the counts of a gate without rules."""
-        return cls(1, np.zeros(0), np.zeros(0), np.zeros(len(GateVerdictCode)))
-
-    def rate(self, counts: FloatArray) -> list[float]:
-        """Return counts as shares of the replicates."""
-        return [float(count) / self.replicates for count in counts]
-
-    def __add__(self, other: "VerdictCounts") -> "VerdictCounts":
-        return VerdictCounts(
-            self.replicates + other.replicates,
-            self.failed + other.failed,
-            self.inconclusive + other.inconclusive,
-            self.gate + other.gate,
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -404,70 +317,3 @@ class LintRun:
             np.nan_to_num(drops, nan=np.inf),
             np.nansum(chances, axis=-1),
         )
-
-
-@dataclass(frozen=True, eq=False)
-class OtherSets(Generic[Run]):
-    """Other test sets like that of a run, as the model might have behaved on them.
-
-    Parameters
-    ----------
-    runs
-        The gate on each of them.
-    drops
-        What each result detects on them, shape (runs, m); infinite for nothing.
-    chances
-        Logarithm of the chance that all results of an unchanged model pass, if these were
-        independent, shape (runs,).
-    """
-
-    runs: Sequence[Run]
-    drops: FloatArray
-    chances: FloatArray
-
-    def ends(self, order: FloatArray) -> list[Run]:
-        """Return the runs at both `ENDS` of an order, shape (runs,)."""
-        places = np.argsort(order, kind="stable")
-        return [self.runs[places[round(end * (len(places) - 1))]] for end in ENDS]
-
-
-def rule_lints(run: Run, counted: VerdictCounts, others: OtherSets[Run]) -> Iterator[RuleLint]:
-    """Yield the rates of every result and the drop that it detects."""
-    rates = zip(counted.rate(counted.failed), counted.rate(counted.inconclusive), strict=True)
-    own = run.detectable()
-    drops = zip(own, span(others.drops, own), strict=True)
-    for rule, label, (failed, open_), (drop, interval) in zip(
-        run.plan.rules, run.plan.labels, rates, drops, strict=True
-    ):
-        yield RuleLint(
-            id=rule.name,
-            class_=label,
-            false_fail_rate=failed,
-            inconclusive_rate=open_,
-            detectable_drop=float(drop) if np.isfinite(drop) else None,
-            detectable_interval=interval,
-        )
-
-
-def span(values: FloatArray, own: FloatArray) -> list[Span]:
-    """Return intervals of numbers over tables, which contain those of the own table.
-
-    Parameters
-    ----------
-    values
-        Shape (tables, m); infinite for nothing.
-    own
-        Shape (m,): NaN for nothing. A table without errors lies outside of most that are drawn.
-
-    Returns
-    -------
-    The ends; None where they are infinite.
-    """
-    here = np.nan_to_num(own, nan=np.inf)
-    low, high = np.quantile(values, ENDS, axis=0, method="nearest")
-    ends = zip(np.minimum(low, here).tolist(), np.maximum(high, here).tolist(), strict=True)
-    return [(_finite(lowest), _finite(highest)) for lowest, highest in ends]
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

@@ -9,10 +9,11 @@ import numpy as np
 from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Pairing
-from rprime.core.gates.lint import LintRun, Run, SimulatedGate, checked_counts
+from rprime.core.gates.lint import LintRun, checked_counts
 from rprime.core.gates.rule_tests import POWER
 from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.score_lint import DRAWS, LEAST_SIZE, PASSES, STEP, NormalGate, ScoredModel
+from rprime.core.gates.simulated_gate import Run, SimulatedGate
 from rprime.core.gates.verdict import GateVerdictCode
 
 FACTORS = LEAST_SIZE * STEP ** np.arange(57.0)

@@ -17,19 +17,13 @@ from rprime.core.comparison.difference import INFLUENCE, Difference
 from rprime.core.gates.advice import advise
 from rprime.core.gates.evidence import GateCandidate, gather_evidence
 from rprime.core.gates.gate import joint_laws
-from rprime.core.gates.lint import (
-    GateLint,
-    LintError,
-    OtherSets,
-    VerdictCounts,
-    refuse_slices,
-    rule_lints,
-)
+from rprime.core.gates.lint import GateLint, LintError, refuse_slices
 from rprime.core.gates.multiplicity import Block, Blocks
 from rprime.core.gates.resampling import UnchangedModel
 from rprime.core.gates.rows import Rows
 from rprime.core.gates.rule_tests import Draft, RuleTests
 from rprime.core.gates.rules import Gate, check_gate
+from rprime.core.gates.simulated_gate import OtherSets, VerdictCounts, rule_lints
 from rprime.core.gates.verdict import Codes, GateVerdictCode, Plan, decide
 from rprime.core.items import Items
 from rprime.core.options import Options
