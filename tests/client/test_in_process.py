@@ -399,7 +399,9 @@ class TestDisplay:
             report.plot("radar", indices=["kappa"])
         with pytest.raises(ValueError, match="Did you mean `recall`"):
             report.plot("radar", indices=["recal"])
-        wrong: Any = "roc"
+        with pytest.raises(ValueError, match="no scores to draw: send `y_score`"):
+            report.plot("roc")
+        wrong: Any = "rok"
         with pytest.raises(ValueError, match="confusion, radar, per_class"):
             report.plot(wrong)
 

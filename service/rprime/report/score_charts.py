@@ -18,8 +18,8 @@ MOST_CLASSES = 6
 """Classes in a chart: those with the smallest areas under their ROC curves."""
 POOLED = "All classes, pooled"
 NO_SCORES = (
-    "There are no scores to draw: send `y_score`, for an evaluation that is stored with "
-    "`curves: true`."
+    "There are no scores to draw: send `y_score`. A stored evaluation keeps what is drawn only if "
+    "it was stored with `curves: true`."
 )
 _FALSE_POSITIVES = (0.01, 0.05, 0.1, 0.2)
 _RECALLS = (0.5, 0.8, 0.9, 0.95)
