@@ -199,7 +199,7 @@ def test_a_long_list_is_soon_there(serve_app: ServeApp, tmp_path: Path, visit: V
 
 def test_the_page_says_what_the_route_answers(history: httpx.Client) -> None:
     failing, champion = (
-        history.get(f"/v1/projects/digits/evaluations?{NAMED[side]}").json()["items"][0]["id"]
+        history.get(f"/v1/projects/{NAMED[side]}").json()["items"][0]["id"]
         for side in ("failing", "champion")
     )
     sides = {"candidate": {"evaluation": failing}, "baseline": {"evaluation": champion}}

@@ -203,10 +203,12 @@ async def _evaluated(
         return await _evaluated_apart(request, chunks, options)
     body = b"".join(chunks)
     evaluation_request = read_request(body, options.limits)
-    sliced = _slices_of(evaluation_request)
-    if sliced > MANY_SLICES or evaluation_request.resamples_scores:
+    sliced = evaluation_request.evidence.slices is not None
+    slow = sliced or evaluation_request.options.intervals == "all"
+    if slow and (
+        _slices_of(evaluation_request) > MANY_SLICES or evaluation_request.resamples_scores
+    ):
         return await evaluate_json_in_worker(request, [body], options)
-    slow = sliced > 0 or evaluation_request.options.intervals == "all"
     if evaluation_request.store_request is not None:
         return UnstoredEvaluation(evaluation_request, body, large=slow)
     if slow:
