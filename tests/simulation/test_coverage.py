@@ -68,13 +68,11 @@ def _pooled(rates: FloatArray, population: Population) -> tuple[FloatArray, floa
     return means, max(min(len(group) for group in groups) / 2, 1.0)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("population", LARGE_ENOUGH, ids=lambda population: population.name)
 def test_coverage_is_promised_where_classes_have_items_and_errors(population: Population) -> None:
     assert outside(population, LOWEST, HIGHEST) == {}
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("population", NAMED, ids=lambda population: population.name)
 def test_coverage_never_breaks_down(population: Population) -> None:
     assert outside(population, ANYWHERE, 1.0) == {}

@@ -51,7 +51,6 @@ def at_least(count: int, rounds: int, share: float) -> bool:
     return bool(stats.binom.cdf(count, rounds, share) > 0.001)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("population", POPULATIONS, ids=lambda population: population.name)
 @pytest.mark.parametrize("paired", [True, False])
 def test_an_unchanged_model_fails_in_at_most_one_build_of_a_hundred(
@@ -91,7 +90,6 @@ AT_MARGIN = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", AT_MARGIN, ids=lambda rule: rule.index)
 @pytest.mark.parametrize("paired", [True, False])
 def test_a_loss_of_the_limit_seldom_passes(rule: Rule, *, paired: bool) -> None:
@@ -136,7 +134,6 @@ def test_identical_predictions_pass(index: str) -> None:
     assert found.verdict == "pass", found.results[0].message
 
 
-@pytest.mark.slow
 def test_three_class_rules_find_one_class_that_loses_ten_points() -> None:
     pair = Pair(Population.even(10, 100, 0.9), lost={3: 0.10})
     rules = tuple(replace(rule, limit=0.02) for rule in PER_CLASS)
@@ -144,7 +141,6 @@ def test_three_class_rules_find_one_class_that_loses_ten_points() -> None:
     assert at_least(verdicts(found)["fail"], 2 * GATES, 0.20)
 
 
-@pytest.mark.slow
 def test_a_class_that_loses_seventeen_points_is_suspect() -> None:
     pair = Pair(Population.even(10, 90, 0.95), lost={3: 0.17})
     gate = Gate(rules=(drop("recall", 0.10, classes="all"),))
@@ -157,7 +153,6 @@ def test_a_class_that_loses_seventeen_points_is_suspect() -> None:
     assert at_most(verdicts(found)["pass"], GATES, 0.20)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("k", "items"), [(10, 900), (100, 3000), (1000, 10_000)])
 def test_an_unchanged_model_has_hardly_any_suspects(k: int, items: int) -> None:
     rounds = max(GATES * 10 // k, 10)

@@ -83,7 +83,6 @@ def _share(limits: tuple[Array, Array], value: Array) -> Array:
     return np.where(there.all(0), np.mean(inside, axis=0), np.nan)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("design", DESIGNS, ids=lambda design: design.name)
 def test_intervals_cover_where_strata_hold_errors(design: Design) -> None:
     found = coverage(design)
@@ -96,7 +95,6 @@ def test_intervals_cover_where_strata_hold_errors(design: Design) -> None:
     assert wrong == {}
 
 
-@pytest.mark.slow
 def test_areas_and_accuracies_of_a_map_with_rare_classes_are_covered() -> None:
     found = coverage(MAP)
     for key in ("accuracy", "prevalence of a class", "precision of a class"):

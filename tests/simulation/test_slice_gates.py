@@ -51,7 +51,6 @@ def test_classes_at_their_bound_fail_in_at_most_alpha_of_builds(k: int, items: i
     assert at_most(failed, rounds, gate.alpha)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.name)
 @pytest.mark.parametrize(("slices", "items"), [(5, 500), (20, 1000)])
 def test_slices_at_the_limit_fail_in_at_most_alpha_of_builds(

@@ -54,7 +54,6 @@ def write(address: str, seed: int, stop: Event, acknowledged: list[str]) -> None
             acknowledged.append(answer.json()["id"])
 
 
-@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_when_the_service_is_killed(tmp_path: Path) -> None:
     acknowledged: list[str] = []
     for cycle in range(CYCLES):

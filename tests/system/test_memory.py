@@ -45,7 +45,6 @@ def labels(size: int) -> bytes:
     return json.dumps(columns).encode()
 
 
-@pytest.mark.slow
 def test_in_256_mib_it_refuses_and_survives(group: Path, tmp_path: Path) -> None:
     enter = f"echo $$ > {group}/cgroup.procs && exec {RPRIME} serve --port 0"
     settings = environment(RPRIME_STORE="none")  # the limit is that of the group
