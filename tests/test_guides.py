@@ -89,6 +89,7 @@ def test_the_tutorial_is_read_in_ten_minutes() -> None:
     assert len(text.split()) <= 2000
 
 
+@pytest.mark.slow
 def test_a_job_promotes_only_what_passed(service: str, tmp_path: Path) -> None:
     """The page of baselines says so; a broken model must not become the champion."""
     (tmp_path / "examples").symlink_to(EXAMPLES)

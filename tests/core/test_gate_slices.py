@@ -216,6 +216,7 @@ def test_the_p_value_of_a_gap_is_hardly_above_the_level_of_its_limit() -> None:
     assert 0.0499 < at_limit.p_value < 0.15  # the exact tail is a little more cautious
 
 
+@pytest.mark.slow
 def test_gaps_of_equal_slices_are_hardly_ever_found() -> None:
     random, fails, passes = np.random.default_rng(4), 0, 0
     for _ in range(200):

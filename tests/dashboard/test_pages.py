@@ -105,6 +105,7 @@ def test_everybody_can_try_the_contract(server: str, visit: Visitor) -> None:
     seen.shoot("docs")
 
 
+@pytest.mark.slow
 def test_everybody_can_read_the_contract(server: str, visit: Visitor) -> None:
     seen = visit(f"{server}/redoc")
     expect(seen.page.locator("#redoc h2").first).to_be_visible(timeout=60_000)

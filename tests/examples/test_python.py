@@ -20,6 +20,7 @@ def train(folder: Path, *options: str) -> Done:
     return run(sys.executable, EXAMPLES / "train_digits.py", *options, cwd=folder)
 
 
+@pytest.mark.slow
 class TestTraining:
     @pytest.mark.parametrize(("candidate", "status"), [("svc", 0), ("naive_bayes", 1)])
     def test_the_engine_here_and_a_service_decide_the_same(

@@ -23,6 +23,7 @@ def blocks(section: str, language: str = "python") -> list[str]:
     return found
 
 
+@pytest.mark.slow
 def test_the_test_of_the_pytest_section_gets_its_baseline_and_passes(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

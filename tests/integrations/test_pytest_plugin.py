@@ -149,6 +149,7 @@ def test_a_baseline_keeps_scores_too(gated: Run, pytester: pytest.Pytester) -> N
     gated(GOOD, "-W", "error", **given).assert_outcomes(passed=1)
 
 
+@pytest.mark.slow
 def test_a_service_keeps_the_baseline_and_an_update_moves_its_alias(
     gated: Run, serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:

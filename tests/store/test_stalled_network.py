@@ -261,6 +261,7 @@ def test_the_service_ends_in_time_while_the_disk_hangs(tmp_path: Path, stalling_
     store.close()
 
 
+@pytest.mark.slow
 def test_a_silent_server_is_waited_for_at_the_start(
     through: tuple[StallingProxy, str], tmp_path: Path
 ) -> None:
