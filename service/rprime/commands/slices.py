@@ -139,13 +139,21 @@ def _said(found: "SliceSearch") -> list[str]:
     model = found.model
     of = f" of class {shown(model.class_)}" if model.class_ else ""
     weak = sum(one.weak for one in found.slices)
-    first = (
-        f"{model.index}{of} is {decimal(model.value)}. {plural(weak, 'slice')} worse than the "
-        f"rest, found on {model.found_on:,} items and tested on {model.tested_on:,} others (seed "
-        f"{model.seed}); all of them are, with {percent(model.confidence)} confidence."
+    sure = f"with {percent(model.confidence)} confidence"
+    found_weak = (
+        f"{plural(weak, 'slice')} worse than the rest, {sure}"
+        if weak
+        else f"No slice is shown to be worse than the rest, {sure}"
     )
-    sizes = (f"{signed(one.difference)} in {one.items:,} items" for one in found.detectable)
-    return [first, f"Found in 80 % of searches: {', '.join(sizes) or 'nothing'}."]
+    first = (
+        f"{model.index}{of} is {decimal(model.value)}. {found_weak}: found on {model.found_on:,} "
+        f"items, tested on {model.tested_on:,} others (seed {model.seed})."
+    )
+    sizes = (f"{decimal(abs(one.difference))} in {one.items:,} items" for one in found.detectable)
+    last = "In 8 of 10 cases such a search finds a slice that is worse by"
+    if not found.detectable:
+        return [first, "There are too few items to find any slice in 8 of 10 cases."]
+    return [first, f"{last} {', '.join(sizes)}."]
 
 
 def _titles(found: "SliceSearch") -> tuple[str, ...]:

@@ -203,8 +203,8 @@ async def _evaluated(
         return await _evaluated_apart(request, chunks, options)
     body = b"".join(chunks)
     evaluation_request = read_request(body, options.limits)
-    sliced = evaluation_request.evidence.slices is not None
-    slow = sliced or evaluation_request.options.intervals == "all"
+    evidence, asked = evaluation_request.evidence, evaluation_request.options
+    slow = evidence.slices is not None or asked.curves or asked.intervals == "all"
     if slow and (
         _slices_of(evaluation_request) > MANY_SLICES or evaluation_request.resamples_scores
     ):
