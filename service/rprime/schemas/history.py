@@ -1,12 +1,15 @@
 """Models of requests and answers of the history routes."""
 
 import re
+import unicodedata
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+import orjson
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from rprime.core.gates.sliced import Slice
 from rprime.schemas.fields import Absent, Answer, IndexKey, NeverNull, Request
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
@@ -28,6 +31,71 @@ ClassWanted = Annotated[
         alias="class",
         max_length=128,
         description="Per-class index of this class; absent: the overall index.",
+    ),
+]
+_MOST_COLUMNS = 3
+"""Columns of a crossing."""
+
+
+def read_slice(given: object) -> Slice:
+    """Read the name of a slice.
+
+    Parameters
+    ----------
+    given
+        The texts of a query, `region=EU` or JSON objects; or an object.
+
+    Raises
+    ------
+    PydanticCustomError
+        If it names no slice.
+    """
+    pairs: list[tuple[object, object]] = []
+    for part in given if isinstance(given, list | tuple) else [given]:
+        if isinstance(part, str) and part[:1] != "{":
+            column, equals, value = part.partition("=")
+            pairs.append((column, value if equals else None))
+            continue
+        try:
+            known = orjson.loads(part) if isinstance(part, str) else part
+        except orjson.JSONDecodeError:
+            known = None
+        pairs += list(known.items()) if isinstance(known, dict) else [(None, None)]
+    found = {
+        unicodedata.normalize("NFC", column.strip()): unicodedata.normalize("NFC", value.strip())
+        for column, value in pairs
+        if isinstance(column, str) and isinstance(value, str)
+    }
+    if not len(pairs) == len(found) <= _MOST_COLUMNS or "" in {*found, *found.values()}:
+        raise PydanticCustomError("not_a_slice", _SLICE_RULE)
+    return tuple(sorted(found.items()))
+
+
+_SLICE_RULE = (
+    "Name a slice by the value of each of its columns, one to three of them: `region=EU`, or as an "
+    'object `{"region": "EU"}`'
+)
+_READ = BeforeValidator(read_slice)
+SliceWanted = Annotated[
+    Slice,
+    _READ,
+    Field(
+        description="Only this slice, of the evaluations that have it: `region=EU`, or a JSON "
+        "object where a name has an equals sign. Repeated: a crossing of columns."
+    ),
+    WithJsonSchema({"type": "array", "items": {"type": "string"}}),
+]
+SliceNamed = Annotated[
+    Slice,
+    _READ,
+    Field(description='The value of each of its columns, as `{"region": "EU"}`.'),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "minProperties": 1,
+            "maxProperties": _MOST_COLUMNS,
+        }
     ),
 ]
 
