@@ -211,3 +211,27 @@ def test_equal_values_have_equal_intervals(population: Population) -> None:
     maxwell = numbers(found, "maxwell_re")
     assert maxwell[2:] == pytest.approx(1.5 * accuracy[2:] - 0.5)
     assert numbers(found, "weighted_false_negative_rate")[0] == pytest.approx(1 - accuracy[0])
+
+
+def test_each_table_of_a_stack_can_have_a_population_of_its_own() -> None:
+    tables = np.random.default_rng(1).integers(0, 30, (5, 3, 3)) + 1.0
+    tables[2, 1] = 0  # a class without items
+    stack = ConfusionTable.dense(tables)
+    for strata in ("true", "predicted"):
+        shares = np.random.default_rng(2).dirichlet([2, 2, 2], 5)
+        shares[2] = 0.3, 0.0, 0.7
+        together = estimates(stack, Population(strata, shares)).intervals  # type: ignore[arg-type]
+        for i, table in enumerate(tables):
+            alone = estimates(table, Population(strata, shares[i])).intervals  # type: ignore[arg-type]
+            part = together.part(i)
+            assert part.overall_low == pytest.approx(alone.overall_low, nan_ok=True)
+            assert part.per_class_high == pytest.approx(alone.per_class_high, nan_ok=True)
+            assert part.per_class_errors == pytest.approx(alone.per_class_errors, nan_ok=True)
+
+
+def test_equal_shares_are_those_of_the_classes_with_items() -> None:
+    tables = np.array([[[9.0, 1], [4, 16]], [[7, 3], [0, 0]]])
+    found = Population.uniform(ConfusionTable.dense(tables))
+    assert found.shares.tolist() == [[0.5, 0.5], [1, 0]]
+    accuracy = numbers(estimates(ConfusionTable.dense(tables), found), "accuracy")
+    assert accuracy[0] == pytest.approx([0.5 * 0.9 + 0.5 * 0.8, 0.7])

@@ -129,8 +129,7 @@ def _refuse_evidence(read: Evidence) -> None:
 def _prevalence(asked: PopulationAsked, read: Evidence) -> Array:
     if isinstance(asked.prevalence, Mapping):
         return _of_labels(asked.prevalence, read.labels, f"{PLACE}/prevalence")
-    there = read.table.support > 0
-    return there / np.count_nonzero(there)
+    return Population.uniform(read.table).shares
 
 
 def _of_labels(shares: Mapping[str, float], labels: Sequence[str], place: str) -> Array:

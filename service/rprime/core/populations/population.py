@@ -47,7 +47,7 @@ class Population:
         classes are, as on a map. "own": the items have strata of their own.
     shares
         Shape (H,), sum 1: for classes in the order of the table, 0 for those that are not in the
-        population.
+        population. Of a stack of tables (..., H) if each has a population of its own.
     names
         The H names of strata of their own; empty for classes.
     counts
@@ -65,6 +65,12 @@ class Population:
     names: tuple[str, ...] = ()
     counts: Array | None = None
     evaluation: str | None = None
+
+    @classmethod
+    def uniform(cls, sample: ConfusionTable) -> "Population":
+        """Give equal shares to the classes of which a table has items, in each of a stack."""
+        there = sample.support > 0
+        return cls("true", there / np.maximum(np.add.reduce(there, axis=-1, keepdims=True), 1))
 
     def sizes(self, sample: ConfusionTable) -> Array:
         """Return the numbers of items of the strata, shape (..., H)."""

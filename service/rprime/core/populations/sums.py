@@ -62,7 +62,7 @@ class StratumSums:
             for rows in (plan.numerators, plan.denominators)
         )
         sizes = np.swapaxes(items, -1, -2)
-        weights = np.where(trials > 0, shares * trials / sizes, 0.0)
+        weights = np.where(trials > 0, shares[..., None, :] * trials / sizes, 0.0)
         return cls.of(hits, trials, weights, exact=exact)
 
     @classmethod
