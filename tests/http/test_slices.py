@@ -114,6 +114,43 @@ def test_the_report_is_that_of_the_contract(client: httpx.Client) -> None:
     Draft202012Validator(schema).validate(found(client, **members()))
 
 
+def test_a_comparison_says_which_slices_got_worse(client: httpx.Client) -> None:
+    bad = np.where((REGION == "US") & (DRAW.random(600) < 0.5), (TRUE + 1) % 3, PREDICTED)
+    body = members(y_pred=bad, baseline={"y_pred": PREDICTED}, indices=["accuracy", "recall"])
+    whole = found(client, **body)
+    slices = whole["comparison"]["slices"]
+    assert len(slices) == 11
+    assert slices[0]["slice"]["region"] == "US"
+    for one in slices:
+        inside = np.ones(600, bool)
+        for name, value in one["slice"].items():
+            inside &= (REGION if name == "region" else DEVICE.astype(str)) == value
+        alone = found(
+            client,
+            y_true=TRUE[inside],
+            y_pred=bad[inside],
+            baseline={"y_pred": PREDICTED[inside]},
+            indices=["accuracy"],
+        )["comparison"]["overall"]["accuracy"]
+        delta = one["overall"]["accuracy"]
+        assert one["items"] == inside.sum()
+        assert delta["interval"] == pytest.approx(alone["interval"])
+        for member in ("candidate", "baseline", "value", "method"):
+            assert delta[member] == alone[member]
+        assert (delta["p_adjusted"] < 0.05) == (one["slice"].get("region", "US") == "US")
+    schema = {"$ref": "#/components/schemas/Report", "components": {"schemas": components()}}
+    Draft202012Validator(schema).validate(whole)
+    content = json.dumps(body, default=np.ndarray.tolist)
+    for form in ("text/markdown", "text/html"):
+        answer = client.post(
+            "/evaluate",
+            content=content,
+            headers={"Accept": form, "Content-Type": "application/json"},
+        ).text
+        assert "Slices that got worse" in answer
+        assert "5 of 11 slices got worse" in answer
+
+
 @pytest.mark.parametrize("form", ["text/markdown", "text/html"])
 def test_renderings_name_the_weakest_slices_first(client: httpx.Client, form: str) -> None:
     bad = np.where((REGION == "US") & (DRAW.random(600) < 0.5), (TRUE + 1) % 3, PREDICTED)

@@ -16,6 +16,7 @@ from rprime.core.gates.rules import Gate
 from rprime.core.gates.sliced import MOST_JUDGED, too_many
 from rprime.core.options import Options
 from rprime.core.selection import DEFAULT_KEYS, default_keys
+from rprime.core.slices.changes import slice_changes
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import refuse
@@ -183,7 +184,11 @@ class Assessment:
         if self.missing is not None:
             yield "comparison", b"null"
         if self.comparison is not None and self.baseline_side is not None:
-            yield "comparison", render_comparison(self.comparison, self.baseline_side.source)
+            changes = slice_changes(self.comparison)
+            yield (
+                "comparison",
+                render_comparison(self.comparison, self.baseline_side.source, changes),
+            )
         if self.verdict is not None:
             yield "gate", render_gate(self.verdict, self._since_anchor)
 

@@ -2,9 +2,12 @@
 
 from dataclasses import dataclass
 
-from rprime.report.decimals import count, plural
+from rprime.core.catalog import find
+from rprime.core.index import Index
+from rprime.report.decimals import count, decimal, percent, plural, signed, span
 from rprime.report.names import shown, shown_if_any
-from rprime.schemas.comparison import CellChange, Comparison, Flips, Move
+from rprime.report.slices import MOST_SLICES, named
+from rprime.schemas.comparison import CellChange, Comparison, Flips, Move, SliceChange, SliceDelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,8 +26,52 @@ def changed_predictions(comparison: Comparison | None) -> list[ChangedPrediction
     if comparison is None:
         return []
     if comparison.flips is not None:
-        return [_moves(comparison.flips, comparison.moves)] if comparison.moves else []
-    return [_cells(comparison.cells)] if comparison.cells is not None else []
+        found = [_moves(comparison.flips, comparison.moves)] if comparison.moves else []
+    else:
+        found = [_cells(comparison.cells)] if comparison.cells is not None else []
+    worse = _worse_slices(comparison)
+    return [_slices(comparison, worse), *found] if worse else found
+
+
+def _worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, SliceDelta]]:
+    """Return the slices that are shown to have got worse, and by which index."""
+    alpha, found = 1 - comparison.confidence, []
+    for change in comparison.slices or ():
+        for key, delta in change.overall.items():
+            index, moved, p = find("overall", key), delta.value, delta.p_adjusted
+            if index is None or moved is None or p is None or p > alpha:
+                continue
+            if index.higher_is_better is not None and (moved < 0) == index.higher_is_better:
+                found.append((change, index, delta))
+    return found
+
+
+def _slices(
+    comparison: Comparison, worse: list[tuple[SliceChange, Index, SliceDelta]]
+) -> ChangedPrediction:
+    names = {named(change.slice): None for change, _, _ in worse}
+    confidence = percent(comparison.confidence)
+    return ChangedPrediction(
+        "Slices that got worse",
+        f"{len(names):,} of {plural(len(comparison.slices or ()), 'slice')} got worse "
+        f"(adjusted p at most {1 - comparison.confidence:.2g}).",
+        ("Slice",),
+        ("Items", "Index", "Was", "Is", "Change", f"{confidence} interval"),
+        tuple(
+            (
+                (named(change.slice),),
+                (
+                    count(change.items),
+                    index.name,
+                    decimal(delta.baseline),
+                    decimal(delta.candidate),
+                    signed(delta.value),
+                    span(*(delta.interval or (None, None))),
+                ),
+            )
+            for change, index, delta in worse[:MOST_SLICES]
+        ),
+    )
 
 
 def _moves(flips: Flips, moves: list[Move]) -> ChangedPrediction:

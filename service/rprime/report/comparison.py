@@ -6,15 +6,19 @@ from typing import Any
 import numpy as np
 import orjson
 
+from rprime.core.arrays import Array
 from rprime.core.comparison.attribution import Attribution, CellChanges
 from rprime.core.comparison.compare import Comparison
 from rprime.core.comparison.difference import METHODS, REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift
+from rprime.core.slices.changes import SliceChanges
 
 Json = dict[str, Any]
 
 
-def render_comparison(comparison: Comparison, baseline: Json) -> bytes:
+def render_comparison(
+    comparison: Comparison, baseline: Json, changes: SliceChanges | None = None
+) -> bytes:
     """Render a comparison as the JSON document of the contract.
 
     Parameters
@@ -23,12 +27,15 @@ def render_comparison(comparison: Comparison, baseline: Json) -> bytes:
         Of a candidate with a baseline.
     baseline
         What was asked for and what it came to: `requested`, `resolved`, `why`.
+    changes
+        The same by slice; None without slices.
 
     Returns
     -------
     UTF-8 JSON; what is undefined is null.
     """
-    return orjson.dumps(comparison_document(comparison, baseline))
+    slices = {} if changes is None else {"slices": slices_document(changes)}
+    return orjson.dumps(comparison_document(comparison, baseline) | slices)
 
 
 def comparison_document(comparison: Comparison, baseline: Json) -> Json:
@@ -80,6 +87,18 @@ def since_document(anchor: Comparison, baseline: Json) -> Json:
 _SINCE = ("baseline", "comparability", "pairing", "confidence", "overall", "per_class")
 
 
+def slices_document(changes: SliceChanges) -> list[Json]:
+    """Return the changes of slices as objects of the contract."""
+    found = _deltas(*(part.T for part in changes.numbers))
+    p_adjusted = changes.p_adjusted.T.ravel().tolist()
+    every = iter([delta | {"p_adjusted": p} for delta, p in zip(found, p_adjusted, strict=True)])
+    keys = [entry.key for entry in changes.entries]
+    return [
+        {"slice": name, "items": items, "overall": {key: next(every) for key in keys}}
+        for name, items in zip(changes.names, changes.items.tolist(), strict=True)
+    ]
+
+
 def deltas(difference: Difference, level: float) -> list[Json]:
     """Return every element of a difference as a Delta, in flat order.
 
@@ -92,18 +111,13 @@ def deltas(difference: Difference, level: float) -> list[Json]:
     """
     with np.errstate(all="ignore"):
         low, high = difference.limits(level)
-    flat = (
-        part.reshape(-1).tolist()
-        for part in (
-            difference.candidate,
-            difference.baseline,
-            difference.value,
-            low,
-            high,
-            difference.methods,
-            difference.reasons,
-        )
-    )
+    values = difference.candidate, difference.baseline, difference.value
+    return _deltas(*values, low, high, difference.methods, difference.reasons)
+
+
+def _deltas(*parts: Array) -> list[Json]:
+    """Return Deltas from the arrays of their members, in flat order."""
+    flat = (part.ravel().tolist() for part in parts)
     found = []
     for candidate, baseline, value, start, end, method, reason in zip(*flat, strict=True):
         known = start == start and end == end  # noqa: PLR0124 (NaN)
@@ -112,10 +126,10 @@ def deltas(difference: Difference, level: float) -> list[Json]:
             "baseline": baseline,
             "value": value,
             "interval": (start, end) if known else None,
-            "method": METHODS[method] or None,
+            "method": METHODS[int(method)] or None,
         }
         if reason:
-            delta["reason"] = REASONS[reason]
+            delta["reason"] = REASONS[int(reason)]
         found.append(delta)
     return found
 

@@ -1,5 +1,6 @@
 """The weakest slices of an evaluation, as rows of words and numbers for every rendering."""
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -50,10 +51,9 @@ def slice_table(evaluation: Evaluation) -> SliceTable | None:
     for i in found.weakest[:MOST_SLICES].tolist():
         numbers = (float(part[place, i]) for part in parts)
         value, low, high, moved, lower, upper, p = (n if np.isfinite(n) else None for n in numbers)
-        named = found.slices.names[i].items()
         rows.append(
             (
-                ", ".join(shown(f"{name}={text}") for name, text in named),
+                named(found.slices.names[i]),
                 count(found.slices.tables.total[i]),
                 decimal(value),
                 span(low, high),
@@ -68,3 +68,8 @@ def slice_table(evaluation: Evaluation) -> SliceTable | None:
     note = f"Weakest first, by {found.index.name} shrunk towards that of all items"
     note += f"; {plural(more, 'slice')} more in the JSON report." if more else "."
     return SliceTable((*columns, confidence, "Adjusted p"), tuple(rows), note)
+
+
+def named(slice_: Mapping[str, str]) -> str:
+    """Name a slice by its columns and values, fit to be shown."""
+    return ", ".join(shown(f"{name}={text}") for name, text in slice_.items())

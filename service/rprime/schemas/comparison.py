@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from rprime.core.comparison.alignment import Comparability
-from rprime.schemas.fields import Answer
+from rprime.schemas.fields import Absent, Answer
 from rprime.schemas.gate import Delta, Pairing
 from rprime.schemas.provenance import ResolvedBaseline
 
@@ -105,6 +105,22 @@ class Attribution(Answer):
     residual: float | None = Field(description="The difference minus the sum over all cells.")
 
 
+class SliceDelta(Delta):
+    """The difference of an index on a slice."""
+
+    p_adjusted: float | None = Field(
+        description="Of no difference, adjusted over all slices and indices; null without a test."
+    )
+
+
+class SliceChange(Answer):
+    """How a part of the items changed."""
+
+    slice: dict[str, str] = Field(description="The value of each column that it is of.")
+    items: float = Field(description="How many the candidate has in the slice.")
+    overall: dict[str, SliceDelta] = Field(description="The differences of overall indices.")
+
+
 class Comparison(Answer):
     """A candidate against a baseline; every difference is candidate minus baseline."""
 
@@ -116,6 +132,11 @@ class Comparison(Answer):
     classes: OtherClasses = Field(description="What is left out of the comparison.")
     overall: dict[str, Delta] = Field(description="The differences of overall indices.")
     per_class: dict[str, dict[str, Delta]] = Field(description="By class and index.")
+    slices: list[SliceChange] | Absent = Field(
+        default=None,
+        description="If both sides have slices: those that got worst first, by their shrunken "
+        "changes.",
+    )
     flips: Flips | None = Field(description="Null if items were not compared one by one.")
     moves: list[Move] | None = Field(description="The largest first; null if not paired.")
     cells: list[CellChange] | None = Field(description="What changed most; null if not comparable.")

@@ -185,7 +185,8 @@ def overall_guard(gradient: Gradient, support: Array) -> Array:
     largest = _largest_effect(gradient, support)
     for place, by_cell in gradient.by_cell:
         missing = gradient.unclassified is not None
-        largest[place] = _largest_by_cell(by_cell, support, missing=missing)
+        alone = support.ndim == 1  # of a stack, such an index has no influences
+        largest[place] = _largest_by_cell(by_cell, support, missing=missing) if alone else np.nan
     return np.asarray(2 * largest * largest)
 
 

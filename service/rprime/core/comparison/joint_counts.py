@@ -92,8 +92,8 @@ class JointCounts:
         if row in COMPLEMENTS:
             return self.flips(COMPLEMENTS[row], per_class=per_class)[::-1]
         if not per_class:
-            before, after = self._is_counted(row, self.old), self._is_counted(row, self.new)
-            return self.items @ (after & ~before), self.items @ (before & ~after)
+            entering, leaving = self.changed(row)
+            return self.items @ entering, self.items @ leaving
         if row == CountRow.tp:
             right_before, right_after = self.old == self.true, self.new == self.true
             return (
@@ -101,6 +101,11 @@ class JointCounts:
                 self.by_class(self.true, right_before & ~right_after),
             )
         return self._entering(row, self.new), self._entering(row, self.old)
+
+    def changed(self, row: CountRow) -> tuple[Array, Array]:
+        """Return which combinations enter, and which leave, tp, not_wrong or answered, (c,)."""
+        before, after = self._is_counted(row, self.old), self._is_counted(row, self.new)
+        return after & ~before, before & ~after
 
     def _is_counted(self, row: CountRow, predicted: Array) -> Array:
         right, answered = predicted == self.true, predicted < self.k

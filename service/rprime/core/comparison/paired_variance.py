@@ -128,10 +128,10 @@ class PairedItems:
 
     def _smooth_variance(self, old: Gradient, new: Gradient) -> "PairedVariance":
         joint, count = self.joint, len(old.row)
-        before, after = (_CellLookup.of(side, joint.k) for side in (old, new))
+        before, after = (CellLookup.of(side, joint.k) for side in (old, new))
         moments = np.zeros((3, count))
         sums = None if self.groups is None else np.empty((len(joint.items), count))
-        for part in _parts(len(joint.items), count):
+        for part in parts_of(len(joint.items), count):
             true, items = joint.true[part], joint.items[part]
             g_old = before.at(true, joint.old[part])
             phi = after.at(true, joint.new[part])
@@ -290,7 +290,7 @@ def _select_indices(gradient: Gradient, places: Array) -> Gradient:
 
 
 @dataclass(frozen=True, eq=False)
-class _CellLookup:
+class CellLookup:
     """A gradient with indices last, so that looking up a class reads one row."""
 
     row: Array
@@ -301,7 +301,8 @@ class _CellLookup:
     k: int
 
     @classmethod
-    def of(cls, gradient: Gradient, k: int) -> "_CellLookup":
+    def of(cls, gradient: Gradient, k: int) -> "CellLookup":
+        """Take a gradient over k classes."""
         missing = gradient.row if gradient.unclassified is None else gradient.unclassified
         column = np.vstack([gradient.column.T, np.zeros(len(gradient.row))])
         factors = (gradient.row, gradient.diagonal, missing)
@@ -345,7 +346,7 @@ def variance_of_patterns(
     """
     result = np.empty(old.kinds.shape[1:])
     total = counts.sum(0)
-    for part in _parts(len(result), counts.size):
+    for part in parts_of(len(result), counts.size):
         g_old, phi = _pattern_influences(patterns, old, new, classified, part)
         sums = (counts * phi).sum(1)
         squares = (counts * phi * phi).sum(1) - centred * sums * sums / total
@@ -428,7 +429,7 @@ def without_noise(variance: Array, own: Array) -> Array:
     return np.where(variance > NOISE * own, variance, 0.0)
 
 
-def _parts(count: int, width: int) -> list[slice]:
+def parts_of(count: int, width: int) -> list[slice]:
     """Split `count` rows of `width` numbers into parts that fit into memory."""
     step = max(CHUNK // max(width, 1), 1)
     return [slice(start, start + step) for start in range(0, count, step)]

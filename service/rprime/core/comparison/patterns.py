@@ -28,8 +28,14 @@ def at_patterns(patterns: Array, kinds: Array, classified: Array, predicted: Arr
     return g
 
 
-def pattern_counts(joint: JointCounts) -> Array:
-    """Items of each pattern, shape (PATTERNS, k)."""
+def pattern_counts(joint: JointCounts, parts: int = 1) -> Array:
+    """Items of each pattern, shape (PATTERNS, k).
+
+    Parameters
+    ----------
+    parts
+        Into which the classes are divided, equally and in order: each has items of its own.
+    """
     counts = np.zeros((joint.k, PATTERNS))
     for classes, where, patterns in involvements(joint):
         codes = classes[where] * PATTERNS + patterns[where]
@@ -37,7 +43,9 @@ def pattern_counts(joint: JointCounts) -> Array:
     missing = patterns_seen_by(joint, np.full(joint.true.shape, -1))
     for pattern in UNINVOLVED:
         involved = counts[:, pattern == WITHOUT].sum(-1)
-        counts[:, pattern] = joint.items @ (missing == pattern) - involved
+        size = joint.k // parts
+        own = np.bincount(joint.true // size, joint.items * (missing == pattern), parts)
+        counts[:, pattern] = np.repeat(own, size) - involved
     return np.ascontiguousarray(counts.T)
 
 

@@ -1,7 +1,8 @@
 """The values of slices, their differences from the rest, and which are the weakest."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -12,6 +13,7 @@ from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.alignment import rows_of
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import Difference
+from rprime.core.comparison.paired_variance import PairedPredictions
 from rprime.core.estimates import Estimates
 from rprime.core.gates.multiplicity import benjamini_hochberg, holm
 from rprime.core.gates.rule_tests import distance_found
@@ -91,8 +93,7 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
     Differences are those of unpaired samples (MOVER), averages over the classes with items on both
     sides. Only undefined values of the slices themselves are replaced.
     """
-    asked = tuple(key for key in options.indices or () if key not in SCORE_KEYS)
-    options = replace(options, indices=asked or DEFAULT_INDICES, families=())
+    options = replace(options, indices=asked_indices(options), families=())
     selection = select(options)
     own = Estimates.of(slices.tables, options, selection)
     wanted = options.wants_intervals(whole.k)
@@ -100,20 +101,16 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
     compared = own if plain is options else Estimates.of(slices.tables, plain, selection)
     rest = Estimates.of(slices.rest(whole), plain, selection)
     alpha = 1 - options.confidence
-    shared = np.logical_and(*(e.values.table.support > 0 for e in (compared, rest)))
-    places = np.flatnonzero(~shared.all(-1)).tolist()
     found = np.full((5, *own.values.overall.shape), np.nan)
-    if len(places) < len(shared):
-        found = _compared(ComparedSide(compared), ComparedSide(rest), alpha)
-    if places:  # averages are over the classes of both sides
-        parts = [_part(side, places, shared[places]) for side in (compared, rest)]
-        found[..., places] = _compared(parts[0], parts[1], alpha)
+    for places, part in differences(compared, rest):
+        p = two_sided_p(part, selection.overall)
+        found[..., places] = part.value, *part.limits(alpha / 2), p, part.standard_error
     value, lower, upper, p, error = found
     p[vague(own)] = np.nan
     tested = max(int(np.count_nonzero(~np.isnan(p))), 1)
     detectable = distance_found(alpha / 2 / tested, error)
     reach = np.array([high - low for low, high in map(bounds, selection.overall)])[:, None]
-    index, shrunken, weakest = _weakest(asked, Estimates.of(whole, plain, selection), own)
+    index, shrunken, weakest = _weakest(Estimates.of(whole, plain, selection), own)
     return SliceEvaluation(
         slices=slices,
         values=own.values,
@@ -129,6 +126,47 @@ def evaluate_slices(slices: Slices, whole: ConfusionTable, options: Options) -> 
     )
 
 
+def differences(
+    own: Estimates,
+    other: Estimates,
+    *,
+    pairs: PairedPredictions | None = None,
+    one_test_set: bool = False,
+) -> Iterator[tuple[Any, Difference]]:
+    """Yield the differences of the overall values of two stacks of s tables, and their positions.
+
+    Parameters
+    ----------
+    own, other
+        Averages are compared over the classes with items on both sides.
+    pairs
+        If both are about the same items: the predictions of each slice.
+    one_test_set
+        Whether two tables at one position count the same items, paired or not.
+    """
+    here, there = (side.values.table.support > 0 for side in (own, other))
+    places = np.flatnonzero((here != there).any(-1)).tolist()
+    if len(places) < len(here):
+        sides = ComparedSide(own), ComparedSide(other)
+        yield slice(None), _difference(sides, pairs, one_test_set=one_test_set)
+    if places:
+        shared = (here & there)[places]
+        sides = _part(own, places, shared), _part(other, places, shared)
+        yield places, _difference(sides, None, one_test_set=one_test_set)
+
+
+def _difference(
+    sides: tuple[ComparedSide, ComparedSide], pairs: PairedPredictions | None, *, one_test_set: bool
+) -> Difference:
+    none, (own, other) = np.zeros(0, np.intp), sides
+    found = AlignedValues(own, other, (), none, pairs=pairs, one_test_set=one_test_set).overall
+    if found.mover is None:
+        return found
+    # The classes need no limits at other quantiles than that of the report.
+    source = replace(found.mover.source, scopes=(False, True))
+    return replace(found, mover=replace(found.mover, source=source))
+
+
 def _part(side: Estimates, places: list[int], shared: Array) -> ComparedSide:
     """Return some slices, or their rests, with averages over the shared classes."""
     values = side.values
@@ -139,25 +177,6 @@ def _part(side: Estimates, places: list[int], shared: Array) -> ComparedSide:
         for one in (table, rows_of(table, shared))
     )
     return ComparedSide(whole, common)
-
-
-def _compared(own: ComparedSide, rest: ComparedSide, alpha: float) -> Array:
-    """Compare the overall values of slices with those of the rest.
-
-    Returns
-    -------
-    Shape (5, overall, s): value, lower and upper limit, p-value of no difference and standard
-    error of the difference; NaN where unknown.
-    """
-    none = np.zeros(0, np.intp)
-    aligned = AlignedValues(own, rest, (), none, pairs=None, one_test_set=False)
-    found = aligned.overall
-    if found.mover is not None:
-        # The classes need no limits at other quantiles than that of the report.
-        source = replace(found.mover.source, scopes=(False, True))
-        found = replace(found, mover=replace(found.mover, source=source))
-    p = two_sided_p(found, aligned.selection.overall)
-    return np.stack((found.value, *found.limits(alpha / 2), p, found.standard_error))
 
 
 def vague(own: Estimates) -> Array:
@@ -203,14 +222,22 @@ def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
     return np.minimum(2 * np.fmax(one_sided, tail), 1.0)
 
 
-def _weakest(
-    asked: tuple[str, ...], whole: Estimates, own: Estimates
-) -> tuple[Index | None, Array, Array]:
+def asked_indices(options: Options) -> tuple[str, ...]:
+    """Return the indices of slices: those asked for that read no scores, else the default ones."""
+    asked = tuple(key for key in options.indices or () if key not in SCORE_KEYS)
+    return asked or DEFAULT_INDICES
+
+
+def ordering_index(options: Options) -> Index | None:
+    """Return the first overall index of slices that has a best value."""
+    entries = (OVERALL_INDICES.get(key) for key in asked_indices(options))
+    return next((e for e in entries if e is not None and e.higher_is_better is not None), None)
+
+
+def _weakest(whole: Estimates, own: Estimates) -> tuple[Index | None, Array, Array]:
     """Return the index that orders slices, its shrunken estimates, and the order."""
     table, selection = own.values.table, own.values.selection
-    keys = (key for key in asked or DEFAULT_INDICES if key in selection.overall_place)
-    entries = (OVERALL_INDICES[key] for key in keys)
-    index = next((entry for entry in entries if entry.higher_is_better is not None), None)
+    index = ordering_index(own.values.options)
     if index is None:
         return None, np.full(table.total.shape, np.nan), np.zeros(0, np.intp)
     place = selection.overall_place[index.key]

@@ -1,8 +1,9 @@
 """The slices of a test set as one stack of tables."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
+from itertools import groupby
 from math import prod
 
 import numpy as np
@@ -129,6 +130,28 @@ class Slices:
             for name, value in self.names[position].items()
         ]
         return reduce(np.logical_and, found)
+
+    def numbered(self) -> Iterator[Array]:
+        """Yield, for each column and crossing, the position of the slice of every item, (n,).
+
+        It is the number of slices where an item is in none.
+        """
+        start = 0
+        for chosen, same in groupby(self.names, tuple):
+            columns, own = [self.columns[name] for name in chosen], list(same)
+            codes = [np.minimum(one.codes, len(one.values)) for one in columns]
+            places = [{value: i for i, value in enumerate(one.values)} for one in columns]
+            known = [
+                [at[name[column]] for column, at in zip(chosen, places, strict=True)]
+                for name in own
+            ]
+            shape = [len(one.values) + 1 for one in columns]
+            wanted, given = (
+                np.ravel_multi_index(part, shape) for part in (np.array(known).T, codes)
+            )
+            found = np.minimum(np.searchsorted(wanted, given), len(own) - 1)
+            yield np.where(wanted[found] == given, start + found, len(self.names))
+            start += len(own)
 
     def of_some(self, places: Array, items: Items, k: int) -> "Slices":
         """Count again for some items: their positions (n,), and their classes among k."""

@@ -1,0 +1,277 @@
+"""The changes of slices against a baseline, all of them as one stack of tables."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.compare import PAIRED, Comparison
+from rprime.core.comparison.difference import CODE
+from rprime.core.comparison.joint_counts import MOST_BINS, JointCounts
+from rprime.core.comparison.paired_variance import (
+    CellLookup,
+    PairedVariance,
+    parts_of,
+    variance_of_patterns,
+    without_noise,
+)
+from rprime.core.comparison.patterns import pattern_counts
+from rprime.core.counts import CountRow
+from rprime.core.estimates import Estimates
+from rprime.core.index import Index
+from rprime.core.intervals.gradient import ClassGradient, Gradient
+from rprime.core.selection import select
+from rprime.core.slices.evaluation import (
+    ADJUST,
+    asked_indices,
+    differences,
+    ordering_index,
+    shrink,
+    two_sided_p,
+    vague,
+)
+from rprime.core.slices.slices import SliceName, Slices
+from rprime.core.table import ConfusionTable
+
+VALUE, LOWER, UPPER, METHOD, REASON = range(2, 7)
+"""Places in `SliceChanges.numbers`, after the values of candidate and baseline."""
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SliceChanges:
+    """The differences of slices, candidate minus baseline.
+
+    Parameters
+    ----------
+    names, items
+        Of the s slices that both sides have; those that got worst first, by the change of `index`
+        shrunk towards that of all items, as `SliceEvaluation.weakest` is ordered.
+    entries
+        The overall indices.
+    index
+        The one that orders; None if no value of one of them is best.
+    numbers
+        Shape (7, overall, s): the values of candidate and baseline, their difference, the lower and
+        the upper limit of its two-sided interval (NaN where there is none), and codes into
+        `METHODS` and `REASONS` of differences.
+    p_adjusted
+        Two-sided p-values of no change, adjusted over all slices and indices, shape (overall, s);
+        NaN without a test.
+    """
+
+    names: tuple[SliceName, ...]
+    items: Array
+    entries: tuple[Index, ...]
+    index: Index | None
+    numbers: Array
+    p_adjusted: Array
+
+
+def slice_changes(whole: Comparison) -> SliceChanges | None:
+    """Compare all slices of both sides; None where there are none, or nothing is compared.
+
+    Parameters
+    ----------
+    whole
+        The comparison of all items, whose options hold for the slices, too.
+
+    Notes
+    -----
+    Paired if the sides have the same items: then the slices are those of the candidate.
+    """
+    candidate, baseline = whole.sides
+    if candidate.slices is None or whole.comparability == "different":
+        return None
+    options = whole.aligned.candidate.values.options
+    options = replace(options, indices=asked_indices(options), families=())
+    selection, pairs, own = select(options), None, candidate.slices
+    if whole.comparability in PAIRED and own.columns:
+        pairs = SlicedPairs.of(own, candidate, baseline)
+        other = pairs.baseline
+    else:
+        own, other = _shared(own, baseline.slices)
+    if not own.names:
+        return None
+    ours, theirs = (Estimates.of(table, options, selection) for table in (own.tables, other))
+    found = np.full((REASON + 2, *ours.values.overall.shape), np.nan)
+    one_test_set = whole.comparability in (*PAIRED, "same_test_set")
+    for places, part in differences(ours, theirs, pairs=pairs, one_test_set=one_test_set):
+        limits = part.limits((1 - options.confidence) / 2)
+        if pairs is None:
+            p = two_sided_p(part, selection.overall)
+        else:
+            p = np.minimum(2 * np.fmin(*part.p_of_no_change), 1.0)
+        values = part.candidate, part.baseline, part.value
+        found[..., places] = *values, *limits, part.methods, part.reasons, p
+    differ = _class_lists_matter(whole, selection.overall)
+    for place in (VALUE, LOWER, UPPER, REASON + 1):
+        found[place, differ] = np.nan
+    found[REASON, differ] = CODE["classes_differ"]
+    p = np.where(vague(ours) | vague(theirs), np.nan, found[-1])
+    index, order = ordering_index(options), np.arange(len(own.names))
+    if index is not None:
+        moved = found[VALUE, selection.overall_place[index.key]]
+        order = _order(whole, index, moved, own.tables.total)
+    return SliceChanges(
+        names=tuple(own.names[i] for i in order),
+        items=own.tables.total[order],
+        entries=selection.overall,
+        index=index,
+        numbers=found[:-1, :, order],
+        p_adjusted=ADJUST[options.slice_adjust](p.ravel()).reshape(p.shape)[:, order],
+    )
+
+
+def _shared(ours: Slices, theirs: Slices | None) -> tuple[Slices, ConfusionTable]:
+    """Return the slices that both sides have, and the tables of the other side."""
+    known = {} if theirs is None else theirs.positions
+    both = [(i, known[name]) for name, i in ours.positions.items() if name in known]
+    here, there = [i for i, _ in both], [i for _, i in both]
+    own = replace(ours, names=tuple(ours.names[i] for i in here), tables=ours.tables[here])
+    return own, own.tables if theirs is None else theirs.tables[there]
+
+
+def _class_lists_matter(whole: Comparison, entries: tuple[Index, ...]) -> Array:
+    """Whether indices depend on the list of classes, which differs, shape (overall,)."""
+    place = whole.aligned.selection.overall_place
+    differ = whole.overall.reasons == CODE["classes_differ"]
+    return np.array([entry.key in place and differ[place[entry.key]] for entry in entries], bool)
+
+
+def _order(whole: Comparison, index: Index, moved: Array, items: Array) -> Array:
+    """Return the order of slices by the changes of an index, those that got worst first."""
+    of_all, total = whole.of_overall(index.key), whole.sides[0].table.total
+    _, order = shrink(moved, items, of_all.value, of_all.standard_error**2 * total, total)
+    ascending = order if index.higher_is_better else -order
+    return np.argsort(np.where(np.isnan(order), np.inf, ascending), kind="stable")
+
+
+@dataclass(frozen=True, eq=False)
+class SlicedPairs:
+    """Old and new predictions of the items of each of s slices.
+
+    Parameters
+    ----------
+    joint
+        The joint counts of all slices, those of one slice together. The classes of slice i are
+        i k to i k + k - 1, so that s k stands for unclassified.
+    shape
+        s and k.
+    """
+
+    joint: JointCounts
+    shape: tuple[int, int]
+
+    @classmethod
+    def of(cls, slices: Slices, candidate: Side, baseline: Side) -> "SlicedPairs":
+        """Count the predictions of both sides by slice.
+
+        Raises
+        ------
+        ValueError
+            If a side has no items.
+        """
+        new, old, k = candidate.items, baseline.items, candidate.table.k
+        if new is None or old is None:
+            raise ValueError("pairs need the items of both sides")
+        plain = JointCounts.count(old, new, k)
+        combination, width, size = (
+            plain.combination_of(old, new),
+            len(plain.items),
+            len(slices.names),
+        )
+        keys, counts = [], []
+        for position in slices.numbered():
+            inside = position < size
+            found, number = _counted(position[inside] * width + combination[inside], size * width)
+            keys.append(found)
+            counts.append(number)
+        own, place = np.divmod(np.concatenate(keys), width)
+        old_class, new_class = (
+            np.where(part[place] == k, size * k, own * k + part[place])
+            for part in (plain.old, plain.new)
+        )
+        items = np.concatenate(counts).astype(np.float64)
+        joint = JointCounts(own * k + plain.true[place], old_class, new_class, items, size * k)
+        return cls(joint, (size, k))
+
+    @property
+    def grouped(self) -> bool:
+        """Slices have no groups."""
+        return False
+
+    def largest_design_effects(self) -> tuple[float, Array]:
+        """Return 1: the items are independent."""
+        return 1.0, np.ones(self.shape[1])
+
+    @property
+    def baseline(self) -> ConfusionTable:
+        """The tables of the baseline, stack shape (s,)."""
+        size, k = self.shape
+        column = np.where(self.joint.old == size * k, k, self.joint.old % k)
+        cells = np.bincount(
+            self.joint.true * (k + 1) + column, self.joint.items, size * k * (k + 1)
+        )
+        cells = cells.reshape(size, k, k + 1)
+        return ConfusionTable.dense(cells[..., :k], cells[..., k])
+
+    def flips(self, row: CountRow, *, per_class: bool) -> tuple[Array, Array]:
+        """Return the items that enter and that leave a count, shape (s, k) or (s,)."""
+        if per_class:
+            entering, leaving = self.joint.flips(row, per_class=True)
+            return entering.reshape(self.shape), leaving.reshape(self.shape)
+        if row == CountRow.fn:
+            return self.flips(CountRow.tp, per_class=False)[::-1]
+        entering, leaving = (self._by_slice(part) for part in self.joint.changed(row))
+        return entering, leaving
+
+    def _by_slice(self, where: Array) -> Array:
+        return self.joint.by_class(self.joint.true, where).reshape(self.shape).sum(-1)
+
+    def overall_variance(self, old: Gradient, new: Gradient) -> PairedVariance:
+        """Compute the variances of `PairedItems.overall_variance`, shape (index, s).
+
+        NaN where an index has no derivative, or one that differs from cell to cell.
+        """
+        joint, (size, k) = self.joint, self.shape
+        before, after = (CellLookup.of(_of_all_classes(side), joint.k) for side in (old, new))
+        sums = np.zeros((3, size, len(old.row)))
+        for part in parts_of(len(joint.items), len(old.row)):
+            true, items = joint.true[part], joint.items[part, None]
+            g_old = before.at(true, joint.old[part])
+            phi = after.at(true, joint.new[part]) - g_old
+            own = true // k
+            first = np.flatnonzero(np.diff(own, prepend=-1))
+            for total, influence in zip(sums, (phi, phi * phi, g_old * g_old), strict=True):
+                total[own[first]] += np.add.reduceat(items * influence, first)
+        items = joint.support.reshape(self.shape).sum(-1)[:, None]
+        square = sums[1] - sums[0] ** 2 / items
+        found = np.where(np.isnan(square), np.nan, without_noise(square, sums[2])).T
+        return PairedVariance(found, found)
+
+    def class_variance(
+        self, old: ClassGradient, new: ClassGradient, classified: Array
+    ) -> PairedVariance:
+        """Compute the variances of `PairedItems.class_variance`, shape (index, s, k)."""
+        size, k = self.shape
+        counts = pattern_counts(self.joint, size).reshape(-1, size, k)
+        occurring = np.flatnonzero(counts.any((1, 2)))
+        found = variance_of_patterns(occurring, counts[occurring], old, new, classified)
+        return PairedVariance(found, found)
+
+
+def _counted(keys: Array, size: int) -> tuple[Array, Array]:
+    """Return the distinct keys below a size, ascending, and how often each occurs."""
+    if size > MOST_BINS:
+        return np.unique(keys, return_counts=True)
+    counts = np.bincount(keys, minlength=size)
+    found = np.flatnonzero(counts)
+    return found, counts[found]
+
+
+def _of_all_classes(gradient: Gradient) -> Gradient:
+    """Return the gradient of a stack as that of one table with the classes of all."""
+    factors, silent = gradient.factors, gradient.unclassified
+    flat = factors.reshape(*factors.shape[:2], -1)
+    return Gradient(flat, None if silent is None else silent.reshape(flat.shape[1:]))
