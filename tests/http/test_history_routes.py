@@ -114,7 +114,13 @@ def test_projects_are_listed_with_their_counts(client: httpx.Client) -> None:
     keep(client, matrix(3, project="others"))
     found = client.get("/v1/projects").json()["items"][1]
     assert found.pop("bytes") > 0
-    assert found == {"name": "pets", "evaluations": 2, "newest": newest, "badge_public": False}
+    assert found == {
+        "name": "pets",
+        "evaluations": 2,
+        "newest": newest,
+        "badge_public": False,
+        "keeps_slices": True,
+    }
     assert client.delete("/v1/projects/others").status_code == 204
     assert client.delete("/v1/projects/others").status_code == 404
     assert [p["name"] for p in client.get("/v1/projects").json()["items"]] == ["pets"]

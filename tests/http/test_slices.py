@@ -296,13 +296,33 @@ def store(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
         yield client
 
 
-def test_the_store_says_that_it_keeps_no_slices(store: httpx.Client) -> None:
+def test_a_project_may_forbid_slices(store: httpx.Client) -> None:
+    settings = {"keeps_slices": False}
+    assert store.put("/v1/projects/pets", json=settings).status_code == 204
     first = keep(store, {**ITEMS, "project": "pets", "slices": {"r": ["x", "y", "x", "y"]}})
     assert len(first["slices"]) == 2
     later = store.get(f"/v1/evaluations/{first['id']}").json()
     assert "slices" not in later
     for shown in (first, later):
         assert "slices_not_kept" in {warning["code"] for warning in shown["warnings"]}
+    [project] = store.get("/v1/projects").json()["items"]
+    assert (project["keeps_slices"], project["badge_public"]) == (False, False)
+    assert store.put("/v1/projects/pets", json={}).status_code == 422
+
+
+def test_slices_of_more_than_the_bound_are_not_kept(store: httpx.Client) -> None:
+    labels = list(map(str, range(300)))
+    for number, kept in ((5, True), (6, False)):
+        # One count of four bytes: each table takes 360 000.
+        counts = [70_000, *[1] * (number - 1)]
+        tables = {str(i): {"cells": [[0, 1, n]]} for i, n in enumerate(counts)}
+        whole = {"labels": labels, "cells": [[0, 1, sum(counts)]], "intervals": False}
+        given = {**whole, "project": "pets", "indices": ["accuracy"], "slices": {"r": tables}}
+        report = keep(store, given)
+        codes = {warning["code"] for warning in report["warnings"]}
+        assert ("slices_not_kept" in codes) != kept
+        later = store.get(f"/v1/evaluations/{report['id']}").json()
+        assert len(later.get("slices", ())) == (number if kept else 0)
 
 
 def test_the_examples_of_the_page_print_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from rprime.core.items import Items
 from rprime.core.scores.scores import Scores
 from rprime.core.scores.summary import ScoreSummary
+from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
 from rprime.store import Idempotency, NewEvaluation, Outcome, Store, Stored
 
@@ -42,6 +43,16 @@ def kept_items(n: int = 50, k: int = 3) -> Items:
 def score_summary(n: int = 60, k: int = 3) -> ScoreSummary:
     generator = np.random.default_rng(n)
     return ScoreSummary.of(Scores(np.arange(n) % k, generator.dirichlet(np.ones(k), n)))
+
+
+def slices(seed: int = 0, k: int = 3) -> Slices:
+    """Slices of two columns and their crossing, their columns not in the order of their names."""
+    generator = np.random.default_rng(seed)
+    regions, devices = ("EU", "US"), ("ios", "w=b")
+    names = [{"region": r} for r in regions] + [{"device": d} for d in devices]
+    names += [{"region": r, "device": d} for r in regions for d in devices]
+    counts = generator.integers(0, 400, (len(names), k, k))
+    return Slices(tuple(names), ConfusionTable.dense(counts, generator.integers(0, 9, (8, k))))
 
 
 def digest(text: object) -> str:
@@ -102,6 +113,15 @@ def same_items(one: Items, other: Items) -> bool:
         if (a is None) != (b is None) or not (a is b or np.array_equal(a, b)):
             return False
     return True
+
+
+def same_slices(one: Slices, other: Slices | None) -> bool:
+    """Whether two sets of slices have the same names, in their order, and equal tables."""
+    return (
+        other is not None
+        and [list(name.items()) for name in one.names] == [list(n.items()) for n in other.names]
+        and same_table(one.tables, other.tables)
+    )
 
 
 def same_scores(one: ScoreSummary, other: ScoreSummary | None) -> bool:

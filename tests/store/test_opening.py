@@ -64,6 +64,7 @@ def test_files_of_schemas_with_checksums_are_read(number: int, tmp_path: Path) -
     store = open_store(f"sqlite:///{path}")
     [project] = store.projects()
     assert (project.name, project.evaluations, project.badge_public) == ("animals", 3, True)
+    assert not project.keeps_slices
     main = store.get(store.alias("animals", "main").evaluation)
     assert (main.labels, main.version, main.verdict) == (samples.LABELS, "1.0", "pass")
     assert samples.same_table(main.table, samples.table(0))
@@ -71,6 +72,7 @@ def test_files_of_schemas_with_checksums_are_read(number: int, tmp_path: Path) -
     kept = store.items(main.id)
     assert kept is not None
     assert samples.same_items(kept, samples.kept_items())
+    assert samples.same_slices(samples.slices(), store.slices(main))
     sparse = store.page("animals").items[0]
     assert samples.same_table(store.get(sparse.id).table, samples.sparse_table())
     assert store.looks("animals", samples.FINGERPRINT) == 2

@@ -25,7 +25,7 @@ from rprime.store import (
     open_store,
 )
 from rprime.store.evaluations import EvaluationAliasedError
-from rprime.store.schema import evaluations, items, project_sizes, scores, shared
+from rprime.store.schema import evaluations, items, project_sizes, scores, shared, slices
 from tests.history_service import ServeApp, keep, keeping, matrix
 from tests.store import samples
 
@@ -56,6 +56,9 @@ def measured(connection: Connection) -> Counter[str]:
     labels, options = shared.alias(), shared.alias()
     columns += [func.length(labels.c.content), func.length(options.c.content)]
     columns += [func.coalesce(func.length(kept.c.content), 0) for kept in (items, scores)]
+    of_slices = func.sum(func.length(slices.c.name) + func.length(slices.c.content))
+    parts = select(of_slices).where(slices.c.evaluation == evaluations.c.id)
+    columns.append(func.coalesce(parts.scalar_subquery(), 0))
     rows = connection.execute(
         select(evaluations.c.project, *columns)
         .join(labels, labels.c.key == evaluations.c.labels)
@@ -112,6 +115,7 @@ def put_at_random(store: Store, draw: np.random.Generator, numbers: Iterator[int
             tags=("größer", "b"),
             items=samples.kept_items(int(draw.integers(1, 90))) if draw.random() < 0.5 else None,
             scores=samples.score_summary() if draw.random() < 0.5 else None,
+            slices=samples.slices() if draw.random() < 0.5 else None,
             gate=b"{}" * int(draw.integers(50)) or None,
         )
         key = Idempotency(owner="o", key=new.id, payload=b"p", status=201, body=b"{}")

@@ -22,23 +22,42 @@ def aged(number: int, days: float) -> str:
 
 def test_projects_are_listed_with_their_counts(store: Store) -> None:
     animals, plants = fill(store, 3), fill(store, 1, "plants")
-    store.set_badge_public("plants", public=True)
-    store.set_badge_public("empty", public=False)
+    store.put_settings("plants", badge_public=True)
+    store.put_settings("empty", badge_public=False)
     found = store.projects()
     sizes = {one.name: one.bytes for one in found}
     assert sizes["animals"] > sizes["plants"] > sizes["empty"] == 0
     assert [replace(one, bytes=0) for one in found] == [
-        Project(name="animals", evaluations=3, newest=animals[-1], bytes=0, badge_public=False),
-        Project(name="empty", evaluations=0, newest=None, bytes=0, badge_public=False),
-        Project(name="plants", evaluations=1, newest=plants[0], bytes=0, badge_public=True),
+        Project(
+            name="animals",
+            evaluations=3,
+            newest=animals[-1],
+            bytes=0,
+            badge_public=False,
+            keeps_slices=True,
+        ),
+        Project(
+            name="empty", evaluations=0, newest=None, bytes=0, badge_public=False, keeps_slices=True
+        ),
+        Project(
+            name="plants",
+            evaluations=1,
+            newest=plants[0],
+            bytes=0,
+            badge_public=True,
+            keeps_slices=True,
+        ),
     ]
 
 
 def test_a_badge_is_public_only_when_it_was_made_so(store: Store) -> None:
     assert not store.badge_public("animals")
-    store.set_badge_public("animals", public=True)
+    assert store.keeps_slices("animals")
+    store.put_settings("animals", badge_public=True, keeps_slices=True)
+    store.put_settings("animals", keeps_slices=False)
     assert store.badge_public("animals")
-    store.set_badge_public("animals", public=False)
+    assert not store.keeps_slices("animals")
+    store.put_settings("animals", badge_public=False)
     assert not store.badge_public("animals")
 
 
@@ -49,7 +68,7 @@ def test_deleting_a_project_leaves_nothing_of_it(store: Store) -> None:
     )
     samples.put(store, given, idempotency=key).result()
     store.put_alias("animals", "main", evaluation=given.id, expected=Expected(absent=True))
-    store.set_badge_public("animals", public=True)
+    store.put_settings("animals", badge_public=True)
     other = fill(store, 2, "plants")
     assert store.delete_project("animals") == 1
     assert store.replay("ci", "k", b"p") is None

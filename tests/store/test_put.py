@@ -3,19 +3,24 @@ from dataclasses import fields, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import numpy as np
 import pytest
+from sqlalchemy import select
 
 from rprime.store import (
     EvaluationExistsError,
     EvaluationMissingError,
+    Filters,
     InvalidRecordError,
     LookMovedError,
     Store,
     StoreClosedError,
     Stored,
+    StoreDamagedError,
     new_id,
     packed_scores,
 )
+from rprime.store.schema import slices
 from tests.store import samples
 
 
@@ -41,6 +46,7 @@ def test_what_was_put_is_given_back(store: Store) -> None:
         "table",
         "items",
         "scores",
+        "slices",
         "submission",
         "look",
     }
@@ -84,6 +90,44 @@ def test_what_is_drawn_of_scores_is_kept_apart_and_counted(store: Store) -> None
     store.delete(given.id)
     assert store.scores(given.id) is None
     assert store.projects() == ()
+
+
+def test_slices_are_kept_apart_and_counted(store: Store) -> None:
+    given = samples.evaluation(slices=samples.slices())
+    assert given.slices is not None
+    samples.put(store, given).result()
+    samples.put(store, samples.evaluation(1)).result()
+    stored = store.get(given.id)
+    assert samples.same_slices(given.slices, store.slices(stored))
+    crossing = (("device", "w=b"), ("region", "US"))
+    one = store.slices(stored, crossing)
+    assert one is not None
+    assert one.names == ({"region": "US", "device": "w=b"},)
+    assert np.array_equal(one.tables.cells.counts[0], given.slices.tables.cells.counts[7])
+    assert store.slices(stored, (("region", "Asia"),)) is None
+    assert store.slices(store.get(store.page("animals").items[0].id)) is None
+    assert store.slice_names("animals") == given.slices.names
+    assert store.slice_names("animals", Filters(version="1.1")) == ()
+    before = store.projects()[0].bytes
+    store.delete(given.id)
+    assert store.slices(stored) is None
+    assert before - store.projects()[0].bytes > given.slices.tables.cells.counts.nbytes / 8
+
+
+def test_a_changed_slice_is_damage(store: Store) -> None:
+    given = samples.evaluation(slices=samples.slices())
+    samples.put(store, given).result()
+    stored = store.get(given.id)
+    contents = store.database.read(lambda c: c.execute(select(slices)).all())
+    for column, value in (("content", contents[1].content), ("name", b'{"region":"UK"}')):
+        write = slices.update().where(slices.c.key == contents[0].key).values({column: value})
+        store._write(lambda c: c.execute(write).rowcount)  # noqa: B023, SLF001 (what no code does)
+        with pytest.raises(StoreDamagedError):
+            store.slices(stored)
+        write = slices.update().where(slices.c.key == contents[0].key)
+        write = write.values(content=contents[0].content, name=contents[0].name)
+        store._write(lambda c: c.execute(write).rowcount)  # noqa: B023, SLF001 (as above)
+        assert samples.same_slices(samples.slices(), store.slices(stored))
 
 
 def test_what_is_missing_is_said(store: Store) -> None:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 
 from rprime.core.table import ConfusionTable
@@ -83,3 +85,23 @@ def test_a_history_beyond_the_memory_comes_in_several_stacks(store: Store) -> No
 
 def _diagonal(k: int, number: int) -> ConfusionTable:
     return ConfusionTable.dense(np.eye(k) * (number + 1))
+
+
+def test_a_slice_has_a_history_of_its_own(store: Store) -> None:
+    crossing = (("device", "w=b"), ("region", "US"))
+    parts = [samples.slices(i) for i in range(5)]
+    less = replace(parts[3], names=parts[3].names[:4], tables=parts[3].tables[[0, 1, 2, 3]])
+    for i, given in enumerate([*parts[:3], less, None, parts[4]]):
+        samples.put(store, samples.evaluation(i, slices=given, model=str(i % 2))).result()
+    samples.put(store, samples.evaluation(7, slices=parts[0], project="plants")).result()
+    [stack] = store.tables("animals", Filters(slice=crossing))
+    assert stack.versions == ("1.0", "1.1", "1.2", "1.5")
+    for table, given in zip(stack.table.cells.counts, (*parts[:3], parts[4]), strict=True):
+        assert np.array_equal(table, given.tables.cells.counts[7])
+    [newest] = store.tables("animals", Filters(slice=crossing), newest=2)
+    assert newest.ids == stack.ids[2:]
+    named = Filters(slice=(("region", "EU"),), model="1")
+    assert store.count("animals", named) == 3
+    assert [found.version for found in store.page("animals", named).items] == ["1.5", "1.3", "1.1"]
+    assert not list(store.tables("animals", Filters(slice=(("region", "Asia"),))))
+    assert store.slice_names("animals") == parts[4].names

@@ -23,7 +23,9 @@ from tests.store import samples
 
 def fill(store: Store) -> list[str]:
     given = [
-        samples.evaluation(0, items=samples.kept_items(), fingerprint=samples.FINGERPRINT),
+        samples.evaluation(
+            0, items=samples.kept_items(), slices=samples.slices(), fingerprint=samples.FINGERPRINT
+        ),
         samples.evaluation(
             1,
             table=ConfusionTable.dense(np.eye(3) / 7, np.ones(3), weighted=True),
@@ -47,7 +49,7 @@ def fill(store: Store) -> list[str]:
     for new in given:
         samples.put(store, new).result()
     store.put_alias("animals", "main", evaluation=given[1].id, expected=Expected(absent=True))
-    store.set_badge_public("plants", public=True)
+    store.put_settings("plants", badge_public=True, keeps_slices=False)
     return [new.id for new in given]
 
 
@@ -72,8 +74,11 @@ def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> No
     assert np.array_equal(found.predicted, kept.predicted)
     assert samples.same_scores(samples.score_summary(), other_store.scores(ids[1]))
     assert other_store.scores(ids[0]) is None
+    assert samples.same_slices(samples.slices(), other_store.slices(other_store.get(ids[0])))
+    assert [p.bytes for p in other_store.projects()] == [p.bytes for p in store.projects()]
     assert other_store.alias("animals", "main").evaluation == ids[1]
     assert other_store.badge_public("plants")
+    assert not other_store.keeps_slices("plants")
     assert other_store.looks("animals", samples.FINGERPRINT) == 1
     assert list(other_store.export())[1:] == lines[1:]
 
@@ -125,6 +130,9 @@ def test_an_alias_without_its_evaluation_is_left_out(store: Store, other_store: 
     assert other_store.import_lines(lines) == Imported(aliases_dangling=1)
 
 
+SLICE = {"weighted": False, "counts": [[1, 0, 0], [0, 1, 0], [0, 0, 1]]}
+
+
 def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
     return lambda evaluation: evaluation.update(fields)
 
@@ -149,6 +157,13 @@ def changed(**fields: Any) -> Callable[[dict[str, Any]], None]:
         changed(scores="!"),
         changed(scores=base64.b64encode(packed_scores.pack(samples.score_summary(k=5))).decode()),
         changed(scores=base64.b64encode(packed_items.pack(samples.kept_items())).decode()),
+        changed(slices=[{"slice": {}, **SLICE}]),
+        changed(slices=[{"slice": {"r": "x\n"}, **SLICE}]),
+        changed(slices=[{"slice": {"r": 1}, **SLICE}]),
+        changed(slices=[{"slice": {"r": "x"}, **SLICE}] * 2),
+        changed(slices=[{"slice": {"r": "x"}, "weighted": False, "counts": [[1]]}]),
+        changed(slices=[{"slice": {"r": "x"}, "weighted": False, "cells": [[0, 0, 1]]}]),
+        changed(slices={"r": 1}),
         changed(tags="x\ny"),
         changed(submission="xyz"),
         changed(input_digest=7),

@@ -44,6 +44,8 @@ class StoreRequest:
         stored.
     is_first
         Whether the project has no evaluation yet.
+    keeps_slices
+        Whether its slices are stored.
     """
 
     project: str
@@ -54,6 +56,7 @@ class StoreRequest:
     prevalence_of: str | None = None
     id: str | None = None
     is_first: bool = False
+    keeps_slices: bool = False
 
 
 @dataclass(frozen=True)

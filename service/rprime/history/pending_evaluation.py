@@ -15,6 +15,7 @@ from rprime.application.request import EvaluationRequest
 from rprime.application.stored_options import CandidateOrigin, StoreRequest, with_options
 from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation
+from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
@@ -31,6 +32,7 @@ from rprime.store import (
     StoredEvaluation,
     ids,
     new_id,
+    packed_slices,
 )
 
 SCORES_NOT_KEPT = Warning(
@@ -44,8 +46,8 @@ SCORES_NOT_KEPT = Warning(
 SLICES_NOT_KEPT = Warning(
     "slices_not_kept",
     "/slices",
-    "Only the table of all items is stored, not those of the slices: they are in the first answer "
-    "alone.",
+    "The slices are not stored, since the project forbids it or they take more than 2 MiB: they "
+    "are in the first answer alone.",
     "docs/slices.md#what-is-stored",
 )
 
@@ -62,7 +64,7 @@ def storing_warnings(
     scored
         Whether scores came with it, which are not stored.
     sliced
-        Whether slices did, which are not stored either.
+        Whether slices did and are not stored.
     first
         Whether the project is new, which a misspelt one is, too.
     """
@@ -83,6 +85,8 @@ def needs_store(evaluation_request: EvaluationRequest, store: Store) -> bool:
     references = (store_request.reference, store_request.anchor, store_request.prevalence_of)
     if any(references) or not store.has_begun(store_request.project):
         return True
+    if evaluation_request.evidence.slices is not None:
+        return True
     return assessment is not None and _counts(assessment)
 
 
@@ -97,8 +101,11 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
     assessment, store_request = evaluation_request.assessment, evaluation_request.store_request
     if store_request is None:
         return evaluation_request
-    project = store_request.project
-    store_request = replace(store_request, id=new_id(), is_first=store.is_empty(project))
+    project, given = store_request.project, evaluation_request.evidence.slices
+    keeps = given is not None and packed_slices.fits(given) and store.keeps_slices(project)
+    store_request = replace(
+        store_request, id=new_id(), is_first=store.is_empty(project), keeps_slices=keeps
+    )
     origin = CandidateOrigin(project, store_request.given.model, store_request.id)
     if store_request.prevalence_of is not None:
         evaluation_request, store_request = _with_prevalence(
@@ -192,7 +199,9 @@ def with_side(
     return replace(assessment, baseline_side=side)
 
 
-def side_of_stored(stored: StoredEvaluation, store: Store, *, with_items: bool = True) -> Side:
+def side_of_stored(
+    stored: StoredEvaluation, store: Store, *, with_items: bool = True, one: Slice = ()
+) -> Side:
     """Return a stored evaluation as a side of a comparison.
 
     Parameters
@@ -201,15 +210,24 @@ def side_of_stored(stored: StoredEvaluation, store: Store, *, with_items: bool =
         The evaluation and its store.
     with_items
         Whether to read its items.
+    one
+        The slice to read; without it all of them.
     """
     items = store.items(stored.id) if with_items and stored.keeps_items else None
+    slices = store.slices(stored, one) if extras_of(stored).get("sliced") else None
     return Side(
         labels=stored.labels,
         table=stored.table,
         items=items,
         fingerprint=stored.fingerprint,
         test_set=stored.test_set,
+        slices=slices,
     )
+
+
+def extras_of(stored: StoredEvaluation) -> dict[str, Any]:
+    """Return what is stored beside the evidence, the verdict and the comparison."""
+    return {} if stored.extras is None else orjson.loads(stored.extras)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -266,6 +284,7 @@ class PendingEvaluation:
             table=evaluation_request.evidence.table,
             items=self._items,
             scores=self._scores,
+            slices=evaluation_request.evidence.slices if self.store_request.keeps_slices else None,
             input_digest=evaluation_request.evidence.input_digest,
             engine_version=__version__,
             options=self.store_request.asked,
@@ -316,7 +335,7 @@ class PendingEvaluation:
             extras["scored"] = True
             extras |= {"curves": True} if self.evaluation_request.options.curves else {}
         if self.evaluation_request.evidence.slices is not None:
-            extras["sliced"] = True
+            extras["sliced"] = self.store_request.keeps_slices
         if self.store_request.is_first:
             extras["first"] = True
         return orjson.dumps(extras) if extras else None

@@ -12,8 +12,10 @@ from rprime.core.evaluate import Evaluation, evaluate
 from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.scores.summary import ScoreSummary
+from rprime.core.slices.evaluation import evaluate_slices
+from rprime.core.slices.slices import Slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
-from rprime.history.pending_evaluation import metadata_members, storing_warnings
+from rprime.history.pending_evaluation import extras_of, metadata_members, storing_warnings
 from rprime.report.document import render
 from rprime.report.scores import stored_curves
 from rprime.report.subject import ORIGIN, ReportSubject, baseline_name, read_comparison, read_gate
@@ -43,8 +45,8 @@ class StoredReport:
         How many confusions a report lists.
     indices
         Keys of what is computed; None: what it was asked for.
-    scores
-        What is stored of its scores.
+    scores, slices
+        What is stored of them.
     """
 
     stored: StoredEvaluation
@@ -52,16 +54,19 @@ class StoredReport:
     top_confusions: int
     indices: tuple[str, ...] | None = None
     scores: ScoreSummary | None = None
+    slices: Slices | None = None
 
     @cached_property
     def evaluation(self) -> Evaluation:
         """Its values, with what is known of its comparison and its gate."""
         stored = self.stored
         found = evaluate(stored.table, stored.labels, self.options, self.items)
+        if self.slices is not None:
+            found = replace(found, slices=evaluate_slices(self.slices, stored.table, self.options))
         beside = storing_warnings(
             self.stored.project,
             scored="scored" in self._extras,
-            sliced="sliced" in self._extras,
+            sliced="sliced" in self._extras and self.slices is None,
             first="first" in self._extras,
         )
         return replace(found, warnings=found.warnings + beside + self.warnings)
@@ -120,11 +125,6 @@ class StoredReport:
         return extras_of(self.stored)
 
 
-def extras_of(stored: StoredEvaluation) -> dict[str, Any]:
-    """Return what is stored beside the evidence, the verdict and the comparison."""
-    return {} if stored.extras is None else orjson.loads(stored.extras)
-
-
 def stored_report(stored: StoredEvaluation, store: Store, top_confusions: int) -> StoredReport:
     """Gather what it takes to compute a stored evaluation again. It blocks."""
     extras = extras_of(stored)
@@ -134,4 +134,5 @@ def stored_report(stored: StoredEvaluation, store: Store, top_confusions: int) -
         store.items(stored.id) if grouped else None,
         top_confusions,
         scores=store.scores(stored.id) if "curves" in extras else None,
+        slices=store.slices(stored) if extras.get("sliced") else None,
     )

@@ -32,11 +32,15 @@ from rprime.store import EvaluationSummary, StoredEvaluation
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
 
 PROBLEMS = ("no_store", "invalid_request", "internal_error", "store_unavailable")
-PARTS = ("overall", "averages", "per_class", "top_confusions", "comparison", "gate", "warnings")
+PARTS = (
+    *("overall", "averages", "per_class", "top_confusions", "slices", "comparison", "gate"),
+    "warnings",
+)
 """Parts of a report that `include` can select."""
 ADDED = frozenset({"table", "curves"})
 """Parts that `include` adds to the whole report."""
-_ALWAYS_LEFT_OUT = {*PARTS, "notes", *ADDED}
+_OF_SLICES = ("weakest", "weakest_by")
+_ALWAYS_LEFT_OUT = {*PARTS, *_OF_SLICES, "notes", *ADDED}
 
 
 @router.get(
@@ -182,6 +186,7 @@ def _report(found: StoredReport, parts: tuple[str, ...]) -> bytes:
         averages = {key for key, index in OVERALL_INDICES.items() if index.reads in AVERAGES}
         report["overall"] = {k: v for k, v in report["overall"].items() if k in averages}
     stored = {*parts, *(["overall"] if "averages" in parts else [])}
+    stored |= {*_OF_SLICES} if "slices" in parts else set()
     left_out = _ALWAYS_LEFT_OUT - stored
     return orjson.dumps({name: part for name, part in report.items() if name not in left_out})
 

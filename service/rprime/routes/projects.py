@@ -39,18 +39,20 @@ async def list_projects(request: Request) -> Response:
 @router.put(
     "/v1/projects/{project}",
     status_code=HTTPStatus.NO_CONTENT,
-    summary="Set who sees the badge of a project",
-    description="A badge needs a key with `read`, like everything else of the project, unless it "
-    "is made public here.",
+    summary="Change the settings of a project",
+    description="What is left out stays as it is. A badge needs a key with `read`, like everything "
+    "else of the project, unless it is made public here. Without `keeps_slices` new evaluations "
+    "are stored without their slices.",
     responses=responses(*CHANGE_PROBLEMS, *PROBLEMS),
     openapi_extra=json_body(schema_reference("ProjectSettings"), example={"badge_public": True}),
 )
 @requires("write")
 async def set_project(request: Request, project: str) -> None:
-    """Set whether the badge is public."""
+    """Change settings."""
     store = get_store(request)
     wanted = await read_model(request, ProjectSettings)
-    await run_in_threadpool(store.set_badge_public, project, public=wanted.badge_public)
+    given = wanted.model_dump(exclude_unset=True)
+    await run_in_threadpool(lambda: store.put_settings(project, **given))
 
 
 @router.delete(

@@ -201,7 +201,7 @@ def pending_evaluation(
     added = storing_warnings(
         store_request.project,
         scored=evidence.scores is not None,
-        sliced=evidence.slices is not None,
+        sliced=evidence.slices is not None and not store_request.keeps_slices,
         first=store_request.is_first,
     )
     return PendingEvaluation(

@@ -170,9 +170,21 @@ class ExportQuery(Query):
 
 
 class ProjectSettings(Request):
-    """The settings of a project."""
+    """Settings of a project, at least one."""
 
-    badge_public: bool = Field(description="Whether the badge is visible without a key.")
+    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
+    badge_public: bool = Field(
+        default=False, description="Whether the badge is visible without a key."
+    )
+    keeps_slices: bool = Field(
+        default=True, description="Whether the slices of new evaluations are stored."
+    )
+
+    @model_validator(mode="after")
+    def _sets_something(self) -> "ProjectSettings":
+        if not self.model_fields_set:
+            raise PydanticCustomError("sets_nothing", "Set badge_public or keeps_slices, or both")
+        return self
 
 
 class AliasTarget(Request):
@@ -240,6 +252,7 @@ class ProjectEntry(Answer):
         description="Size of its evaluations, compressed, each with its items and class names."
     )
     badge_public: bool = Field(description="Whether the badge is visible without a key.")
+    keeps_slices: bool = Field(description="Whether the slices of new evaluations are stored.")
 
 
 class ProjectList(Answer):

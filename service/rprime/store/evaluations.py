@@ -3,15 +3,25 @@
 import base64
 import binascii
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import orjson
-from sqlalchemy import ColumnElement, Connection, Row, Select, func, select, text
+from sqlalchemy import ColumnElement, Connection, Row, Select, and_, func, select, text
 
+from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
-from rprime.store import ids, packed_items, packed_scores, packed_table, project_sizes
+from rprime.core.slices.slices import SliceName, Slices
+from rprime.store import (
+    ids,
+    packed_items,
+    packed_scores,
+    packed_slices,
+    packed_table,
+    project_sizes,
+)
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.errors import StoreDamagedError, decoding
 from rprime.store.records import (
@@ -22,12 +32,14 @@ from rprime.store.records import (
     StoredEvaluation,
     tags_of,
 )
-from rprime.store.schema import aliases, evaluations, items, scores, shared
+from rprime.store.schema import aliases, evaluations, items, scores, shared, slices
 
 _of = evaluations.c
 _labels, _options = shared.alias("labels_of"), shared.alias("options_of")
 
 JSON_COLUMNS = ("source", "gate", "comparison", "extras")
+_RECENT = 1000
+"""Evaluations that are searched for names of slices, from the newest."""
 _SHOWN = ("id", "project", *NAMES, "tags", "fingerprint", "waived", "keeps_items")
 _CHECKED = (*_SHOWN, "engine_version", "input_digest", "labels", "options", "bytes")
 SUMMARY = tuple(_of[name] for name in (*_CHECKED, "checksum"))
@@ -134,6 +146,29 @@ def kept_scores(connection: Connection, identifier: str) -> ScoreSummary | None:
         return None if content is None else packed_scores.unpack(content)
 
 
+def kept_slices(connection: Connection, identifier: str, k: int, one: Slice) -> Slices | None:
+    """Read the slices of an evaluation, as `Store.slices`."""
+    query = select(slices).where(slices.c.evaluation == identifier).order_by(slices.c.place)
+    if one:
+        query = query.where(slices.c.key == packed_slices.key_of(dict(one)))
+    rows = connection.execute(query).all()
+    with decoding():
+        return packed_slices.unpack(rows, k) if rows else None
+
+
+def slice_names(connection: Connection, project: str, filters: Filters) -> tuple[SliceName, ...]:
+    """Read the names of slices, as `Store.slice_names`."""
+    fits = conditions(project, replace(filters, slice=()))
+    recent = select(_of.id).where(*fits).order_by(_of.id.desc()).limit(_RECENT).subquery()
+    newest = select(func.max(slices.c.evaluation)).where(
+        slices.c.evaluation.in_(select(recent.c.id))
+    )
+    found = select(slices.c.name).where(slices.c.evaluation == newest.scalar_subquery())
+    with decoding():
+        names = connection.scalars(found.order_by(slices.c.place))
+        return tuple(orjson.loads(name) for name in names)
+
+
 def page(
     connection: Connection, project: str, filters: Filters, *, limit: int, cursor: str | None
 ) -> EvaluationPage:
@@ -161,9 +196,17 @@ def conditions(project: str, filters: Filters) -> list[ColumnElement[bool]]:
     if filters.tag is not None:
         # Not by LIKE, which ignores case on SQLite.
         fits.append(func.replace(_of.tags, f"\n{filters.tag}\n", "") != _of.tags)
+    if filters.slice:
+        found = select(slices.c.evaluation).where(is_slice_of(filters.slice))
+        fits.append(found.correlate(evaluations).exists())
     if filters.ids is not None:
         fits.append(_of.id.in_(filters.ids))
     return fits
+
+
+def is_slice_of(one: Slice) -> ColumnElement[bool]:
+    """Return the SQL condition for the row of a slice of an evaluation."""
+    return and_(slices.c.evaluation == _of.id, slices.c.key == packed_slices.key_of(dict(one)))
 
 
 def count(connection: Connection, project: str, filters: Filters) -> int:
@@ -188,9 +231,10 @@ def delete(connection: Connection, identifier: str) -> None:
     project_sizes.change(connection, [(row.project, -row.bytes)])
 
 
-def checked_row(row: dict[str, Any], *beside: bytes) -> dict[str, Any]:
-    """Add to a row its size, with its content in other tables, and its checksum."""
-    values = (*row.values(), *beside)
+def checked_row(row: dict[str, Any], *beside: Mapping[str, Any]) -> dict[str, Any]:
+    """Add to a row its size, with that of rows of other tables, and its checksum."""
+    kept = [one[name] for one in beside for name in ("name", "content") if name in one]
+    values = (*row.values(), *kept)
     row |= {"bytes": sum(len(value) for value in values if isinstance(value, str | bytes))}
     return row | {"checksum": _checksum(tuple(row[name] for name in _CHECKED))}
 

@@ -2,20 +2,20 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import orjson
-from sqlalchemy import BindParameter, Connection, Select, bindparam, select, tuple_
+from sqlalchemy import BindParameter, Connection, Select, Table, bindparam, select, tuple_
 
-from rprime.store import packed_items, packed_scores, packed_table, project_sizes
+from rprime.store import packed_items, packed_scores, packed_slices, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
 from rprime.store.dialects import Row, add, insert, serialise
 from rprime.store.evaluations import JSON_COLUMNS, checked_row
 from rprime.store.records import NAMES, NewEvaluation, tags_text
-from rprime.store.schema import evaluations, items, looks, replays, scores, shared
+from rprime.store.schema import evaluations, items, looks, replays, scores, shared, slices
 from rprime.store.schema import project_sizes as sizes
 
 REPLAY_MILLISECONDS = 24 * 60 * 60 * 1000
@@ -132,8 +132,7 @@ class Packed:
 
     evaluation: Row
     contents: tuple[Row, Row]
-    items: Row | None
-    scores: Row | None
+    kept: Mapping[Table, Sequence[Row]]
     look_key: LookKey | None
     look: int | None
     replay: Row | None
@@ -167,17 +166,23 @@ def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packe
     new.check()
     contents = (_labels(new.labels), _content(new.options))
     fingerprint = None if new.fingerprint is None else digest_bytes(new.fingerprint)
-    kept = None if new.items is None else packed_items.pack(new.items)
-    drawn = None if new.scores is None else packed_scores.pack(new.scores)
+    kept: dict[Table, Sequence[Row]] = {
+        items: _alone(new.id, None if new.items is None else packed_items.pack(new.items)),
+        scores: _alone(new.id, None if new.scores is None else packed_scores.pack(new.scores)),
+        slices: [] if new.slices is None else packed_slices.pack(new.slices, new.id),
+    }
     return Packed(
-        evaluation=_row(new, fingerprint, contents, (kept or b"", drawn or b"")),
+        evaluation=_row(new, fingerprint, contents, kept),
         contents=contents,
-        items=None if kept is None else {"evaluation": new.id, "content": kept},
-        scores=None if drawn is None else {"evaluation": new.id, "content": drawn},
+        kept=kept,
         look_key=None if fingerprint is None else (new.project, fingerprint),
         look=new.look,
         replay=None if idempotency is None else _replay_row(new, idempotency, now),
     )
+
+
+def _alone(identifier: str, content: bytes | None) -> list[Row]:
+    return [] if content is None else [{"evaluation": identifier, "content": content}]
 
 
 @lru_cache(maxsize=256)
@@ -195,7 +200,7 @@ def _row(
     new: NewEvaluation,
     fingerprint: bytes | None,
     contents: tuple[Row, Row],
-    kept: tuple[bytes, bytes],
+    kept: Mapping[Table, Sequence[Row]],
 ) -> Row:
     labels, options = contents
     return checked_row(
@@ -211,9 +216,9 @@ def _row(
             "options": options["key"],
             "cells": packed_table.pack(new.table, new.id),
         },
-        labels["content"],
-        options["content"],
-        *kept,
+        labels,
+        options,
+        *(row for rows in kept.values() for row in rows),
     )
 
 
@@ -400,8 +405,8 @@ def _write(connection: Connection, known: _Known) -> None:
     # Sorted, so that two transactions never wait for each other.
     connection.execute(_PUT_CONTENTS, [contents[key] for key in sorted(contents)])
     add(connection, evaluations, [packed.evaluation for packed in known.fresh])
-    for table in (items, scores):
-        kept = [row for packed in known.fresh if (row := getattr(packed, table.name)) is not None]
+    for table in (items, scores, slices):
+        kept = [row for packed in known.fresh for row in packed.kept[table]]
         if kept:
             add(connection, table, kept)
     answers = [packed.replay for packed in known.fresh if packed.replay is not None]

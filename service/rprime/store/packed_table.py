@@ -48,6 +48,13 @@ def pack(table: ConfusionTable, identifier: str) -> bytes:
     return sealed(bytes((kind, flags)) + body, identifier)
 
 
+def most_bytes(stack: ConfusionTable) -> int:
+    """Return how many bytes the counts of a dense stack take at most, each table packed alone."""
+    vectors = [v for v in (stack.unclassified, stack.spurious) if v is not None]
+    counts = np.concatenate([np.ravel(part) for part in (stack.cells.counts, *vectors)])
+    return counts.size * _TYPES[_smallest(counts)].itemsize
+
+
 def unpack(blob: bytes, identifier: str, k: int) -> ConfusionTable:
     """Unpack the table of an evaluation over k classes."""
     return unpack_stack([blob], [identifier], k)[0]

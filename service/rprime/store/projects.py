@@ -1,6 +1,6 @@
 """Projects: lists, settings, deletion and retention."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -15,6 +15,9 @@ from rprime.store.schema import project_sizes as sizes
 
 MOST_IN_A_STEP = 500
 """Evaluations deleted in one transaction; bounds the wait of other writers."""
+
+SETTINGS = {"badge_public": False, "keeps_slices": True}
+"""The settings of a project, and what they are unless they are set."""
 
 _of = evaluations.c
 
@@ -56,16 +59,16 @@ def read_all(connection: Connection) -> tuple[Project, ...]:
     grouped = select(_of.project, func.count(), func.max(_of.id)).group_by(_of.project)
     found = {row[0]: (row[1], row[2]) for row in connection.execute(grouped)}
     stored = {row.project: row.bytes for row in connection.execute(select(sizes))}
-    public = {row.name: row.badge_public for row in connection.execute(select(projects))}
+    chosen = {row.name: row for row in connection.execute(select(projects))}
     return tuple(
         Project(
             name=name,
             evaluations=found.get(name, (0, None))[0],
             newest=found.get(name, (0, None))[1],
             bytes=stored.get(name, 0),
-            badge_public=public.get(name, False),
+            **{s: getattr(chosen[name], s) if name in chosen else d for s, d in SETTINGS.items()},
         )
-        for name in sorted(found.keys() | public.keys())
+        for name in sorted(found.keys() | chosen.keys())
     )
 
 
@@ -94,18 +97,17 @@ def has_evaluation(connection: Connection, name: str) -> bool:
     return connection.scalar(select(_of.id).where(_of.project == name).limit(1)) is not None
 
 
-def is_badge_public(connection: Connection, name: str) -> bool:
-    """Whether the badge of a project is public."""
-    return bool(connection.scalar(select(projects.c.badge_public).where(projects.c.name == name)))
+def setting(connection: Connection, name: str, column: str) -> bool:
+    """Return a setting of a project."""
+    found = connection.scalar(select(projects.c[column]).where(projects.c.name == name))
+    return SETTINGS[column] if found is None else found
 
 
-def set_badge_public(connection: Connection, name: str, *, public: bool) -> None:
-    """Set whether the badge of a project is public."""
+def put_settings(connection: Connection, name: str, given: Mapping[str, bool]) -> None:
+    """Change settings of a project; the others stay as they are."""
     check_names(name)
-    put = insert(projects).values(name=name, badge_public=public)
-    connection.execute(
-        put.on_conflict_do_update(index_elements=["name"], set_={"badge_public": public})
-    )
+    put = insert(projects).values(name=name, **given)
+    connection.execute(put.on_conflict_do_update(index_elements=["name"], set_=given))
 
 
 def delete(connection: Connection, name: str) -> int:

@@ -4,8 +4,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import datetime
 
+from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
+from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
 from rprime.store import ids
 
@@ -88,6 +90,8 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
         Per-item codes to store.
     scores
         What is drawn of the scores.
+    slices
+        Their names and tables are stored.
     submission
         The digest that recognises a repetition; without an idempotency key an evaluation with the
         same digest is not stored twice.
@@ -100,6 +104,7 @@ class NewEvaluation(EvaluationNames, EvaluationContent):
 
     items: Items | None = None
     scores: ScoreSummary | None = None
+    slices: Slices | None = None
     submission: bytes | None = None
     look: int | None = None
     id: str = field(default_factory=ids.new_id)
@@ -169,6 +174,8 @@ class Filters:
         One of its tags.
     ids
         One of these ids.
+    slice
+        They have this slice; `Store.tables` then reads its tables alone.
     """
 
     model: str | None = None
@@ -181,6 +188,7 @@ class Filters:
     since: datetime | None = None
     tag: str | None = None
     ids: tuple[str, ...] | None = None
+    slice: Slice = ()
 
 
 ALL = Filters()
@@ -203,6 +211,7 @@ class Project:
     newest: str | None
     bytes: int
     badge_public: bool
+    keeps_slices: bool
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -85,6 +85,18 @@ scores = Table(
     sqlite_with_rowid=False,
 )
 
+slices = Table(
+    "slices",
+    metadata,
+    Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), primary_key=True),
+    Column("key", LargeBinary, primary_key=True),
+    Column("place", Integer, nullable=False),
+    Column("name", LargeBinary, nullable=False),
+    Column("content", LargeBinary, nullable=False),
+    comment="A row for each slice: the history of one slice reads no others.",
+    sqlite_with_rowid=False,
+)
+
 aliases = Table(
     "aliases",
     metadata,
@@ -123,7 +135,8 @@ projects = Table(
     "projects",
     metadata,
     Column("name", Name, primary_key=True),
-    Column("badge_public", Boolean, nullable=False),
+    Column("badge_public", Boolean, nullable=False, default=False),
+    Column("keeps_slices", Boolean, nullable=False, default=True),
     comment="Settings of the projects that have some.",
     sqlite_with_rowid=False,
 )

@@ -11,9 +11,10 @@ from rprime.store import packed_table
 from rprime.store.compression import expand
 from rprime.store.database import Database
 from rprime.store.errors import decoding
-from rprime.store.evaluations import conditions, labels_of
+from rprime.store.evaluations import conditions, is_slice_of, labels_of
+from rprime.store.packed_slices import identifier_of, key_of
 from rprime.store.records import Filters, Stack
-from rprime.store.schema import evaluations, shared
+from rprime.store.schema import evaluations, shared, slices
 
 MOST_CELLS = 1 << 23
 """Numbers in one stack, 64 MiB; a longer history needs several stacks."""
@@ -21,15 +22,16 @@ MOST_CELLS = 1 << 23
 _of = evaluations.c
 _COLUMNS = ("id", "model", "version", "test_set", "verdict", "labels", "cells", "extras")
 _LABELS, _CELLS, _EXTRAS = 5, 6, 7
-_Key = tuple[bytes, bool, bool]
+_Kind = tuple[bytes, bool, bool]
 
 
 @dataclass
 class _Gathered:
-    """Collects rows for a stack."""
+    """Collects rows for a stack; `key` is that of the slice that they are of."""
 
     labels: tuple[str, ...]
     sparse: bool
+    key: bytes
     rows: list[Any] = field(default_factory=list)
 
     def add(self, rows: Iterable[Any]) -> Iterator[Stack]:
@@ -56,7 +58,8 @@ class _Gathered:
         """Return all of the rows as one stack."""
         columns = tuple(zip(*self.rows, strict=True))
         ids, models, versions, test_sets, verdicts = columns[:_LABELS]
-        table = packed_table.unpack_stack(columns[_CELLS], ids, len(self.labels))
+        sealed_by = [identifier_of(i, self.key) for i in ids] if self.key else ids
+        table = packed_table.unpack_stack(columns[_CELLS], sealed_by, len(self.labels))
         return Stack(
             labels=self.labels,
             table=table,
@@ -73,20 +76,23 @@ def stacks(
     database: Database, project: str, filters: Filters, *, newest: int | None
 ) -> Iterator[Stack]:
     """Read the tables of matching evaluations, grouped by their classes, as `Store.tables`."""
-    gathered: dict[_Key, _Gathered] = {}
+    gathered: dict[_Kind, _Gathered] = {}
     with database.streaming() as connection:
         fits = conditions(project, filters)
         if newest is not None:
             fits.append(_of.id >= _oldest(connection, fits, newest))
-        rows = connection.execute(
-            select(*(_of[name] for name in _COLUMNS)).where(*fits).order_by(_of.id)
-        )
+        key = key_of(dict(filters.slice)) if filters.slice else b""
+        cells = slices.c.content if key else _of.cells
+        query = select(*(cells if name == "cells" else _of[name] for name in _COLUMNS))
+        if key:
+            query = query.join(slices, is_slice_of(filters.slice))
+        rows = connection.execute(query.where(*fits).order_by(_of.id))
         # Consecutive rows often belong to one stack.
-        for key, run in chain.from_iterable(groupby(part, _key) for part in rows.partitions()):
-            if key not in gathered:
-                names = select(shared.c.content).where(shared.c.key == key[0])
-                gathered[key] = _Gathered(labels_of(connection.scalar(names)), key[1])
-            yield from gathered[key].add(run)
+        for kind, run in chain.from_iterable(groupby(part, _kind) for part in rows.partitions()):
+            if kind not in gathered:
+                names = select(shared.c.content).where(shared.c.key == kind[0])
+                gathered[kind] = _Gathered(labels_of(connection.scalar(names)), kind[1], key)
+            yield from gathered[kind].add(run)
     for group in gathered.values():
         if group.rows:
             yield group.stack()
@@ -99,6 +105,6 @@ def _oldest(connection: Connection, fits: list[ColumnElement[bool]], newest: int
 
 
 @decoding()
-def _key(row: Any) -> _Key:  # noqa: ANN401 - a row of the driver
+def _kind(row: Any) -> _Kind:  # noqa: ANN401 - a row of the driver
     blob = row[_CELLS]
     return row[_LABELS], packed_table.is_sparse(blob), packed_table.is_weighted(blob)

@@ -10,8 +10,10 @@ from typing import TypeVar
 
 from sqlalchemy import Connection, delete, select
 
+from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
+from rprime.core.slices.slices import SliceName, Slices
 from rprime.store import aliases, baselines, evaluations, projects, revoked_sessions, transfer
 from rprime.store import insertion as submission
 from rprime.store.aliases import Alias, AliasPut, Expected
@@ -163,6 +165,18 @@ class Store:
         """Read what is drawn of the scores of an evaluation; None if nothing was stored."""
         return self._read(lambda c: evaluations.kept_scores(c, identifier))
 
+    def slices(self, stored: StoredEvaluation, one: Slice = ()) -> Slices | None:
+        """Read the slices of an evaluation, or one of them; None if it has none."""
+        k = len(stored.labels)
+        return self._read(lambda c: evaluations.kept_slices(c, stored.id, k, one))
+
+    def slice_names(self, project: str, filters: Filters = ALL) -> tuple[SliceName, ...]:
+        """Read the names of the slices of the newest matching evaluation that has some.
+
+        Only the newest 1000 evaluations are searched, whatever slice the filters name.
+        """
+        return self._read(lambda c: evaluations.slice_names(c, project, filters))
+
     def delete(self, identifier: str) -> None:
         """Delete an evaluation; the looks at its test set stay counted.
 
@@ -272,11 +286,15 @@ class Store:
 
     def badge_public(self, project: str) -> bool:
         """Whether the badge of a project is public."""
-        return self._read(lambda c: projects.is_badge_public(c, project))
+        return self._read(lambda c: projects.setting(c, project, "badge_public"))
 
-    def set_badge_public(self, project: str, *, public: bool) -> None:
-        """Set whether the badge of a project is public."""
-        self._write(lambda c: projects.set_badge_public(c, project, public=public))
+    def keeps_slices(self, project: str) -> bool:
+        """Whether the slices of new evaluations of a project are stored."""
+        return self._read(lambda c: projects.setting(c, project, "keeps_slices"))
+
+    def put_settings(self, project: str, **given: bool) -> None:
+        """Change settings of a project; those that are not given stay as they are."""
+        self._write(lambda c: projects.put_settings(c, project, given))
 
     def purge(self, project: str, keep: Retention, *, dry_run: bool = False) -> Purged:
         """Delete the evaluations of a project that no criterion keeps, in steps.

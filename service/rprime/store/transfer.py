@@ -11,8 +11,17 @@ import orjson
 from sqlalchemy import Connection, Row, Table, select
 
 from rprime.core.cells import SparseCells
+from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
-from rprime.store import aliases, ids, packed_items, packed_scores, packed_table, project_sizes
+from rprime.store import (
+    aliases,
+    ids,
+    packed_items,
+    packed_scores,
+    packed_slices,
+    packed_table,
+    project_sizes,
+)
 from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
 from rprime.store.database import Database
 from rprime.store.dialects import insert, serialise
@@ -22,12 +31,14 @@ from rprime.store.evaluations import (
     EvaluationMissingError,
     check,
     checked_row,
+    kept_slices,
     labels_of,
     present,
     whole,
 )
+from rprime.store.projects import SETTINGS
 from rprime.store.records import NAMES, InvalidRecordError, check_names, tags_of, tags_text
-from rprime.store.schema import evaluations, items, looks, projects, scores, shared
+from rprime.store.schema import evaluations, items, looks, projects, scores, shared, slices
 
 FORMAT = 1
 """Version of the format, named by the first line."""
@@ -91,12 +102,13 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
     pointed = {alias.evaluation for alias in named}
     last = ""
     while rows := database.read(lambda c: _page(c, project, after=last, before=now)):  # noqa: B023 - called at once
-        drawn = database.read(lambda c: _scores(c, rows))
+        drawn, sliced = database.read(lambda c: (_scores(c, rows), _sliced(c, rows)))
         for row in rows:
             if row.id in pointed:
                 exported.add(row.id)
             kept = {"items": _items(database, row), "scores": drawn.get(row.id)}
-            yield _line(_evaluation(row, kept))
+            found = _slices(database, row) if row.id in sliced else None
+            yield _line(_evaluation(row, kept, found))
         last = rows[-1].id
     for alias in named:
         if alias.evaluation in exported:
@@ -120,7 +132,7 @@ def _beside(
         for key in [digest_text(row.fingerprint)]
     ]
     lines += [
-        _line({"settings": {"project": row.name, "badge_public": row.badge_public}})
+        _line({"settings": {"project": row.name, **{s: getattr(row, s) for s in SETTINGS}}})
         for row in connection.execute(set_for)
     ]
     return lines, aliases.read_all(connection, project)
@@ -147,8 +159,20 @@ def _scores(connection: Connection, rows: list[Row[Any]]) -> dict[str, bytes]:
     return {row.evaluation: row.content for row in connection.execute(of_rows)}
 
 
+def _sliced(connection: Connection, rows: list[Row[Any]]) -> set[str]:
+    of_rows = slices.c.evaluation.in_([row.id for row in rows])
+    return set(connection.scalars(select(slices.c.evaluation).distinct().where(of_rows)))
+
+
+def _slices(database: Database, row: Row[Any]) -> Slices | None:
+    k = len(labels_of(row.labels_content))
+    return database.read(lambda connection: kept_slices(connection, row.id, k, ()))
+
+
 @decoding()
-def _evaluation(row: Row[Any], kept: dict[str, bytes | None]) -> dict[str, Any]:
+def _evaluation(
+    row: Row[Any], kept: dict[str, bytes | None], found: Slices | None
+) -> dict[str, Any]:
     check(row)
     labels = labels_of(row.labels_content)
     document: dict[str, Any] = {"id": row.id, "created_at": ids.created_at(row.id)}
@@ -164,6 +188,9 @@ def _evaluation(row: Row[Any], kept: dict[str, bytes | None]) -> dict[str, Any]:
         name: None if content is None else base64.b64encode(content).decode()
         for name, content in kept.items()
     }
+    if found is not None:
+        parts = ((name, found.tables[i]) for i, name in enumerate(found.names))
+        document["slices"] = [{"slice": name, **_table(table)} for name, table in parts]
     return {"evaluation": document}
 
 
@@ -265,13 +292,17 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
     table = _read_table(given["table"], len(labels))
     row |= {"cells": packed_table.pack(table, given["id"])}
     row |= {"keeps_items": given["items"] is not None}
-    beside = [step.contents[key]["content"] for key in keys]
+    beside = [step.contents[key] for key in keys]
     for table_, check_content in _KEPT.items():
         if given.get(table_.name) is not None:
             content = base64.b64decode(given[table_.name], validate=True)
             check_content(content, len(labels))
-            step.kept.append((table_, {"evaluation": given["id"], "content": content}))
-            beside.append(content)
+            beside.append({"evaluation": given["id"], "content": content})
+            step.kept.append((table_, beside[-1]))
+    if given.get("slices"):
+        found = packed_slices.pack(_read_slices(given["slices"], table), given["id"])
+        step.kept += [(slices, one) for one in found]
+        beside += found
     step.evaluations.append(checked_row(row, *beside))
 
 
@@ -308,6 +339,15 @@ def _read_table(given: dict[str, Any], k: int) -> ConfusionTable:
     return table
 
 
+def _read_slices(given: list[dict[str, Any]], whole: ConfusionTable) -> Slices:
+    names = tuple(dict(one["slice"]) for one in given)
+    check_names(*(text for name in names for pair in name.items() for text in pair))
+    found = Slices(names, ConfusionTable.stack([_read_table(one, whole.k) for one in given]))
+    if not all(names) or len(found.positions) < len(names) or not packed_slices.fits(found):
+        raise InvalidRecordError("A slice has no name, or that of another, or there are too many.")
+    return found
+
+
 def _check_items(content: bytes, k: int) -> None:
     items_ = packed_items.unpack(content)
     if items_.true.shape != items_.predicted.shape:
@@ -339,7 +379,8 @@ def _read_looks(step: ImportStep, given: dict[str, Any]) -> None:
 
 def _read_settings(step: ImportStep, given: dict[str, Any]) -> None:
     check_names(given["project"])
-    step.settings.append({"name": given["project"], "badge_public": given["badge_public"] is True})
+    chosen = {name: given.get(name, unset) is True for name, unset in SETTINGS.items()}
+    step.settings.append({"name": given["project"], **chosen})
 
 
 _READERS = {
@@ -362,7 +403,7 @@ def write(connection: Connection, step: ImportStep) -> Imported:
         evaluations: [fresh[identifier] for identifier in sorted(fresh)],
         **{
             kept: [row for table, row in step.kept if table is kept and row["evaluation"] in fresh]
-            for kept in _KEPT
+            for kept in (*_KEPT, slices)
         },
         projects: step.settings,
     }

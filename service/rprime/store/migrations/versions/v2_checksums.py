@@ -37,6 +37,7 @@ down_revision = "1"
 
 _COPIED = (items, aliases, looks, projects)
 _TABLES = (shared, evaluations, replays, *_COPIED)
+_ADDED = {"bytes", "checksum", "keeps_slices"}
 _ROWS = 500
 _FRAME = b"\x28\xb5\x2f\xfd"
 _POLICIES = {"pass": "all_must_pass", "not_fail": "proven_only"}
@@ -74,7 +75,7 @@ def upgrade() -> None:
 
 def _old(new: sa.Table) -> sa.TableClause:
     """Return an old table, with the types of the new one."""
-    columns = (sa.column(c.name, c.type) for c in new.c if c.name not in {"bytes", "checksum"})
+    columns = (sa.column(c.name, c.type) for c in new.c if c.name not in _ADDED)
     return sa.table(f"v1_{new.name}", *columns)
 
 
@@ -99,7 +100,7 @@ def _evaluations(
     query = sa.select(old, kept.c.content.label("kept")).select_from(joined)
     for found in _rows(connection, query):
         row = dict(found)
-        kept_items = row.pop("kept") or b""
+        kept_items = {"content": row.pop("kept")}
         labels, options = contents[row["labels"]], contents[row["options"]]
         row |= {
             "labels": labels["key"],
@@ -109,7 +110,7 @@ def _evaluations(
             "comparison": _converted(row["comparison"], _comparison),
             **{name: _squeezed(row[name]) for name in ("source", "extras")},
         }
-        row = checked_row(row, labels["content"], options["content"], kept_items)
+        row = checked_row(row, labels, options, kept_items)
         sizes[row["project"]] += row["bytes"]
         yield row
 
