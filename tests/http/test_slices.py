@@ -24,6 +24,7 @@ REGION = np.array(["EU", "US", "Asia"])[DRAW.integers(3, size=600)]
 DEVICE = DRAW.integers(2, size=600)
 ITEMS = {"y_true": ["a", "a", "b", "b"], "y_pred": ["a", "b", "b", "b"]}
 MATRIX = {"confusion_matrix": [[40, 10], [5, 45]], "labels": ["a", "b"]}
+SLICE: Json = {"slice": {"a": "x"}, "confusion_matrix": MATRIX["confusion_matrix"]}
 CROSSED = {"slice_crossings": [["region", "device"]]}
 
 
@@ -98,12 +99,11 @@ def test_tables_of_slices_give_the_report_of_their_items(client: httpx.Client) -
 
     of_items = found(client, y_true=TRUE, y_pred=PREDICTED, slices={"region": REGION.tolist()})
     names = ["Asia", "EU", "US"]
-    parts: Json = {name: {"confusion_matrix": table(name == REGION)} for name in names}
-    last = parts[names[-1]]["confusion_matrix"]
-    cells = [[i, j, last[i][j]] for i in range(3) for j in range(3)]
-    parts[names[-1]] = {"cells": cells}
+    parts = [{"slice": {"region": n}, "confusion_matrix": table(n == REGION)} for n in names]
+    last: Any = parts[-1].pop("confusion_matrix")
+    parts[-1]["cells"] = [[i, j, last[i][j]] for i in range(3) for j in range(3)]
     matrix = {"confusion_matrix": table(np.ones(600, bool)), "labels": ["0", "1", "2"]}
-    of_tables = found(client, **matrix, slices={"region": parts})
+    of_tables = found(client, **matrix, slices=parts)
     assert of_tables["slices"] == of_items["slices"]
     assert of_tables["weakest"] == of_items["weakest"]
 
@@ -205,23 +205,41 @@ def test_baselines_and_gates_stand_beside_slices(client: httpx.Client) -> None:
             "/population",
             "not_with_population",
         ),
-        ({**MATRIX, "slices": {"a": ["x"]}}, "/slices/a", "not_an_object"),
-        ({**MATRIX, "slices": {"a": {"x": [[1, 2], [3, 4]]}}}, "/slices/a/x", "not_an_object"),
+        ({**MATRIX, "slices": {"a": ["x"]}}, "/slices", "not_an_array"),
+        ({**MATRIX, "slices": []}, "/slices", "not_an_array"),
+        ({**MATRIX, "slices": [[[1, 2], [3, 4]]]}, "/slices/0", "not_an_object"),
+        ({**MATRIX, "slices": [{"slice": {"a": 1}, **MATRIX}]}, "/slices/0", "not_an_object"),
+        ({**MATRIX, "slices": [{"slice": {}, **MATRIX}]}, "/slices/0", "not_an_object"),
         (
-            {**MATRIX, "slices": {"a": {"x": {"confusion_matrix": [[1]]}}}},
-            "/slices/a/x/labels",
+            {**MATRIX, "slices": [{"slice": dict.fromkeys("abcd", "x"), **MATRIX}]},
+            "/slices/0/slice",
+            "too_long",
+        ),
+        (
+            {**MATRIX, "slices": [{"slice": {"a": " "}, **MATRIX}]},
+            "/slices/0/slice/a",
+            "class_name",
+        ),
+        ({**MATRIX, "slices": [SLICE, SLICE]}, "/slices/1/slice", "duplicate_name"),
+        ({**MATRIX, "slices": [{**SLICE, "labels": ["0"]}]}, "/slices/0/labels", "unknown_field"),
+        ({**MATRIX, "slices": [{"slice": {"a": "x"}}]}, "/slices/0", "no_evidence"),
+        (
+            {**MATRIX, "slices": [{**SLICE, "confusion_matrix": [[1]]}]},
+            "/slices/0/labels",
             "wrong_length",
         ),
         (
-            {**MATRIX, "slices": {"a": {"x": {"confusion_matrix": [[41, 0], [0, 0]]}}}},
-            "/slices/a",
+            {**MATRIX, "slices": [{**SLICE, "confusion_matrix": [[41, 0], [0, 0]]}]},
+            "/slices/0",
             "slices_exceed_table",
         ),
+        ({**MATRIX, "spurious": [1, 0], "slices": [SLICE]}, "/slices", "not_with_slices"),
         (
-            {**MATRIX, "spurious": [1, 0], "slices": {"a": {"x": MATRIX}}},
-            "/slices",
-            "not_with_slices",
+            {**ITEMS, "slices": {"a": ["x"] * 4}, "slice_cuts": {"a": [1]}},
+            "/slices/a",
+            "not_a_number",
         ),
+        ({**ITEMS, "slice_cuts": {"a": [1]}}, "/slices", "required"),
     ],
 )
 def test_what_does_not_fit_is_refused(
@@ -231,6 +249,34 @@ def test_what_does_not_fit_is_refused(
     assert response.status_code == 422, response.text
     (error,) = response.json()["errors"]
     assert (error["pointer"], error["code"]) == (pointer, code)
+
+
+@pytest.mark.parametrize("cuts", [3, {"a": 1}, {"a": []}, {"a": [None]}, {"a": "x"}, {"a": True}])
+def test_malformed_cuts_are_refused(client: httpx.Client, cuts: object) -> None:
+    content = {**ITEMS, "slices": {"a": [1, 2, 3, 4]}, "slice_cuts": cuts}
+    response = client.post("/evaluate", json=content)
+    assert response.status_code == 422, response.text
+    assert {e["pointer"][: len("/slice_cuts")] for e in response.json()["errors"]} == {
+        "/slice_cuts"
+    }
+
+
+def test_numbers_are_cut_into_slices(client: httpx.Client) -> None:
+    numbers = np.arange(600) % 7 + 0.5
+    cut = found(
+        client,
+        y_true=TRUE,
+        y_pred=PREDICTED,
+        slices={"part": [None, *numbers[1:].tolist()]},
+        slice_cuts={"part": [2, 4.5]},
+    )
+    names = np.array(["< 2", "[2, 4.5)", ">= 4.5"])[(numbers >= 2) + 0 + (numbers >= 4.5)]
+    named = found(
+        client, y_true=TRUE, y_pred=PREDICTED, slices={"part": [None, *names[1:].tolist()]}
+    )
+    assert [one["slice"]["part"] for one in cut["slices"]] == ["< 2", "[2, 4.5)", ">= 4.5"]
+    by_name = [{one["slice"]["part"]: one["overall"] for one in x["slices"]} for x in (cut, named)]
+    assert by_name[0] == by_name[1]
 
 
 def test_too_many_slices_are_refused(client: httpx.Client) -> None:

@@ -51,8 +51,9 @@ def search_document(document: Document, limits: Limits) -> bytes:
         if "slice_crossings" in document.rest:
             detail = "A search crosses all columns; `crossed` says how many at most."
             raise refuse("/slice_crossings", "not_with_search", detail)
-        shown = {name: one for name, one in document.arrays.items() if name != "slices"}
-        read = evidence.read(replace(document, arrays=shown), limits)
+        arrays = {name: one for name, one in document.arrays.items() if name != "slices"}
+        rest = {name: one for name, one in document.rest.items() if name != "slice_cuts"}
+        read = evidence.read(replace(document, arrays=arrays, rest=rest), limits)
     except Problem as problem:
         errors.extend(problem.errors)
     if errors or wanted is None or read is None:

@@ -21,7 +21,6 @@ from pydantic import BaseModel
 
 from rprime.client import calls
 from rprime.client.calls import Call, Version
-from rprime.client.columns import column
 from rprime.client.errors import ProblemError
 from rprime.client.report import Comparison, GateLintReport, GatePlanReport, Report, SliceSearch
 from rprime.client.request import (
@@ -252,10 +251,8 @@ class Methods:
         ProblemError
             If the request is wrong.
         """
-        columns = {name: column(values, f"slices/{name}") for name, values in slices.items()}
         asked = {"y_true": y_true, "y_pred": y_pred, "index": index, "class": class_}
-        found = document({**asked, **more})
-        return calls.slice_search(encode({**found, "slices": columns}))
+        return calls.slice_search(body(slices=slices, **asked, **more))
 
     @method
     def evaluations(

@@ -6,7 +6,7 @@ from typing import Any, Literal, TypedDict
 import orjson
 from pydantic import BaseModel
 
-from rprime.client.columns import frame_labels, labels, rows, score_labels, scores, weights
+from rprime.client.columns import column, frame_labels, labels, rows, score_labels, scores, weights
 
 Json = dict[str, Any]
 
@@ -62,8 +62,9 @@ class EvidenceFields(TypedDict, total=False):
     sample_weight: Any
     inclusion_probability: Any
     groups: Any
-    slices: Mapping[str, Any] | None
+    slices: Mapping[str, Any] | Sequence[Mapping[str, Any]] | None
     slice_crossings: Sequence[Sequence[str]] | None
+    slice_cuts: Mapping[str, int | Sequence[float]] | None
     aliases: Mapping[str, str] | None
     unknown_labels: Literal["refuse", "unclassified"] | None
     test_set: Mapping[str, str] | None
@@ -228,16 +229,20 @@ def _keys(value: object, name: str) -> object:
     return [value] if isinstance(value, str) else labels(value, name)
 
 
-def _slices(value: object, name: str) -> Json:
-    if not isinstance(value, Mapping):
-        raise TypeError(f"`{name}` is a {type(value).__name__}; it must be a mapping by name")
-    return {key: _of_slices(column, f"{name}/{key}") for key, column in value.items()}
+def _slices(value: object, name: str) -> object:
+    """Convert the columns of slices by name, or the tables of slices."""
+    if isinstance(value, Mapping):
+        return {key: _slice_values(values, f"{name}/{key}") for key, values in value.items()}
+    if isinstance(value, Sequence):
+        return [_evidence(table, f"{name}/{place}") for place, table in enumerate(value)]
+    raise TypeError(f"`{name}` is a {type(value).__name__}; it must be a mapping by name")
 
 
-def _of_slices(column: object, name: str) -> object:
-    if isinstance(column, Mapping):
-        return {value: _evidence(table, name) for value, table in column.items()}
-    return labels(column, name)
+def _slice_values(values: object, name: str) -> list[Any]:
+    items = column(values, name)
+    # Numbers are cut, or refused by the reader.
+    numbers = set(map(type, items)) <= {int, float, type(None)}
+    return items if numbers else labels(items, name)
 
 
 _CONVERT: Mapping[str, Callable[[Any, str], object]] = {

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 
+_OPTIONS = {"slice_cuts": "--slice", "slice_crossings": "--crossing"}
+"""Options by the members that they stand for, where the names differ."""
 _LONGEST_SOURCE = 2048
 """Characters, of the contract."""
 _REFERENCE = re.compile(r"(?:(alias|version|branch|evaluation)=(.+?)|(latest))(?:,model=([^,=]+))?")
@@ -111,7 +113,7 @@ def assemble(
     request: Path | None = None,
     origin: Mapping[str, Any] | None = None,
     engine: str | None = None,
-    columns: str | None = None,
+    chosen: Mapping[str, Any] | None = None,
 ) -> CiRequest:
     """Put a request together.
 
@@ -127,8 +129,8 @@ def assemble(
         Where the evaluation belongs, by names of the contract.
     engine
         Counts the items where they lie, in files that it can open.
-    columns
-        The columns to read, as `y_true=label,y_pred=prediction`; None: all.
+    chosen
+        Members of the request that options stand for, as `chosen_members` returns them.
     """
     files = [file, *more]
     if more and engine is None:
@@ -152,10 +154,8 @@ def assemble(
     if reference:
         _add(kept, "baseline", reference, str(baseline))
     other = None if reference else baseline
-    if columns and engine:
-        refuse("--columns is for files that are read here, without --engine")
-    if columns:
-        _add(members, "columns", _chosen(columns), "--columns")
+    for name, value in (chosen or {}).items():
+        _add(members, name, value, _OPTIONS.get(name, f"--{name}"))
     asked = (
         _request(file, other, members)
         if engine is None
@@ -184,19 +184,34 @@ def _request(file: str, baseline: str | None, members: Json) -> JsonRequest | Co
         if other is not None and "baseline" in members:
             refuse(f"{baseline}: there is a `baseline` already")
         return ColumnFileRequest(candidate, members, other)
-    chosen = members.get("columns", {})
+    reading: Json = {n: members[n] for n in ("columns", "slice_cuts") if n in members}
+    if isinstance(candidate, bytes):
+        _name_slices(candidate, file, members)
     if isinstance(candidate, bytes) and isinstance(other, ColumnFile):
         members.pop("columns", None)
     if other is not None:
-        part = _members(other, chosen) if isinstance(other, ColumnFile) else other
+        part = _members(other, reading) if isinstance(other, ColumnFile) else other
         _add(members, "baseline", _fragment(part, str(baseline)), str(baseline))
     if isinstance(candidate, bytes):
         return JsonRequest(splice(candidate, members))
     if isinstance(other, bytes) and not _is_evidence(other):
         # JSON predictions of items that are columns: all of it becomes JSON.
         members.pop("columns", None)
-        return JsonRequest(splice(_members(candidate, chosen), members))
+        return JsonRequest(splice(_members(candidate, reading), members))
     return ColumnFileRequest(candidate, members)
+
+
+def _name_slices(body: bytes, file: str, members: Json) -> None:
+    """Leave it to a JSON request which slices it has; refuse to choose others."""
+    columns = members.pop("columns", {})
+    chosen = {name for name in columns if name.startswith("slice:")}
+    if others := {name: source for name, source in columns.items() if name not in chosen}:
+        members["columns"] = others
+    content = orjson.loads(body) if chosen and _fragment(body, file) else {}
+    there = content.get("slices") or {} if isinstance(content, dict) else {}
+    for name in sorted(chosen):
+        if name.removeprefix("slice:") not in there:
+            refuse(f"{file} is JSON, and its `slices` do not have what {name} chooses")
 
 
 def _is_evidence(body: bytes) -> bool:
@@ -214,16 +229,7 @@ def local(limits: "Limits") -> "Limits":
     return limits.model_copy(update={"other_body_bytes": 2**62})
 
 
-def _chosen(columns: str) -> dict[str, str]:
-    """Read which columns of the files are meant: `NAME=COLUMN`, or a name alone."""
-    pairs = [part.strip().partition("=") for part in columns.split(",") if part.strip()]
-    found = {name.strip(): (source if sign else name).strip() for name, sign, source in pairs}
-    if len(found) < len(pairs):
-        refuse("--columns: a column is named twice")
-    return found
-
-
-def _members(file: ColumnFile, chosen: Mapping[str, str]) -> bytes:
+def _members(file: ColumnFile, members: Mapping[str, Any]) -> bytes:
     """Return the columns of a file as JSON, to stand within JSON."""
     from rprime.commands.evaluation import limits, refuse_here
     from rprime.evidence import read_members
@@ -231,7 +237,7 @@ def _members(file: ColumnFile, chosen: Mapping[str, str]) -> bytes:
 
     try:
         with file.opened() as source:
-            found = read_members(*source, local(limits()), chosen)
+            found = read_members(*source, local(limits()), members)
     except Problem as problem:
         refuse_here(problem, file.name)
     return orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -24,6 +24,7 @@ Json = dict[str, Any]
 
 @options.with_output
 @options.with_service
+@options.with_evidence
 def compare(
     candidate: Annotated[
         str,
@@ -42,7 +43,7 @@ def compare(
     ],
     *,
     project: Annotated[str | None, typer.Option(help="Whose evaluations are named.")] = None,
-    columns: options.Columns = None,
+    chosen: dict[str, Any],
     gates: options.Gates = None,
     request: options.Request = None,
     strict: options.Strict = False,
@@ -67,7 +68,7 @@ def compare(
                 with history.client() as client:
                     baseline = f"evaluation={_identified(client, project, old)}"
             ci_request = assemble(
-                candidate, baseline=baseline, gates=gates, request=request, columns=columns
+                candidate, baseline=baseline, gates=gates, request=request, chosen=chosen
             )
             outcome = run_operation(compare_operation(), ci_request, service, table_only=table_only)
         elif old is None:

@@ -1,6 +1,6 @@
 """An evaluation, here or by a service, as a CI job needs it."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,7 @@ def _origin(what: str) -> typer.models.OptionInfo:
 
 @options.with_output
 @options.with_service
+@options.with_evidence
 def evaluate(
     file: Annotated[
         list[str],
@@ -32,7 +33,7 @@ def evaluate(
     ],
     *,
     engine: options.Engine = None,
-    columns: options.Columns = None,
+    chosen: dict[str, Any],
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -106,7 +107,7 @@ def evaluate(
             request=request,
             origin=origin,
             engine=engine,
-            columns=columns,
+            chosen=chosen,
         )
         outcome = run_operation(
             evaluate_operation(table=table), ci_request, service, table_only=table_only

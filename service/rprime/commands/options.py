@@ -90,6 +90,33 @@ Columns = Annotated[
         "y_true=label,y_pred=prediction.",
     ),
 ]
+Slices = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slice",
+        metavar="COLUMN",
+        help="Report the slices of this column of the file, too: region; "
+        "age_band=cut(age, 18, 30, 50); cut(age, 3) for 3 parts of equal size. Columns slice:NAME "
+        "need not be named. Can be repeated.",
+    ),
+]
+Crossings = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--crossing",
+        metavar="NAME,NAME",
+        help="Report the combined values of two or three slices, too, as region,device; can be "
+        "repeated.",
+    ),
+]
+Population = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE|JSON|uniform",
+        help="What the numbers are about: the share of each class, or the `population` of a "
+        "request, as YAML or JSON; uniform: equal shares.",
+    ),
+]
 Gates = Annotated[
     Path | None,
     typer.Option(metavar="FILE", help="The rules, YAML or JSON: see `rprime gates-schema`."),
@@ -151,6 +178,30 @@ def expanded(
         return wrapped
 
     return decorate
+
+
+def _chosen(
+    columns: str | None,
+    slice_: list[str] | None,
+    crossing: list[str] | None,
+    population: str | None,
+) -> dict[str, Any]:
+    from rprime.commands.chosen import chosen_members
+
+    return chosen_members(columns, slice_ or [], crossing or [], population)
+
+
+with_evidence = expanded(
+    "chosen",
+    {
+        "columns": (Columns, None),
+        "slice_": (Slices, None),
+        "crossing": (Crossings, None),
+        "population": (Population, None),
+    },
+    _chosen,
+)
+"""Add the options that say how files are read; the command takes them as members of a request."""
 
 
 def _file(words: str, name: str) -> Any:  # noqa: ANN401 (an annotation)

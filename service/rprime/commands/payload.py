@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
 from zipfile import ZIP_DEFLATED, ZipFile
 
@@ -14,6 +14,7 @@ from rprime.application.assessment import side_of
 from rprime.commands.ci_request import CiRequest, JsonRequest, evidence_members, splice, written
 from rprime.commands.exit_status import refuse, say
 from rprime.evidence.reader import OF_SCORES
+from rprime.tally import slice_tables
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from rprime.application import EvaluationRequest
     from rprime.core.comparison.alignment import Side
     from rprime.core.items import Items
+    from rprime.core.slices.slices import SliceColumn, Slices
+    from rprime.evidence import Evidence
 
 Json = dict[str, Any]
 Arrays = dict[str, "NDArray[Any]"]
@@ -112,7 +115,11 @@ def _packed(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> P
     evidence, members = evaluation_request.evidence, ci_request.request.members
     assert evidence.items is not None  # noqa: S101 (see `make_payload`)
     arrays = _coded(evidence.items, len(evidence.labels))
-    content = _rest(members) | {"labels": evidence.labels, "codes": True}
+    content = _rest(members) | {
+        "labels": evidence.labels,
+        "codes": True,
+        **_slicing(evidence.slices),
+    }
     if evidence.scores is not None:
         arrays["y_score"] = evidence.scores
     baseline = _baseline(evaluation_request)
@@ -125,9 +132,9 @@ def _packed(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> P
     request = splice(written(content), ci_request.kept_there)
     if len(quote(request, safe="")) > MOST_QUERY:
         return None
-    if evidence.identities is None:
+    if evidence.identities is None and evidence.slices is None:
         return Payload(_archived(arrays), NPZ, request)
-    return Payload(_streamed(arrays, evidence.labels, evidence.identities), ARROW, request)
+    return Payload(_streamed(arrays, evidence), ARROW, request)
 
 
 def _baseline(evaluation_request: "EvaluationRequest") -> "Side | None":
@@ -174,20 +181,53 @@ def _archived(arrays: Arrays) -> bytes:
     return archive.getvalue()
 
 
-def _streamed(arrays: Arrays, labels: tuple[str, ...], identities: Any) -> bytes:
-    """Return columns with the ids of their items, as an Arrow stream."""
+def _streamed(arrays: Arrays, evidence: "Evidence") -> bytes:
+    """Return columns with the ids of their items and their slices, as an Arrow stream."""
     import pyarrow as pa
 
     scores = arrays.pop("y_score", None)
     columns = {name: pa.array(array) for name, array in arrays.items()}
     if scores is not None:
-        columns |= {f"score:{name}": pa.array(scores[:, i]) for i, name in enumerate(labels)}
-    columns["item_id"] = identities.column
+        names = enumerate(evidence.labels)
+        columns |= {f"score:{name}": pa.array(scores[:, i]) for i, name in names}
+    if evidence.identities is not None:
+        # Of a file of columns that pyarrow read.
+        columns["item_id"] = cast("Any", evidence.identities).column
+    for name, column in _columns(evidence.slices).items():
+        texts, codes = _representatives(column)
+        if column.edges:
+            columns[f"slice:{name}"] = pa.array(np.array(texts, np.float64)[codes])
+        else:
+            places = pa.array(codes.astype(np.int32), mask=codes == len(column.values))
+            columns[f"slice:{name}"] = pa.DictionaryArray.from_arrays(places, texts[:-1])
     batch = pa.table(columns)
     stream = BytesIO()
     with pa.ipc.new_stream(stream, batch.schema) as sink:
         sink.write_table(batch)
     return stream.getvalue()
+
+
+def _columns(slices: "Slices | None") -> "Mapping[str, SliceColumn]":
+    return {} if slices is None else slices.columns
+
+
+def _representatives(column: "SliceColumn") -> "tuple[list[Any], NDArray[Any]]":
+    """Return a value of each slice of a column, None for no slice, and the positions of the items.
+
+    Of a column of numbers, they are numbers that lie in its slices.
+    """
+    values: list[Any] = list(column.values)
+    if column.edges:
+        values = [float(np.nextafter(column.edges[0], -np.inf)), *column.edges]
+    return [*values, None], np.minimum(column.codes, len(values))
+
+
+def _slicing(slices: "Slices | None") -> Json:
+    """Return how the slices of items are made, as members of a request."""
+    cuts = {name: one.edges for name, one in _columns(slices).items() if one.edges}
+    crossings = slices.crossings if slices else []
+    found = {"slice_cuts": cuts, "slice_crossings": crossings}
+    return {name: value for name, value in found.items() if value}
 
 
 def _spelled(
@@ -226,6 +266,11 @@ def spelled_side(side: "Side") -> Json:
     assert items is not None  # noqa: S101 (columns have items)
     names = np.array([*side.labels, None], dtype=object)
     found: Json = {"labels": side.labels, "y_true": names[items.true].tolist()}
+    found |= _slicing(side.slices)
+    for name, column in _columns(side.slices).items():
+        values, codes = _representatives(column)
+        own = np.array(values, dtype=object)[codes].tolist()
+        found.setdefault("slices", {})[name] = own
     found["y_pred"] = names[items.predicted].tolist()
     if side.scores is not None:
         found["y_score"] = np.ascontiguousarray(side.scores.values)
@@ -253,6 +298,8 @@ def _table(side: "Side", declared: Mapping[str, Any]) -> Json:
         )
     rows, columns, counts = (part.tolist() for part in table.cells.coordinates())
     found: Json = {"labels": side.labels, "cells": list(zip(rows, columns, counts, strict=True))}
+    if side.slices is not None:
+        found["slices"] = slice_tables(side.slices)
     if table.weighted:
         found["weighted"] = True
     for name, vector in (("unclassified", table.unclassified), ("spurious", table.spurious)):

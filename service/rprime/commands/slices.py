@@ -1,12 +1,11 @@
 """The search for weak slices, here or by a service."""
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rprime.commands import options
-from rprime.commands.exit_status import defects, put, refuse
+from rprime.commands.exit_status import defects, put
 from rprime.commands.options import ServiceOptions
 from rprime.report.decimals import count, decimal, percent, plural, signed, span
 from rprime.report.names import shown
@@ -14,7 +13,6 @@ from rprime.report.names import shown
 if TYPE_CHECKING:
     from rprime.client.report import SliceSearch
 
-_COLUMN = re.compile(r"(?:([^=(),]+)=)?\s*(?:cut\(([^(),]+),([^()]+)\)|([^=(),]+))")
 _TITLES = ("Slice", "Items", "", "Rest", "Difference", "Interval", "Adjusted p")
 
 
@@ -48,7 +46,11 @@ def slices(
 ) -> None:
     """Find slices in which a model is weak: one half of the items finds them, the other tests."""
     with defects():
-        found = _found(file, _asked(column or [], index, class_, seed), columns, request, service)
+        from rprime.commands.chosen import chosen_members
+
+        asked = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
+        chosen = chosen_members(columns, column or [], option="--column")
+        found = _found(file, asked, chosen, request, service)
         if as_json:
             put(found.content + b"\n")
         elif markdown:
@@ -57,37 +59,10 @@ def slices(
             _print(found)
 
 
-def _asked(columns: list[str], index: str, class_: str | None, seed: int) -> dict[str, Any]:
-    """Return the members of a request about columns of a file."""
-    read: dict[str, str] = {}
-    cuts: dict[str, int | list[float]] = {}
-    for text in columns:
-        match = _COLUMN.fullmatch(text.strip())
-        if match is None:
-            refuse(f"--column {text}: a column is named as region, or as cut(age, 18, 30, 50)")
-        name, source, edges, plain = (part and part.strip() for part in match.groups())
-        name = name or source or plain
-        read[f"slice:{name}"] = source or plain
-        if edges is not None:
-            cuts[name] = _cut(text, edges)
-    chosen = {"columns": read} if read else {}
-    given = {"index": index, "seed": seed} | ({"class": class_} if class_ else {})
-    return given | chosen | ({"slice_cuts": cuts} if cuts else {})
-
-
-def _cut(text: str, edges: str) -> int | list[float]:
-    try:
-        numbers = [float(edge) for edge in edges.split(",")]
-    except ValueError:
-        refuse(f"--column {text}: a cut is at numbers")
-    alone = len(numbers) == 1 and numbers[0].is_integer() and "." not in edges
-    return int(numbers[0]) if alone else numbers
-
-
 def _found(
     file: str,
     members: dict[str, Any],
-    columns: str | None,
+    chosen: dict[str, Any],
     request: Any,  # noqa: ANN401 (a path)
     service: ServiceOptions | None,
 ) -> "SliceSearch":
@@ -98,16 +73,14 @@ def _found(
     from rprime.commands.lint import answer
     from rprime.problems.problem import Problem
 
-    asked = assemble(file, request=request, columns=columns).request
+    asked = assemble(file, request=request, chosen=chosen).request
     if not isinstance(asked, ColumnFileRequest):
-        members.pop("columns", None)
         return answer(slice_search(splice(asked.body, members)), service)
     from rprime.application.slice_search import search_document
     from rprime.client.report import SliceSearch
     from rprime.evidence import FORMATS, read_columns
 
-    read = asked.members.get("columns", {}) | members.get("columns", {})
-    content = written({**asked.members, **members, **({"columns": read} if read else {})})
+    content = written({**asked.members, **members})
     with asked.candidate.opened() as (kind, body):
         if service is not None:
             return ask(slice_search(body.read(), FORMATS[kind].media_type, content), service)

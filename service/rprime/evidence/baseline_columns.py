@@ -23,7 +23,7 @@ class BaselineColumns(Columns):
 
     def __init__(self, first: Columns, *, untyped: bool, matrix: bool) -> None:
         super().__init__(
-            Document({"columns": first.chosen}),
+            Document({"columns": first.chosen, **first.slicing}),
             first.most,
             first.hold,
             untyped=untyped,
@@ -67,7 +67,7 @@ class BaselineColumns(Columns):
         arrays = super().document().arrays
         if "item_id" in arrays:
             raise refuse("/item_id", "not_with_this_evidence", _IDS)
-        slices = {"slices": {n: _labels(c) for n, c in arrays.pop("slices", {}).items()}}
+        slices = {"slices": {n: _values(c) for n, c in arrays.pop("slices", {}).items()}}
         found = {
             name: _labels(array) if isinstance(array, CodedColumn) else array
             for name, array in arrays.items()
@@ -88,6 +88,13 @@ class BaselineColumns(Columns):
 
 
 _IDS = "Ids of items have no place in JSON. Leave `item_id` out, or compare two files of columns."
+
+
+def _values(column: CodedColumn) -> list[Any]:
+    """Return the values of a slice column: names, or the numbers of one that is cut."""
+    if column.values.dtype.kind != "f":
+        return _labels(column)
+    return [None if number != number else number for number in column.values.tolist()]  # noqa: PLR0124 (NaN)
 
 
 def _labels(column: CodedColumn) -> list[str | int | None]:

@@ -168,6 +168,12 @@ class Columns:
         self._ids: Identities | None = None
 
     @property
+    def slicing(self) -> dict[str, object]:
+        """The members of the request that say how slices are made."""
+        rest = self._request.rest
+        return {n: rest[n] for n in ("slice_cuts", "slice_crossings") if n in rest}
+
+    @property
     def has_baseline(self) -> bool:
         """Whether a column holds the predictions of a baseline."""
         return "y_pred_baseline" in self._labels
@@ -189,7 +195,9 @@ class Columns:
                 null = name != "y_true"
                 self._labels[name] = CodedColumn(self.codes, f"/{name}", null=null)
         self._slices = {
-            name: SliceValues(name, measured=self._measured, untyped=self._untyped)
+            name: SliceValues(
+                name, measured=self._measured or name in self.cut, untyped=self._untyped
+            )
             for name in found
             if is_slice(name)
         }

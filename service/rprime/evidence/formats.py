@@ -172,9 +172,14 @@ def read_columns(
 
 
 def read_members(
-    kind: Kind, body: IO[bytes], limits: Limits, columns: Mapping[str, str]
+    kind: Kind, body: IO[bytes], limits: Limits, request: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Read evidence, or predictions alone, as the members of a JSON request.
+
+    Parameters
+    ----------
+    request
+        Which columns are read, and which of them are cut: `columns`, `slice_cuts`.
 
     Raises
     ------
@@ -183,8 +188,7 @@ def read_members(
     """
     form = FORMATS[kind]
     untyped = not form.has_types
-    chosen = Document({"columns": columns})
-    first = Columns(chosen, limits.sparse_classes, None, untyped=untyped)
+    first = Columns(Document(dict(request)), limits.sparse_classes, None, untyped=untyped)
     found = BaselineColumns(first, untyped=untyped, matrix=form.has_matrix)
     _read(kind, body, found, limits)
     return found.members()

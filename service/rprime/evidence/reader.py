@@ -155,7 +155,7 @@ def read_baseline(
     shared = {name: source.arrays[name] for name in SHARED if name in source.arrays}
     if alone == "y_score" and "labels" not in shared:
         shared["labels"] = list(candidate.labels)
-    inherited = (*OF_LABELS, "slice_crossings")
+    inherited = (*OF_LABELS, *OF_SLICES)
     rest = {name: source.rest[name] for name in inherited if name in source.rest} | document.rest
     found = read(replace(document, arrays=shared | document.arrays, rest=rest), limits)
     if found.labels != candidate.labels or found.items is None or candidate.items is None:
@@ -193,7 +193,7 @@ OF_SCORES = ("reject_below", "curves", "reject", "thresholds")
 WEIGHTS = ("sample_weight", "inclusion_probability")
 """Members that weigh the items."""
 
-OF_SLICES = ("slices", "slice_crossings")
+OF_SLICES = ("slices", "slice_crossings", "slice_cuts")
 """Members about parts of the items."""
 
 OF_TABLES = ("labels", "axis", "unclassified", "spurious", "weighted", "slices")
@@ -255,6 +255,7 @@ def _read_table(document: Document, limits: Limits) -> Evidence:
     found = Evidence(kind=kind, labels=labels, table=table)
     if "slices" not in document.arrays:
         return found
+    _check_classes(document, len(labels), limits)
     slices = slices_of_tables(document, table, labels, lambda one: _read_table(one, limits).table)
     return replace(found, slices=slices)
 
@@ -297,10 +298,14 @@ def _slices(document: Document, found: Coded, limits: Limits) -> Slices | None:
     if document.arrays.keys().isdisjoint(OF_SLICES) and document.rest.keys().isdisjoint(OF_SLICES):
         return None
     k = len(found.labels)
+    _check_classes(document, k, limits)
+    return slices_of_items(document, _joint(found, 0, found.true.size), k)
+
+
+def _check_classes(document: Document, k: int, limits: Limits) -> None:
     if k > limits.dense_classes:
         detail = f"Slices have at most {limits.dense_classes:,} classes, here are {k:,}."
         raise refuse(f"{document.pointer}/slices", "too_many_classes", detail)
-    return slices_of_items(document, _joint(found, 0, found.true.size), k)
 
 
 def _codes(document: Document, most: int) -> Coded:

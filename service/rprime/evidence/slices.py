@@ -1,9 +1,10 @@
 """Read the slices of a request: values of the items, or tables of their own."""
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
@@ -23,13 +24,15 @@ from rprime.evidence.label_columns import CodedColumn, Piece
 from rprime.evidence.vocabulary import Vocabulary
 from rprime.problems.problem import pointer, refuse
 from rprime.schemas.document import Document, kind_of
+from rprime.schemas.evidence import Cuts
 
 PREFIX = "slice:"
 """Prefix of a column of slices, before its name."""
-_TABLE = frozenset({"confusion_matrix", "cells", "unclassified"})
+_TABLE = frozenset({"slice", "confusion_matrix", "cells", "unclassified"})
 """Members of the table of a slice; its classes and its axis are those of the whole table."""
-
-T = TypeVar("T")
+_MOST_CROSSED = 3
+"""Columns of one slice."""
+_CUTS: TypeAdapter[dict[str, int | list[float]]] = TypeAdapter(Cuts)
 
 
 def is_slice(name: str) -> bool:
@@ -84,14 +87,23 @@ def slices_of_items(document: Document, cells: Array, k: int) -> Slices | None:
     """
     place = f"{document.pointer}/slices"
     if "slices" not in document.arrays:
-        if document.rest.get("slice_crossings") is not None:
-            raise refuse(place, "required", "`slice_crossings` needs `slices`.")
+        for name in ("slice_crossings", "slice_cuts"):
+            if document.rest.get(name) is not None:
+                raise refuse(place, "required", f"`{name}` needs `slices`.")
         return None
-    columns = slice_columns(document, len(cells), {})
+    columns = slice_columns(document, len(cells), _cuts(document))
     try:
         return Slices.of_items(columns, _crossings(document, columns), cells, k)
     except TooManySlicesError as error:
         raise refuse(place, "too_many_slices", _merge(error)) from None
+
+
+def _cuts(document: Document) -> dict[str, int | list[float]]:
+    """Return how columns are cut; what is malformed is refused with the options."""
+    try:
+        return _CUTS.validate_python(document.rest.get("slice_cuts") or {})
+    except ValidationError:
+        return {}
 
 
 def slice_columns(
@@ -130,7 +142,14 @@ def slice_columns(
             return _column(values, size, at)
         return cut_column(found, cut, at)
 
-    columns = _named(document.arrays["slices"], place, column)
+    given = document.arrays["slices"]
+    if not isinstance(given, dict) or not given:
+        found = "an empty one" if given == {} else kind_of(given)
+        raise refuse(place, "not_an_object", f"An object by name is needed, not {found}.")
+    places = [f"{place}{pointer(name)}" for name in given]
+    known = names.distinct(list(given), places.__getitem__)
+    members = zip(known, given.values(), places, strict=True)
+    columns = {name: column(name, values, at) for name, values, at in members}
     if unknown := [name for name in cuts if name not in columns]:
         detail = f"{len(unknown)} of the names are not in `slices`."
         raise refuse(f"{document.pointer}/slice_cuts", "unknown_slices", detail)
@@ -139,17 +158,6 @@ def slice_columns(
 
 def _merge(error: TooManySlicesError) -> str:
     return f"There are {error}: merge values, or leave crossings out."
-
-
-def _named(given: object, place: str, read: Callable[[str, Any, str], T]) -> dict[str, T]:
-    """Read each member of an object by its name, which follows the rules of class names."""
-    if not isinstance(given, dict) or not given:
-        found = "an empty one" if given == {} else kind_of(given)
-        raise refuse(place, "not_an_object", f"An object by name is needed, not {found}.")
-    places = [f"{place}{pointer(name)}" for name in given]
-    known = names.distinct(list(given), places.__getitem__)
-    members = zip(known, given.values(), places, strict=True)
-    return {name: read(name, value, at) for name, value, at in members}
 
 
 def _column(values: object, size: int, place: str) -> SliceColumn:
@@ -241,44 +249,66 @@ def slices_of_tables(
     Raises
     ------
     Problem
-        422 if a table cannot be read, or the slices of a name have more items than all.
+        422 if a table cannot be read, a slice stands twice, or the slices of the same columns have
+        more items than all.
     """
-    place = f"{document.pointer}/slices"
+    place, given = f"{document.pointer}/slices", document.arrays["slices"]
     if whole.spurious is not None or whole.weighted:
         what = "weights" if whole.weighted else "`spurious` predictions, which are in no slice"
         raise refuse(place, "not_with_slices", f"Slices cannot be combined with {what}.")
-    found: list[dict[str, str]] = []
+    if not isinstance(given, list) or not given:
+        detail = "Beside a table, `slices` is an array with the table of each slice."
+        raise refuse(place, "not_an_array", detail)
+    try:
+        check_size(len(given), whole.k)
+    except TooManySlicesError as error:
+        raise refuse(place, "too_many_slices", _merge(error)) from None
+    found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
     tables: list[ConfusionTable] = []
+    of_columns: dict[frozenset[str], list[int]] = {}
+    for i, one in enumerate(given):
+        at = f"{place}/{i}"
+        name = _slice_name(one, at)
+        if frozenset(name.items()) in found:
+            raise refuse(f"{at}/slice", "duplicate_name", "This slice stands twice.")
+        found[frozenset(name.items())] = name
+        of_columns.setdefault(frozenset(name), []).append(i)
+        tables.append(_table(one, at, document, labels, read))
+    for places in of_columns.values():
+        if _exceeds(ConfusionTable.stack([tables[i] for i in places]), whole):
+            detail = "The slices of these columns have more items in a cell than the whole table."
+            raise refuse(f"{place}/{places[0]}", "slices_exceed_table", detail)
+    return Slices(tuple(found.values()), ConfusionTable.stack(tables))
 
-    def column(name: str, values: object, at: str) -> None:
-        number = len(values) if isinstance(values, dict) else 0
-        try:
-            check_size(len(found) + number, whole.k)
-        except TooManySlicesError as error:
-            raise refuse(place, "too_many_slices", _merge(error)) from None
-        parts = _named(values, at, lambda _, one, there: _table(one, there, document, labels, read))
-        own = ConfusionTable.stack(list(parts.values()))
-        if _exceeds(own, whole):
-            detail = "The slices of this name have more items in a cell than the whole table."
-            raise refuse(at, "slices_exceed_table", detail)
-        found.extend({name: value} for value in parts)
-        tables.extend(parts.values())
 
-    _named(document.arrays["slices"], place, column)
-    return Slices(tuple(found), ConfusionTable.stack(tables))
+def _slice_name(one: object, place: str) -> dict[str, str]:
+    """Read of which value of each column a slice is."""
+    given = one.get("slice") if isinstance(one, dict) else None
+    if not isinstance(given, dict) or not given or set(map(type, given.values())) != {str}:
+        detail = 'A slice has its values, `{"slice": {"region": "EU"}}`, and its table.'
+        raise refuse(place, "not_an_object", detail)
+    if len(given) > _MOST_CROSSED:
+        detail = f"A slice is of at most {_MOST_CROSSED} columns."
+        raise refuse(f"{place}/slice", "too_long", detail)
+    there = [f"{place}/slice{pointer(name)}" for name in given]
+    columns = names.distinct(list(given), there.__getitem__)
+    return dict(
+        zip(columns, names.normalised(list(given.values()), there.__getitem__), strict=True)
+    )
 
 
 def _table(
-    content: object,
+    content: dict[str, Any],
     place: str,
     document: Document,
     labels: Sequence[str],
     read: Callable[[Document], ConfusionTable],
 ) -> ConfusionTable:
-    if not isinstance(content, dict) or not content.keys() <= _TABLE:
-        detail = "Beside a table, a slice is an object with `confusion_matrix` or `cells`."
-        raise refuse(place, "not_an_object", detail)
-    arrays = {**content, "labels": list(labels)}
+    if unknown := content.keys() - _TABLE:
+        detail = "Beside its values, a slice has `confusion_matrix` or `cells`, and `unclassified`."
+        raise refuse(f"{place}{pointer(min(unknown))}", "unknown_field", detail)
+    arrays = {name: own for name, own in content.items() if name != "slice"}
+    arrays["labels"] = list(labels)
     axis = {"axis": document.rest["axis"]} if "axis" in document.rest else {}
     return read(Document(axis, arrays, tuple(arrays), place))
 

@@ -181,8 +181,11 @@ def _lift(content: dict[str, Any], inner: tuple[str, ...], pointer: str = "") ->
         names.remove("kappa_weights")
     arrays = {name: content[name] for name in names}
     content.update(dict.fromkeys(names, 0))
-    if isinstance(slices := arrays.get("slices"), dict):  # its names are checked, too
+    slices = arrays.get("slices")
+    if isinstance(slices, dict):  # its names are checked, too
         content["slices"] = {k: 0 if isinstance(v, list) else v for k, v in slices.items()}
+    elif isinstance(slices, list):
+        content["slices"] = slices
     parts = {
         name: _lift(content[name], (), f"{pointer}/{name}")
         for name in inner

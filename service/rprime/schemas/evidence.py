@@ -34,6 +34,19 @@ Crossings = Annotated[
         "a slice for each pair of values.",
     ),
 ]
+Edge = Annotated[float, Field(ge=-(2**53 - 1), le=2**53 - 1)]
+Cuts = Annotated[
+    dict[
+        ClassName,
+        Annotated[int, Field(ge=2, le=20)]
+        | Annotated[list[Edge], Field(min_length=1, max_length=20)],
+    ],
+    Field(
+        max_length=20,
+        description="How columns of numbers in `slices` are cut: the numbers at which slices "
+        "begin, ascending, or how many slices of about equal size there are.",
+    ),
+]
 
 
 _SILENT = "k counts: items of each true class without a prediction."
@@ -62,24 +75,40 @@ class _Evidence(Request):
 
 class _ItemsEvidence(_Evidence):
     slices: (
-        dict[ClassName, list[ClassName | None] | list[IntegerLabel | None] | list[bool | None]]
+        dict[
+            ClassName,
+            list[ClassName | None]
+            | list[IntegerLabel | None]
+            | list[float | None]
+            | list[bool | None],
+        ]
         | Absent
     ) = Field(
         default=None,
         description="By name, the value of each item, such as its region; null: none. The report "
-        "tells how the items of each value differ from the rest.",
+        "tells how the items of each value differ from the rest. Columns of numbers are cut as "
+        "`slice_cuts` says.",
     )
     slice_crossings: Crossings | Absent = None
+    slice_cuts: Cuts | Absent = None
 
 
-class SliceMatrix(Request):
+class _SliceTable(Request):
+    slice: dict[ClassName, ClassName] = Field(
+        min_length=1,
+        max_length=3,
+        description='The value of each column: `{"region": "EU", "device": "ios"}`.',
+    )
+
+
+class SliceMatrix(_SliceTable):
     """The confusion matrix of a slice, with the classes and the axis of the whole table."""
 
     confusion_matrix: Matrix
     unclassified: list[Count] | None = Field(default=None, description=_SILENT)
 
 
-class SliceCells(Request):
+class SliceCells(_SliceTable):
     """The non-empty cells of a slice."""
 
     cells: list[Cell] = Field(min_length=1, description="In any order; what is not here is 0.")
@@ -98,8 +127,8 @@ class _Table(_Evidence):
         default=False,
         description="Whether the counts are sums of weights: then there are no intervals.",
     )
-    slices: dict[ClassName, dict[ClassName, SliceMatrix | SliceCells]] | Absent = Field(
-        default=None, description="By name and value, the table of the items of each slice."
+    slices: Annotated[list[SliceMatrix | SliceCells], Field(min_length=1)] | Absent = Field(
+        default=None, description="The table of the items of each slice."
     )
 
 

@@ -17,6 +17,7 @@ from rprime.schemas.evidence import (
     Axis,
     CellsEvidence,
     Crossings,
+    Cuts,
     LabelOptions,
     LabelsEvidence,
     MatrixEvidence,
@@ -147,6 +148,7 @@ class EvidenceRest(LabelOptions):
     test_set: TestSet | None = None
     reject_below: RejectBelow = None
     slice_crossings: Crossings | None = None
+    slice_cuts: Cuts | None = None
 
 
 class BaselineRest(EvidenceRest, Reference):
@@ -215,6 +217,7 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, LabelOptions, Pro
     gates: Gates | None = None
     population: PopulationAsked | None = None
     slice_crossings: Crossings | None = None
+    slice_cuts: Cuts | None = None
 
     def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
         """Return the options of the core, including those of scores and lists."""

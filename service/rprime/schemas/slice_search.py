@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import BaseModel, Field, create_model
 
-from rprime.schemas.evidence import LabelsEvidence, ScoresEvidence
+from rprime.schemas.evidence import Cuts, LabelsEvidence, ScoresEvidence
 from rprime.schemas.fields import (
     DENSE_CLASSES,
     Absent,
@@ -16,8 +16,6 @@ from rprime.schemas.fields import (
     Request,
 )
 from rprime.schemas.request import EvidenceRest
-
-Edge = Annotated[float, Field(ge=-(2**53 - 1), le=2**53 - 1)]
 
 
 class _Options(Request):
@@ -34,19 +32,9 @@ class _Options(Request):
         default=None, description="How many of the highest scores count in `top_k_accuracy`."
     )
     crossed: int = Field(default=3, ge=1, le=3, description="Most columns of one slice.")
-    slice_cuts: (
-        dict[
-            ClassName,
-            Annotated[int, Field(ge=2, le=20)]
-            | Annotated[list[Edge], Field(min_length=1, max_length=20)],
-        ]
-        | None
-    ) = Field(
+    slice_cuts: Cuts | None = Field(
         default=None,
-        max_length=20,
-        description="How columns of numbers are cut: the numbers at which slices begin, ascending, "
-        "or how many slices of equal size there are. Other columns of more than 10 numbers are cut "
-        "into 4.",
+        description="Columns of more than 10 numbers that are not named here are cut into 4.",
     )
     min_items: Annotated[int, Field(ge=16)] | None = Field(
         default=None, description="Least items of a slice; default: 1 % of all, at least 64."

@@ -3,7 +3,7 @@
 from rprime.tally.counting import Tallies, tally
 from rprime.tally.engines import Engine, Files, opened
 from rprime.tally.errors import TallyError, UnreachableEngineError
-from rprime.tally.table import Tally
+from rprime.tally.table import Tally, slice_tables
 
 __all__ = [
     "Engine",
@@ -13,5 +13,6 @@ __all__ = [
     "TallyError",
     "UnreachableEngineError",
     "opened",
+    "slice_tables",
     "tally",
 ]

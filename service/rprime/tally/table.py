@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rprime.core.cells import DenseCells
 from rprime.core.label_texts import read_texts
+from rprime.core.slices.slices import Slices
 from rprime.tally.errors import TallyError
 
 Array = NDArray[Any]
@@ -47,6 +49,21 @@ class Tally:
             "unclassified": self.unclassified,
             "weighted": self.weighted,
         }
+
+
+def slice_tables(slices: Slices) -> list[dict[str, Any]]:
+    """Return the tables of slices as the member `slices` of a request with a table."""
+    cells, silent = slices.tables.cells, slices.tables.unclassified
+    assert isinstance(cells, DenseCells)  # noqa: S101 (the type)
+    found: list[dict[str, Any]] = [{"slice": dict(name), "cells": []} for name in slices.names]
+    places = np.nonzero(cells.counts)
+    for place, *cell in zip(*(a.tolist() for a in (*places, cells.counts[places])), strict=True):
+        found[place]["cells"].append(cell)
+    for i, one in enumerate(found):
+        one["cells"] = one["cells"] or [[0, 0, 0]]  # all of its items are unclassified
+        if silent is not None:
+            one["unclassified"] = silent[i].tolist()
+    return found
 
 
 def tables(

@@ -47,10 +47,13 @@ class SliceColumn:
     codes
         Shape (n,), unsigned integers: positions in `values`; any other number means that the
         item is in no slice of this column.
+    edges
+        Of a column of numbers, where its slices begin, but for the lowest; empty for names.
     """
 
     values: tuple[str, ...]
     codes: Array
+    edges: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,6 +115,11 @@ class Slices:
         stack = ConfusionTable.dense(tables[..., :k], tables[..., k])
         return cls(tuple(names), stack, columns)
 
+    @property
+    def crossings(self) -> list[tuple[str, ...]]:
+        """The columns that are combined."""
+        return list(dict.fromkeys(tuple(name) for name in self.names if len(name) > 1))
+
     @cached_property
     def positions(self) -> dict[frozenset[tuple[str, str]], int]:
         """The position of each slice by its columns and values, in any order."""
@@ -159,9 +167,8 @@ class Slices:
             name: replace(column, codes=column.codes[places])
             for name, column in self.columns.items()
         }
-        crossings = dict.fromkeys(tuple(name) for name in self.names if len(name) > 1)
         cells = items.true.astype(np.intp) * (k + 1) + items.predicted
-        return self.of_items(columns, tuple(crossings), cells, k)
+        return self.of_items(columns, self.crossings, cells, k)
 
     def rest(self, whole: ConfusionTable) -> ConfusionTable:
         """Return the items outside of each slice, stack shape (s,).
