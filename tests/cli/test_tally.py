@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import httpx
 import numpy as np
 import polars as pl
 import pyarrow as pa
@@ -41,6 +42,23 @@ def items(n: int = 4000, classes: int = 12, seed: int = 0) -> pa.Table:
         predicted = np.where(rng.random(n) < right, true, drawn)
         columns[name] = pa.array(predicted, mask=rng.random(n) < 0.05)
     return pa.table({"y_true": true, **columns, "payload": pa.array(rng.random(n))})
+
+
+SLICING: Any = {
+    "slice_cuts": {"age": [18, 30, 50]},
+    "slice_crossings": [["region", "age"], ["region", "age", "shop"]],
+}
+
+
+def sliced_items() -> pa.Table:
+    """Make predictions with a region and an age, some of them missing, and a shop."""
+    table, rng = items(), np.random.default_rng(1)
+    gaps = rng.random((2, len(table))) < 0.1
+    region = np.array(["Asia", "EU", "US"])[rng.integers(0, 3, len(table))]
+    table = table.append_column("region", pa.array(region, mask=gaps[0]))
+    ages = pa.array(rng.integers(1, 90, len(table)), mask=gaps[1])
+    table = table.append_column("age", ages)
+    return table.append_column("slice:shop", pa.array(rng.integers(0, 12, len(table))))
 
 
 def values(report: library.Report) -> dict[str, Any]:
@@ -119,6 +137,32 @@ class TestFrames:
         with pytest.raises(TallyError, match="2 items have a score that is not a number"):
             tally(frame(table))
 
+    @frames
+    def test_slices_and_their_crossings_are_counted_in_the_same_pass(self, frame: Frame) -> None:
+        table = sliced_items()
+        columns = {name: table[name] for name in ("region", "age")}
+        found = library.tallied(frame(table), slices=["region", "age"], **SLICING)
+        expected = library.evaluate(
+            table["y_true"],
+            table["y_pred"],
+            slices={"shop": table["slice:shop"], **columns},
+            **SLICING,
+        ).to_dict()
+        report = library.evaluate(**found).to_dict()
+        assert report["slices"] == expected["slices"]
+        assert report["weakest"] == expected["weakest"]
+        assert {"region": "US", "age": "[18, 30)"} in [one["slice"] for one in report["slices"]]
+
+    def test_the_baseline_has_its_slices(self) -> None:
+        table = sliced_items()
+        request = library.tallied(table)
+        request["gates"] = {"rules": [{"index": "accuracy", "max_drop": 0.05, "slices": "shop"}]}
+        found = library.evaluate(**request)
+        assert found.gate is not None
+        judged = {(str(rule.slice), rule.verdict) for rule in found.gate.results}
+        assert judged.isdisjoint((str({"shop": str(i)}), "not_comparable") for i in range(12))
+        assert len(judged) == 12
+
     def test_declared_labels_keep_their_order(self) -> None:
         table = pa.table({"y_true": ["b", "a"], "y_pred": ["b", "b"]})
         assert tally(table, labels=["b", "c", "a"]).candidate.labels == ("b", "c", "a")
@@ -128,6 +172,9 @@ class TestFrames:
         one = {"y_true": [1, 2], "y_pred": [1, 2]}
         assert "no column y_pred; the columns are: y_true" in refusal(pa.table({"y_true": [1]}))
         assert "depend on each other" in refusal(pa.table({**one, "group": [1, 2]}))
+        lists = duckdb.from_arrow(pa.table({**one, "y_true": [[1], [2]]}))
+        with pytest.raises(TallyError, match="the column y_true holds lists"):
+            tally(lists)
         assert "1 items have no y_true" in refusal(pa.table({**one, "y_true": [1, None]}))
         assert "all texts or all" in refusal(pa.table({**one, "y_pred": [True, False]}))
         assert "a float" in refusal(pa.table({**one, "y_pred": [0.5, 1]}))
@@ -141,6 +188,27 @@ class TestFrames:
         )
         with pytest.raises(TallyError, match="a list is no frame"):
             tally([1, 2])
+
+    @pytest.mark.parametrize(
+        ("given", "said"),
+        [
+            ({"slices": ["region", "country"]}, "there is no column country; the columns are"),
+            ({"slice_cuts": {"age": [1]}}, "there are no slices age; slices are: shop"),
+            ({"slices": ["age"], "slice_cuts": {"age": [30, 18]}}, "the numbers .* ascend"),
+            ({"slice_crossings": [["shop", "region"]]}, "there are no slices region"),
+            ({"slices": ["nothing"]}, "no item has a value of the slices nothing"),
+            ({"slices": ["amount"]}, "holds a float"),
+        ],
+    )
+    def test_slices_that_cannot_be_counted_are_refused(
+        self, given: dict[str, Any], said: str
+    ) -> None:
+        table = sliced_items().append_column("nothing", pa.nulls(4000, pa.string()))
+        table = table.append_column("amount", pa.array(np.linspace(0, 1, 4000)))
+        with pytest.raises(TallyError, match=said):
+            library.tallied(table, **given)
+        weighted = table.append_column("sample_weight", pa.array([1.0] * 4000))
+        assert "cannot be combined" in refusal(weighted)
 
     def test_labels_that_are_no_classes_are_not_all_collected(
         self, monkeypatch: pytest.MonkeyPatch
@@ -240,6 +308,43 @@ class TestCommand:
         assert {name: found[name] for name in ("labels", "counts", "overall", "per_class")} == (
             of_items(table)
         )
+
+    def test_slices_of_files_are_those_of_the_items(
+        self, rprime: Run, tmp_path: Path, client: httpx.Client
+    ) -> None:
+        table = sliced_items().drop_columns("y_pred_baseline")
+        pyarrow.csv.write_csv(table[:2000], tmp_path / "0.csv")
+        pyarrow.csv.write_csv(table[2000:], tmp_path / "1.csv")
+        pyarrow.csv.write_csv(table, tmp_path / "all.csv")
+        chosen = ("--slice", "region", "--slice", "age=cut(age, 18, 30, 50)", "--json")
+        crossed = (*chosen, "--crossing", "region,age", "--crossing", "region,age,shop")
+        here = rprime("evaluate", str(tmp_path / "all.csv"), *crossed)
+        assert here.returncode == 0, here.stderr
+        expected = json.loads(here.stdout)
+        engine = (str(tmp_path / "[01].csv"), "--engine", "duckdb")
+        for more in ((), ("--server", str(client.base_url))):
+            done = rprime("evaluate", *engine, *crossed, *more)
+            assert done.returncode == 0, done.stderr
+            found = json.loads(done.stdout)
+            assert found["slices"] == expected["slices"]
+            assert found["weakest"] == expected["weakest"]
+            assert found["overall"] == expected["overall"]
+
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (("--slice", "cut(age, 3)"), "an engine cuts a column at given numbers"),
+            (("--columns", "y_true=age"), "--columns is for files that are read here"),
+            (("--slice", "cut(region, 1, 2)"), "DuckDB: "),
+        ],
+    )
+    def test_what_an_engine_cannot_cut_ends_with_2(
+        self, rprime: Run, tmp_path: Path, arguments: tuple[str, ...], said: str
+    ) -> None:
+        pyarrow.csv.write_csv(sliced_items(), tmp_path / "a.csv")
+        done = rprime("evaluate", str(tmp_path / "a.csv"), "--engine", "duckdb", *arguments)
+        assert done.returncode == 2, done.stderr
+        assert said in done.stderr
 
     def test_only_tables_travel_with_their_source(self, rprime: Run, tmp_path: Path) -> None:
         path = tmp_path / "a.parquet"

@@ -26,10 +26,11 @@ FILES, ROWS, CLASSES = 24, 20_000, 10
 
 
 class Predictions(NamedTuple):
-    """Files, and the non-empty cells of their table."""
+    """Files, the non-empty cells of their table, and the accuracy in each slice."""
 
     folder: Path
     cells: list[list[int]]
+    accuracies: list[float]
 
 
 @pytest.fixture(scope="module")
@@ -37,15 +38,36 @@ def predictions(tmp_path_factory: pytest.TempPathFactory) -> Predictions:
     folder = tmp_path_factory.mktemp("predictions")
     rng = np.random.default_rng(0)
     table = np.zeros((CLASSES, CLASSES), np.int64)
+    regions, places = np.array(["Asia", "EU", "US"]), []
     for number in range(FILES):
         true, predicted = rng.integers(0, CLASSES, (2, ROWS))
         np.add.at(table, (true, predicted), 1)
-        part = pa.table({"y_true": true, "y_pred": predicted})
+        age = rng.integers(18, 90, ROWS)
+        places.append((np.arange(ROWS) % 3, age >= 50, true, predicted))
+        more = {"region": regions[np.arange(ROWS) % 3], "age": age}
+        part = pa.table({"y_true": true, "y_pred": predicted, **more})
         pq.write_table(part, folder / f"{number}.parquet")
         pyarrow.csv.write_csv(part, folder / f"{number}.csv")
     rows, columns = np.nonzero(table)
     cells = np.stack((rows, columns, table[rows, columns]), axis=-1)
-    return Predictions(folder, cells.tolist())
+    region, old, true, predicted = map(np.concatenate, zip(*places, strict=True))
+    accuracies = [
+        float((true == predicted)[inside].mean())
+        for inside in (
+            *(region == i for i in range(3)),
+            *(old == above for above in (False, True)),
+            *((region == i) & (old == above) for i in range(3) for above in (False, True)),
+        )
+    ]
+    return Predictions(folder, cells.tolist(), accuracies)
+
+
+SLICED = ("--slice", "region", "--slice", "cut(age, 50.0)", "--crossing", "region,age")
+
+
+def accuracies_of(done: subprocess.CompletedProcess[str]) -> list[float]:
+    slices = json.loads(done.stdout)["slices"]
+    return [one["overall"]["accuracy"]["value"] for one in slices]
 
 
 def cells_of(done: subprocess.CompletedProcess[str]) -> list[list[int]]:
@@ -113,8 +135,10 @@ class TestDask:
         self, rprime_process: Run, cluster: Cluster, predictions: Predictions
     ) -> None:
         files = [str(predictions.folder / f"{number}.parquet") for number in range(FILES)]
-        done = rprime_process("evaluate", *files, "--engine", cluster.engine, "--json", "--table")
+        engine = ("--engine", cluster.engine, "--json", "--table")
+        done = rprime_process("evaluate", *files, *SLICED, *engine)
         assert cells_of(done) == predictions.cells
+        assert accuracies_of(done) == pytest.approx(predictions.accuracies)
 
     def test_what_its_workers_cannot_read_is_bad_input(
         self, cluster: Cluster, tmp_path: Path
@@ -174,7 +198,8 @@ with Client(sys.argv[1]) as client:
 @pytest.mark.skipif(find_spec("pyspark") is None, reason="needs pip install 'rprime[spark]'")
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_spark_counts_files(predictions: Predictions, suffix: str) -> None:
-    arguments = (str(predictions.folder / f"*.{suffix}"), "--engine", "spark", "--json", "--table")
+    files = str(predictions.folder / f"*.{suffix}")
+    arguments = (files, *SLICED, "--engine", "spark", "--json", "--table")
     done = subprocess.run(
         [RPRIME, "evaluate", *arguments],
         env=environment(),
@@ -184,3 +209,4 @@ def test_spark_counts_files(predictions: Predictions, suffix: str) -> None:
         check=False,
     )
     assert cells_of(done) == predictions.cells
+    assert accuracies_of(done) == pytest.approx(predictions.accuracies)

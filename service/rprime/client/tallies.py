@@ -1,6 +1,6 @@
 """Count confusion tables of data frames with the library that holds them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import cast
 
 from rprime.client.request import RequestFields, SideFields
@@ -8,7 +8,13 @@ from rprime.tally import tally
 
 
 def tallied(
-    frame: object, *, labels: Sequence[str] | None = None, reject_below: float | None = None
+    frame: object,
+    *,
+    labels: Sequence[str] | None = None,
+    reject_below: float | None = None,
+    slices: Sequence[str] = (),
+    slice_cuts: Mapping[str, Sequence[float]] | None = None,
+    slice_crossings: Sequence[Sequence[str]] = (),
 ) -> RequestFields:
     """Count the predictions of a frame, as evidence to evaluate here or by a service.
 
@@ -26,6 +32,12 @@ def tallied(
         The classes in their order; default: those of the scores, else all that occur.
     reject_below
         Items whose highest score is below it are unclassified.
+    slices
+        Columns whose values are slices, besides columns `slice:<name>`.
+    slice_cuts
+        Of columns of numbers, the numbers at which slices begin, ascending.
+    slice_crossings
+        Names of slices whose values are combined.
 
     Raises
     ------
@@ -36,7 +48,14 @@ def tallied(
     --------
     >>> rprime.evaluate(**rprime.tallied(polars.scan_parquet("*.parquet")))  # doctest: +SKIP
     """
-    found = tally(frame, labels=labels, reject_below=reject_below)
+    found = tally(
+        frame,
+        labels=labels,
+        reject_below=reject_below,
+        slices={name: name for name in slices},
+        cuts=slice_cuts,
+        crossings=slice_crossings,
+    )
     request = cast("RequestFields", found.candidate.evidence())
     if found.baseline is not None:
         request["baseline"] = cast("SideFields", found.baseline.evidence())

@@ -15,7 +15,7 @@ Json = dict[str, Any]
 
 _OF_SCORES = ("curves", "reject", "thresholds", "top_k")
 """Options that read the scores of every item."""
-COUNTED_BY = ("labels", "reject_below")
+COUNTED_BY = ("labels", "reject_below", "columns", "slice_cuts", "slice_crossings")
 """Members of a request that are spent once the items are counted."""
 
 
@@ -78,7 +78,14 @@ def _of_scores(members: Json) -> Iterator[str]:
 def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
     from rprime.tally import Engine, Files, TallyError, UnreachableEngineError, opened, tally
 
-    labels, least = (members.get(name) for name in COUNTED_BY)
+    labels, least, *slicing = (members.get(name) for name in COUNTED_BY)
+    columns, cuts, crossings = (given or {} for given in slicing)
+    slices = {n.removeprefix("slice:"): own for n, own in columns.items() if n.startswith("slice:")}
+    if len(slices) < len(columns):
+        refuse("--columns is for files that are read here, without --engine")
+    for name, cut in cuts.items():
+        if not isinstance(cut, list):
+            refuse(f"{name}: an engine cuts a column at given numbers, as cut(age, 18, 30, 50)")
     if labels is not None:
         labels = list(map(str, labels)) if isinstance(labels, list) else refuse("labels: no list")
     if least is not None and type(least) not in {int, float}:
@@ -88,7 +95,15 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
         with opened(Engine.of(engine), source) as frame:
             untyped = source.format == "csv"
             with working(f"Counting by {engine} ..."):
-                return tally(frame, labels=labels, reject_below=least, untyped=untyped)
+                return tally(
+                    frame,
+                    labels=labels,
+                    reject_below=least,
+                    untyped=untyped,
+                    slices=slices,
+                    cuts=cuts,
+                    crossings=list(crossings),
+                )
     except UnreachableEngineError as error:
         say(f"NO VERDICT, the engine gave no answer. {error}")
         raise typer.Exit(Status.UNREACHABLE) from None

@@ -1,7 +1,6 @@
 """Cut columns of numbers into slices."""
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 import numpy as np
 
@@ -58,17 +57,9 @@ def cut_column(numbers: Array, cut: int | list[float], pointer: str) -> SliceCol
     edges = np.asarray(cut, dtype=float) if isinstance(cut, list) else _quantiles(known, cut)
     if (np.diff(edges) <= 0).any():
         raise refuse(pointer, "not_ascending", "The numbers of a cut ascend.")
-    names = cut_names(edges.tolist())
     codes = np.searchsorted(edges, numbers, side="right").astype(np.uint16)
-    found = np.where(finite, codes, np.uint16(len(names)))
-    return SliceColumn(names, found, tuple(edges.tolist()))
-
-
-def cut_names(edges: Sequence[float]) -> tuple[str, ...]:
-    """Return the names of the slices that begin at these numbers, and of the one below."""
-    texts = [f"{edge:.12g}" for edge in edges]
-    between = (f"[{low}, {high})" for low, high in pairwise(texts))
-    return (f"< {texts[0]}", *between, f">= {texts[-1]}")
+    found = np.where(finite, codes, np.uint16(edges.size + 1))
+    return SliceColumn.cut(edges.tolist(), found)
 
 
 def _quantiles(known: Array, parts: int) -> Array:

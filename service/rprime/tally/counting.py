@@ -1,21 +1,25 @@
 """Group by true and predicted label and count, by one expression for every engine."""
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
+from itertools import pairwise
 from math import isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from rprime.core.slices.slices import SliceColumn
 from rprime.tally.errors import TallyError
-from rprime.tally.table import Array, Tally, is_missing, tables, typed
+from rprime.tally.table import Array, Tally, is_missing, slice_column, tables, typed
 
 if TYPE_CHECKING:
     import narwhals as nw
 
 TRUE, PREDICTED, BASELINE = "y_true", "y_pred", "y_pred_baseline"
 WEIGHT, GROUP = "sample_weight", "group"
+SLICE = "slice:"
+"""Prefix of a column of slices, before their name."""
 SCORE = "score:"
 """Prefix of a column of scores, before the name of the class."""
 MOST_GROUPS = 5_000_000
@@ -39,6 +43,9 @@ def tally(
     labels: Sequence[str] | None = None,
     reject_below: float | None = None,
     untyped: bool = False,
+    slices: Mapping[str, str] | None = None,
+    cuts: Mapping[str, Sequence[float]] | None = None,
+    crossings: Sequence[Sequence[str]] = (),
 ) -> Tallies:
     """Count the predictions in a frame with the engine of its library.
 
@@ -46,7 +53,8 @@ def tally(
     ----------
     frame
         A frame of pandas, Polars, Arrow, DuckDB, Dask or Spark with the columns `y_true` and
-        `y_pred`, optionally `y_pred_baseline` and `sample_weight`. Without `y_pred`, the class
+        `y_pred`, optionally `y_pred_baseline`, `sample_weight` and `slice:<name>`. Without
+        `y_pred`, the class
         of the highest column `score:<label>` is predicted, the first of equal ones. Other
         columns are not read.
     labels
@@ -55,6 +63,12 @@ def tally(
         Items with a highest score below it are unclassified.
     untyped
         Whether the format writes integers as texts, as CSV does.
+    slices
+        Further columns of slices by name.
+    cuts
+        By name, the numbers at which slices of a column of numbers begin, ascending.
+    crossings
+        Names whose values are combined. All slices are counted in the same pass.
 
     Raises
     ------
@@ -67,9 +81,17 @@ def tally(
     _check(names, scores, reject_below)
     keys = [TRUE, PREDICTED, *([BASELINE] if BASELINE in names else [])]
     counted = lazy.with_columns(_top(scores, reject_below)) if scores else lazy
+    given = {name: name.removeprefix(SLICE) for name in names if name.startswith(SLICE)}
+    sources = {own: name for name, own in given.items()} | dict(slices or {})
+    cuts = cuts or {}
+    _check_slices(names, sources, cuts, crossings)
+    parts = {f"{SLICE}{name}": _part(source, cuts.get(name)) for name, source in sources.items()}
+    counted = counted.with_columns(**parts) if parts else counted
+    keys += parts
     found = _counted(counted, keys, weighted=WEIGHT in names).head(MOST_GROUPS + 1).collect()
     _check_number(len(found))
     columns = {name: found[name].to_list() for name in keys}
+    divided = {name: columns.pop(f"{SLICE}{name}") for name in sources}
     columns = typed(columns, labels) if untyped else columns
     items = np.array(found[_COUNT].to_list(), np.float64)
     _check_truth(columns[TRUE], items)
@@ -79,7 +101,17 @@ def tally(
         labels = classes if labels is None else labels
     weights = _weights(found) if WEIGHT in names else None
     counts = items if weights is None else weights
-    candidate, *baseline = tables(columns, counts, weighted=weights is not None, labels=labels)
+    candidate, *baseline = tables(
+        columns,
+        counts,
+        weighted=weights is not None,
+        labels=labels,
+        slices={
+            name: _sliced(values, name, cuts.get(name), untyped=untyped)
+            for name, values in divided.items()
+        },
+        crossings=list(map(tuple, crossings)),
+    )
     return Tallies(candidate, baseline[0] if baseline else None)
 
 
@@ -117,6 +149,49 @@ def _check(names: Sequence[str], scores: Sequence[str], reject_below: float | No
         raise TallyError(
             f"`reject_below` needs columns {SCORE}<label>, without a column {PREDICTED}"
         )
+
+
+def _check_slices(
+    names: Sequence[str],
+    sources: Mapping[str, str],
+    cuts: Mapping[str, Sequence[float]],
+    crossings: Sequence[Sequence[str]],
+) -> None:
+    there = ", ".join(name[:64] for name in names[:_SHOWN])
+    for source in sources.values():
+        if source not in names:
+            raise TallyError(f"there is no column {source}; the columns are: {there}")
+    if sources and WEIGHT in names:
+        raise TallyError(f"slices cannot be combined with the column {WEIGHT}")
+    for name in (*cuts, *(name for crossing in crossings for name in crossing)):
+        if name not in sources:
+            raise TallyError(f"there are no slices {name}; slices are: {', '.join(sources)}")
+    for name, edges in cuts.items():
+        if any(low >= high for low, high in pairwise(edges)):
+            raise TallyError(f"the numbers at which {name} is cut ascend")
+
+
+def _part(source: str, edges: Sequence[float] | None) -> "nw.Expr":
+    """Return the value of a column of slices, or how many edges a number reaches."""
+    import narwhals as nw
+
+    column = nw.col(source)
+    if edges is None:
+        return column
+    number = column.cast(nw.Float64)
+    reached = nw.sum_horizontal(*((number >= edge).cast(nw.Int64) for edge in edges))
+    return nw.when(~number.is_null() & number.is_finite()).then(reached)
+
+
+def _sliced(
+    values: list[Any], name: str, edges: Sequence[float] | None, *, untyped: bool
+) -> SliceColumn:
+    """Return the slices of groups."""
+    if edges is not None:
+        beyond = len(edges) + 1
+        codes = [beyond if is_missing(value) else int(value) for value in values]
+        return SliceColumn.cut([float(edge) for edge in edges], np.array(codes))
+    return slice_column(typed({name: values}, None)[name] if untyped else values, name)
 
 
 def _top(scores: Sequence[str], reject_below: float | None) -> "nw.Expr":
@@ -161,8 +236,8 @@ def _check_number(groups: int) -> None:
         raise TallyError("there are no items, so there is nothing to evaluate")
     if groups > MOST_GROUPS:
         raise TallyError(
-            f"there are more than {MOST_GROUPS:,} distinct pairs of labels: "
-            "the columns do not hold classes"
+            f"there are more than {MOST_GROUPS:,} distinct combinations of labels and slices: "
+            "the columns do not hold classes, or slices have too many values"
         )
 
 

@@ -1,7 +1,7 @@
 """Convert the groups that an engine has counted to the cells of a confusion table."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from rprime.core.cells import DenseCells
 from rprime.core.label_texts import read_texts
-from rprime.core.slices.slices import Slices
+from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.tally.errors import TallyError
 
 Array = NDArray[Any]
@@ -34,12 +34,15 @@ class Tally:
         Shape (k,): items of each class without a prediction.
     weighted
         Whether the counts are sums of weights other than 1.
+    slices
+        Of the items, if they have some.
     """
 
     labels: tuple[str, ...]
     cells: Array
     unclassified: Array
     weighted: bool
+    slices: Slices | None = None
 
     def evidence(self) -> dict[str, Any]:
         """Return the table as members of a request."""
@@ -48,6 +51,7 @@ class Tally:
             "cells": self.cells,
             "unclassified": self.unclassified,
             "weighted": self.weighted,
+            **({} if self.slices is None else {"slices": slice_tables(self.slices)}),
         }
 
 
@@ -67,7 +71,13 @@ def slice_tables(slices: Slices) -> list[dict[str, Any]]:
 
 
 def tables(
-    columns: dict[str, list[Any]], counts: Array, *, weighted: bool, labels: Sequence[str] | None
+    columns: dict[str, list[Any]],
+    counts: Array,
+    *,
+    weighted: bool,
+    labels: Sequence[str] | None,
+    slices: Mapping[str, SliceColumn],
+    crossings: Sequence[tuple[str, ...]],
 ) -> list[Tally]:
     """Convert the counts of an engine.
 
@@ -81,6 +91,8 @@ def tables(
         Whether the counts are weights.
     labels
         The declared classes in their order; None if not declared.
+    slices, crossings
+        The slices of the groups, and the names whose values are combined.
 
     Returns
     -------
@@ -92,18 +104,29 @@ def tables(
         If a label is neither a text nor an integer, both kinds occur, or one is not declared.
     """
     kinds: set[type] = set()
-    true, *others = [list(_named(column, name, kinds)) for name, column in columns.items()]
+    (true, rows), *others = [_encoded(column, name, kinds) for name, column in columns.items()]
     # Declared classes are looked up by name, whatever the kind of the labels.
     if labels is None and len(kinds) > 1:
         raise TallyError("the labels are all texts or all integers, in every column of labels")
     found = []
-    for predicted in others:
+    for predicted, places in others:
         names = {label for label in (*true, *predicted) if label is not None}
         ordered = sorted(names, key=int if kinds == {int} else str)
         classes = tuple(ordered if labels is None else labels)
         _check_declared(names.difference(classes))
-        found.append(_table((true, predicted), classes, counts, weighted=weighted))
+        k = len(classes)
+        cells = _codes(true, classes)[rows] * (k + 1) + _codes(predicted, classes)[places]
+        one = _table(cells, classes, counts, weighted=weighted)
+        if slices:
+            one = replace(one, slices=Slices.of_items(slices, crossings, cells, k, counts))
+        found.append(one)
     return found
+
+
+def _codes(column: list[Label], labels: tuple[str, ...]) -> Array:
+    """Return the positions of labels; behind all of them for no label."""
+    codes: dict[Label, int] = {label: code for code, label in enumerate((*labels, None))}
+    return np.fromiter(map(codes.__getitem__, column), np.int64, len(column))
 
 
 def _check_declared(undeclared: set[str]) -> None:
@@ -115,20 +138,10 @@ def _check_declared(undeclared: set[str]) -> None:
         )
 
 
-def _table(
-    columns: tuple[list[Label], list[Label]],
-    labels: tuple[str, ...],
-    counts: Array,
-    *,
-    weighted: bool,
-) -> Tally:
-    """Return the table of the true and the predicted labels of groups."""
+def _table(cells: Array, labels: tuple[str, ...], counts: Array, *, weighted: bool) -> Tally:
+    """Return the table of groups by their cells."""
     k = len(labels)
-    codes: dict[Label, int] = {label: code for code, label in enumerate((*labels, None))}
-    rows, places = (
-        np.fromiter(map(codes.__getitem__, column), np.int64, len(column)) for column in columns
-    )
-    joint, group = np.unique(rows * (k + 1) + places, return_inverse=True)
+    joint, group = np.unique(cells, return_inverse=True)
     counts = np.bincount(group, counts, joint.size)
     rows, places = np.divmod(joint, k + 1)
     counts = counts if weighted else np.rint(counts).astype(np.int64)
@@ -154,6 +167,18 @@ def typed(columns: dict[str, list[Any]], labels: Sequence[str] | None) -> dict[s
     }
 
 
+def slice_column(values: list[Any], name: str) -> SliceColumn:
+    """Return the slices of groups by their values, integers by value and texts by code point."""
+    kinds: set[type] = set()
+    texts, places = _encoded(values, name, kinds)
+    if len(kinds) > 1:
+        raise TallyError(f"the slices {name} are all texts or all integers")
+    known = sorted({text for text in texts if text is not None}, key=int if int in kinds else str)
+    if not known:
+        raise TallyError(f"no item has a value of the slices {name}; leave them out")
+    return SliceColumn(tuple(known), _codes(texts, tuple(known))[places])
+
+
 def is_missing(value: Any) -> bool:  # noqa: ANN401 (of any library)
     """Whether a value is null, NA or NaN."""
     if value is None or type(value).__name__ in _MISSING:
@@ -161,12 +186,18 @@ def is_missing(value: Any) -> bool:  # noqa: ANN401 (of any library)
     return bool(value != value)  # noqa: PLR0124 (NaN)
 
 
-def _named(column: Sequence[Any], name: str, kinds: set[type]) -> Iterator[Label]:
-    for value in column:
-        label = _label(value, name)
-        if label is not None:
-            kinds.add(type(label))
-        yield None if label is None else str(label)
+def _encoded(column: Sequence[Any], name: str, kinds: set[type]) -> tuple[list[Label], Array]:
+    """Return the distinct labels of a column, whose kinds are added, and its positions in them."""
+    codes: dict[Any, int] = {}
+    try:
+        places = np.array([codes.setdefault(value, len(codes)) for value in column])
+    except TypeError:
+        raise TallyError(
+            f"the column {name} holds lists; a label is a text or an integer"
+        ) from None
+    labels = [_label(value, name) for value in codes]
+    kinds |= {type(label) for label in labels if label is not None}
+    return [None if label is None else str(label) for label in labels], places
 
 
 def _label(value: Any, name: str) -> str | int | None:  # noqa: ANN401 (of any library)

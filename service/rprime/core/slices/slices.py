@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
-from itertools import groupby
+from itertools import groupby, pairwise
 from math import prod
 
 import numpy as np
@@ -55,6 +55,13 @@ class SliceColumn:
     codes: Array
     edges: tuple[float, ...] = ()
 
+    @classmethod
+    def cut(cls, edges: Sequence[float], codes: Array) -> "SliceColumn":
+        """Name the slices of numbers: those below all edges, then those from each edge on."""
+        texts = [f"{edge:.12g}" for edge in edges]
+        between = (f"[{low}, {high})" for low, high in pairwise(texts))
+        return cls((f"< {texts[0]}", *between, f">= {texts[-1]}"), codes, tuple(edges))
+
 
 @dataclass(frozen=True, eq=False)
 class Slices:
@@ -82,6 +89,7 @@ class Slices:
         crossings: Sequence[tuple[str, ...]],
         cells: Array,
         k: int,
+        counts: Array | None = None,
     ) -> "Slices":
         """Count the items of each slice that has some.
 
@@ -95,24 +103,26 @@ class Slices:
             Shape (n,): the cell of each item, true (k + 1) + predicted; k is unclassified.
         k
             Number of classes.
+        counts
+            Shape (n,): how many equal items each one stands for; None: 1.
         """
         names: list[SliceName] = []
-        counts: list[Array] = []
-        everything = _joint_counts(list(columns.values()), cells, k * (k + 1))
+        tables: list[Array] = []
+        everything = _joint_counts(list(columns.values()), cells, k * (k + 1), counts)
         for chosen in (*((name,) for name in columns), *crossings):
             parts = [columns[name] for name in chosen]
             if everything is None:
-                there, found = _counted(parts, cells, k * (k + 1))
+                there, found = _counted(parts, cells, k * (k + 1), counts)
             else:
                 there, found = _marginal(everything, [list(columns).index(name) for name in chosen])
             places = np.unravel_index(there, [len(part.values) for part in parts])
             for place in zip(*(codes.tolist() for codes in places), strict=True):
                 values = (part.values[i] for part, i in zip(parts, place, strict=True))
                 names.append(dict(zip(chosen, values, strict=True)))
-            counts.append(found)
+            tables.append(found)
             check_size(len(names), k)
-        tables = np.concatenate(counts).reshape(-1, k, k + 1).astype(np.float64)
-        stack = ConfusionTable.dense(tables[..., :k], tables[..., k])
+        whole = np.concatenate(tables).reshape(-1, k, k + 1).astype(np.float64)
+        stack = ConfusionTable.dense(whole[..., :k], whole[..., k])
         return cls(tuple(names), stack, columns)
 
     @property
@@ -211,7 +221,9 @@ def check_size(slices: int, k: int) -> None:
         raise TooManySlicesError(slices, k, most)
 
 
-def _joint_counts(parts: Sequence[SliceColumn], cells: Array, size: int) -> Array | None:
+def _joint_counts(
+    parts: Sequence[SliceColumn], cells: Array, size: int, items: Array | None
+) -> Array | None:
     """Count items by all columns and the cell in one pass; None where the table is too large.
 
     Returns
@@ -222,7 +234,7 @@ def _joint_counts(parts: Sequence[SliceColumn], cells: Array, size: int) -> Arra
     shape = [len(part.values) + 1 for part in parts]
     if prod(shape) * size > min(MOST_CELLS, cells.size):
         return None
-    counts = np.zeros(prod(shape) * size, np.intp)
+    counts = np.zeros(prod(shape) * size)
     for start in range(0, cells.size, _PIECE):
         piece = slice(start, start + _PIECE)
         joint = np.zeros(cells[piece].shape, np.intp)
@@ -231,7 +243,7 @@ def _joint_counts(parts: Sequence[SliceColumn], cells: Array, size: int) -> Arra
             joint += np.minimum(part.codes[piece], width - 1)
         joint *= size
         joint += cells[piece]
-        counts += np.bincount(joint, minlength=counts.size)
+        counts += np.bincount(joint, None if items is None else items[piece], counts.size)
     return counts.reshape(*shape, size)
 
 
@@ -246,7 +258,9 @@ def _marginal(everything: Array, chosen: list[int]) -> tuple[Array, Array]:
     return there, counts[there]
 
 
-def _counted(parts: Sequence[SliceColumn], cells: Array, size: int) -> tuple[Array, Array]:
+def _counted(
+    parts: Sequence[SliceColumn], cells: Array, size: int, items: Array | None
+) -> tuple[Array, Array]:
     """Count items by slice and cell in one pass.
 
     Returns
@@ -262,13 +276,14 @@ def _counted(parts: Sequence[SliceColumn], cells: Array, size: int) -> tuple[Arr
             inside = ~missing if inside is None else inside & ~missing
     if inside is not None:
         slices, cells = slices[inside], cells[inside]
+        items = None if items is None else items[inside]
     width = prod(len(part.values) for part in parts)
     there = None
     if width * size > MOST_CELLS:  # few of them may have items
         there, slices = np.unique(slices, return_inverse=True)
         width = len(there)
         check_size(width, int(size**0.5))
-    counts = np.bincount(slices * size + cells, minlength=width * size)
+    counts = np.bincount(slices * size + cells, items, width * size)
     counts = counts.reshape(width, size)
     if there is None:
         there = np.flatnonzero(counts.any(-1))
