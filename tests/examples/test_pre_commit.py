@@ -1,12 +1,14 @@
-"""The hook of pre-commit: its entry, run on files as pre-commit runs it."""
+"""The hook of pre-commit: its entry as pre-commit runs it, and by the real pre-commit."""
 
+import os
 import re
 import shlex
 from pathlib import Path
 
+import pytest
 import yaml
 
-from tests.examples.recipes import EXAMPLES, Done, run
+from tests.examples.recipes import EXAMPLES, Done, new_environment, out_of_reach, pip, run
 
 (HOOK,) = yaml.safe_load((EXAMPLES.parent / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
 
@@ -50,3 +52,36 @@ def test_every_mistake_has_its_file_and_line(tmp_path: Path) -> None:
     assert re.search(r"0/gates\.yml:2:\d+: .*recal", done.stderr), done.stderr
     assert re.search(r"1/gates\.yml:5:5: .*max_dorp", done.stderr), done.stderr
     assert "2/gates.yml is no YAML" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(
+    "RPRIME_TEST_REGISTRIES" not in os.environ, reason="needs RPRIME_TEST_REGISTRIES=1"
+)
+def test_pre_commit_itself_runs_it(tmp_path: Path) -> None:
+    """It clones the repository at a commit and installs the package for the hook."""
+    programs = new_environment(tmp_path / "venv")
+    pip(programs, "pre-commit==4.7.0")
+    repository = EXAMPLES.parent
+    head = run("git", "rev-parse", "HEAD", cwd=repository).stdout.strip()
+    folder = tmp_path / "model"
+    folder.mkdir()
+    hook = {"repo": str(repository), "rev": head, "hooks": [{"id": HOOK["id"]}]}
+    (folder / ".pre-commit-config.yaml").write_text(yaml.safe_dump({"repos": [hook]}))
+    gates = folder / "gates.yaml"
+    assert run("git", "init", "--quiet", cwd=folder).returncode == 0
+
+    def checked(text: str) -> Done:
+        gates.write_text(text, encoding="utf-8")
+        assert run("git", "add", ".", cwd=folder).returncode == 0
+        home = {"PRE_COMMIT_HOME": str(tmp_path / "home")}
+        return run(programs / "pre-commit", "run", cwd=folder, variables=home, timeout=600)
+
+    good = checked((EXAMPLES / "gates.yaml").read_text(encoding="utf-8"))
+    if "No matching distribution" in good.stdout:
+        out_of_reach(good.stdout)
+    assert good.returncode == 0, good.stdout + good.stderr
+    assert re.search(r"rprime gates\.+Passed", good.stdout), good.stdout
+    broken = checked("rules:\n  - index: recal\n    max_drop: 0.1\n")
+    assert broken.returncode == 1, broken.stdout
+    assert re.search(r"gates\.yaml:2:\d+: .*'recal': .*`recall`", broken.stdout), broken.stdout
