@@ -145,3 +145,43 @@ def test_what_may_be_left_out_is_never_null(client: httpx.Client, name: str) -> 
         answer = client.post("/evaluate", json={**EVIDENCE[name], member: None})
         assert answer.status_code == 422, member
         assert [error["pointer"] for error in answer.json()["errors"]] == [f"/{member}"]
+
+
+TABLE: dict[str, Any] = {"confusion_matrix": [[5, 1], [2, 7]]}
+
+
+@pytest.mark.parametrize(
+    ("path", "place", "member", "value"),
+    [
+        ("/evaluate", ("baseline",), "labels", None),
+        ("/evaluate", ("baseline",), "cost", [[0, 1], [1, 0]]),
+        ("/v1/compare", ("candidate",), "labels", None),
+        ("/v1/compare", ("baseline",), "spurious", None),
+        ("/v1/compare", ("candidate",), "cost", [[0, 1], [1, 0]]),
+        ("/v1/compare", ("options",), "y_true", ["a"]),
+        ("/v1/compare", (), "y_true", ["a"]),
+        ("/v1/studies/discrimination", (), "labels", ["a", "b"]),
+        ("/v1/studies/agreement", (), "y_true", ["a"]),
+    ],
+)
+def test_an_array_is_refused_where_the_contract_has_none(
+    client: httpx.Client, path: str, place: tuple[str, ...], member: str, value: object
+) -> None:
+    """It would be left out without a word: costs that nobody counts."""
+    sides: dict[str, Any] = {"baseline": {**TABLE}}
+    bodies: dict[str, dict[str, Any]] = {
+        "/evaluate": {**TABLE, **sides},
+        "/v1/compare": {"candidate": {**TABLE}, "options": {}, **sides},
+        "/v1/studies/discrimination": {"indices": ["accuracy", "kappa"]},
+        "/v1/studies/agreement": {"values": {"f1": [0.1, 0.2, 0.3], "mcc": [0.3, 0.2, 0.1]}},
+    }
+    body = bodies[path]
+    assert client.post(path, json=body).status_code == 200
+    inner = body[place[0]] if place else body
+    inner[member] = value
+    answer = client.post(path, json=body)
+    assert answer.status_code == 422
+    (error,) = answer.json()["errors"]
+    pointer = "".join(f"/{part}" for part in place)
+    assert error["pointer"] in {pointer, f"{pointer}/{member}"}
+    assert error["code"] in {"null", "unknown_field"}

@@ -101,7 +101,7 @@ class CandidateSide:
 
 
 def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None") -> Assessment:
-    document = parse(body, limits.json_depth, PARTS)
+    document = parse(body, limits.json_depth, PARTS, ())
     errors: list[Violation] = []
     wanted = validated(ComparisonRest, document, errors)
     if wanted is None or not {"candidate", "baseline"} <= document.inner.keys():

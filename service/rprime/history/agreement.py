@@ -74,7 +74,7 @@ def agreement_document(
     Problem
         400 or 422; 409 without a store.
     """
-    document = parse(body, limits.json_depth, ())
+    document = parse(body, limits.json_depth, (), ())
     models = _stored(document, stored) if "project" in document.rest else _posted(document)
     names, values = models.names, models.values
     directions = [direction(find("overall", name) or find("class", name)) for name in names]

@@ -8,7 +8,7 @@ import orjson
 
 from rprime.problems.problem import Problem, refuse
 
-ARRAYS = (
+EVIDENCE = (
     "confusion_matrix",
     "cells",
     "unclassified",
@@ -21,11 +21,11 @@ ARRAYS = (
     "groups",
     "slices",
     "labels",
-    "cost",
-    "cell_weights",
-    "kappa_weights",
 )
+MATRICES = ("cost", "cell_weights", "kappa_weights")
+ARRAYS = EVIDENCE + MATRICES
 """Names of the arrays that bypass Pydantic."""
+_ARRAYS_OF = {"options": MATRICES}
 OPTIONAL_ARRAYS = frozenset(ARRAYS) - {"confusion_matrix", "cells", "y_true", "y_pred", "y_score"}
 
 
@@ -61,7 +61,12 @@ class Document:
     warnings: list[Any] = field(default_factory=list)
 
 
-def parse(body: bytes, depth: int = 8, inner: tuple[str, ...] = ("baseline",)) -> Document:
+def parse(
+    body: bytes,
+    depth: int = 8,
+    inner: tuple[str, ...] = ("baseline",),
+    arrays: tuple[str, ...] = ARRAYS,
+) -> Document:
     """Parse a JSON object.
 
     Parameters
@@ -72,6 +77,8 @@ def parse(body: bytes, depth: int = 8, inner: tuple[str, ...] = ("baseline",)) -
         Deepest nesting allowed.
     inner
         Names of members that may be objects with arrays of their own.
+    arrays
+        Names of the arrays of the object itself. Others are left to the model, which refuses them.
 
     Raises
     ------
@@ -80,7 +87,7 @@ def parse(body: bytes, depth: int = 8, inner: tuple[str, ...] = ("baseline",)) -
         has a name twice.
     """
     content = loads(body)
-    document = _lift(content, inner)
+    document = _lift(content, inner, arrays)
     _check(body, content, depth, [document])
     return document
 
@@ -108,7 +115,7 @@ def parse_batch(body: bytes, most: int, depth: int = 8) -> list[Document]:
     """
     content = loads(body)
     members = _requests(content, most)
-    outer, *requests = (_lift(member, ("baseline",)) for member in (content, *members))
+    outer, *requests = (_lift(member, ("baseline",), ARRAYS) for member in (content, *members))
     _check(body, content, depth, [outer, *requests])
     if len(outer.names) > 1:
         detail = "A batch has only `requests`; put options into each of them."
@@ -171,13 +178,15 @@ def _requests(content: dict[str, Any], most: int) -> list[dict[str, Any]]:
     return requests
 
 
-def _lift(content: dict[str, Any], inner: tuple[str, ...], pointer: str = "") -> Document:
+def _lift(
+    content: dict[str, Any], inner: tuple[str, ...], known: tuple[str, ...], pointer: str = ""
+) -> Document:
     """Take the arrays out, leaving a 0 in place of each.
 
     Inner objects cannot nest, so deep nesting cannot exhaust the stack.
     """
-    names = [name for name in ARRAYS if name in content]
-    if isinstance(content.get("kappa_weights"), str):
+    names = [name for name in known if name in content]
+    if "kappa_weights" in names and isinstance(content["kappa_weights"], str):
         names.remove("kappa_weights")
     arrays = {name: content[name] for name in names}
     content.update(dict.fromkeys(names, 0))
@@ -187,7 +196,7 @@ def _lift(content: dict[str, Any], inner: tuple[str, ...], pointer: str = "") ->
     elif isinstance(slices, list):
         content["slices"] = slices
     parts = {
-        name: _lift(content[name], (), f"{pointer}/{name}")
+        name: _lift(content[name], (), _ARRAYS_OF.get(name, EVIDENCE), f"{pointer}/{name}")
         for name in inner
         if isinstance(content.get(name), dict)
     }

@@ -30,10 +30,11 @@ def validated(
     -------
     None if it is invalid.
     """
-    for name in OPTIONAL_ARRAYS & document.arrays.keys():
-        if document.arrays[name] is None:
-            del document.arrays[name]
-            violations.append(Violation(f"{document.pointer}/{name}", "null", NO_NULL))
+    for part in (document, *document.inner.values()):
+        for name in OPTIONAL_ARRAYS & part.arrays.keys():
+            if part.arrays[name] is None:
+                del part.arrays[name]
+                violations.append(Violation(f"{part.pointer}/{name}", "null", NO_NULL))
     try:
         return model.model_validate(document.rest)
     except ValidationError as error:
