@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from playwright.sync_api import Browser
 
 from rprime.dashboard import project_pages
 from rprime.report.decimals import decimal, signed
@@ -323,10 +324,10 @@ def test_a_version_is_promoted(history: httpx.Client, visit: Visitor) -> None:
     page.get_by_label("Evaluation", exact=True).select_option(index=3)
     chosen = page.get_by_label("Evaluation", exact=True).input_value()
     before = target(history, "champion")
-    assert page.get_by_label("Alias").input_value() == ""
+    assert page.get_by_label("Alias", exact=True).input_value() == ""
     for alias in ("stable", "champion"):
         page.get_by_label("Evaluation", exact=True).select_option(chosen)
-        page.get_by_label("Alias").fill(alias)
+        page.get_by_label("Alias", exact=True).fill(alias)
         page.get_by_role("button", name="Promote").click()
         if alias == "champion":
             # It points at something: the page asks first.
@@ -335,15 +336,50 @@ def test_a_version_is_promoted(history: httpx.Client, visit: Visitor) -> None:
             page.get_by_role("button", name="Move the alias").click()
         assert page.get_by_role("status").inner_text().startswith(f"{alias} now points to lenet")
         assert target(history, alias) == chosen
-    row = page.locator("tbody tr", has=page.locator(f'a[href$="{chosen}"]'))
+    row = page.locator(
+        "section[aria-labelledby=versions] tr", has=page.locator(f'a[href$="{chosen}"]')
+    )
     assert row.locator(".alias").all_inner_texts() == ["champion", "stable"]
     page.get_by_role("button", name="Undo").click()
     assert target(history, "champion") == before
 
 
+def test_an_alias_is_set_back_later(history: httpx.Client, browser: Browser) -> None:
+    path = "/v1/projects/digits/aliases/nightly"
+    ids = [
+        history.get(f"/v1/projects/digits/evaluations?version={version}").json()["items"][0]["id"]
+        for version in ("1.0", "1.1")
+    ]
+    for headers, identifier in zip(({"If-None-Match": "*"}, {"If-Match": "*"}), ids, strict=True):
+        assert history.put(path, json={"evaluation": identifier}, headers=headers).is_success
+    # A form is enough: no script runs here.
+    context = browser.new_context(java_script_enabled=False)
+    page, stale = context.new_page(), context.new_page()
+    page.goto(f"{history.base_url}/ui/projects/digits/models/lenet")
+    rows = page.locator("section[aria-labelledby=aliases-over-time] tbody tr")
+    of_alias = rows.filter(has=page.get_by_text("nightly", exact=True))
+    [now, then] = [row.split("\n") for row in of_alias.all_inner_texts()]
+    assert ("lenet 1.1" in " ".join(now), "lenet 1.0" in " ".join(then)) == (True, True)
+    moment = history.get(path).json()["updated_at"][:10]
+    assert " ".join(then).count(moment) == 2
+    assert of_alias.get_by_role("button").all_inner_texts() == ["Set back to lenet 1.0"]
+    stale.goto(page.url)
+    for one, status in (
+        (page, "nightly now points to lenet 1.0 (before: lenet 1.1)."),
+        (stale, ""),
+    ):
+        one.get_by_role("button", name="Set back to lenet 1.0").click()
+        assert target(history, "nightly") == ids[0]
+        if status:
+            assert one.get_by_role("status").inner_text() == status
+        else:
+            assert "moved this alias meanwhile" in one.get_by_role("alert").inner_text()
+    context.close()
+
+
 def test_a_promotion_that_comes_too_late_is_refused(history: httpx.Client, visit: Visitor) -> None:
     seen = visit(f"{history.base_url}/ui/projects/digits/models/lenet")
-    seen.page.get_by_label("Alias").fill("champion")
+    seen.page.get_by_label("Alias", exact=True).fill("champion")
     seen.page.get_by_role("button", name="Promote").click()
     assert "Point it to lenet" in seen.page.get_by_role("alert").inner_text()
     other = history.get("/v1/projects/digits/evaluations?version=1.0").json()["items"][0]["id"]

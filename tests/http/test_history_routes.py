@@ -314,6 +314,25 @@ def test_an_alias_changes_only_for_who_knows_it(client: httpx.Client) -> None:
     assert client.delete(f"/v1/evaluations/{two}").status_code == 204
 
 
+def test_the_changes_of_an_alias_are_listed(client: httpx.Client) -> None:
+    made = [keep(client, matrix(n, model="svc", version=f"v{n}")) for n in (1, 2)]
+    path = "/v1/projects/pets/aliases/champion"
+    assert client.get(f"{path}/history").status_code == 404
+    for one in made:
+        put = client.put(path, json={"evaluation": one["id"]}, headers={"If-Match": "*"})
+        if put.status_code == 412:
+            headers = {"If-None-Match": "*"}
+            put = client.put(path, json={"evaluation": one["id"]}, headers=headers)
+        assert put.is_success
+    items = client.get(f"{path}/history").json()["items"]
+    assert items[0]["changed_at"] == put.json()["updated_at"]
+    versions = [{"model": "svc", "version": v, "by": None} for v in ("v2", "v1")]
+    expected = [{"evaluation": one["id"]} | v for one, v in zip(made[::-1], versions, strict=True)]
+    assert [{k: v for k, v in item.items() if k != "changed_at"} for item in items] == expected
+    assert client.delete(path).status_code == 204
+    assert client.get(f"{path}/history").json()["items"][0]["evaluation"] is None
+
+
 def test_of_two_promotions_at_once_one_is_too_late(client: httpx.Client) -> None:
     ids = [keep(client, matrix(errors))["id"] for errors in range(8)]
     path = "/v1/projects/pets/aliases/main"

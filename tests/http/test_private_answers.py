@@ -52,6 +52,7 @@ def test_no_cache_shares_a_private_answer(service: httpx.Client, admin: dict[str
         f"{project}/evaluations",
         f"{project}/aliases",
         f"{project}/aliases/champion",
+        f"{project}/aliases/champion/history",
         f"{project}/trend?index=accuracy",
         f"{project}/figures/trend.svg?index=accuracy",
         evaluation,
@@ -79,6 +80,26 @@ def test_what_is_public_may_be_shared(service: httpx.Client, admin: dict[str, st
     static = service.get("/static/contract.css").headers
     assert "cache-control" not in static
     assert static.get("vary", "Accept-Encoding") == "Accept-Encoding"
+
+
+# Aliases
+
+
+def test_a_change_of_an_alias_names_the_key(
+    service: httpx.Client, admin: dict[str, str], path: Path
+) -> None:
+    def by(alias: str) -> list[str]:
+        answer = service.get(f"/v1/projects/pets/aliases/{alias}/history", headers=admin)
+        return [change["by"] for change in answer.json()["items"]]
+
+    assert by("champion") == [admin["Authorization"].split("_")[1]]
+    _, token = keys.create(path, ["write"], name="nightly")
+    headers = {"Authorization": f"Bearer {token}", "If-None-Match": "*"}
+    target = service.get("/v1/projects/pets/aliases/champion", headers=admin).json()["evaluation"]
+    where = "/v1/projects/pets/aliases/stable"
+    assert service.put(where, json={"evaluation": target}, headers=headers).status_code == 201
+    assert service.delete(where, headers=admin).status_code == 204
+    assert by("stable") == [by("champion")[0], "nightly"]
 
 
 # Badges

@@ -9,6 +9,7 @@ from rprime.store import (
     EvaluationMissingError,
     Expected,
     InvalidRecordError,
+    Retention,
     Store,
     new_id,
 )
@@ -37,6 +38,52 @@ def test_an_alias_is_made_moved_and_deleted(store: Store) -> None:
     store.delete_alias("animals", "champion", expected=Expected([moved.alias.etag]))
     with pytest.raises(AliasMissingError):
         store.alias("animals", "champion")
+
+
+def pointed(store: Store, name: str = "champion") -> list[tuple[str | None, str | None]]:
+    """Return what an alias pointed at, newest first, and who changed it."""
+    return [(c.evaluation, c.by) for c in store.alias_changes("animals", name)]
+
+
+def test_every_change_of_an_alias_is_kept(store: Store) -> None:
+    one, two = stored(store, 1), stored(store, 2)
+    assert pointed(store) == []
+    store.put_alias("animals", "champion", evaluation=one, expected=NEW, by="ci")
+    moved = store.put_alias("animals", "champion", evaluation=two, expected=ANY).alias
+    # The same once more is no change, and it points there since the first time.
+    again = store.put_alias("animals", "champion", evaluation=two, expected=ANY, by="x").alias
+    assert (again.updated_at, again.etag != moved.etag) == (moved.updated_at, True)
+    store.delete_alias("animals", "champion", expected=ANY, by="eve")
+    store.put_alias("animals", "champion", evaluation=one, expected=NEW, by="ci")
+    assert pointed(store) == [(one, "ci"), (None, "eve"), (two, None), (one, "ci")]
+    times = [change.changed_at for change in store.alias_changes("animals", "champion")]
+    assert times == sorted(times, reverse=True)
+    newest = store.alias_changes("animals", "champion", limit=1)
+    assert [(c.evaluation, c.version) for c in newest] == [(one, store.get(one).version)]
+    assert newest[0].changed_at == store.alias("animals", "champion").updated_at
+    assert (
+        store.alias_changes("animals", "other") == store.alias_changes("plants", "champion") == ()
+    )
+
+
+def test_a_deleted_evaluation_disappears_from_the_changes(store: Store) -> None:
+    one, two, three = (stored(store, number) for number in range(3))
+    for target in (one, two, three):
+        store.put_alias("animals", "champion", evaluation=target, expected=ANY)
+    store.delete(two)
+    assert pointed(store) == [(three, None), (one, None)]
+    store.purge("animals", Retention(keep_last=1))
+    assert pointed(store) == [(three, None)]
+    store.delete_project("animals")
+    assert pointed(store) == []
+
+
+def test_of_the_changes_the_newest_are_kept(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rprime.store.aliases.MOST_CHANGES", 3)
+    ids = [stored(store, number) for number in range(5)]
+    for target in ids:
+        store.put_alias("animals", "champion", evaluation=target, expected=ANY)
+    assert [target for target, _ in pointed(store)] == ids[:1:-1]
 
 
 def test_an_alias_that_changed_is_not_overwritten(store: Store) -> None:

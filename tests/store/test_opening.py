@@ -69,6 +69,9 @@ def test_files_of_schemas_with_checksums_are_read(number: int, tmp_path: Path) -
     assert (main.labels, main.version, main.verdict) == (samples.LABELS, "1.0", "pass")
     assert samples.same_table(main.table, samples.table(0))
     assert main.gate == b'{"verdict":"pass"}'
+    assert [(c.evaluation, c.by) for c in store.alias_changes("animals", "main")] == [
+        (main.id, "ci")
+    ]
     kept = store.items(main.id)
     assert kept is not None
     assert samples.same_items(kept, samples.kept_items())

@@ -48,7 +48,9 @@ def fill(store: Store) -> list[str]:
     ]
     for new in given:
         samples.put(store, new).result()
-    store.put_alias("animals", "main", evaluation=given[1].id, expected=Expected(absent=True))
+    for name, target in (("main", 0), ("main", 1), ("old", 0)):
+        store.put_alias("animals", name, evaluation=given[target].id, expected=Expected(), by="ci")
+    store.delete_alias("animals", "old", expected=Expected())
     store.put_settings("plants", badge_public=True, keeps_slices=False)
     return [new.id for new in given]
 
@@ -77,6 +79,10 @@ def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> No
     assert samples.same_slices(samples.slices(), other_store.slices(other_store.get(ids[0])))
     assert [p.bytes for p in other_store.projects()] == [p.bytes for p in store.projects()]
     assert other_store.alias("animals", "main").evaluation == ids[1]
+    for name, targets in (("main", [ids[1], ids[0]]), ("old", [None, ids[0]])):
+        changes = other_store.alias_changes("animals", name)
+        assert [change.evaluation for change in changes] == targets
+        assert changes == store.alias_changes("animals", name)
     assert other_store.badge_public("plants")
     assert not other_store.keeps_slices("plants")
     assert other_store.looks("animals", samples.FINGERPRINT) == 1
@@ -128,6 +134,53 @@ def test_an_alias_without_its_evaluation_is_left_out(store: Store, other_store: 
     fill(store)
     lines = [line for line in store.export() if not line.startswith(b'{"evaluation"')]
     assert other_store.import_lines(lines) == Imported(aliases_dangling=1)
+
+
+def test_changes_of_an_alias_are_kept_where_it_is_known(store: Store, other_store: Store) -> None:
+    ids = fill(store)
+    other_store.import_lines(line for line in store.export() if b'{"alias"' not in line)
+    for name in ("main", "old"):
+        other_store.put_alias("animals", name, evaluation=ids[0], expected=Expected())
+    before = list(other_store.export())[1:]
+    assert other_store.import_lines(store.export()).aliases_present == 1
+    assert list(other_store.export())[1:] == before
+
+
+def test_an_alias_of_an_export_without_changes_begins_now(store: Store, other_store: Store) -> None:
+    ids = fill(store)
+    lines = [line for line in store.export() if b'{"alias"' not in line]
+    alias = {"project": "animals", "name": "main", "evaluation": ids[1]}
+    other_store.import_lines([*lines, orjson.dumps({"alias": alias})])
+    [change] = other_store.alias_changes("animals", "main")
+    assert (change.evaluation, change.by) == (ids[1], None)
+
+
+def test_a_change_to_an_evaluation_that_is_missing_is_left_out(
+    store: Store, other_store: Store
+) -> None:
+    ids = fill(store)
+    lines = [line for line in store.export() if ids[0].encode() not in line[:60]]
+    other_store.import_lines(lines)
+    changes = other_store.alias_changes("animals", "main")
+    assert [change.evaluation for change in changes] == [ids[1]]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"evaluation": "x", "changed": 1, "by": None},
+        {"evaluation": None, "changed": 10**18, "by": None},
+        {"evaluation": None, "changed": "soon", "by": None},
+        {"evaluation": None, "changed": 1, "by": "a\nb"},
+        {"evaluation": None, "changed": 1, "by": 7},
+        {"evaluation": None, "changed": 1},
+    ],
+)
+def test_a_spoiled_change_of_an_alias_is_named(store: Store, change: dict[str, Any]) -> None:
+    alias = {"project": "p", "name": "n", "evaluation": None, "changes": [change]}
+    with pytest.raises(InvalidExportError, match="line 2"):
+        store.import_lines([b'{"rprime_export":1}', orjson.dumps({"alias": alias})])
+    assert store.alias_changes("p", "n") == ()
 
 
 SLICE = {"weighted": False, "counts": [[1, 0, 0], [0, 1, 0], [0, 0, 1]]}

@@ -138,6 +138,9 @@ def test_aliases_looks_items_and_settings_stay(old: str) -> None:
     store = open_store(old)
     first = store.alias("animals", "champion").evaluation
     assert REPORTS[first]["version"] == "1"
+    [change] = store.alias_changes("animals", "champion")
+    assert (change.evaluation, change.version, change.by) == (first, "1", None)
+    assert change.changed_at == store.alias("animals", "champion").updated_at
     assert store.looks("animals", REPORTS[first]["test_set"]["fingerprint"]) == 2
     projects = {project.name: project for project in store.projects()}
     assert projects["animals"].badge_public

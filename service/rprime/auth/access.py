@@ -1,6 +1,7 @@
 """Authorization: every route declares the scopes it needs, and one guard enforces them."""
 
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from copy import copy
 from math import ceil
 from typing import Any, TypeVar
@@ -77,6 +78,16 @@ def access_of(request: Request) -> Access:
         return EVERYTHING
     access: Access = request.scope[_ACCESS]
     return access
+
+
+def caller_of(request: Request) -> str | None:
+    """Return the name of the key of a request, or its id without one; None without keys."""
+    keyring, key = auth_services(request).keyring, access_of(request).key
+    if keyring is None or key is None:
+        return None
+    with suppress(RefusedKeyError):
+        return keyring.find(key).name or key
+    return key
 
 
 def check_project(request: Request, project: str) -> None:

@@ -18,19 +18,22 @@ from rprime.core.index import Index
 from rprime.dashboard.class_query import given_of
 from rprime.dashboard.model_view import ModelQuery, model_history
 from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.tables import find_entry, pointers, pointing
+from rprime.dashboard.tables import pointers, pointing
 from rprime.dashboard.templates_environment import render
 from rprime.problems.problem import Problem
 from rprime.report.names import shown as fit
 from rprime.routes.aliases import point
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services, get_store
-from rprime.store import AliasChangedError, Expected, Store
+from rprime.store import Alias, AliasChangedError, Expected, Store
+from rprime.store.ids import created_at
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
 PATH = "/ui/projects/{project}/models/{model:path}"
 _ETAG = "etag:"
+MOST_CHANGES = 20
+"""Of an alias that are shown: the newest."""
 CHANGED_MEANWHILE = "Somebody else moved this alias meanwhile. Look where it points now."
 NOT_A_NAME = "An alias starts with a letter or digit, then also . _ + and -, 128 in all."
 
@@ -73,17 +76,14 @@ async def promote(request: Request, project: str, model: str) -> Response:
         return await _shown(request, project, model, Promotion(alias, evaluation))
     expectation = Expected(etags=None if etag is None else {etag}, absent=etag is None)
     try:
-        store = get_store(request)
-        await run_in_threadpool(point, store, (project, alias), evaluation, expectation)
+        await point(request, (project, alias), evaluation, expectation)
     except AliasChangedError:
         found = Promotion(alias, evaluation, CHANGED_MEANWHILE)
         return await _shown(request, project, model, found, HTTPStatus.PRECONDITION_FAILED)
     except ValidationError:
         found = Promotion(alias, evaluation, NOT_A_NAME)
         return await _shown(request, project, model, found, HTTPStatus.UNPROCESSABLE_ENTITY)
-    given = {name: value for name, value in request.query_params.items() if name != "before"}
-    before = fields.get("before", "")
-    where = urlencode({**given, "promoted": alias, **({"before": before} if before else {})})
+    where = urlencode({**request.query_params, "promoted": alias})
     return RedirectResponse(f"?{where}", HTTPStatus.SEE_OTHER)
 
 
@@ -123,14 +123,32 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
     aliases = store.aliases(project)
     return {
         **model_history(store, project, query, pointing(aliases)),
-        "aliases": pointers(store, project),
-        "before": None if query.before is None else find_entry(store, project, query.before),
+        "aliases": [
+            {**pointed, "changes": _changes(store, pointed["alias"])}
+            for pointed in pointers(store, project)
+        ],
         "pointing": pointing(aliases),
         "branches": store.branches(project),
         "class_indices": _measurable(CLASS_INDICES),
         "overall_indices": _measurable(OVERALL_INDICES),
         "etag": _ETAG,
     }
+
+
+def _changes(store: Store, alias: Alias) -> list[dict[str, Any]]:
+    """Describe what an alias pointed at, newest first; no id where it was deleted."""
+    found = store.alias_changes(alias.project, alias.name, limit=MOST_CHANGES)
+    return [
+        {
+            "id": change.evaluation,
+            "model": fit(change.model or ""),
+            "version": fit(change.version or ""),
+            "time": change.evaluation and f"{created_at(change.evaluation):%Y-%m-%d %H:%M}",
+            "moment": change.changed_at,
+            "by": fit(change.by or ""),
+        }
+        for change in found
+    ]
 
 
 def _measurable(indices: Mapping[str, Index]) -> list[tuple[str, str]]:

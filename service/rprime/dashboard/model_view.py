@@ -40,7 +40,6 @@ class ModelQuery(Narrowed):
     spacing: Literal["versions", "dates"] = "versions"
     """Whether the versions of a chart have equal distances, or lie at their dates."""
     promoted: Annotated[str | None, Field(max_length=128)] = None
-    before: Annotated[str | None, Field(max_length=64)] = None
 
 
 def model_history(

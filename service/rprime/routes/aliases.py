@@ -8,8 +8,8 @@ from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter
 from starlette.concurrency import run_in_threadpool
 
-from rprime.auth.access import requires
-from rprime.problems.problem import refuse, responses
+from rprime.auth.access import caller_of, requires
+from rprime.problems.problem import Problem, refuse, responses
 from rprime.problems.root_path import rooted
 from rprime.routes.evaluate import json_answer, json_body, json_responses, schema_reference
 from rprime.routes.evaluations import PROBLEMS, require_project
@@ -19,7 +19,7 @@ from rprime.routes.preconditions import CHANGE_PROBLEMS, expected, read_model
 from rprime.routes.services import get_store
 from rprime.schemas.history import AliasTarget
 from rprime.schemas.provenance import PathName
-from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected, Store
+from rprime.store import Alias, AliasPut, EvaluationMissingError, Expected
 
 router = APIRouter(tags=["History"], default_response_class=Response)
 
@@ -64,6 +64,21 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
     return _response(found)
 
 
+@router.get(
+    "/v1/projects/{project}/aliases/{alias}/history",
+    summary="What an alias pointed at",
+    description="Since when, and who changed it; newest first. It outlives a deleted alias.",
+    responses=json_responses("The changes.", "AliasHistory", "not_found", *PROBLEMS),
+)
+@requires("read")
+async def alias_history(request: Request, project: str, alias: str) -> Response:
+    """Return the changes of the alias."""
+    found = await run_in_threadpool(get_store(request).alias_changes, project, alias)
+    if not found:
+        raise Problem("not_found")
+    return Response(orjson.dumps({"items": list(map(vars, found))}), media_type=JSON)
+
+
 @router.put(
     "/v1/projects/{project}/aliases/{alias}",
     summary="Point an alias at an evaluation",
@@ -90,15 +105,16 @@ async def get_alias(request: Request, project: str, alias: str) -> Response:
 @requires("write")
 async def put_alias(request: Request, project: str, alias: str) -> Response:
     """Point the alias at the evaluation in the body."""
-    store = get_store(request)
     expectation = expected(request, required=True)
     target = await read_model(request, AliasTarget)
-    put = await run_in_threadpool(point, store, (project, alias), target.evaluation, expectation)
+    put = await point(request, (project, alias), target.evaluation, expectation)
     return _response(put.alias, HTTPStatus.CREATED if put.created else HTTPStatus.OK)
 
 
-def point(store: Store, name: tuple[str, str], evaluation: str, expectation: Expected) -> AliasPut:
-    """Point an alias at an evaluation; `name` is the project and the alias. Blocks.
+async def point(
+    request: Request, name: tuple[str, str], evaluation: str, expectation: Expected
+) -> AliasPut:
+    """Point an alias at an evaluation for a request; `name` is the project and the alias.
 
     Raises
     ------
@@ -109,10 +125,12 @@ def point(store: Store, name: tuple[str, str], evaluation: str, expectation: Exp
     AliasChangedError
         If the alias is not as expected.
     """
-    project, alias = name
-    _NAME.validate_python(alias)
+    _NAME.validate_python(name[1])
+    put, by = get_store(request).put_alias, caller_of(request)
     try:
-        return store.put_alias(project, alias, evaluation=evaluation, expected=expectation)
+        return await run_in_threadpool(
+            put, *name, evaluation=evaluation, expected=expectation, by=by
+        )
     except EvaluationMissingError:
         detail = "The project has no such evaluation."
         raise refuse("/evaluation", "unknown_evaluation", detail) from None
@@ -129,9 +147,9 @@ def point(store: Store, name: tuple[str, str], evaluation: str, expectation: Exp
 @requires("write")
 async def delete_alias(request: Request, project: str, alias: str) -> None:
     """Delete the alias."""
-    expectation = expected(request, required=False)
-    store = get_store(request)
-    await run_in_threadpool(store.delete_alias, project, alias, expected=expectation)
+    expectation, by = expected(request, required=False), caller_of(request)
+    delete = get_store(request).delete_alias
+    await run_in_threadpool(delete, project, alias, expected=expectation, by=by)
 
 
 def _document(alias: Alias) -> dict[str, Any]:

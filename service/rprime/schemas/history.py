@@ -276,6 +276,26 @@ class AliasList(Answer):
     items: list[AliasEntry] = Field(description="All aliases.")
 
 
+class AliasChange(Answer):
+    """What an alias pointed at from a time on."""
+
+    evaluation: str | None = Field(description="Id of it; null: the alias was deleted.")
+    model: str | None = Field(description="Name of its model; null if none was sent.")
+    version: str | None = Field(description="Version of its model; null if none was sent.")
+    changed_at: datetime = Field(description="Since when, in UTC.")
+    by: str | None = Field(
+        description="Name of the key that changed it, or its id; null without keys."
+    )
+
+
+class AliasHistory(Answer):
+    """The changes of an alias, newest first."""
+
+    items: list[AliasChange] = Field(
+        description="The newest 1,000, without those to evaluations that were deleted."
+    )
+
+
 class EvaluatedVersion(Answer):
     """The evaluation of a version of a model."""
 
@@ -376,6 +396,7 @@ ANSWERS: tuple[type[BaseModel], ...] = (
     EvaluationPage,
     ProjectList,
     AliasList,
+    AliasHistory,
     Trend,
     Leaderboard,
     PurgeReport,

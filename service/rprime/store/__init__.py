@@ -3,7 +3,14 @@
 # mypy: implicit-reexport
 # ruff: noqa: F401 - its imports are what it exports
 
-from rprime.store.aliases import Alias, AliasChangedError, AliasMissingError, AliasPut, Expected
+from rprime.store.aliases import (
+    Alias,
+    AliasChange,
+    AliasChangedError,
+    AliasMissingError,
+    AliasPut,
+    Expected,
+)
 from rprime.store.baselines import Baseline, BaselineNotFoundError, BaselineQuery
 from rprime.store.database import DatabaseOptions
 from rprime.store.errors import (

@@ -10,7 +10,15 @@ from rprime.store import ids, project_sizes
 from rprime.store.dialects import insert, quiesce
 from rprime.store.evaluations import SUMMARY, check
 from rprime.store.records import ModelSummary, Project, check_names
-from rprime.store.schema import aliases, evaluations, looks, projects, replays, shared
+from rprime.store.schema import (
+    alias_changes,
+    aliases,
+    evaluations,
+    looks,
+    projects,
+    replays,
+    shared,
+)
 from rprime.store.schema import project_sizes as sizes
 
 MOST_IN_A_STEP = 500
@@ -126,7 +134,7 @@ def delete_aliases(connection: Connection, name: str) -> None:
 def clear(connection: Connection, name: str) -> int:
     """Delete what a project has, if anything; return how many evaluations."""
     quiesce(connection)
-    for table in (aliases, looks, replays):
+    for table in (aliases, alias_changes, looks, replays):
         connection.execute(table.delete().where(table.c.project == name))
     connection.execute(projects.delete().where(projects.c.name == name))
     deleted = connection.execute(evaluations.delete().where(_of.project == name)).rowcount

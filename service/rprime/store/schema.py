@@ -108,6 +108,19 @@ aliases = Table(
     sqlite_with_rowid=False,
 )
 
+alias_changes = Table(
+    "alias_changes",
+    metadata,
+    Column("project", Name, primary_key=True),
+    Column("name", Name, primary_key=True),
+    Column("number", BigInteger, primary_key=True, autoincrement=False),
+    Column("evaluation", Name, ForeignKey(evaluations.c.id, ondelete="CASCADE"), index=True),
+    Column("changed", BigInteger, nullable=False),
+    Column("by", Name),
+    comment="What each alias pointed at, from 1; nothing once it was deleted.",
+    sqlite_with_rowid=False,
+)
+
 looks = Table(
     "looks",
     metadata,

@@ -16,7 +16,7 @@ from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.slices import SliceName, Slices
 from rprime.store import aliases, baselines, evaluations, projects, revoked_sessions, transfer
 from rprime.store import insertion as submission
-from rprime.store.aliases import Alias, AliasPut, Expected
+from rprime.store.aliases import Alias, AliasChange, AliasPut, Expected
 from rprime.store.baselines import Baseline, BaselineQuery
 from rprime.store.compression import digest_bytes
 from rprime.store.database import Database
@@ -344,10 +344,19 @@ class Store:
         """
         return self._read(lambda c: aliases.get(c, project, name))
 
+    def alias_changes(
+        self, project: str, name: str, *, limit: int | None = None
+    ) -> tuple[AliasChange, ...]:
+        """List what an alias pointed at, newest first; empty if there never was such an alias.
+
+        The newest 1,000 changes are kept, without those to evaluations that were deleted.
+        """
+        return self._read(lambda c: aliases.changes(c, project, name, limit))
+
     def put_alias(
-        self, project: str, name: str, *, evaluation: str, expected: Expected
+        self, project: str, name: str, *, evaluation: str, expected: Expected, by: str | None = None
     ) -> AliasPut:
-        """Point an alias at an evaluation, if it is as expected.
+        """Point an alias at an evaluation, if it is as expected; `by` is who does so.
 
         Raises
         ------
@@ -358,11 +367,13 @@ class Store:
         """
         place = (project, name)
         return self._write(
-            lambda c: aliases.put(c, place, evaluation=evaluation, expected=expected)
+            lambda c: aliases.put(c, place, evaluation=evaluation, expected=expected, by=by)
         )
 
-    def delete_alias(self, project: str, name: str, *, expected: Expected) -> None:
-        """Delete an alias, if it is as expected.
+    def delete_alias(
+        self, project: str, name: str, *, expected: Expected, by: str | None = None
+    ) -> None:
+        """Delete an alias, if it is as expected; its changes stay known.
 
         Raises
         ------
@@ -372,7 +383,7 @@ class Store:
             If it is not as expected.
         """
         place = (project, name)
-        self._write(lambda c: aliases.delete(c, place, expected=expected))
+        self._write(lambda c: aliases.delete(c, place, expected=expected, by=by))
 
     def baseline(self, project: str, query: BaselineQuery, *, model: str | None) -> Baseline:
         """Find the evaluation that a candidate of a model has as its baseline, with the reason.

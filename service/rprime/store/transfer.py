@@ -4,6 +4,7 @@ import base64
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,16 @@ from rprime.store.evaluations import (
 )
 from rprime.store.projects import SETTINGS
 from rprime.store.records import NAMES, InvalidRecordError, check_names, tags_of, tags_text
-from rprime.store.schema import evaluations, items, looks, projects, scores, shared, slices
+from rprime.store.schema import (
+    alias_changes,
+    evaluations,
+    items,
+    looks,
+    projects,
+    scores,
+    shared,
+    slices,
+)
 
 FORMAT = 1
 """Version of the format, named by the first line."""
@@ -98,8 +108,8 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
     now = ids.new_id()
     after, named = database.read(lambda connection: _beside(connection, project))
     yield _line({"rprime_export": FORMAT, "created_at": ids.created_at(now), "project": project})
-    exported: set[str] = set()
-    pointed = {alias.evaluation for alias in named}
+    exported: set[str | None] = {None}
+    pointed = {alias["evaluation"] for alias in named}
     last = ""
     while rows := database.read(lambda c: _page(c, project, after=last, before=now)):  # noqa: B023 - called at once
         drawn, sliced = database.read(lambda c: (_scores(c, rows), _sliced(c, rows)))
@@ -111,17 +121,16 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
             yield _line(_evaluation(row, kept, found))
         last = rows[-1].id
     for alias in named:
-        if alias.evaluation in exported:
-            members = {"project": alias.project, "name": alias.name, "evaluation": alias.evaluation}
-            yield _line({"alias": members})
+        if alias["evaluation"] in exported:
+            yield _line({"alias": alias})
     yield from after
 
 
 @decoding()
 def _beside(
     connection: Connection, project: str | None
-) -> tuple[list[bytes], tuple[aliases.Alias, ...]]:
-    """Read settings and looks as lines, and the aliases."""
+) -> tuple[list[bytes], list[dict[str, Any]]]:
+    """Read settings and looks as lines, and the aliases with their changes."""
     counted, set_for = select(looks), select(projects)
     if project is not None:
         counted = counted.where(looks.c.project == project)
@@ -135,7 +144,22 @@ def _beside(
         _line({"settings": {"project": row.name, **{s: getattr(row, s) for s in SETTINGS}}})
         for row in connection.execute(set_for)
     ]
-    return lines, aliases.read_all(connection, project)
+    return lines, list(_aliases(connection, project))
+
+
+def _aliases(connection: Connection, project: str | None) -> Iterator[dict[str, Any]]:
+    """Describe every alias; those that were deleted point at nothing."""
+    named = {(a.project, a.name): a.evaluation for a in aliases.read_all(connection, project)}
+    changes = select(alias_changes).order_by(*alias_changes.primary_key)
+    if project is not None:
+        changes = changes.where(alias_changes.c.project == project)
+    rows = connection.execute(changes)
+    for (owner, name), group in groupby(rows, lambda row: (row.project, row.name)):
+        kept = [
+            {"evaluation": row.evaluation, "changed": row.changed, "by": row.by} for row in group
+        ]
+        target = named.get((owner, name))
+        yield {"project": owner, "name": name, "evaluation": target, "changes": kept}
 
 
 def _page(
@@ -365,10 +389,17 @@ _KEPT = {items: _check_items, scores: _check_scores}
 
 
 def _read_alias(step: ImportStep, given: dict[str, Any]) -> None:
-    check_names(given["project"], given["name"])
-    if not ids.is_id(given["evaluation"]):
-        raise InvalidRecordError("The id is not one that a store makes.")
-    step.aliases.append(given)
+    changes = [
+        {"evaluation": one["evaluation"], "changed": int(one["changed"]), "by": one["by"]}
+        for one in given.get("changes", ())
+    ]
+    check_names(given["project"], given["name"], *filter(None, (one["by"] for one in changes)))
+    for one in changes:
+        aliases.moment_of(one["changed"])
+    for one in (given, *changes):
+        if one["evaluation"] is not None and not ids.is_id(one["evaluation"]):
+            raise InvalidRecordError("The id is not one that a store makes.")
+    step.aliases.append({**given, "changes": changes})
 
 
 def _read_looks(step: ImportStep, given: dict[str, Any]) -> None:
@@ -412,7 +443,7 @@ def write(connection: Connection, step: ImportStep) -> Imported:
             connection.execute(insert(table).on_conflict_do_nothing(), rows)
     if step.looks:
         connection.execute(_RAISED_LOOKS, step.looks)
-    pointed = Counter(_point(connection, alias) for alias in step.aliases)
+    pointed = Counter(filter(None, (_point(connection, alias) for alias in step.aliases)))
     sizes = ((row["project"], row["bytes"]) for row in fresh.values())
     project_sizes.change(connection, sizes)
     return Imported(evaluations=len(fresh), evaluations_present=len(given) - len(fresh), **pointed)
@@ -427,8 +458,11 @@ _RAISED_LOOKS = _LOOKS.on_conflict_do_update(
 
 
 def _point(connection: Connection, given: dict[str, Any]) -> str:
-    """Point a new alias; return which member of `Imported` counts it."""
+    """Point a new alias; return which member of `Imported` counts it, if any."""
     name, absent = (given["project"], given["name"]), aliases.Expected(absent=True)
+    aliases.restore(connection, name, given["changes"])
+    if given["evaluation"] is None:
+        return ""
     try:
         aliases.put(connection, name, evaluation=given["evaluation"], expected=absent)
     except aliases.AliasChangedError:

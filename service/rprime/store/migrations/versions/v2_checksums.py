@@ -21,6 +21,7 @@ from rprime.store.dialects import Row
 from rprime.store.errors import decoding
 from rprime.store.evaluations import checked_row
 from rprime.store.schema import (
+    alias_changes,
     aliases,
     evaluations,
     items,
@@ -69,6 +70,7 @@ def upgrade() -> None:
     _fill(connection, replays, ({**row, "body": _squeezed(row["body"])} for row in answers))
     for one in _COPIED:
         _fill(connection, one, map(dict, _rows(connection, _old(one))))
+    _fill(connection, alias_changes, map(_since, _rows(connection, _old(aliases))))
     for one in _TABLES:
         op.drop_table(f"v1_{one.name}")
 
@@ -113,6 +115,12 @@ def _evaluations(
         row = checked_row(row, labels, options, kept_items)
         sizes[row["project"]] += row["bytes"]
         yield row
+
+
+def _since(alias: Row) -> Row:
+    """Return the last change of an alias; 0.1.0 did not keep those before."""
+    kept = {name: alias[name] for name in ("project", "name", "evaluation")}
+    return kept | {"number": 1, "changed": alias["updated"], "by": None}
 
 
 def _plain(stored: bytes) -> bytes:
