@@ -387,9 +387,9 @@ def test_an_index_is_shown_on_a_small_table(server: str, visit: Visitor) -> None
         assert value in page.locator(".example").first.inner_text()
     found = page.get_by_role("img").evaluate_all("all => all.map(one => one.ariaLabel)")
     assert [text for text in found if "predicted as B. A from 0.8911 to 0.0000" in text]
-    assert "Difference to Informedness: F1 moves with" in page.inner_text("main")
-    page.get_by_role("link", name="Informedness").click()
-    assert "Difference to F1: F1 moves with" in page.inner_text("main")
+    assert "Informedness: F1 moves with" in page.inner_text("main")
+    page.get_by_role("link", name="Informedness", exact=True).click()
+    assert "F1: F1 moves with" in page.inner_text("main")
 
 
 def test_every_index_has_a_page(client: httpx.Client) -> None:

@@ -137,7 +137,7 @@ def test_what_does_an_index_mean_and_how_does_it_differ_from_f1(reader: Reader) 
     page = reader.page
     reader.click(page.get_by_role("columnheader", name="R'").get_by_role("link"))
     reader.sees(page.locator(".formula").first)
-    reader.sees(page.get_by_text("Difference to F1"))
+    reader.sees(page.get_by_text("False alarms of a rare class hardly move R'"))
 
 
 def test_which_of_300_classes_are_weakest(reader: Reader) -> None:

@@ -35,7 +35,7 @@ def test_the_console_marks_the_value_and_explains_the_mark() -> None:
     lines = {line[2:34].strip(): line for line in text.splitlines()}
     assert "†" in lines["Cohen's kappa"]
     assert "†" not in lines["Accuracy"]
-    assert "‡ Macro Recall, Macro Precision, Macro F1: without fox" in text
+    assert "‡ Macro recall, Macro precision, Macro F1: without fox" in text
     assert "‡" in lines["Macro F1"]
 
 
@@ -49,7 +49,7 @@ def test_markdown_marks_the_value_and_names_the_class_as_code() -> None:
     text = render_markdown(subject())
     (kappa,) = (line for line in text.splitlines() if line.startswith("| Cohen's kappa"))
     assert kappa.split(" | ")[1].endswith("**†")
-    assert "‡ Macro Recall, Macro Precision, Macro F1: without `fox`" in text
+    assert "‡ Macro recall, Macro precision, Macro F1: without `fox`" in text
     assert "without <code>" in render_markdown(partial())
 
 
@@ -102,7 +102,7 @@ def test_a_class_given_up_is_named_where_its_precision_counts_as_0() -> None:
     evaluation = evaluate_table(ConfusionTable.dense(counts), ("cat", "dog", "emu"), Options())
     found = ReportSubject(evaluation=evaluation, engine_version="0.1.0")
     text = render_terminal(found)
-    assert "‡ Macro Precision: with a precision of 0 for emu" in text
+    assert "‡ Macro precision: with a precision of 0 for emu" in text
     rows = {r["index"]: r for r in csv.DictReader(io.StringIO(render_csv(found), newline=""))}
     assert rows["weighted_precision"]["counted_as_zero"] == "1"
     assert rows["macro_recall"]["counted_as_zero"] == rows["macro_precision"]["excluded"] == ""

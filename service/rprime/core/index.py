@@ -1,7 +1,7 @@
 """The declaration of an index, and the rule for values that do not exist."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import wraps
 from typing import Any, Literal
 
@@ -131,8 +131,6 @@ class Index:
     never_predicted
         For an index of precision, its value inside averages where the class has items and is
         never predicted: that of a precision of 0.
-    neighbours
-        Keys of indices of its scope that it is taken for, each with the difference in a sentence.
     """
 
     key: str
@@ -166,7 +164,6 @@ class Index:
     resampled: bool = False
     family: Family = "core"
     never_predicted: Callable[[Counts], Any] | None = None
-    neighbours: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def higher_is_better(self) -> bool | None:

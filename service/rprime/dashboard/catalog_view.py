@@ -3,7 +3,10 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from importlib.resources import files
 from typing import Any
+
+import orjson
 
 from rprime.core.aliases import canonical
 from rprime.core.catalog import INDICES
@@ -35,6 +38,18 @@ _DRAWN = {
 """The figures that show what indices of scores measure, by the ends of their keys."""
 
 
+_WEIGHT = "The macro average counts each class alike, the weighted one by its items."
+_POOL = (
+    "The micro average pools the counts of all classes, the macro average counts each class alike."
+)
+_AVERAGES = {
+    "macro": (("weighted", _WEIGHT), ("micro", _POOL)),
+    "weighted": (("macro", _WEIGHT),),
+    "micro": (("macro", _POOL),),
+}
+"""What the other averages of an index differ in."""
+
+
 @dataclass(frozen=True, slots=True)
 class CatalogEntry:
     """An index of the catalog."""
@@ -46,15 +61,15 @@ class CatalogEntry:
     @property
     def neighbours(self) -> list[tuple[str, str, str]]:
         """Keys and names of indices that it is taken for, with the difference in a sentence."""
-        scope = self.facts.scope
-        others = [
-            (other.key, text)
-            for other in INDICES
-            for key, text in other.neighbours.items()
-            if key == self.index.key and other.scope == scope
-        ]
+        key, scope = self.index.key, self.facts.scope
+        said = _said()[scope]
+        found = dict(said.get(key, {}))
+        found |= {other: texts[key] for other, texts in said.items() if key in texts}
+        for kind, text in _AVERAGES.get(self.index.reads, ()):
+            found.setdefault(key.replace(self.index.reads, kind, 1), text)
         names = {other.key: other.name for other in INDICES if other.scope == scope}
-        return [(key, names[key], text) for key, text in (*self.index.neighbours.items(), *others)]
+        found.pop(key, None)
+        return [(other, names[other], text) for other, text in found.items() if other in names]
 
     @property
     def example(self) -> dict[str, Any] | None:
@@ -106,6 +121,14 @@ class CatalogEntry:
     def undefined(self) -> str:
         """For which reasons it may not exist."""
         return "; ".join(explained(reason) for reason in self.facts.undefined_when)
+
+
+@cache
+def _said() -> dict[str, dict[str, dict[str, str]]]:
+    """Read the differences of indices: by scope, and by the keys of both."""
+    content = files("rprime").joinpath("data/neighbours.json").read_bytes()
+    found: dict[str, dict[str, dict[str, str]]] = orjson.loads(content)
+    return found
 
 
 @cache

@@ -39,7 +39,6 @@ def error_rate(row: type[CountRow]) -> RatioRows:
     source="Zhang, Su, Dou 2021, eq. 23",
     range=(-np.inf, 1.0),
     range_note="at least 0 if there are no spurious items",
-    neighbours={"accuracy": "They are equal unless items are unclassified or spurious."},
 )
 def r_prime(row: type[CountRow]) -> RatioRows:
     """1 minus (wrong + spurious predictions) / items.
@@ -81,9 +80,6 @@ def accuracy_on_answered(row: type[CountRow]) -> RatioRows:
     source="Brodersen et al. 2010; the same value as macro recall",
     undefined=("no_class_defined",),
     interval="average",
-    neighbours={
-        "accuracy": "It counts each class alike, accuracy each item: a missed rare class costs 1/k."
-    },
 )
 def balanced_accuracy(macro: Array) -> Array:
     """Mean recall of the classes; each class counts the same."""

@@ -49,7 +49,6 @@ def chance_corrected(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields 
     tex=r"\frac{P_o - P_e}{1 - P_e},\ P_e = \sum_i \frac{m_i s_i}{w^2}",
     source="Cohen 1960; bands of Landis, Koch 1977 are conventions",
     band=landis_koch,
-    neighbours={"accuracy": "Independent predictions have kappa 0, however high their accuracy."},
 )
 def kappa(t: Moments) -> Array:
     """Agreement beyond chance, where chance follows from both margins."""
@@ -236,9 +235,6 @@ def peirce_skill_score(t: Moments) -> Array:
     tex=r"\frac{w \sum a_i - \sum m_i s_i}{\sqrt{(w^2 - \sum s_i^2)(w^2 - \sum m_i^2)}}",
     source="Gorodkin 2004",
     undefined=("no_samples", "single_class"),
-    neighbours={
-        "kappa": "MCC is further from 0, unless each class is predicted as often as it occurs."
-    },
 )
 def mcc(t: Moments) -> Array:
     """Correlation between truth and prediction over all classes."""

@@ -50,16 +50,23 @@ def _derive(index: Index, kind: Any, average: dict[str, Any]) -> Index:  # noqa:
         reads=kind,
         of=(index.key,),
         symbol=f"{kind} {index.symbol}",
-        name=f"{average['title']} {index.name}",
+        name=f"{average['title']} {_inside(index.name)}",
         description=f"{average['text']} {index.description}",
         tex=average["tex"].format(tex=index.tex),
         undefined=average["undefined"] or index.undefined,
         interval=index.interval if index.scored else _interval(index, kind),
         parts=None,
         rows=index.rows if kind == "micro" else (0, 0),
-        neighbours={},
     )
 
+
+def _inside(name: str) -> str:
+    """Return a name as it stands inside another: people and symbols keep their capital."""
+    kept = not name[1:2].islower() or name.startswith(_PEOPLE)
+    return name if kept else name[0].lower() + name[1:]
+
+
+_PEOPLE = ("Braun", "Fowlkes", "Jaccard", "Kulczynski", "Matthews", "Sorgenfrei", "Yule")
 
 NO_AVERAGE = (None, "likelihood_ratio", "odds_ratio", "log_ratio")
 """Intervals of unbounded ratios: their averages rest on the one class with the largest value."""

@@ -26,10 +26,6 @@ OVERLAP = (CountRow.tp, CountRow.union)
         (RECALL, FALL_OUT, PREVALENCE),
         lambda recall, fall_out, share: share + (1 - share) * (recall - fall_out),
     ),
-    neighbours={
-        "f1": "False alarms of a rare class hardly move R', which divides by all items; F1 falls.",
-        "recall": "Recall does not see how often the class is predicted in vain; R' does.",
-    },
 )
 def r_prime(c: Counts) -> Array:
     """Recall minus the excess of predictions of the class, as a share of all items.
@@ -73,7 +69,6 @@ def recall(row: type[CountRow]) -> RatioRows:
     tex=r"\frac{a_i}{s_i}",
     source="user's accuracy",
     never_predicted=lambda _: 0.0,
-    neighbours={"recall": "Precision is the right share of its predictions, recall of its items."},
 )
 def precision(row: type[CountRow]) -> RatioRows:
     """Share of the predictions of the class that are correct."""
@@ -179,9 +174,6 @@ def predicted_prevalence(row: type[CountRow]) -> RatioRows:
     source="van Rijsbergen 1979",
     interval="mapped",
     parts=Parts((OVERLAP,), lambda overlap: overlap, lambda x: 2 * x / (1 + x)),
-    neighbours={
-        "informedness": "F1 moves with the prevalence of the class; informedness does not."
-    },
 )
 def f1(row: type[CountRow]) -> RatioRows:
     """Harmonic mean of recall and precision; 0 if the class is never predicted."""
@@ -267,9 +259,6 @@ def icsi(c: Counts) -> Array:
     range=SIGNED,
     undefined=("no_true_samples", "single_class"),
     parts=Parts((RECALL, FALL_OUT), lambda recall, fall_out: recall - fall_out),
-    neighbours={
-        "recall": "Who predicts one class for everything has its recall 1, but informedness 0."
-    },
 )
 def informedness(c: Counts) -> Array:
     """Recall minus the false positive rate; 0 if predictions do not depend on the item."""
