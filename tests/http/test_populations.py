@@ -1,12 +1,15 @@
 """Populations in requests: by prevalence, by strata, from the store; and what does not fit."""
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from rprime.history.series import Measured
+from rprime.store import Filters, open_store
 from tests.history_service import ServeApp, keep, keeping, matrix
 
 Json = dict[str, Any]
@@ -274,3 +277,84 @@ def test_a_warning_about_few_items_counts_the_items_that_were_sent(client: httpx
     body["confusion_matrix"] = [[500, 30], [4, 20]]
     warnings = client.post("/evaluate", json=body).json()["warnings"]
     assert ["Class b " in w["detail"] for w in warnings if w["code"] == "few_items"] == [True]
+
+
+def trend(store: httpx.Client, index: str = "accuracy", **query: str) -> list[Json]:
+    response = store.get("/v1/projects/pets/trend", params={"index": index, **query})
+    assert response.status_code == 200, response.text
+    items: list[Json] = response.json()["items"]
+    return items
+
+
+def test_a_trend_says_which_points_are_about_a_population(store: httpx.Client) -> None:
+    plain = keep(store, matrix())
+    prevalence = {"prevalence": {"cat": 0.6, "dog": 0.3, "eel": 0.1}}
+    weighed = keep(store, matrix(population=prevalence))
+    shares = {"cat": 0.3, "dog": 0.3, "eel": 0.4}
+    mapped = keep(store, matrix(population={"strata": "predicted", "shares": shares}))
+    found = trend(store)
+    for point, report in zip(found, (plain, weighed, mapped), strict=True):
+        assert point["value"] == pytest.approx(report["overall"]["accuracy"]["value"])
+        assert point["interval"] == pytest.approx(report["overall"]["accuracy"]["interval"])
+        assert ("population" in point) == (report is not plain)
+    assert "prevalence of the classes: cat 0.6, dog 0.3, eel 0.1" in found[1]["population"]
+    assert "predicted classes" in found[2]["population"]
+
+
+def test_values_of_strata_of_items_stay_out_of_a_trend(store: httpx.Client) -> None:
+    population = {"strata": ["n", "s"] * 50, "shares": {"n": 0.2, "s": 0.8}}
+    keep(store, {**ITEMS, "project": "pets", "population": population})
+    (point,) = trend(store)
+    assert point["value"] is None
+    assert point["reason"] == "strata_of_items"
+
+
+def leaderboard(store: httpx.Client) -> Json:
+    query = {"index": "accuracy"}
+    response = store.get("/v1/projects/pets/leaderboard", params=query)
+    assert response.status_code == 200, response.text
+    board: Json = response.json()
+    return board
+
+
+def test_a_leaderboard_ranks_values_about_one_population(store: httpx.Client) -> None:
+    names: Json = {"test_set": {"id": "t"}, "model": "net"}
+    prevalence = {"prevalence": {"cat": 0.9, "dog": 0.05, "eel": 0.05}}
+    keep(store, matrix(version="plain", **names))
+    # Right about cats, and of little use else: at the prevalence it is the better one.
+    cats = [[99, 1, 0], [20, 70, 10], [20, 10, 70]]
+    first = keep(store, matrix(version="a", population=prevalence, confusion_matrix=cats, **names))
+    keep(store, matrix(version="b", population=prevalence, errors=9, **names))
+    board = leaderboard(store)
+    versions = [[one["version"] for one in tier["versions"]] for tier in board["tiers"]]
+    assert versions == [["a"], ["b"]]
+    best = board["tiers"][0]["versions"][0]
+    assert best["value"] == pytest.approx(first["overall"]["accuracy"]["value"])
+    assert board["unranked"][0]["version"] == "plain"
+    assert board["unranked"][0]["reason"] == "different_populations"
+
+
+@pytest.mark.parametrize("key", ["accuracy", "kappa", "f1"])
+def test_a_series_at_equal_shares_has_the_values_of_reports_at_them(
+    serve_app: ServeApp, tmp_path: Path, key: str
+) -> None:
+    tables = [[[60, 5, 5], [8, 20, 2], [1, 2, 9]], [[9, 1, 0], [2, 50, 8], [0, 0, 0]]]
+    spurious: Json = {"spurious": [1, 0, 0]}
+    given: Json = {"indices": ["accuracy", "kappa", "f1"]}
+    with keeping(serve_app, tmp_path) as client:
+        for table in tables:
+            keep(client, matrix(confusion_matrix=table, **given))
+        keep(client, matrix(**spurious, **given))
+        asked: Json = {"population": {"prevalence": "uniform"}, "project": None}
+        bodies = [matrix(confusion_matrix=table, **asked, **given) for table in tables]
+        reports = [client.post("/evaluate", json=body).json() for body in bodies]
+    label = "cat" if key == "f1" else None
+    with closing(open_store(f"sqlite:///{tmp_path}/rprime.db", read_only=True)) as store:
+        points = Measured.of(key, label, uniform=True).points(store, "pets", Filters(), 9)
+    for point, report in zip(points[:2], reports, strict=True):
+        whole = report["overall"][key] if label is None else report["per_class"][label][key]
+        assert point.value == pytest.approx(whole["value"])
+        assert point.interval == pytest.approx(whole["interval"])
+    assert points[0].population.endswith("equal shares of all classes")
+    assert points[1].population.endswith("but eel, of which there are no items")
+    assert (points[2].value, points[2].reason) == (None, "not_with_population")

@@ -6,7 +6,7 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
-from rprime.core.populations.population import Population
+from rprime.core.populations.population import MOST_CLASSES, Population
 from rprime.core.table import ConfusionTable
 from rprime.evidence import Evidence
 from rprime.evidence.coding import group_codes
@@ -15,8 +15,6 @@ from rprime.schemas.gate import Gates
 from rprime.schemas.population import PopulationAsked
 
 PLACE = "/population"
-MOST_CLASSES = 300
-"""The strata of so many classes take 70 MiB, those of 1000 ten times as much."""
 MOST_CELLS = 2**21
 """Numbers in the tables of all strata."""
 MOST_NAMED = 5

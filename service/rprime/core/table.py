@@ -152,7 +152,7 @@ class ConfusionTable:
             self.cells.scaled(factors), self.unclassified, self.spurious, weighted
         )
 
-    def __getitem__(self, position: int | list[int]) -> "ConfusionTable":
+    def __getitem__(self, position: int | slice | list[int] | Array) -> "ConfusionTable":
         """Return one table of a stack, or some of them."""
         cells = self.cells
         if isinstance(cells, DenseCells):

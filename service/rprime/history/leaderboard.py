@@ -1,17 +1,19 @@
 """Leaderboard: versions in tiers, where tests find no difference to the best of a tier."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import orjson
 
+from rprime.application.stored_options import read_options
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.gates.multiplicity import holm
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.history.pending_evaluation import side_of_stored
 from rprime.history.series import Measured, Point
 from rprime.problems.problem import refuse
@@ -21,6 +23,9 @@ from rprime.store import Filters, Store
 LEVEL = 0.05
 """One-sided, Holm-adjusted over the versions compared with the best of a tier."""
 MOST_MEASURED = 10_000
+
+OTHER_POPULATION = "different_populations"
+"""Why a version has no place beside those whose values are about another population."""
 
 Json = dict[str, Any]
 
@@ -90,6 +95,8 @@ class TierRanking:
         The newest evaluation of each version.
     unranked
         Versions without a place, with the reason.
+    sides, populations
+        What is stored of them, by evaluation.
     """
 
     store: Store
@@ -98,6 +105,7 @@ class TierRanking:
     points: list[Point]
     unranked: list[Json] = field(default_factory=list)
     sides: dict[str, Side] = field(default_factory=dict)
+    populations: dict[str, Population | None] = field(default_factory=dict)
 
     def tiers(self) -> list[tuple[list[Point], str]]:
         """Return the tiers, best first, each with the reason for it."""
@@ -113,9 +121,12 @@ class TierRanking:
         """The versions with a value, best first."""
         known: list[tuple[float, Point]] = []
         sign = -1.0 if self.measured.index.higher_is_better else 1.0
+        newest = max((p for p in self.points if p.value is not None), default=None)
         for point in self.points:
             if point.value is None:
                 self._leave_out(point, point.reason)
+            elif newest is not None and point.population != newest.population:
+                self._leave_out(point, OTHER_POPULATION)
             else:
                 known.append((sign * point.value, point))
         return [point for _, point in sorted(known)[: self.limit]]
@@ -127,10 +138,14 @@ class TierRanking:
     def _next(self, remaining: list[Point]) -> tuple[list[Point], list[Point], str]:
         """Split off the next tier: the best remaining version and all not shown to be worse."""
         best, *others = remaining
-        side, options = self._side(best), self._options
-        held = [
-            (other, compare(side, self._side(other), options, attributed=())) for other in others
-        ]
+        side, options = self._side(best), self._options(best)
+        held = []
+        for other in others:
+            if self._shares(other) != self._shares(best):
+                self._leave_out(other, OTHER_POPULATION)
+            else:
+                compared = compare(side, self._side(other), options, attributed=())
+                held.append((other, compared))
         for other, comparison in held:
             if comparison.comparability == "different":
                 self._leave_out(other, "different_test_sets")
@@ -142,16 +157,43 @@ class TierRanking:
         worse = [other for (other, _), is_worse in zip(held, apart, strict=True) if is_worse]
         return [best, *together], worse, _why(best, [c for _, c in held], adjusted, apart)
 
+    def _options(self, best: Point) -> Options:
+        found = self._population(best)
+        return self._plain if found is None else replace(self._plain, population=found)
+
     @cached_property
-    def _options(self) -> Options:
-        """The same for all comparisons, so that each side is computed once."""
+    def _plain(self) -> Options:
+        """The same for all comparisons of items, so that each side is computed once."""
         return Options(indices=(self.measured.index.key,))
 
     def _side(self, point: Point) -> Side:
         if point.evaluation not in self.sides:
             stored = self.store.get(point.evaluation)
             self.sides[point.evaluation] = side_of_stored(stored, self.store)
+            self.populations[point.evaluation] = read_options(stored.options, 0).population
         return self.sides[point.evaluation]
+
+    def _population(self, point: Point) -> Population | None:
+        """Return the population that the value is about; None: the items."""
+        table = self._side(point).table
+        return (
+            Population.uniform(table)
+            if self.measured.uniform
+            else self.populations[point.evaluation]
+        )
+
+    def _shares(self, point: Point) -> dict[str, float] | None:
+        """Return the prevalence of the classes in the population of a value; None: the items.
+
+        That of strata of predicted classes is an estimate, and each has its own.
+        """
+        found = self._population(point)
+        if found is None:
+            return None
+        if found.strata != "true":
+            return {point.evaluation: 1.0}
+        labels = self._side(point).labels
+        return {name: n for name, n in zip(labels, found.shares.tolist(), strict=True) if n}
 
     def _p(self, comparison: Comparison) -> float:
         """Return the p-value that the best is better; NaN without a test."""

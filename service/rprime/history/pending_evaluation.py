@@ -19,6 +19,7 @@ from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
+from rprime.history.stored_populations import kept_with
 from rprime.problems.problem import Problem, Violation, pointer
 from rprime.problems.root_path import rooted
 from rprime.report.formats import FORMATS
@@ -336,6 +337,8 @@ class PendingEvaluation:
             extras |= {"curves": True} if self.evaluation_request.options.curves else {}
         if self.evaluation_request.evidence.slices is not None:
             extras["sliced"] = self.store_request.keeps_slices
+        if self.evaluation_request.options.population is not None:
+            extras["population"] = kept_with(self.evaluation_request.options.population)
         if self.store_request.is_first:
             extras["first"] = True
         return orjson.dumps(extras) if extras else None

@@ -12,20 +12,22 @@ import orjson
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import find
-from rprime.core.cells import Cells, DenseCells, SparseCells
+from rprime.core.estimates import Estimates
 from rprime.core.index import REASONS, Index
-from rprime.core.intervals.intervals import intervals
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.core.selection import Selection, select
 from rprime.core.suggestions import unknown_index
 from rprime.core.table import ConfusionTable
-from rprime.core.values import compute
+from rprime.history.stored_populations import OneKind, kinds_of
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store
 
 TOGETHER = 1000
-"""Cells per part: larger parts leave the cache of the processor."""
+"""Tables in one part: larger parts leave the cache of the processor."""
+MOST_CELLS = 1 << 17
+"""Most cells in one part of tables that stand for populations: each takes 100 numbers."""
 
 
 GROUPED = "items_in_groups"
@@ -45,6 +47,8 @@ class Point(NamedTuple):
         Why the value or the interval is missing; empty if both exist.
     classified_only
         Whether it leaves out unclassified or spurious items that the evaluation has.
+    population
+        What the value is about; "" for the items.
     """
 
     evaluation: str
@@ -57,6 +61,7 @@ class Point(NamedTuple):
     interval: tuple[float, float] | None
     reason: str
     classified_only: bool
+    population: str = ""
 
 
 Columns = tuple[Sequence[Any], ...]
@@ -66,13 +71,21 @@ NOTHING: Columns = ((),) * len(Point._fields)
 
 @dataclass(frozen=True)
 class Measured:
-    """An index, of a class or overall."""
+    """An index, of a class or overall.
+
+    Parameters
+    ----------
+    uniform
+        Whether every value is that at equal shares of the classes; else it is about the population
+        that the evaluation was stored with, or about its items.
+    """
 
     index: Index
     label: str | None
+    uniform: bool = False
 
     @classmethod
-    def of(cls, key: str, label: str | None) -> "Measured":
+    def of(cls, key: str, label: str | None, *, uniform: bool = False) -> "Measured":
         """Look up an index.
 
         Raises
@@ -88,7 +101,7 @@ class Measured:
             raise _refusal("The index reads scores, which are not stored, so it has no series.")
         if entry.needs is not None:
             raise _refusal("The index needs an option of the request, so it has no series.")
-        return cls(entry, label)
+        return cls(entry, label, uniform)
 
     def points(self, store: Store, project: str, filters: Filters, newest: int) -> list[Point]:
         """Compute the points, oldest first; skip evaluations without the class. Reads the store."""
@@ -119,40 +132,59 @@ class Measured:
 
     def _of_stack(self, stack: Stack) -> Columns:
         column = None if self.label is None else stack.labels.index(self.label)
-        columns = [self._measure(table, column) for table in parts_of(stack.table)]
-        values, low, high, codes = map(np.concatenate, zip(*columns, strict=True))
+        extras = [{} if given is None else orjson.loads(given) for given in stack.extras]
+        found, about = np.full((4, len(extras)), np.nan), [""] * len(extras)
+        reasons = [""] * len(extras)
+        for kind in kinds_of(stack, extras, uniform=self.uniform):
+            for row, text in zip(kind.rows.tolist(), kind.about, strict=False):
+                about[row], reasons[row] = text, kind.reason
+            if len(kind.rows) and not kind.reason:
+                found[:, kind.rows] = self._measure(stack.table, kind, column)
+        values, low, high, codes = found
         numbers = _without(values.tolist(), ~np.isfinite(values))
         ends = list(zip(low.tolist(), high.tolist(), strict=True))
         pairs = _without(ends, ~(np.isfinite(low) & np.isfinite(high)))
-        reasons = [""] * len(numbers)
-        for place in np.flatnonzero(codes).tolist():
-            reasons[place] = REASONS[codes[place]]
-        extras = [{} if given is None else orjson.loads(given) for given in stack.extras]
-        for place, found in enumerate(extras):
-            if "grouped" in found:
+        for place in np.flatnonzero(codes > 0).tolist():
+            reasons[place] = REASONS[int(codes[place])]
+        for place, one in enumerate(extras):
+            if "grouped" in one:
                 # The table alone does not have the intervals of grouped items.
                 pairs[place], reasons[place] = None, reasons[place] or GROUPED
-        anchors = [found.get("anchor") for found in extras]
+        anchors = [one.get("anchor") for one in extras]
         names = (stack.ids, stack.models, stack.versions, stack.test_sets, stack.verdicts)
         partial = _omits(stack.table) & (self.index.universe == "classified")
-        return (*names, anchors, numbers, pairs, reasons, partial.tolist())
+        return (*names, anchors, numbers, pairs, reasons, partial.tolist(), about)
 
-    def _measure(self, table: ConfusionTable, column: int | None) -> tuple[Array, ...]:
-        """Return values, both ends of the intervals and codes of reasons, shape (n,) each."""
-        options = Options(indices=(self.index.key,))
-        selection = minimal_selection(self.index.key)
-        values = compute(table, options, selection)
-        known = intervals(values)
+    def _measure(self, table: ConfusionTable, kind: OneKind, column: int | None) -> Array:
+        """Return values, both ends of the intervals and codes of reasons, shape (4, n)."""
+        population, together = kind.population, TOGETHER
+        if population is not None:
+            together = max(1, min(TOGETHER, MOST_CELLS // table.k**2))
+        parts = []
+        for start in range(0, len(kind.rows), together):
+            rows = kind.rows[start : start + together]
+            own = population
+            if population is not None:
+                own = replace(population, shares=population.shares[start : start + together])
+            parts.append(self._of_part(table[rows], own, column))
+        return np.concatenate(parts, axis=1)
+
+    def _of_part(
+        self, table: ConfusionTable, population: Population | None, column: int | None
+    ) -> Array:
+        options = Options(indices=(self.index.key,), population=population)
+        found = Estimates.of(table, options, minimal_selection(self.index.key))
+        values, known = found.values, found.intervals
         if column is None:
-            place: Any = selection.overall_place[self.index.key]
-            found, reasons = values.overall, values.overall_reasons
+            place: Any = values.selection.overall_place[self.index.key]
+            shown, reasons = values.overall, values.overall_reasons
             ends = (known.overall_low, known.overall_high)
         else:
-            place = (selection.place[self.index.key], ..., column)
-            found, reasons = values.per_class, values.class_reasons
+            place = (values.selection.place[self.index.key], ..., column)
+            shown, reasons = values.per_class, values.class_reasons
             ends = (known.per_class_low, known.per_class_high)
-        codes = np.zeros(table.stack_shape, np.uint8) if reasons is None else reasons[place]
-        return found[place], ends[0][place], ends[1][place], codes
+        codes = np.zeros(table.stack_shape) if reasons is None else reasons[place]
+        return np.stack((shown[place], ends[0][place], ends[1][place], codes))
 
 
 def _omits(table: ConfusionTable) -> Array:
@@ -178,18 +210,8 @@ def filters_of(query: Narrowed) -> Filters:
 
 def parts_of(table: ConfusionTable) -> Iterator[ConfusionTable]:
     """Cut a stack into parts whose gradients stay in the cache of the processor."""
-    cells = table.cells
-    count = table.stack_shape[0]
-    for start in range(0, count, TOGETHER):
-        part = slice(start, start + TOGETHER)
-        unclassified, spurious = (
-            None if v is None else v[part] for v in (table.unclassified, table.spurious)
-        )
-        if isinstance(cells, SparseCells):
-            of_part: Cells = SparseCells(cells.rows, cells.columns, cells.counts[part], cells.k)
-        else:
-            of_part = DenseCells(cells.counts[part])
-        yield ConfusionTable(of_part, unclassified, spurious, table.weighted)
+    for start in range(0, table.stack_shape[0], TOGETHER):
+        yield table[start : start + TOGETHER]
 
 
 @lru_cache(maxsize=256)

@@ -43,10 +43,21 @@ def _values_of_anchors(
 
 
 def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[str, Any]]:
-    evaluations, models, versions, _, verdicts, anchored, *measured, _ = columns
+    evaluations, models, versions, _, verdicts, anchored, *measured, _, populations = columns
     moments = ids.creation_times(evaluations)
-    rows = zip(evaluations, models, versions, moments, verdicts, anchored, *measured, strict=True)
-    for evaluation, model, version, created_at, verdict, anchor, value, interval, reason in rows:
+    parts = (evaluations, models, versions, moments, verdicts, anchored, *measured, populations)
+    for (
+        evaluation,
+        model,
+        version,
+        created_at,
+        verdict,
+        anchor,
+        value,
+        interval,
+        reason,
+        about,
+    ) in zip(*parts, strict=True):
         item = {
             "evaluation": evaluation,
             "model": model,
@@ -58,6 +69,8 @@ def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[
         }
         if reason:
             item["reason"] = reason
+        if about:
+            item["population"] = about
         if anchor is not None:
             then = anchors.get(anchor)
             item["since_anchor"] = None if value is None or then is None else value - then

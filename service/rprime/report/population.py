@@ -1,5 +1,7 @@
 """The population that a report is about, in words and as a member of the document."""
 
+from collections.abc import Sequence
+
 import orjson
 
 from rprime.core.evaluate import Evaluation
@@ -16,9 +18,12 @@ _WHAT = {
 def population_text(evaluation: Evaluation) -> str:
     """Say in one line what the numbers are about; nothing where it is the items themselves."""
     found = evaluation.options.population
-    if found is None:
-        return ""
-    named = list(_shares(found, evaluation).items())
+    return "" if found is None else shares_text(found, evaluation.labels)
+
+
+def shares_text(found: Population, labels: Sequence[str]) -> str:
+    """Say in one line what numbers at a population are about."""
+    named = list(_shares(found, labels).items())
     text = ", ".join(f"{name} {share:.4g}" for name, share in named[:MOST_NAMED])
     more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
     source = "" if found.evaluation is None else f" (that of evaluation {found.evaluation})"
@@ -33,12 +38,12 @@ def population_member(evaluation: Evaluation) -> dict[str, bytes]:
     content = {
         "detail": f"The numbers are {population_text(evaluation)}.",
         "strata": found.strata,
-        "shares": _shares(found, evaluation),
+        "shares": _shares(found, evaluation.labels),
         **({} if found.evaluation is None else {"evaluation": found.evaluation}),
         "effective_items": found.effective_items(evaluation.table),
     }
     return {"population": orjson.dumps(content)}
 
 
-def _shares(found: Population, evaluation: Evaluation) -> dict[str, float]:
-    return dict(zip(found.names or evaluation.labels, found.shares.tolist(), strict=True))
+def _shares(found: Population, labels: Sequence[str]) -> dict[str, float]:
+    return dict(zip(found.names or labels, found.shares.tolist(), strict=True))

@@ -314,7 +314,12 @@ class TrendItem(EvaluatedVersion):
     reason: str | Absent = Field(
         default=None,
         description="Why the value is missing; or `items_in_groups`: then only the report has the "
-        "interval.",
+        "interval; `strata_of_items`: then only the report has the value.",
+    )
+    population: str | Absent = Field(
+        default=None,
+        description="What the value is about, in words, where it is not the items: values about "
+        "other populations are not comparable.",
     )
     since_anchor: float | None = Field(
         default=None,

@@ -13,6 +13,10 @@ Strata = Literal["true", "predicted", "own"]
 """What divides the items into strata: true classes, predicted classes, or strata of their own."""
 
 
+MOST_CLASSES = 300
+"""The strata of so many classes take 70 MiB, those of 1000 ten times as much."""
+
+
 class StratumCounts(NamedTuple):
     """The items of the strata.
 
