@@ -358,3 +358,62 @@ def test_a_series_at_equal_shares_has_the_values_of_reports_at_them(
     assert points[0].population.endswith("equal shares of all classes")
     assert points[1].population.endswith("but eel, of which there are no items")
     assert (points[2].value, points[2].reason) == (None, "not_with_population")
+
+
+def test_the_same_items_are_compared_item_by_item(client: httpx.Client) -> None:
+    report = evaluate(
+        client,
+        **ITEMS,
+        population={"prevalence": {"a": 0.9, "b": 0.1}},
+        baseline={"y_true": ITEMS["y_true"], "y_pred": ["a"] * 55 + ["b"] * 45},
+        gates={
+            "rules": [
+                {"index": "accuracy", "max_drop": 0.3},
+                {"index": "macro_f1", "max_drop": 0.45, "min_items": 10},
+                {"index": "recall", "classes": "all", "max_drop": 0.4, "policy": "proven_only"},
+            ]
+        },
+    )
+    assert report["comparison"]["pairing"] == "paired"
+    delta = report["comparison"]["overall"]["accuracy"]
+    assert delta["method"] == "influence"
+    assert delta["value"] == pytest.approx(0.9 * -0.2 + 0.1 * 0)
+    assert [result["verdict"] for result in report["gate"]["results"]] == ["pass"] * 4
+
+
+GATE = {"rules": [{"index": "accuracy", "max_drop": 0.05}]}
+
+
+def test_a_gate_is_linted_and_planned_on_a_population(client: httpx.Client) -> None:
+    body = {"confusion_matrix": [[90, 10], [2, 98]], "labels": ["a", "b"], "gates": GATE}
+    at = body | {"population": {"prevalence": {"a": 0.95, "b": 0.05}}}
+    for path in ("lint", "plan"):
+        plain, found = (client.post(f"/v1/gates/{path}", json=one) for one in (body, at))
+        assert found.status_code == 200, found.text
+        # Accuracy then rests on half of the items.
+        key = "inconclusive_rate" if path == "lint" else "for_passing"
+        assert found.json()[key] > plain.json()[key]
+
+
+@pytest.mark.parametrize(
+    ("population", "pointer", "code"),
+    [
+        ({"strata": "predicted", "shares": {"a": 0.5, "b": 0.5}}, "/population", "not_for_lint"),
+        ({"prevalence": {"evaluation": "x"}}, "/population", "not_for_lint"),
+        ({"prevalence": {"a": 0.5, "b": 0.4}}, PREVALENCE, "shares_do_not_sum_to_one"),
+    ],
+)
+def test_a_simulation_needs_a_prevalence(
+    client: httpx.Client, population: Json, pointer: str, code: str
+) -> None:
+    body = {"confusion_matrix": [[90, 10], [2, 98]], "labels": ["a", "b"], "gates": GATE}
+    response = client.post("/v1/gates/lint", json={**body, "population": population})
+    assert response.status_code == 422
+    error = response.json()["errors"][0]
+    assert (error["pointer"], error["code"]) == (pointer, code)
+
+
+def test_a_baseline_with_groups_has_no_population(client: httpx.Client) -> None:
+    body = {**ITEMS, "population": {"prevalence": {"a": 0.9, "b": 0.1}}}
+    baseline = {**ITEMS, "groups": [1, 2] * 50}
+    refused(client, {**body, "baseline": baseline}, "/population", "not_with_population", "groups")

@@ -8,12 +8,14 @@ import orjson
 
 from rprime import evidence
 from rprime.application.assessment import side_of
+from rprime.application.population import population_of
 from rprime.application.request import gate_of
 from rprime.core.gates.lint import GateLint, LintError, lint
 from rprime.core.gates.plan import ItemPlan, plan_items
 from rprime.core.gates.rules import Gate
 from rprime.core.gates.score_lint import lint_scores
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, pointer, refuse
 from rprime.schemas.document import parse
@@ -50,6 +52,7 @@ def plan_request(body: bytes, limits: Limits) -> bytes:
 # Any: the options of a simulation by name.
 def _lint(read: Evidence, gate: Gate, options: dict[str, Any]) -> GateLint:
     if any(rule.target.scored for rule in gate.rules):
+        del options["population"]  # it cannot be combined with scores
         return lint_scores(gate, side_of(read, None), **options)
     return lint(gate, read.table, read.labels, **options)
 
@@ -76,12 +79,30 @@ def _simulated(
         raise Problem("invalid_request", errors=errors)
     gate = gate_of(wanted.gates, Options())
     assert gate is not None  # noqa: S101 (the request has gates)
+    options = wanted.model_dump(include=OPTIONS) | {"population": _population(wanted, read)}
     try:
-        found = simulate(read, gate, wanted.model_dump(include=OPTIONS))
+        found = simulate(read, gate, options)
     except LintError as error:
         place = pointer("gates", *error.place) if error.place else f"/{read.kind}"
         raise refuse(place, "not_for_lint", str(error)) from None
     return orjson.dumps(asdict(found, dict_factory=_members))
+
+
+def _population(wanted: LintRest | PlanRest, read: Evidence) -> Population | None:
+    """Return the population of a request.
+
+    Raises
+    ------
+    Problem
+        422 unless it is given by the prevalence of the classes.
+    """
+    if wanted.population is None:
+        return None
+    found = population_of(wanted.population, read, wanted.gates)
+    if found is None or found.strata != "true":
+        detail = "A simulation needs a population that is given by the `prevalence` of each class."
+        raise refuse("/population", "not_for_lint", detail)
+    return found
 
 
 def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

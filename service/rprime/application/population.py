@@ -199,6 +199,9 @@ def check_baseline(population: Population, labels: Sequence[str], other: Side) -
             "population that both sides have, given by `prevalence`."
         )
         raise refuse(PLACE, "not_comparable", detail)
+    if other.items is not None and other.items.groups is not None:
+        detail = "A population cannot be combined with `groups`, which the baseline has."
+        raise refuse(PLACE, "not_with_population", detail)
     items = dict(zip(other.labels, other.table.support, strict=True))
     sizes = np.array([items.get(name, 0.0) for name in labels])
     refuse_empty(population.shares, sizes, labels, "items in the baseline")

@@ -5,8 +5,9 @@ from typing import Literal
 from pydantic import BaseModel, Field, create_model
 
 from rprime.schemas.evidence import CellsEvidence, LabelsEvidence, MatrixEvidence, ScoresEvidence
-from rprime.schemas.fields import Request
+from rprime.schemas.fields import Absent, Request
 from rprime.schemas.gate import Gates
+from rprime.schemas.population import PopulationAsked
 from rprime.schemas.request import EvidenceRest
 
 
@@ -20,6 +21,9 @@ class _Simulation(Request):
         gt=0,
         le=1,
         description="Paired: share of the items that only one of the two models gets right.",
+    )
+    population: PopulationAsked | Absent = Field(
+        default=None, description="What the rules are about, given by `prevalence`."
     )
     seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seed of the simulation.")
 

@@ -182,7 +182,9 @@ class AlignedValues:
         draft = _Draft(candidate, baseline, value, reasons, items, self.selection.overall)
         if self.untestable:
             return draft.without_evidence(self.untestable)
-        rows = overall_rows(self.selection, everyone_answered=self.everyone_answered)
+        rows: Rows = {}
+        if self.candidate.values.sample is None:  # at a population, these are sums of strata
+            rows = overall_rows(self.selection, everyone_answered=self.everyone_answered)
         return self._with_evidence(draft, rows, per_class=False)
 
     @cached_property
@@ -199,7 +201,10 @@ class AlignedValues:
         draft = _Draft(candidate, baseline, value, reasons, items, self.selection.per_class)
         if self.untestable:
             return draft.without_evidence(self.untestable)
-        return self._with_evidence(draft, class_rows(self.selection), per_class=True)
+        rows = class_rows(self.selection)
+        if self.candidate.values.sample is not None:
+            rows = {row: places for row, places in rows.items() if row in OF_STRATUM}
+        return self._with_evidence(draft, rows, per_class=True)
 
     def _values(
         self, candidate: Array, baseline: Array, ours: Array | None, theirs: Array | None
@@ -335,10 +340,14 @@ class AlignedValues:
         """Return the denominators of a proportion of the compared classes, or overall; never 0."""
         among = OF_CLASS.get(row, CountRow.total) if per_class else CountRow.total
         rows = self.candidate.values.counts.rows[among]
+        if per_class and among == CountRow.support:
+            rows = self.candidate.values.sampled.support
         trials = self._of_classes(rows, per_class=per_class)
         return np.where(trials > 0, trials, np.nan)
 
 
+OF_STRATUM = (CountRow.tp, CountRow.fn)
+"""Counts of the items of one true class, whose shares no prevalence changes."""
 COUNTED = ("gains", "losses", "trials", "baseline_hits", "candidate_hits")
 
 

@@ -35,7 +35,8 @@ from rprime.core.comparison.common_items import (
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.difference import REASONS, Difference
 from rprime.core.comparison.flips import Flips, Shift, flips, shift
-from rprime.core.comparison.paired_variance import PairedItems
+from rprime.core.comparison.paired_strata import PairedStrata
+from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions
 from rprime.core.estimates import Estimates
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
@@ -203,9 +204,9 @@ def _align_values(
     """Compute the values of both sides over the union of their classes, and over their own."""
     united = _extend_matrices(options, aligned)
     scored = any(side.scores is not None for side in (ours, theirs))
-    pairs = None
-    if relation in PAIRED and options.population is None:
-        pairs = _pairs(ours, theirs)
+    pairs: PairedPredictions | None = None
+    if relation in PAIRED:
+        pairs = _pairs(ours, theirs, united.population)
     estimate_together((ours, theirs), united)
     here, there = (side.table.support > 0 for side in (ours, theirs))
     both = here & there
@@ -280,13 +281,17 @@ def _without_matrices(options: Options, aligned: Alignment) -> Options:
     )
 
 
-def _pairs(ours: Side, theirs: Side) -> PairedItems | None:
+def _pairs(ours: Side, theirs: Side, population: Population | None) -> PairedPredictions | None:
     """Count the pairs of predictions; None if a table counts predictions without items."""
     new, old = ours.items, theirs.items
     spurious = ours.table.spurious is not None or theirs.table.spurious is not None
     if new is None or old is None or spurious:
         return None
-    return PairedItems.of(old, new, ours.table.k)
+    pairs = PairedItems.of(old, new, ours.table.k)
+    if population is None:
+        return pairs
+    tables = (theirs.table, ours.table)
+    return PairedStrata.of(pairs, population.weights(ours.table), tables)
 
 
 def _pairing(relation: Comparability, values: AlignedValues) -> Pairing | None:
@@ -361,8 +366,7 @@ def _warnings(
     if differ is not None:
         yield _warning("different_test_sets", differ)
     elif values.one_test_set and values.pairs is None:
-        at_population = values.candidate.values.sample is not None
-        yield _warning("unpaired_population" if at_population else "unpaired")
+        yield _warning("unpaired")
         ours, theirs = (side.values.sampled for side in (values.candidate, values.baseline))
         if not np.array_equal(ours.support, theirs.support):
             yield _warning("supports_differ")
@@ -380,9 +384,6 @@ TEXTS = {
     "unpaired": "Both sides used the same test set, but at least one side lacks per-item "
     "predictions: the standard error of a difference may be up to 2.5 times too large. Send the "
     "per-item predictions of both sides.",
-    "unpaired_population": "Both sides used the same test set, but at the prevalence of a "
-    "population they are compared as independent samples: the standard error of a difference may "
-    "be up to 2.5 times too large.",
     "supports_differ": "Both sides claim the same test set, but their classes do not have the "
     "same numbers of items.",
     "classes_differ": "The sides declare different classes: classes of only one side and indices "

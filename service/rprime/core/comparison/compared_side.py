@@ -125,7 +125,7 @@ def _nothing(values: Array) -> Array:
 
 def _only(known: Estimates, selection: Selection) -> Estimates:
     values, options = known.values, replace(known.values.options, cell_weights=None)
-    return replace(known, values=compute(values.table, options, selection, values.scores))
+    return replace(known, values=compute(values.sampled, options, selection, values.scores))
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,21 +89,28 @@ class SideGradients:
     @cached_property
     def class_guard(self) -> Array:
         """Twice the largest squared effect of an item, shape (computed, ..., k)."""
-        support, table = self.values.table.support, self.values.table
+        units, table = self._units, self.values.table
         outside = None if table.unclassified is None else classified_entries(self.values.selection)
-        own = class_guard(self.of_classes, support, outside)
+        own = class_guard(self.of_classes, units, outside)
         if self._smoothed is None:
             return own
-        return np.where(self._empty, class_guard(self._smoothed[0], support, outside), own)
+        return np.where(self._empty, class_guard(self._smoothed[0], units, outside), own)
 
     @cached_property
     def overall_guard(self) -> Array:
         """Twice the largest squared effect of an item, shape (overall, ...)."""
-        support = self.values.table.support
-        own = overall_guard(self.overall, support)
+        own = overall_guard(self.overall, self._units)
         if self._smoothed is None:
             return own
-        return np.where(self._empty.any(-1), overall_guard(self._smoothed[1], support), own)
+        return np.where(self._empty.any(-1), overall_guard(self._smoothed[1], self._units), own)
+
+    @cached_property
+    def _units(self) -> Array:
+        """What an item of each class counts in the table, 0 without items, shape (..., k)."""
+        values, population = self.values, self.values.options.population
+        if population is None or values.sample is None:
+            return (values.table.support > 0).astype(np.float64)
+        return population.weights(values.sample)
 
     @cached_property
     def _empty(self) -> Array:
@@ -118,7 +125,7 @@ class SideGradients:
             return None
         values = self.values
         options = replace(values.options, undefined="null", cell_weights=None)
-        near = compute(smoothed_by_rows(values.table), options, values.selection)
+        near = compute(smoothed_by_rows(values.sampled), options, values.selection)
         margins = class_gradient(near).margins
         if values.counted_as_zero is not None:
             # How much of a class that is never predicted could be right is bounded by its items.
@@ -172,33 +179,33 @@ def _smoothed_sparse(table: ConfusionTable, there: Array) -> ConfusionTable:
     )
 
 
-def overall_guard(gradient: Gradient, support: Array) -> Array:
+def overall_guard(gradient: Gradient, units: Array) -> Array:
     """Return 2 max |G_rj - G_rr|^2 of one side's overall indices, shape (index, ...).
 
     Parameters
     ----------
     gradient
         At the side's table, or at its row-wise smoothed one.
-    support
-        Shape (..., k): a class without items cannot flip.
+    units
+        Shape (..., k): what an item of each class counts; one without items, 0, cannot flip.
     """
-    largest = _largest_effect(gradient, support)
+    largest = _largest_effect(gradient, units)
     for place, by_cell in gradient.by_cell:
         missing = gradient.unclassified is not None
-        alone = support.ndim == 1  # of a stack, such an index has no influences
-        largest[place] = _largest_by_cell(by_cell, support, missing=missing) if alone else np.nan
+        alone = units.ndim == 1  # of a stack, such an index has no influences
+        largest[place] = _largest_by_cell(by_cell, units, missing=missing) if alone else np.nan
     return np.asarray(2 * largest * largest)
 
 
-def class_guard(gradient: ClassGradient, support: Array, classified: Array | None = None) -> Array:
+def class_guard(gradient: ClassGradient, units: Array, classified: Array | None = None) -> Array:
     """Return 2 max |G_rj - G_rr|^2 over the cells of each class's row and column.
 
     Parameters
     ----------
     gradient
         At the side's table, or at its row-wise smoothed one.
-    support
-        Shape (..., k): only rows with items count.
+    units
+        Shape (..., k): as for `overall_guard`.
     classified
         Shape (index,): whether unclassified items have no influence; None if there are none.
 
@@ -207,16 +214,16 @@ def class_guard(gradient: ClassGradient, support: Array, classified: Array | Non
     Shape (index, ..., k).
     """
     kinds = gradient.kinds
-    own, other = support > 0, np.add.reduce(support, axis=-1)[..., None] > support
+    own, other = units, _others(units, 1) if units.shape[-1] > 1 else np.zeros_like(units)
     effects = [np.abs(kinds[FN] - kinds[TP]) * own, np.abs(kinds[FP] - kinds[TN]) * other]
     if classified is not None and classified.any():
-        silent = classified.reshape(-1, *(1,) * support.ndim)
-        effects += [np.abs(kinds[TP]) * (own & silent), np.abs(kinds[TN]) * (other & silent)]
+        silent = classified.reshape(-1, *(1,) * units.ndim)
+        effects += [np.abs(kinds[TP]) * (own * silent), np.abs(kinds[TN]) * (other * silent)]
     largest = np.fmax.reduce(effects)
     return np.asarray(2 * largest * largest)
 
 
-def _largest_effect(gradient: Gradient, support: Array) -> Array:
+def _largest_effect(gradient: Gradient, units: Array) -> Array:
     """Largest |G_rj - G_rr|, r with items, j another class or unclassified, shape (index, ...)."""
     column, right = gradient.column, gradient.column + gradient.diagonal
     effects, k = [], column.shape[-1]
@@ -230,7 +237,7 @@ def _largest_effect(gradient: Gradient, support: Array) -> Array:
         effects.append(np.abs(gradient.unclassified - gradient.row - right))
     if not effects:
         return np.zeros(column.shape[:-1])
-    return np.asarray(np.where(support > 0, np.maximum.reduce(effects), 0.0).max(-1))
+    return np.asarray(np.where(units > 0, np.maximum.reduce(effects) * units, 0.0).max(-1))
 
 
 def _others(values: Array, sign: int) -> Array:
@@ -241,12 +248,13 @@ def _others(values: Array, sign: int) -> Array:
     return sign * np.where(unique_first, second[..., None], first[..., None])
 
 
-def _largest_by_cell(by_cell: CellGradient, support: Array, *, missing: bool) -> float:
+def _largest_by_cell(by_cell: CellGradient, units: Array, *, missing: bool) -> float:
     """Largest |G_rj - G_rr| of an index of a single table whose gradient has no factors."""
-    rows, k = np.flatnonzero(support), len(support)
+    rows, k = np.flatnonzero(units), len(units)
     right = by_cell(rows, rows)
     columns = range(k + missing)
     found = (
-        np.abs(by_cell(rows, np.full(rows.shape, j)) - right).max(initial=0.0) for j in columns
+        (np.abs(by_cell(rows, np.full(rows.shape, j)) - right) * units[rows]).max(initial=0.0)
+        for j in columns
     )
     return float(max(found, default=0.0))

@@ -103,6 +103,11 @@ class PairedItems:
             return cls(joint, weights=PairWeights.of(joint, baseline, candidate))
         return cls(joint, joint.combination_of(baseline, candidate), groups)
 
+    def weighed(self, weights: Array) -> "PairedItems":
+        """Return the items with a weight for each true class; variances are then squares alone."""
+        joint = self.joint
+        return PairedItems(replace(joint, items=joint.items * weights[joint.true]), centred=False)
+
     @property
     def grouped(self) -> bool:
         """Whether the items belong to groups."""

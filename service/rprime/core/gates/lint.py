@@ -25,6 +25,7 @@ from rprime.core.gates.simulated_gate import OtherSets, VerdictCounts, rule_lint
 from rprime.core.gates.targets import IndexTarget
 from rprime.core.gates.verdict import GateVerdictCode, Plan, decide
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.core.table import ConfusionTable
 
 CHUNK = 1 << 19
@@ -88,6 +89,7 @@ def lint(
     discordance: float = 0.06,
     replicates: int = 2000,
     seed: int = 0,
+    population: Population | None = None,
 ) -> GateLint:
     """Simulate a gate on an unchanged model: the table describes baseline and candidate.
 
@@ -107,6 +109,8 @@ def lint(
         Size and seed of the simulation; the same seed gives the same answer. Two more tables are
         simulated, in a quarter of the replicates. The cost grows with replicates x k^2: for 2000
         replicates 0.1 to 0.4 s with 10 classes, 2 to 4 s with 100.
+    population
+        What the rules are about, given by the prevalence of the classes; None: the items.
 
     Raises
     ------
@@ -117,7 +121,7 @@ def lint(
     """
     check_gate(gate)
     counts = checked_counts(gate, table, replicates)
-    run = LintRun(gate, labels, counts, pairing, discordance)
+    run = LintRun(gate, labels, counts, pairing, discordance, population)
     others = run.others(seed) if gate.rules else None
     runs = [run] if others is None else [run, *others.ends(others.chances)]
     fewer = max(replicates // FEWER, 1)
@@ -177,6 +181,7 @@ class LintRun:
     counts: FloatArray
     pairing: Pairing
     discordance: float
+    population: Population | None = None
 
     @property
     def paired(self) -> bool:
@@ -235,12 +240,14 @@ class LintRun:
         if self.paired and expected.k > MOST_JOINT:
             return []
         pairs = expected.items() if self.paired else None
+        if self.population is not None:  # `correlation` has no law of strata
+            return []
         comparison = expected.compared(self._options, self.labels, pairs)
         return joint_laws(self.expected, {"baseline": comparison})
 
     @property
     def _options(self) -> Options:
-        return Options(indices=self.gate.indices)
+        return Options(indices=self.gate.indices, population=self.population)
 
     def _drafts(self, draws: SimulatedPredictions) -> list[Draft]:
         whole = self._compared(draws, self._options)
@@ -259,7 +266,8 @@ class LintRun:
             options, index = Options(indices=("recall",)), IndexTarget("recall", "all")
             whole = self._compared(draws.of_cell(*cell), options, ("the class", "none"))
         elif few:
-            whole = self._compared(draws, Options(indices=index.keys, left_out=few))
+            options = replace(self._options, indices=index.keys, left_out=few)
+            whole = self._compared(draws, options)
         assert isinstance(index, IndexTarget)  # noqa: S101 (the other kind is a cell)
         if rule.compares:
             return draft_of_difference(rule, rows, index.difference(whole), against="baseline")

@@ -15,6 +15,7 @@ from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.score_lint import DRAWS, LEAST_SIZE, PASSES, STEP, NormalGate, ScoredModel
 from rprime.core.gates.simulated_gate import Run, SimulatedGate
 from rprime.core.gates.verdict import GateVerdictCode
+from rprime.core.populations.population import Population
 
 FACTORS = LEAST_SIZE * STEP ** np.arange(57.0)
 """Sizes of the test set, relative to the table: from a sixteenth to a thousandfold."""
@@ -72,12 +73,13 @@ def plan_items(
     drop: float | None = None,
     replicates: int = 400,
     seed: int = 0,
+    population: Population | None = None,
 ) -> ItemPlan:
     """Plan the number of items, by simulation of larger and smaller test sets of the same kind.
 
     Parameters
     ----------
-    gate, pairing, discordance, replicates, seed
+    gate, pairing, discordance, replicates, seed, population
         As for `lint`, or for `lint_scores` if a rule is about scores.
     side
         The model's table, or its items with their scores.
@@ -103,7 +105,7 @@ def plan_items(
         normal = NormalGate.of(model, DRAWS, seed)
         return _planned(normal, drop, replicates, seed, partial(model.checked, seed=seed))
     counts = checked_counts(gate, side.table, replicates)
-    run = LintRun(gate, side.labels, counts, pairing, discordance)
+    run = LintRun(gate, side.labels, counts, pairing, discordance, population)
     return _planned(run, drop, replicates, seed)
 
 

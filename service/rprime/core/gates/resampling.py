@@ -9,6 +9,7 @@ from rprime.core.arrays import FloatArray
 from rprime.core.comparison.aligned_values import AlignedValues
 from rprime.core.comparison.compared_side import ComparedSide
 from rprime.core.comparison.joint_counts import JointCounts
+from rprime.core.comparison.paired_strata import PairedStrata
 from rprime.core.comparison.paired_variance import (
     PairedItems,
     PairedPredictions,
@@ -43,6 +44,8 @@ class SimulatedPredictions:
     joint
         Shape (..., k, k, k): items by true class, old and new prediction; None where unknown,
         then the expected coincidences of the other items are used.
+    centred
+        As for `PairedItems`.
     """
 
     kept: FloatArray
@@ -50,6 +53,15 @@ class SimulatedPredictions:
     new: FloatArray
     both: FloatArray
     joint: FloatArray | None = None
+    centred: bool = True
+
+    def weighed(self, weights: FloatArray) -> "SimulatedPredictions":
+        """Return the items with a weight for each true class; variances are then squares alone."""
+        kept, old, new, both = (
+            part * weights[..., None] for part in (self.kept, self.old, self.new, self.both)
+        )
+        joint = None if self.joint is None else self.joint * weights[..., None, None]
+        return SimulatedPredictions(kept, old, new, both, joint, centred=False)
 
     @property
     def baseline(self) -> ConfusionTable:
@@ -91,6 +103,9 @@ class SimulatedPredictions:
         support = np.add.reduce(self.kept + self.old, axis=-1)
         places = np.flatnonzero(support.reshape(-1, self.k).any(0))
         together = pairs is not None
+        if options.population is not None and pairs is self:
+            tables = (self.baseline, self.candidate)
+            pairs = PairedStrata.of(self, options.population.weights(tables[1]), tables)
         return AlignedValues(candidate, baseline, labels, places, pairs, one_test_set=together)
 
     def of_cell(self, row: int, column: int) -> "SimulatedPredictions":
@@ -138,7 +153,9 @@ class SimulatedPredictions:
         self, old: ClassGradient, new: ClassGradient, classified: NDArray[np.bool_]
     ) -> PairedVariance:
         """Compute the variances of differences of per-class indices, shape (index, ..., k)."""
-        found = variance_of_patterns(_PATTERNS, self._pattern_counts(), old, new, classified)
+        found = variance_of_patterns(
+            _PATTERNS, self._pattern_counts(), old, new, classified, centred=self.centred
+        )
         return PairedVariance(found, found)
 
     def _pattern_counts(self) -> FloatArray:
@@ -168,7 +185,7 @@ class SimulatedPredictions:
         own = ((self.kept + self.old) * before**2).sum((-2, -1))
         square = own + ((self.kept + self.new) * after**2).sum((-2, -1)) - 2 * cross
         shift = (then - now + self.kept * (before - after)).sum((-2, -1))
-        return without_noise(square - shift**2 / self.baseline.total, own)
+        return without_noise(square - self.centred * shift**2 / self.baseline.total, own)
 
     def _coincidence(self, before: FloatArray, after: FloatArray) -> FloatArray:
         """Sum of the products of both influences of every item, shape (...)."""

@@ -82,6 +82,10 @@ class Population:
             return np.asarray(self.counts.sum((1, 2)))
         return sample.support if self.strata == "true" else sample.predicted
 
+    def weights(self, sample: ConfusionTable) -> Array:
+        """Return what an item of each stratum counts in the estimated table, shape (..., H)."""
+        return _ratio(self.shares * sample.total[..., None], self.sizes(sample))
+
     def table(self, sample: ConfusionTable) -> ConfusionTable:
         """Estimate the table of the population, scaled to the number of items.
 
@@ -91,7 +95,7 @@ class Population:
             Stack of any shape without spurious predictions; a single table where strata are their
             own.
         """
-        factors = _ratio(self.shares * sample.total[..., None], self.sizes(sample))
+        factors = self.weights(sample)
         if self.counts is not None:
             found = np.tensordot(factors, self.counts, 1)
             return ConfusionTable.dense(found[:, :-1], found[:, -1])
