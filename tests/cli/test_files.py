@@ -4,10 +4,13 @@ import gzip
 import json
 import os
 import pty
+import re
 import subprocess
 from collections.abc import Callable
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx
@@ -22,8 +25,9 @@ from typer.testing import CliRunner, Result
 
 import rprime
 from rprime.cli import app
+from tests.history_service import ServeApp, keep, keeping
 from tests.http.column_bodies import send
-from tests.services import RPRIME
+from tests.services import RPRIME, environment
 
 ROWS = "cat,cat\ndog,cat\ndog,dog\n"
 PLAIN = f"y_true,y_pred\n{ROWS}"
@@ -237,15 +241,66 @@ def test_help_has_a_short_name() -> None:
         assert (short.exit_code, short.stdout) == (0, long.stdout)
 
 
-def test_a_terminal_shows_that_work_goes_on(tmp_path: Path) -> None:
+def watched(*given: object, **variables: str) -> tuple[bytes, bytes]:
+    """Run the command with a terminal as standard error, then without; return what both show.
+
+    What it prints is the same.
+    """
+    terminal, stderr = pty.openpty()
+    shown = bytearray()
+
+    def read() -> None:
+        with suppress(OSError), os.fdopen(terminal, "rb", 0) as screen:  # the other end is closed
+            while part := screen.read(10_000):
+                shown.extend(part)
+
+    reader = Thread(target=read)
+    reader.start()
+    command = [str(RPRIME), *map(str, given)]
+    done = subprocess.run(
+        command, stdout=subprocess.PIPE, stderr=stderr, env=environment(**variables), check=True
+    )
+    os.close(stderr)
+    reader.join()
+    quiet = subprocess.run(command, capture_output=True, env=environment(**variables), check=True)
+    assert quiet.stdout == done.stdout
+    return bytes(shown), quiet.stderr
+
+
+def test_a_terminal_shows_that_an_engine_counts(tmp_path: Path) -> None:
     file = tmp_path / "items.csv"
     file.write_bytes(PLAIN.encode())
+    shown, quiet = watched("evaluate", file, "--engine", "duckdb", "--json")
+    assert b"Counting by duckdb" in shown
+    assert re.search(rb"Counting .*100%", shown)
+    assert quiet == b""
+
+
+def test_a_terminal_shows_the_bootstrap(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"confusion_matrix": [[50, 5], [3, 40]], "intervals": "all"}')
+    shown, quiet = watched("evaluate", file, "--json")
+    assert re.search(rb"Bootstrap .*100%", shown)
+    assert quiet == b""
+
+
+def test_a_terminal_shows_what_is_sent_and_exported(tmp_path: Path, serve_app: ServeApp) -> None:
+    file = tmp_path / "a.npz"
+    draw = np.random.default_rng(0)
+    true, predicted = draw.integers(0, 50, (2, 100_000))
+    np.savez(file, y_true=true, y_pred=predicted)
+    with keeping(serve_app, tmp_path) as client:
+        server = ("--server", client.base_url)
+        shown, quiet = watched("evaluate", file, "--json", *server)
+        keep(client, {"confusion_matrix": [[5, 1], [1, 5]], "project": "p"})
+    assert re.search(rb"Sending .*100%", shown)
+    assert b"Asking http" in shown
+    assert b"Sending" not in quiet
+    output = tmp_path / "lines"
+    store = f"sqlite:///{tmp_path}/rprime.db"
     terminal, stderr = pty.openpty()
-    given = (RPRIME, "evaluate", file, "--engine", "duckdb", "--json")
-    with os.fdopen(terminal, "rb", 0) as shown:
-        done = subprocess.run(given, stdout=subprocess.PIPE, stderr=stderr, check=True)
-        assert b"Counting by duckdb" in shown.read(10_000)
+    given = [str(RPRIME), "export", "--output", str(output)]
+    subprocess.run(given, stderr=stderr, env=environment(RPRIME_STORE=store), check=True)
+    assert re.search(rb"Lines .* [1-9]", os.read(terminal, 10_000))
     os.close(stderr)
-    assert json.loads(done.stdout)["labels"] == ["cat", "dog"]
-    quiet = subprocess.run(given, capture_output=True, check=True)
-    assert (quiet.stdout, quiet.stderr) == (done.stdout, b"")
+    os.close(terminal)

@@ -18,6 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from rprime.core.progress import WATCH
 from rprime.tally import Engine, Files, TallyError, opened, tally
 from tests.command import Run
 from tests.services import RPRIME, environment
@@ -139,6 +140,23 @@ class TestDask:
         done = rprime_process("evaluate", *files, *SLICED, *engine)
         assert cells_of(done) == predictions.cells
         assert accuracies_of(done) == pytest.approx(predictions.accuracies)
+
+    def test_whoever_watches_sees_which_share_is_done(
+        self, cluster: Cluster, predictions: Predictions
+    ) -> None:
+        told: list[tuple[str, float, float | None]] = []
+        token = WATCH.set(lambda *said: told.append(said))
+        try:
+            files = Files.of([str(predictions.folder / "*.csv")])
+            with opened(Engine.of(cluster.engine), files) as frame:
+                tally(frame, untyped=True)
+        finally:
+            WATCH.reset(token)
+        assert told[-1] == ("Counting", 1, 1)
+        shares = [done for _, done, _ in told[:-1]]
+        assert shares
+        assert min(shares) < 1
+        assert all(0 <= share <= 1 for share in shares)
 
     def test_what_its_workers_cannot_read_is_bad_input(
         self, cluster: Cluster, tmp_path: Path

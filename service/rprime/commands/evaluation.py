@@ -125,8 +125,9 @@ def run_in_process(operation: Operation, ci_request: CiRequest) -> EvaluationOut
     if not {"project", "keep_items"}.isdisjoint(ci_request.origin):
         refuse("nothing is kept here: --project and --keep-items need --server")
     evaluation_request = read(ci_request.request)
-    evaluation = evaluation_request.evaluate()
-    content = operation.here(evaluation_request, evaluation)
+    with working("Evaluating ..."):
+        evaluation = evaluation_request.evaluate()
+        content = operation.here(evaluation_request, evaluation)
     return EvaluationOutcome(
         content,
         evaluation_request.verdict,
@@ -235,7 +236,7 @@ def limits() -> "Limits":
 
 def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
     """Ask a service, or end and say why there is no answer."""
-    with connected(service) as client, working(f"Asking {service.url} ..."):
+    with working(f"Asking {service.url} ..."), connected(service) as client:
         return client.ask(call)
 
 

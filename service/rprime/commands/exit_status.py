@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from rprime.core.progress import WATCH
+
 if TYPE_CHECKING:
     from rprime.client.errors import ProblemError
 
@@ -93,14 +95,28 @@ def defects() -> Iterator[None]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show whoever watches a terminal that long work goes on."""
+    """Show whoever watches a terminal that long work goes on, and how far its parts are."""
     if not sys.stderr.isatty():
         yield
         return
     from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn
 
-    with Console(stderr=True).status(what):
-        yield
+    share = TaskProgressColumn(text_format_no_percentage="{task.completed:,.0f}")
+    columns = ("{task.description}", BarColumn(), share)
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bars:
+        tasks = {what: bars.add_task(what, total=None)}
+
+        def show(part: str, done: float, total: float | None) -> None:
+            if part not in tasks:
+                tasks[part] = bars.add_task(part)
+            bars.update(tasks[part], completed=done, total=total)
+
+        token = WATCH.set(show)
+        try:
+            yield
+        finally:
+            WATCH.reset(token)
 
 
 def put(text: bytes) -> None:

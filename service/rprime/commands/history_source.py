@@ -10,8 +10,11 @@ import typer
 from rprime.commands import options
 from rprime.commands.exit_status import Status, refuse, refuse_problem, say
 from rprime.commands.options import OnServiceError, ServiceOptions
+from rprime.core.progress import watched
 
 if TYPE_CHECKING:
+    import httpx
+
     from rprime.client.clients import Client
     from rprime.store import Store
 
@@ -22,6 +25,7 @@ Project = Annotated[str, typer.Option("--project", help="Whose evaluations.")]
 DEFAULT_STORE = "sqlite:///rprime.db"
 _NOT_FOUND = 404
 _SERVER_ERROR = 500
+_PIECE = 1 << 16
 
 
 class HistorySource(NamedTuple):
@@ -59,17 +63,21 @@ class HistorySource(NamedTuple):
 @contextmanager
 def connected(service: ServiceOptions) -> Iterator["Client"]:
     """Connect to a service; what it refuses, and no answer, end the command."""
+    import httpx
+
+    from rprime.client.address import timeouts
     from rprime.client.clients import Client
     from rprime.client.errors import ProblemError, ServiceUnavailableError
 
     try:
-        client = Client(
-            service.url, key=service.key, timeout=service.timeout, retries=service.retries
+        http = httpx.Client(
+            timeout=timeouts(service.timeout), event_hooks={"request": [_watch_sending]}
         )
+        client = Client(service.url, key=service.key, retries=service.retries, http=http)
     except ValueError as error:
         refuse(str(error))
     try:
-        with client:
+        with http:
             yield client
     except ProblemError as problem:
         if problem.status < _SERVER_ERROR:
@@ -77,6 +85,19 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
         _give_up(f"{problem} (request {problem.request_id})", service.on_service_error)
     except ServiceUnavailableError as error:
         _give_up(str(error), service.on_service_error)
+
+
+def _watch_sending(request: "httpx.Request") -> None:
+    """Let a body report how much of it was sent."""
+    import httpx
+
+    class Sent(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            starts = range(0, len(request.content), _PIECE)
+            yield from (request.content[i : i + _PIECE] for i in watched("Sending", starts))
+
+    if len(request.content) > _PIECE:
+        request.stream = Sent()
 
 
 def _give_up(why: str, on_error: OnServiceError | None) -> NoReturn:

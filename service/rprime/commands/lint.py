@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 import typer
 
 from rprime.commands import options
-from rprime.commands.exit_status import defects, put, refuse, refuse_problem
+from rprime.commands.exit_status import defects, put, refuse, refuse_problem, working
 from rprime.commands.options import ServiceOptions
 from rprime.report.decimals import decimal, percent
 from rprime.report.names import clipped, isolated, shown
@@ -134,7 +134,8 @@ def answer(call: "Call[Result]", service: ServiceOptions | None) -> Result:
     if service is not None:
         return ask(call, service)
     try:
-        return InProcess(limits()).ask(call)
+        with working("Simulating ..."):
+            return InProcess(limits()).ask(call)
     except ProblemError as problem:
         refuse_problem(problem)
 

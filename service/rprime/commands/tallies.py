@@ -92,18 +92,17 @@ def _tallies(files: Sequence[str], engine: str, members: Json) -> "Tallies":
         refuse("reject_below: no number")
     try:
         source = Files.of(files)
-        with opened(Engine.of(engine), source) as frame:
-            untyped = source.format == "csv"
-            with working(f"Counting by {engine} ..."):
-                return tally(
-                    frame,
-                    labels=labels,
-                    reject_below=least,
-                    untyped=untyped,
-                    slices=slices,
-                    cuts=cuts,
-                    crossings=list(crossings),
-                )
+        asked = Engine.of(engine)
+        with working(f"Counting by {asked.name} ..."), opened(asked, source) as frame:
+            return tally(
+                frame,
+                labels=labels,
+                reject_below=least,
+                untyped=source.format == "csv",
+                slices=slices,
+                cuts=cuts,
+                crossings=list(crossings),
+            )
     except UnreachableEngineError as error:
         say(f"NO VERDICT, the engine gave no answer. {error}")
         raise typer.Exit(Status.UNREACHABLE) from None

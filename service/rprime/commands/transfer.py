@@ -17,6 +17,7 @@ from rprime.commands.history_source import (
     opened,
     with_history,
 )
+from rprime.core.progress import report
 
 if TYPE_CHECKING:
     from rprime.client.clients import Client
@@ -54,8 +55,10 @@ def _write(lines: Iterable[bytes], output: Path) -> None:
             put(line)
         return
     try:
-        with output.open("xb") as file:
-            file.writelines(lines)
+        with output.open("xb") as file, working("Exporting ..."):
+            for done, line in enumerate(lines, 1):
+                file.write(line)
+                report("Lines", done)
     except OSError as exc:
         refuse(f"cannot write {output}: {exc.strerror}")
 
@@ -73,7 +76,7 @@ def import_(
                 with opened(history.store, read_only=False) as store:
                     added = _added_here(store, lines, file)
             else:
-                with history.client() as client:
+                with working("Importing ..."), history.client() as client:
                     added = _added_there(client, lines)
     except OSError as exc:
         refuse(f"cannot read {file}: {exc.strerror}")

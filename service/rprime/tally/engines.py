@@ -9,9 +9,11 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from threading import Event, Thread
 from typing import Any, Literal
 from urllib.parse import parse_qsl
 
+from rprime.core.progress import WATCH
 from rprime.tally.errors import TallyError, UnreachableEngineError
 
 Format = Literal["csv", "parquet"]
@@ -24,6 +26,7 @@ _ENGINE = re.compile(
 _SETTINGS = {"duckdb": ("memory_limit", "threads"), "spark": ()}
 _CONNECT_SECONDS = 10.0
 _WORKER_SECONDS = 30.0
+_EVERY_SECONDS = 0.2
 _LONGEST = 400
 _SUFFIXES: Mapping[str, Format] = {
     ".csv": "csv",
@@ -126,6 +129,29 @@ def opened(engine: Engine, files: Files) -> Iterator[Any]:
         yield frame
 
 
+@contextmanager
+def _reported(share: Callable[[], float]) -> Iterator[None]:
+    """Tell whoever watches which share of its work an engine has done."""
+    watch, ended = WATCH.get(), Event()
+    if watch is None:
+        yield
+        return
+
+    def tell() -> None:
+        while not ended.wait(_EVERY_SECONDS):
+            watch("Counting", max(share(), 0), 1)
+
+    # An engine that has gone away answers late, or never.
+    thread = Thread(target=tell, daemon=True)
+    thread.start()
+    try:
+        yield
+        watch("Counting", 1, 1)
+    finally:
+        ended.set()
+        thread.join(_WORKER_SECONDS)
+
+
 def _format(path: str) -> Format:
     name = path.rstrip("/").rpartition("/")[2].lower()
     suffix = next((suffix for suffix in _SUFFIXES if name.endswith(suffix)), None)
@@ -160,7 +186,10 @@ def _duckdb(engine: Engine, files: Files) -> Iterator[Any]:
         config: dict[str, Any] = {"temp_directory": folder, "preserve_insertion_order": "false"}
         try:
             with duckdb.connect(config=config | engine.settings) as connection:
-                yield _relation(connection, files)
+                connection.execute("SET enable_progress_bar = true")
+                connection.execute("SET enable_progress_bar_print = false")
+                with _reported(lambda: connection.query_progress() / 100):
+                    yield _relation(connection, files)
         except duckdb.Error as error:
             raise TallyError(f"DuckDB: {_message(error)}") from None
 
@@ -188,13 +217,30 @@ def _dask(engine: Engine, files: Files) -> Iterator[Any]:
     try:
         with Client(f"tcp://{engine.address}", timeout=_CONNECT_SECONDS) as client:
             client.wait_for_workers(1, timeout=_WORKER_SECONDS)
-            yield _dask_frame(files)
+            with _reported(lambda: _share_done(client)):
+                yield _dask_frame(files)
     except (TimeoutError, CommClosedError, CancelledError) as error:
         raise UnreachableEngineError(f"Dask at {engine.address}: {_message(error)}") from None
     except TallyError:
         raise
     except (OSError, ValueError, TypeError, KeyError, RuntimeError, KilledWorker) as error:
         raise TallyError(f"Dask: {_message(error)}") from None
+
+
+def _share_done(client: Any) -> float:  # noqa: ANN401 (dask's own)
+    # A lambda travels by its code: the scheduler may lack this package.
+    groups = client.run_on_scheduler(
+        lambda dask_scheduler: [dict(group.states) for group in dask_scheduler.task_groups.values()]
+    )
+    tasks: list[tuple[str, int]] = [
+        (state, number) for group in groups for state, number in group.items()
+    ]
+    left: int = sum(number for state, number in tasks if state in _LEFT)
+    return 1 - left / max(sum(number for _, number in tasks), 1)
+
+
+_LEFT = {"waiting", "queued", "no-worker", "processing"}
+"""States of tasks of Dask that are not done."""
 
 
 def _dask_frame(files: Files) -> Any:  # noqa: ANN401 (dask's own)

@@ -13,6 +13,7 @@ from rprime.core.intervals.plan import Bounds
 from rprime.core.intervals.smoothing import POOLED, SmoothedCells, smoothed
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.progress import watched
 from rprime.core.selection import Selection, arranged
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
@@ -120,7 +121,7 @@ def add_score_bootstrap(values: Values, overall: Array) -> None:
     random = np.random.default_rng(zlib.crc32(scores.confidence.tobytes()))
     known = {name: getattr(scores, name) for name in OF_ITEMS}
     drawn = [values.overall[places]]
-    for _ in range(draws[0]):
+    for _ in watched("Bootstrap", range(draws[0])):
         counts = np.bincount(random.integers(0, n, n), minlength=n).astype(np.float64)
         one = replace(scores, weights=counts)
         vars(one).update(known)
@@ -147,7 +148,8 @@ def _drawn(table: ConfusionTable, options: Options, selection: Selection) -> Arr
     counts = np.concatenate((pooled[None], drawn))
     block = max(MOST_CELLS // pooled.size, 1)
     parts = [counts[i : i + block] for i in range(0, len(counts), block)]
-    return np.concatenate([_values(part, options, selection) for part in parts])
+    found = [_values(part, options, selection) for part in watched("Bootstrap", parts)]
+    return np.concatenate(found)
 
 
 def _values(counts: Array, options: Options, selection: Selection) -> Array:
