@@ -136,3 +136,29 @@ def test_both_clients_ask_the_same(serve_app: ServeApp, tmp_path: Path) -> None:
             (tier,) = client.leaderboard("digits", test_set="digits", limit=1).tiers
             assert tier.versions[0].version == "v11"
             assert client.purge("digits", keep_last=1, dry_run=True).deleted == 1
+
+
+def test_the_slices_of_an_evaluation_are_shown(
+    rprime: Run, serve_app: ServeApp, tmp_path: Path
+) -> None:
+    true, wrong = ["a", "b"] * 200, ["a", "a"] * 50
+    slices = {"region": ["EU"] * 100 + ["US"] * 300}
+    request = {"y_true": true, "y_pred": wrong + true[100:], "slices": slices, "project": "pets"}
+    with keeping(serve_app, tmp_path) as client:
+        kept = keep(client, request)
+    store = {"RPRIME_STORE": f"sqlite:///{tmp_path}/rprime.db"}
+    shown = rprime("history", "show", kept["id"], **store).stdout.splitlines()
+    at = next(i for i, line in enumerate(shown) if line.startswith("SLICE, WEAKEST FIRST"))
+    assert shown[at].split()[3:] == ["ITEMS", "ACCURACY", "INTERVAL", "TO", "THE", "REST"]
+    assert shown[at + 1].split()[:3] == ["region=EU", "100", "0.5000"]
+    assert shown[at + 1].endswith("\N{MINUS SIGN}0.5000")
+    assert shown[at + 2].split()[:3] == ["region=US", "300", "1.0000"]
+    plain = json.loads(rprime("history", "show", kept["id"], "--json", **store).stdout)
+    assert plain["slices"] == kept["slices"]
+
+
+@pytest.mark.parametrize("command", ["trend", "leaderboard"])
+def test_what_names_no_slice_ends_with_2(rprime: Run, command: str) -> None:
+    done = rprime("history", command, "--project", "pets", "--slice", "region")
+    assert done.returncode == 2
+    assert "--slice region: Name a slice by the value of each of its columns" in done.stderr

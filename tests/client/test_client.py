@@ -18,6 +18,7 @@ import pytest
 import rprime
 from rprime import Client, ProblemError, Report, ServiceUnavailableError
 from rprime.client.exchange import Patience, retry_after
+from rprime.schemas.history import read_slice
 from tests.failing_service import BUSY, DROPPED, JSON, Step, flaky, stopped
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
@@ -320,3 +321,23 @@ def test_json_is_the_only_thing_that_is_asked_for() -> None:
         client.evaluate(TRUE, PREDICTED)
         assert server.seen[0].headers["accept"] == JSON["Content-Type"]
         assert server.seen[0].headers["user-agent"] == f"rprime/{rprime.__version__}"
+
+
+def test_a_slice_is_named_in_queries_and_comparisons() -> None:
+    seen: list[httpx.Request] = []
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request)
+        return httpx.Response(404)
+
+    crossing = {"region": "EU", "a=b": "x"}
+    sides: Any = ({"evaluation": "1"}, {"evaluation": "2"})
+    with Client("http://x", transport=httpx.MockTransport(answer)) as client:
+        for ask in (client.trend, client.leaderboard):
+            with pytest.raises(ProblemError):
+                ask("p", slice=crossing)
+        with pytest.raises(ProblemError):
+            client.compare(*sides, slice=crossing)
+    for request in seen[:2]:
+        assert dict(read_slice(request.url.params.get_list("slice"))) == crossing
+    assert json.loads(seen[2].content)["slice"] == crossing

@@ -115,7 +115,11 @@ def of_project(
     project: str, what: str, kind: type[Model], query: Mapping[str, object]
 ) -> Call[Model]:
     """Get a document about the history of a project; None in `query` means absent."""
-    given = {name: value for name, value in query.items() if value is not None}
+    given = {
+        name: orjson.dumps(value).decode() if isinstance(value, Mapping) else value
+        for name, value in query.items()
+        if value is not None
+    }
     path = f"/v1/projects/{quote(project, safe='')}/{what}?{urlencode(given)}"
     return document(kind, path)
 

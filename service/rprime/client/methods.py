@@ -31,6 +31,8 @@ from rprime.client.request import (
     RequestFields,
     SearchFields,
     SideFields,
+    SliceField,
+    TrendFilters,
     body,
     document,
     encode,
@@ -145,6 +147,7 @@ class Methods:
         *,
         options: OptionFields | None = None,
         gates: Mapping[str, Any] | BaseModel | None = None,
+        **of: Unpack[SliceField],
     ) -> Call[Comparison]:
         """Compare a candidate with a baseline.
 
@@ -153,13 +156,15 @@ class Methods:
         candidate, baseline
             Evidence, or of a service a stored evaluation; the baseline may be other predictions for
             the same items, `{"y_pred": ...}`.
+        **of
+            `slice`, the value of each column of a slice that both sides have.
 
         Raises
         ------
         ProblemError
             If the request is wrong.
         """
-        asked = body(candidate=candidate, baseline=baseline, options=options, gates=gates)
+        asked = body(candidate=candidate, baseline=baseline, options=options, gates=gates, **of)
         return calls.comparison(asked)
 
     @method
@@ -291,7 +296,7 @@ class Methods:
         *,
         class_: str | None = None,
         limit: int = 1000,
-        **filters: Unpack[HistoryFilters],
+        **filters: Unpack[TrendFilters],
     ) -> Call[Trend]:
         """Return one index over the evaluations of a project, oldest first.
 
@@ -304,7 +309,7 @@ class Methods:
         limit
             Most evaluations, from the newest.
         **filters
-            As in `evaluations`.
+            As in `evaluations`; and `slice`, the value of each column of a slice.
         """
         query = {**filters, "index": index, "class": class_, "limit": limit}
         return calls.of_project(project, "trend", Trend, query)
@@ -320,6 +325,7 @@ class Methods:
         model: str | None = None,
         branch: str | None = None,
         limit: int = 20,
+        **of: Unpack[SliceField],
     ) -> Call[Leaderboard]:
         """Rank the versions of a project in tiers that a test tells apart.
 
@@ -335,9 +341,11 @@ class Methods:
             Only versions of them.
         limit
             Most versions, from the best.
+        **of
+            `slice`, as in `trend`.
         """
         narrowed = {"test_set": test_set, "model": model, "branch": branch}
-        query = {**narrowed, "index": index, "class": class_, "limit": limit}
+        query = {**narrowed, **of, "index": index, "class": class_, "limit": limit}
         return calls.of_project(project, "leaderboard", Leaderboard, query)
 
     @method

@@ -141,6 +141,12 @@ class BatchRequest(RequestFields, ItemFields, total=False):
     """One request of a batch: exactly one kind of evidence, and any options."""
 
 
+class SliceField(TypedDict, total=False):
+    """A slice in place of all items: the value of each of its columns, as `{"region": "EU"}`."""
+
+    slice: Mapping[str, str] | None
+
+
 class HistoryFilters(TypedDict, total=False):
     """What stored evaluations must match; None matches all."""
 
@@ -152,6 +158,10 @@ class HistoryFilters(TypedDict, total=False):
     verdict: Literal["pass", "fail", "inconclusive", "no_rules"] | None
     since: str | None
     tag: str | None
+
+
+class TrendFilters(HistoryFilters, SliceField, total=False):
+    """What the evaluations of a trend must match, and the slice that it is about."""
 
 
 def document(given: Mapping[str, Any]) -> Json:
@@ -269,6 +279,7 @@ _CONVERT: Mapping[str, Callable[[Any, str], object]] = {
     "candidate": _evidence,
     "options": _evidence,
     "gates": _plain,
+    "slice": _plain,
     "test_set": _plain,
     "tags": labels,
 }

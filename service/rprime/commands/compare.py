@@ -24,7 +24,6 @@ Json = dict[str, Any]
 
 @options.with_output
 @options.with_service
-@options.with_evidence
 def compare(
     candidate: Annotated[
         str,
@@ -43,7 +42,18 @@ def compare(
     ],
     *,
     project: Annotated[str | None, typer.Option(help="Whose evaluations are named.")] = None,
-    chosen: dict[str, Any],
+    columns: options.Columns = None,
+    slice_: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--slice",
+            metavar="COLUMN",
+            help="Of files: as for `rprime evaluate`. Of stored evaluations: compare this slice "
+            "alone, as region=EU; repeated, a crossing.",
+        ),
+    ] = None,
+    crossing: options.Crossings = None,
+    population: options.Population = None,
     gates: options.Gates = None,
     request: options.Request = None,
     strict: options.Strict = False,
@@ -57,8 +67,10 @@ def compare(
     Ends as `rprime evaluate` does. With --json it prints what POST /v1/compare answers.
     """
     with defects(), ExitStack() as connections:
+        from rprime.commands.chosen import chosen_members
         from rprime.commands.ci_request import assemble, reference_of
         from rprime.commands.evaluation import compare_operation, run_operation
+        from rprime.commands.history import slice_member
         from rprime.commands.renderings import conclude, publish
 
         new, old = reference_of(candidate), reference_of(baseline)
@@ -67,16 +79,20 @@ def compare(
             if old is not None and service is not None:
                 with history.client() as client:
                     baseline = f"evaluation={_identified(client, project, old)}"
+            chosen = chosen_members(columns, slice_ or [], crossing or [], population)
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, chosen=chosen
             )
             outcome = run_operation(compare_operation(), ci_request, service, table_only=table_only)
         elif old is None:
             refuse(f"a stored evaluation is compared with another one; {baseline} names none")
+        elif columns or crossing or population:
+            refuse("--columns, --crossing and --population are about files, not stored evaluations")
         else:
             client = connections.enter_context(history.client())
             new = {"evaluation": _identified(client, project, new)}
             asked = {"candidate": new, "baseline": old, **_members(gates, request)}
+            asked |= slice_member(slice_)
             outcome = _stored(client, asked, baseline)
         publish(outcome, output, gates)
         conclude(outcome, strict=strict)

@@ -9,7 +9,7 @@ import typer
 
 from rprime.commands.exit_status import put, refuse, say
 from rprime.commands.history_source import HistorySource, Project, newest, page, with_history
-from rprime.report.decimals import decimal, signed, span
+from rprime.report.decimals import count, decimal, signed, span
 from rprime.report.names import isolated, shown
 
 if TYPE_CHECKING:
@@ -32,6 +32,14 @@ Branch = Annotated[str | None, typer.Option(help="Of this branch.")]
 Commit = Annotated[str | None, typer.Option(help="Of this commit, in full.")]
 Index = Annotated[str, typer.Option(help="Key of the index.")]
 ClassName = Annotated[str | None, typer.Option("--class", help="Of this class.")]
+SliceName = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--slice",
+        metavar="COLUMN=VALUE",
+        help="Of this slice, as region=EU; repeated, of a crossing.",
+    ),
+]
 Limit = Annotated[int, typer.Option(min=1, max=200, help="At most so many.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print what the service answers.")]
 
@@ -107,8 +115,14 @@ def show(
             names = {"model": model, "version": version, "branch": branch, "commit": commit}
             evaluation = newest(client, project, names)
         found = client.evaluation(evaluation, table=True)
-    text = found.content if as_json else render_terminal(found.subject())
-    put(text if isinstance(text, bytes) else text.encode())
+    if as_json:
+        put(found.content)
+        return
+    put(render_terminal(found.subject()).encode())
+    if found.weakest:
+        key = found.weakest_by
+        rows = (_slice_row(found.slices[place], key) for place in found.weakest)
+        _print(("SLICE, WEAKEST FIRST", "ITEMS", key.upper(), "INTERVAL", "TO THE REST"), rows)
 
 
 @app.command()
@@ -118,6 +132,7 @@ def trend(
     project: Project,
     index: Index = "r_prime",
     class_: ClassName = None,
+    slice_: SliceName = None,
     model: Model = None,
     branch: Branch = None,
     limit: Limit = 50,
@@ -125,14 +140,16 @@ def trend(
     history: HistorySource,
 ) -> None:
     """Print an index over the evaluations, oldest first, and where and why it fell most."""
+    given: Any = {"class_": class_, "model": model, "branch": branch, "limit": limit}
+    of: Any = slice_member(slice_)
     with history.client() as client:
-        found = client.trend(project, index, class_=class_, model=model, branch=branch, limit=limit)
+        found = client.trend(project, index, **given, **of)
         if as_json:
             _put(found)
             return
         head = ("CREATED", "MODEL", "VERSION", "VALUE", "INTERVAL", "SINCE ANCHOR", "VERDICT", "ID")
         _print(head, map(_step, found.items))
-        _explain(client, found)
+        _explain(client, found, of)
 
 
 @app.command()
@@ -142,6 +159,7 @@ def leaderboard(
     project: Project,
     index: Index = "r_prime",
     class_: ClassName = None,
+    slice_: SliceName = None,
     test_set: Annotated[str | None, typer.Option(help="Default: that of the newest.")] = None,
     model: Model = None,
     branch: Branch = None,
@@ -151,6 +169,7 @@ def leaderboard(
 ) -> None:
     """Rank the versions in tiers: those of one tier cannot be told apart."""
     given: Any = {"class_": class_, "test_set": test_set, "model": model, "branch": branch}
+    given |= slice_member(slice_)
     with history.client() as client:
         found = client.leaderboard(project, index, limit=limit, **given)
     if as_json:
@@ -192,7 +211,7 @@ def _step(item: "TrendItem") -> tuple[str | None, ...]:
     return (*names, _value(item), _span(item), since, item.verdict, item.evaluation)
 
 
-def _explain(client: "Client", found: "Trend") -> None:
+def _explain(client: "Client", found: "Trend", of: Any) -> None:  # noqa: ANN401 (a slice)
     """Say after which evaluation the index fell most, and by which predictions."""
     from rprime.core.catalog import find
     from rprime.report.changed_predictions import changed_predictions
@@ -211,7 +230,7 @@ def _explain(client: "Client", found: "Trend") -> None:
     names = [one.version or one.evaluation for one in (before, after)]
     _say(shown(f"It got worse most from {names[0]} to {names[1]}: {signed(change)}"))
     sides: Any = ({"evaluation": after.evaluation}, {"evaluation": before.evaluation})
-    compared = client.compare(*sides).comparison
+    compared = client.compare(*sides, **of).comparison
     for changed in changed_predictions(None if compared is None else compared.model):
         rows = [
             (*(name or "unclassified" for name in names), *numbers)
@@ -230,6 +249,24 @@ def _steps(items: "list[TrendItem]") -> "Iterator[tuple[float, TrendItem, TrendI
                 value, before = last[item.model]
                 yield item.value - value, before, item
             last[item.model] = item.value, item
+
+
+def slice_member(names: Sequence[str] | None) -> dict[str, dict[str, str]]:
+    """Return the slice that `--slice` names as a member of a request; none without one."""
+    from pydantic_core import PydanticCustomError
+
+    from rprime.schemas.history import read_slice
+
+    try:
+        return {"slice": dict(read_slice(names))} if names else {}
+    except PydanticCustomError as error:
+        refuse(f"--slice {' '.join(names or ())}: {error}")
+
+
+def _slice_row(one: Any, key: str) -> tuple[str, ...]:  # noqa: ANN401 (a slice of a report)
+    name = ", ".join(f"{column}={value}" for column, value in one.slice.items())
+    value, difference = one.overall.root[key], one.difference_to_rest[key]
+    return name, count(one.items), _value(value), _span(value), signed(difference.value)
 
 
 def _moment(item: Any) -> str:  # noqa: ANN401 (a summary or a step)
