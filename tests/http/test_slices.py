@@ -103,9 +103,13 @@ def test_tables_of_slices_give_the_report_of_their_items(client: httpx.Client) -
     last: Any = parts[-1].pop("confusion_matrix")
     parts[-1]["cells"] = [[i, j, last[i][j]] for i in range(3) for j in range(3)]
     matrix = {"confusion_matrix": table(np.ones(600, bool)), "labels": ["0", "1", "2"]}
-    of_tables = found(client, **matrix, slices=parts)
-    assert of_tables["slices"] == of_items["slices"]
-    assert of_tables["weakest"] == of_items["weakest"]
+    by_value = {part["slice"]["region"]: {**part} for part in parts}
+    for part in by_value.values():
+        del part["slice"]
+    for slices in (parts, {"region": by_value}):
+        of_tables = found(client, **matrix, slices=slices)
+        assert of_tables["slices"] == of_items["slices"]
+        assert of_tables["weakest"] == of_items["weakest"]
 
 
 def test_the_report_is_that_of_the_contract(client: httpx.Client) -> None:
@@ -205,8 +209,12 @@ def test_baselines_and_gates_stand_beside_slices(client: httpx.Client) -> None:
             "/population",
             "not_with_population",
         ),
-        ({**MATRIX, "slices": {"a": ["x"]}}, "/slices", "not_an_array"),
-        ({**MATRIX, "slices": []}, "/slices", "not_an_array"),
+        ({**MATRIX, "slices": {"a": ["x"]}}, "/slices/a", "not_an_object"),
+        ({**MATRIX, "slices": {"a": {"x": [[1, 2], [3, 4]]}}}, "/slices/a/x", "not_an_object"),
+        ({**MATRIX, "slices": {"a": {"x": SLICE}}}, "/slices/a/x", "not_an_object"),
+        ({**MATRIX, "slices": {"a": {" ": {}}}}, "/slices/a", "class_name"),
+        ({**MATRIX, "slices": {"a": {"x": {}}}}, "/slices/a/x", "no_evidence"),
+        ({**MATRIX, "slices": []}, "/slices", "not_an_object"),
         ({**MATRIX, "slices": [[[1, 2], [3, 4]]]}, "/slices/0", "not_an_object"),
         ({**MATRIX, "slices": [{"slice": {"a": 1}, **MATRIX}]}, "/slices/0", "not_an_object"),
         ({**MATRIX, "slices": [{"slice": {}, **MATRIX}]}, "/slices/0", "not_an_object"),

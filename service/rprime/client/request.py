@@ -248,7 +248,9 @@ def _slices(value: object, name: str) -> object:
     raise TypeError(f"`{name}` is a {type(value).__name__}; it must be a mapping by name")
 
 
-def _slice_values(values: object, name: str) -> list[Any]:
+def _slice_values(values: object, name: str) -> object:
+    if isinstance(values, Mapping):
+        return {value: _evidence(table, name) for value, table in values.items()}
     items = column(values, name)
     # Numbers are cut, or refused by the reader.
     numbers = set(map(type, items)) <= {int, float, type(None)}

@@ -256,32 +256,53 @@ def slices_of_tables(
     if whole.spurious is not None or whole.weighted:
         what = "weights" if whole.weighted else "`spurious` predictions, which are in no slice"
         raise refuse(place, "not_with_slices", f"Slices cannot be combined with {what}.")
-    if not isinstance(given, list) or not given:
-        detail = "Beside a table, `slices` is an array with the table of each slice."
-        raise refuse(place, "not_an_array", detail)
+    entries = _entries(given, place)
     try:
-        check_size(len(given), whole.k)
+        check_size(len(entries), whole.k)
     except TooManySlicesError as error:
         raise refuse(place, "too_many_slices", _merge(error)) from None
     found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
     tables: list[ConfusionTable] = []
     of_columns: dict[frozenset[str], list[int]] = {}
-    for i, one in enumerate(given):
-        at = f"{place}/{i}"
-        name = _slice_name(one, at)
+    for i, (at, name_at, one) in enumerate(entries):
+        name = _slice_name(one, at, name_at)
         if frozenset(name.items()) in found:
-            raise refuse(f"{at}/slice", "duplicate_name", "This slice stands twice.")
+            raise refuse(name_at, "duplicate_name", "This slice stands twice.")
         found[frozenset(name.items())] = name
         of_columns.setdefault(frozenset(name), []).append(i)
         tables.append(_table(one, at, document, labels, read))
     for places in of_columns.values():
         if _exceeds(ConfusionTable.stack([tables[i] for i in places]), whole):
             detail = "The slices of these columns have more items in a cell than the whole table."
-            raise refuse(f"{place}/{places[0]}", "slices_exceed_table", detail)
+            raise refuse(entries[places[0]][0], "slices_exceed_table", detail)
     return Slices(tuple(found.values()), ConfusionTable.stack(tables))
 
 
-def _slice_name(one: object, place: str) -> dict[str, str]:
+def _entries(given: object, place: str) -> list[tuple[str, str, dict[str, Any]]]:
+    """Return each slice with its place and that of its name: listed, or by column and value."""
+    if isinstance(given, list) and given:
+        return [(f"{place}/{i}", f"{place}/{i}/slice", one) for i, one in enumerate(given)]
+    if not isinstance(given, dict) or not given:
+        raise refuse(place, "not_an_object", _OF_TABLES)
+    found = []
+    for column, by_value in given.items():
+        if not isinstance(by_value, dict) or not by_value:
+            raise refuse(f"{place}{pointer(column)}", "not_an_object", _OF_TABLES)
+        for value, one in by_value.items():
+            at = f"{place}{pointer(column, value)}"
+            if not isinstance(one, dict) or "slice" in one:
+                raise refuse(at, "not_an_object", _OF_TABLES)
+            found.append((at, place, {**one, "slice": {column: value}}))
+    return found
+
+
+_OF_TABLES = (
+    'Beside a table, `slices` has tables: `{"region": {"EU": {"confusion_matrix": ...}}}`, or '
+    '`[{"slice": {"region": "EU"}, "confusion_matrix": ...}]`.'
+)
+
+
+def _slice_name(one: object, place: str, name_at: str) -> dict[str, str]:
     """Read of which value of each column a slice is."""
     given = one.get("slice") if isinstance(one, dict) else None
     if not isinstance(given, dict) or not given or set(map(type, given.values())) != {str}:
@@ -289,8 +310,8 @@ def _slice_name(one: object, place: str) -> dict[str, str]:
         raise refuse(place, "not_an_object", detail)
     if len(given) > _MOST_CROSSED:
         detail = f"A slice is of at most {_MOST_CROSSED} columns."
-        raise refuse(f"{place}/slice", "too_long", detail)
-    there = [f"{place}/slice{pointer(name)}" for name in given]
+        raise refuse(name_at, "too_long", detail)
+    there = [f"{name_at}{pointer(name)}" for name in given]
     columns = names.distinct(list(given), there.__getitem__)
     return dict(
         zip(columns, names.normalised(list(given.values()), there.__getitem__), strict=True)

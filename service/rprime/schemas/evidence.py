@@ -93,7 +93,21 @@ class _ItemsEvidence(_Evidence):
     slice_cuts: Cuts | Absent = None
 
 
-class _SliceTable(Request):
+class SliceMatrix(Request):
+    """The confusion matrix of a slice, with the classes and the axis of the whole table."""
+
+    confusion_matrix: Matrix
+    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
+
+
+class SliceCells(Request):
+    """The non-empty cells of a slice."""
+
+    cells: list[Cell] = Field(min_length=1, description="In any order; what is not here is 0.")
+    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
+
+
+class _NamedSlice(Request):
     slice: dict[ClassName, ClassName] = Field(
         min_length=1,
         max_length=3,
@@ -101,18 +115,12 @@ class _SliceTable(Request):
     )
 
 
-class SliceMatrix(_SliceTable):
-    """The confusion matrix of a slice, with the classes and the axis of the whole table."""
-
-    confusion_matrix: Matrix
-    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
+class NamedSliceMatrix(SliceMatrix, _NamedSlice):
+    """The confusion matrix of a slice, and its name."""
 
 
-class SliceCells(_SliceTable):
-    """The non-empty cells of a slice."""
-
-    cells: list[Cell] = Field(min_length=1, description="In any order; what is not here is 0.")
-    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
+class NamedSliceCells(SliceCells, _NamedSlice):
+    """The non-empty cells of a slice, and its name."""
 
 
 class _Table(_Evidence):
@@ -127,8 +135,14 @@ class _Table(_Evidence):
         default=False,
         description="Whether the counts are sums of weights: then there are no intervals.",
     )
-    slices: Annotated[list[SliceMatrix | SliceCells], Field(min_length=1)] | Absent = Field(
-        default=None, description="The table of the items of each slice."
+    slices: (
+        Annotated[list[NamedSliceMatrix | NamedSliceCells], Field(min_length=1)]
+        | Annotated[dict[ClassName, dict[ClassName, SliceMatrix | SliceCells]], Field(min_length=1)]
+        | Absent
+    ) = Field(
+        default=None,
+        description="The table of the items of each slice: by column and value, or listed, where "
+        "a slice may be one of a crossing.",
     )
 
 
