@@ -188,7 +188,7 @@ def _slices(subject: ReportSubject) -> str:
     found = slice_table(subject.evaluation)
     if found is None:
         return ""
-    rows = ((code(row[0]), *row[1:]) for row in found.rows)
+    rows = ((code(line.text), *line.numbers) for line in found.weakest)
     table = draw_table(found.columns, "lrrrrrr", rows, MOST_OF_LIST, "slice")
     return _folded(SECTIONS["slices"], f"{found.note}\n\n{table}")
 

@@ -1,75 +1,194 @@
-"""The weakest slices of an evaluation, as rows of words and numbers for every rendering."""
+"""The slices of an evaluation, the weakest first, as values for every rendering."""
 
-from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from rprime.core.arrays import Array
 from rprime.core.evaluate import Evaluation
+from rprime.core.index import Index
+from rprime.core.intervals.proportions import quantile_of
+from rprime.core.slices.evaluation import shrink
+from rprime.core.slices.slices import SliceName
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
+from rprime.report.measures import Measure, finite
 from rprime.report.names import shown
 
 MOST_SLICES = 20
 
 
-class SliceTable(NamedTuple):
-    """The weakest slices.
+class SliceLine(NamedTuple):
+    """A slice with its value, and its difference from the items outside of it.
 
     Parameters
     ----------
-    columns
-        Their titles: the first holds names, the others numbers.
-    rows
-        Worst first: the name of a slice, fit to be shown, then its numbers.
-    note
-        What orders them, and how many are left out.
+    name
+        The value of each column that it is of.
+    items
+        How many there are; of a class, how many of that class.
+    measure
+        Its value with the interval.
+    difference, low, high, p_adjusted
+        Overall value minus that of the rest; None where unknown, and for a class.
+    tone
+        `worse` or `better` where the adjusted test finds a difference, else `open`.
     """
 
+    name: SliceName
+    items: float
+    measure: Measure
+    difference: float | None
+    low: float | None
+    high: float | None
+    p_adjusted: float | None
+    tone: str
+
+    @property
+    def text(self) -> str:
+        """The name, fit to be shown."""
+        return named(self.name)
+
+    @property
+    def column(self) -> str:
+        """The columns that the slice is of, fit to be shown."""
+        return " and ".join(map(shown, self.name))
+
+    @property
+    def numbers(self) -> tuple[str, ...]:
+        """What a table says of it after its name."""
+        return (
+            count(self.items),
+            decimal(self.measure.value),
+            span(self.measure.low, self.measure.high),
+            signed(self.difference),
+            span(self.low, self.high),
+            ABSENT if self.p_adjusted is None else f"{self.p_adjusted:.2g}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SliceTable:
+    """All slices under one index.
+
+    Parameters
+    ----------
+    index
+        What is measured.
+    whole
+        Its value for all items.
+    lines
+        Worst first by the shrunken values; slices without such a value stand last.
+    columns
+        Titles of the name and of the `numbers` of a line.
+    note
+        What orders the lines, and how many a rendering leaves out.
+    """
+
+    index: Index
+    whole: Measure
+    lines: list[SliceLine]
     columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
     note: str
 
+    @property
+    def weakest(self) -> list[SliceLine]:
+        """The lines that a rendering without further pages shows."""
+        return self.lines[:MOST_SLICES]
 
-def slice_table(evaluation: Evaluation) -> SliceTable | None:
-    """Return the weakest slices; None where there are no slices, or nothing orders them."""
-    found = evaluation.slices
-    if found is None or found.index is None or not found.weakest.size:
+
+def named(name: SliceName) -> str:
+    """Write the name of a slice, fit to be shown."""
+    return ", ".join(shown(f"{column}={value}") for column, value in name.items())
+
+
+def slice_table(
+    e: Evaluation, index: Index | None = None, place: int | None = None
+) -> SliceTable | None:
+    """Return the slices, worst first; None where there are none, or nothing orders them.
+
+    Parameters
+    ----------
+    index
+        An index of the evaluation; None: the one that orders its weakest slices.
+    place
+        Position of the class that the index is of; None for an overall index.
+    """
+    found = e.slices
+    if found is None or (index := index or found.index) is None:
         return None
-    place = found.values.selection.overall_place[found.index.key]
-    limits = (np.full(found.lower.shape, np.nan),) * 2
-    if found.intervals is not None:
-        limits = found.intervals.overall_low, found.intervals.overall_high
-    parts = (
-        found.values.overall,
-        *limits,
-        found.difference,
-        found.lower,
-        found.upper,
-        found.p_adjusted,
-    )
-    rows = []
-    for i in found.weakest[:MOST_SLICES].tolist():
-        numbers = (float(part[place, i]) for part in parts)
-        value, low, high, moved, lower, upper, p = (n if np.isfinite(n) else None for n in numbers)
-        rows.append(
-            (
-                named(found.slices.names[i]),
-                count(found.slices.tables.total[i]),
-                decimal(value),
-                span(low, high),
-                signed(moved),
-                span(lower, upper),
-                ABSENT if p is None else f"{p:.2g}",
-            )
+    tables = found.slices.tables
+    items = tables.total if place is None else tables.support[:, place]
+    alpha = 1 - e.options.confidence
+    stack = replace(e, values=found.values, intervals=found.intervals, position=())
+    whole, values = (_values(one, index, place) for one in (e, stack))
+    rest = np.full((4, items.size), np.nan)
+    if place is not None:
+        item_variance = _deviation(e, whole) ** 2 * e.table.support[place]
+        order = shrink(values[0], items, whole[0], item_variance, e.table.support[place])[1]
+        order = _ascending(-order if index.higher_is_better is False else order)
+    else:
+        row = found.values.selection.overall_place[index.key]
+        parts = (found.difference, found.lower, found.upper, found.p_adjusted)
+        rest = finite(np.array(parts)[:, row])
+        order = found.weakest if index is found.index else np.zeros(0, np.intp)
+    others = np.setdiff1d(np.arange(items.size), order)
+    lines = []
+    for i in (*order.tolist(), *others.tolist()):
+        measure, tone = _measure(index, values[:, i]), _tone(index, rest[:, i], alpha)
+        difference, low, high, p = _known(rest[:, i])
+        line = SliceLine(
+            found.slices.names[i], float(items[i]), measure, difference, low, high, p, tone
         )
-    confidence = f"{percent(evaluation.options.confidence)} interval"
-    columns = ("Slice", "Items", found.index.name, confidence, "Difference to the rest")
-    more = len(found.slices.names) - len(rows)
-    note = f"Weakest first, by {found.index.name} shrunk towards that of all items"
-    note += f"; {plural(more, 'slice')} more in the JSON report." if more else "."
-    return SliceTable((*columns, confidence, "Adjusted p"), tuple(rows), note)
+        lines.append(line)
+    more = len(lines) - MOST_SLICES
+    left_out = f"; {plural(more, 'slice')} more in the JSON report" if more > 0 else ""
+    by = f"Weakest first, by {index.name} shrunk towards that of all items"
+    note = f"{by if order.size else 'In the order of the columns'}{left_out}."
+    confidence = f"{percent(e.options.confidence)} interval"
+    rests = ("Difference to the rest", confidence, "Adjusted p") if place is None else ()
+    columns = ("Slice", "Items", index.name, confidence, *rests)
+    return SliceTable(index, _measure(index, whole), lines, columns, note)
 
 
-def named(slice_: Mapping[str, str]) -> str:
-    """Name a slice by its columns and values, fit to be shown."""
-    return ", ".join(shown(f"{name}={text}") for name, text in slice_.items())
+def _values(e: Evaluation, index: Index, place: int | None) -> Array:
+    """Return value, lower and upper limit, shape (3, ...); NaN where unknown."""
+    indices = e.overall_indices if place is None else e.per_class_indices
+    if index not in indices:
+        return np.full(3, np.nan)
+    at = (indices.index(index), *(() if place is None else (..., place)))
+    found, known = [e.overall if place is None else e.per_class], e.intervals
+    if known is not None and place is None:
+        found += [e.at(known.overall_low), e.at(known.overall_high)]
+    elif known is not None:
+        found += [e.at(known.per_class_low), e.at(known.per_class_high)]
+    parts = [part[at] for part in found]
+    nothing = np.full_like(parts[0], np.nan)
+    return finite(np.array([*parts, nothing, nothing][:3]))
+
+
+def _deviation(e: Evaluation, whole: Array) -> float:
+    """Return the standard error behind an interval."""
+    return float(whole[2] - whole[1]) / (2 * quantile_of(e.options.confidence))
+
+
+def _ascending(numbers: Array) -> Array:
+    """Return the positions of the known numbers, the lowest first."""
+    there = np.flatnonzero(np.isfinite(numbers))
+    return there[np.argsort(numbers[there], kind="stable")]
+
+
+def _tone(index: Index, rest: Array, alpha: float) -> str:
+    """Say whether the difference from the rest is a good one; open unless it was found."""
+    if not rest[3] <= alpha or index.higher_is_better is None:
+        return "open"
+    return "better" if (rest[0] > 0) == index.higher_is_better else "worse"
+
+
+def _measure(index: Index, values: Array) -> Measure:
+    value, low, high = _known(values)
+    return Measure(index, value, None if high is None else low, None if low is None else high)
+
+
+def _known(numbers: Array) -> list[float | None]:
+    return [None if n != n else n for n in numbers.tolist()]  # noqa: PLR0124 (NaN)

@@ -183,8 +183,8 @@ def _slices(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
     if found is None:
         return
     table = _table(*found.columns)
-    for row in found.rows:
-        table.add_row(_text(row[0]), *row[1:])
+    for line in found.weakest:
+        table.add_row(_text(line.text), *line.numbers)
     yield Text(f"{SECTIONS['slices']}. {found.note}", style="bold")
     yield table
 

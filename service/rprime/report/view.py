@@ -13,14 +13,14 @@ from rprime.report.formulas import formula
 from rprime.report.gate_results import gate_groups
 from rprime.report.grouped_warnings import GroupedWarning, grouped_warnings
 from rprime.report.heat_map import heat_map
-from rprime.report.marks import Axis, axis_of, mark_of
+from rprime.report.marks import Axis, Mark, axis_of, mark_of
 from rprime.report.measures import ClassLine, Measure, Measures
 from rprime.report.names import address, isolated, shown, shown_if_any
 from rprime.report.reasons import explained
 from rprime.report.score_charts import charts_of_scores
 from rprime.report.score_plots import plots
 from rprime.report.sections import SECTIONS
-from rprime.report.slices import slice_table
+from rprime.report.slices import SliceLine, SliceTable, slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import compared, headline, summary
 from rprime.schemas.comparison import Attribution
@@ -53,7 +53,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         "results": list(gate_groups(subject.gate)),
         "movements": changed_predictions(subject.comparison),
         "attributions": _attributions(subject),
-        "slices": slice_table(subject.evaluation),
+        "slices": slice_plot(slice_table(subject.evaluation)),
         "plots": plots(charts_of_scores(subject)) if _draws_scores(subject) else [],
         "cautions": [_shown(warning) for warning in grouped_warnings(subject)],
         "terms": [term(index) for index in shown_first],
@@ -227,6 +227,46 @@ def _attribution(name: str, found: Attribution) -> dict[str, Any]:
         ],
         "rest": signed(rest),
     }
+
+
+def slice_plot(
+    found: SliceTable | None, lines: Sequence[SliceLine] | None = None
+) -> dict[str, Any] | None:
+    """Put slices into words and marks on one axis, each with the value of all items as a line.
+
+    Parameters
+    ----------
+    lines
+        Those to be shown, on the axis of all slices; None: the weakest, on an axis of their own.
+    """
+    if found is None:
+        return None
+    measures = (line.measure for line in (found.weakest if lines is None else found.lines))
+    axis = axis_of([found.whole, *measures])
+    return {
+        "term": term(found.index),
+        "axis": axis.ends,
+        "note": found.note,
+        "columns": found.columns,
+        "whole": decimal(found.whole.value),
+        "rows": [
+            {
+                "text": line.text,
+                "tone": line.tone,
+                "mark": _against(line.measure, found.whole, axis),
+                "numbers": line.numbers,
+            }
+            for line in (found.weakest if lines is None else lines)
+        ],
+    }
+
+
+def _against(measure: Measure, whole: Measure, axis: Axis) -> Mark | None:
+    """Draw a slice with the value of all items."""
+    mark = mark_of(measure, axis)
+    if mark is None or whole.value is None:
+        return mark
+    return replace(mark, against=axis.at(whole.value))
 
 
 def _shown(warning: GroupedWarning) -> GroupedWarning:

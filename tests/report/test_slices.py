@@ -1,0 +1,108 @@
+"""Slices in renderings: the weakest first, each beside the value of all items."""
+
+import re
+
+import numpy as np
+import orjson
+import pytest
+
+from rprime.application.report_subject import report_subject
+from rprime.application.request import read_request
+from rprime.core.arrays import Array
+from rprime.core.catalog import CLASS_INDICES
+from rprime.report.page import render_html
+from rprime.report.slices import MOST_SLICES, SliceTable, slice_table
+from rprime.report.subject import ReportSubject
+from rprime.report.view import slice_plot
+from rprime.settings import Limits
+
+DRAW = np.random.default_rng(7)
+ITEMS = 1200
+TRUE = DRAW.integers(3, size=ITEMS)
+SITE = np.array([f"s{i:02}" for i in DRAW.integers(30, size=ITEMS)])
+WRONG = DRAW.random(ITEMS) < np.where(SITE < "s04", 0.6, 0.1)
+PREDICTED = np.where(WRONG, (TRUE + 1) % 3, TRUE)
+# One item, which is wrong, says less than 40 items of which 24 are wrong.
+FEW = np.flatnonzero(WRONG & (SITE >= "s04"))[:1]
+SITE[FEW] = "few"
+EVERY = np.arange(ITEMS)
+
+
+def subject(kept: Array = EVERY, **more: object) -> ReportSubject:
+    """Evaluate items by their sites."""
+    columns = (TRUE[kept].astype(str), PREDICTED[kept].astype(str), SITE[kept])
+    true, predicted, site = (column.tolist() for column in columns)
+    body = {"y_true": true, "y_pred": predicted, "slices": {"site": site}, **more}
+    body["labels"] = ["0", "1", "2"]
+    request = read_request(orjson.dumps(body), Limits())
+    return report_subject(request, request.evaluate())
+
+
+def table(subject: ReportSubject, key: str = "", place: int | None = None) -> SliceTable:
+    found = slice_table(subject.evaluation, CLASS_INDICES[key] if key else None, place)
+    assert found is not None
+    return found
+
+
+def test_the_weakest_come_first_and_few_items_do_not_lead() -> None:
+    found = table(subject())
+    first = [line.text for line in found.lines[:4]]
+    assert sorted(first) == ["site=s00", "site=s01", "site=s02", "site=s03"]
+    assert {line.tone for line in found.lines[:4]} == {"worse"}
+    few = next(line for line in found.lines if line.text == "site=few")
+    assert (few.items, few.measure.value, few.tone) == (1, 0, "open")
+    assert len(found.lines) == 31
+    assert found.note.endswith(f"; {31 - MOST_SLICES} slices more in the JSON report.")
+
+
+@pytest.mark.parametrize("place", [0, 2])
+def test_recall_of_a_class_is_the_accuracy_of_its_items(place: int) -> None:
+    of_class = table(subject(), "recall", place)
+    alone = table(subject(np.flatnonzero(place == TRUE)))
+    lines = [line for line in of_class.lines if line.items]
+    assert [line.text for line in lines] == [line.text for line in alone.lines]
+    for one, other in zip(lines, alone.lines, strict=True):
+        assert one.numbers[:3] == other.numbers[:3]
+    assert of_class.whole.value == alone.whole.value
+    assert of_class.columns == ("Slice", "Items", "Recall", "95 % interval")
+
+
+def test_slices_without_an_estimate_stand_last() -> None:
+    silent = np.flatnonzero(TRUE != 1)
+    found = table(subject(np.concatenate((silent, np.flatnonzero(SITE == "s09")))), "recall", 1)
+    assert found.lines[0].text == "site=s09"
+    assert {line.measure.value for line in found.lines[1:]} == {None}
+    plot = slice_plot(found)
+    assert plot is not None
+    assert [row["mark"] is None for row in plot["rows"][:2]] == [False, True]
+
+
+def test_each_mark_has_the_line_of_all_items() -> None:
+    found = table(subject())
+    plot = slice_plot(found)
+    assert plot is not None
+    assert len({row["mark"].against for row in plot["rows"]}) == 1
+    low, high = (float(end) for end in plot["axis"])
+    mark, line = plot["rows"][0]["mark"], found.lines[0]
+    for at, value in (
+        (mark.at, line.measure.value),
+        (mark.start, line.measure.low),
+        (mark.start + mark.width, line.measure.high),
+        (mark.against, found.whole.value),
+    ):
+        assert low + at / 100 * (high - low) == pytest.approx(value, abs=2e-4)
+    text = render_html(subject())
+    rows = text[text.index('<table class="slices">') :].split("<tr>")[2 : MOST_SLICES + 2]
+    assert [re.findall("<bdi>([^<]*)", row)[0] for row in rows] == [
+        line.text for line in found.weakest
+    ]
+    marks = [row.partition("</tr>")[0].count('class="limit"') for row in rows]
+    assert marks == [1] * MOST_SLICES
+
+
+def test_without_intervals_there_are_dots() -> None:
+    found = table(subject(intervals=False))
+    assert {line.measure.low for line in found.lines} == {None}
+    plot = slice_plot(found)
+    assert plot is not None
+    assert {row["mark"].width for row in plot["rows"]} == {0.0}
