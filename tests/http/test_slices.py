@@ -62,6 +62,16 @@ def test_each_slice_has_the_report_of_its_items(client: httpx.Client) -> None:
     assert shrunken == pytest.approx(sorted(shrunken))
 
 
+def test_indices_of_classes_alone_order_no_slices(client: httpx.Client) -> None:
+    whole = found(client, **members(indices=["precision"]))
+    everything = found(client, **members())
+    assert [one["overall"] for one in whole["slices"]] == [{}] * 11
+    assert (whole["weakest"], whole["weakest_by"]) == ([], None)
+    for one, other in zip(whole["slices"], everything["slices"], strict=True):
+        for label, values in one["per_class"].items():
+            assert values["precision"] == other["per_class"][label]["precision"]
+
+
 @pytest.mark.parametrize("kind", MEDIA_TYPES)
 def test_columns_give_the_report_of_json(client: httpx.Client, kind: str) -> None:
     columns = {"y_true": TRUE, "y_pred": PREDICTED, "slice:region": REGION, "slice:device": DEVICE}

@@ -209,10 +209,8 @@ def two_sided_p(difference: Difference, entries: tuple[Index, ...]) -> Array:
     there the normal distribution is too light where q is near 0 or 1.
     """
     one_sided = np.fmin(*difference.p_of_no_change)
-    low, high = (
-        np.array(ends).reshape(-1, *(1,) * (one_sided.ndim - 1))
-        for ends in zip(*map(bounds, entries), strict=True)
-    )
+    ends = np.reshape([bounds(entry) for entry in entries], (-1, 2)).T
+    low, high = ends.reshape(2, -1, *(1,) * (one_sided.ndim - 1))
     with np.errstate(all="ignore"):
         own, rest = ((v - low) / (high - low) for v in (difference.candidate, difference.baseline))
         n = effective_items(special.ndtri(one_sided), own, rest)
