@@ -18,7 +18,7 @@ from rprime.auth import access
 from rprime.auth.browser_sessions import SessionMiddleware
 from rprime.auth.keys import Keyring
 from rprime.auth.sessions import Sessions
-from rprime.dashboard import documentation, model_page, pages, project_pages, sign_in
+from rprime.dashboard import documentation, model_page, pages, project_pages, sign_in, slices_page
 from rprime.dashboard.page import for_browsers
 from rprime.problems.handlers import HANDLERS
 from rprime.problems.problem import components
@@ -92,7 +92,7 @@ ROUTERS = (
     metrics,
 )
 """The most frequent first, since routes are tried in order."""
-PAGES = (pages, project_pages, model_page)
+PAGES = (pages, project_pages, model_page, slices_page)
 PUBLIC = (operations.router, documentation.router, pages.public, sign_in.public)
 
 

@@ -1,13 +1,15 @@
 """Class query: which classes a page shows, as its address says."""
 
-from typing import Annotated, Literal
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
+import orjson
 from fastapi import Request
 from pydantic import Field
 
 from rprime.report.class_selection import ClassSelection
-from rprime.schemas.history import Query
+from rprime.schemas.history import Query, SliceWanted
 
 PAGE_SIZE = 30
 
@@ -24,6 +26,12 @@ class ClassQuery(Query):
     cells: Literal["", "row", "column"] = ""
     cell: Annotated[str, Field(pattern=r"^(\d+,\d+)?$", max_length=16)] = ""
     index: Annotated[str, Field(pattern="^[a-z0-9_]*$", max_length=64)] = ""
+    slice: SliceWanted = ()
+
+    @property
+    def sliced(self) -> str:
+        """The slice as a query names it; empty for all items."""
+        return slice_text(dict(self.slice)) if self.slice else ""
 
     @property
     def selection(self) -> ClassSelection:
@@ -32,7 +40,9 @@ class ClassQuery(Query):
 
     def address(self, **changed: str | int) -> str:
         """Return the query of the same page with another selection, as its links have it."""
-        asked = self.model_copy(update={"page": 1, **changed}).model_dump(exclude_defaults=True)
+        copy = self.model_copy(update={"page": 1, **changed})
+        asked = copy.model_dump(exclude_defaults=True, by_alias=True, exclude={"slice"})
+        asked |= {"slice": copy.sliced} if copy.slice else {}
         return f"?{urlencode(asked)}#classes"
 
 
@@ -42,6 +52,16 @@ def class_query(request: Request) -> ClassQuery:
     return ClassQuery.model_validate({k: v for k, v in given if k in ClassQuery.model_fields})
 
 
-def given_of(request: Request) -> dict[str, str]:
+def given_of(request: Request) -> dict[str, Any]:
     """Return the query of a form: a field that was left empty asks for nothing."""
-    return {name: value for name, value in request.query_params.items() if value}
+    query = request.query_params
+    found: dict[str, Any] = {name: value for name, value in query.items() if value}
+    # The columns of a crossing are given one by one.
+    return found | ({"slice": query.getlist("slice")} if "slice" in found else {})
+
+
+def slice_text(name: Mapping[str, str]) -> str:
+    """Write the name of a slice for a query: as `region=EU`, else as JSON."""
+    column, value = next(iter(name.items()))
+    plain = len(name) == 1 and "=" not in column and not column.startswith("{")
+    return f"{column}={value}" if plain else orjson.dumps(name).decode()

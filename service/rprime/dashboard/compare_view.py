@@ -12,8 +12,10 @@ from rprime.application.assessment import Assessment
 from rprime.application.request import gate_of
 from rprime.application.stored_options import CandidateOrigin
 from rprime.core.catalog import CLASS_INDICES
+from rprime.core.comparison.alignment import Side
+from rprime.core.gates.sliced import Slice, side_of_slice
 from rprime.dashboard.change_map import change_map
-from rprime.dashboard.class_query import ClassQuery
+from rprime.dashboard.class_query import ClassQuery, slice_text
 from rprime.dashboard.tables import entry_of
 from rprime.history.stored_report import stored_report
 from rprime.history.visible_history import VisibleHistory
@@ -26,6 +28,7 @@ from rprime.report.marks import Axis, Mark
 from rprime.report.measures import CLASS_HEADLINES
 from rprime.report.names import shown
 from rprime.report.reasons import explained
+from rprime.report.slices import named, of_slice
 from rprime.report.subject import read_comparison, read_gate
 from rprime.report.view import term, view_of
 from rprime.schemas.comparison import Comparison
@@ -42,6 +45,12 @@ class CompareQuery(ClassQuery):
     baseline: Annotated[str, Field(min_length=1, max_length=64)]
     all: bool = False
     """Whether classes without any change are shown, too."""
+
+    @property
+    def given(self) -> dict[str, str]:
+        """What a form hands on."""
+        slices = {"slice": self.sliced} if self.slice else {}
+        return {"candidate": self.candidate, "baseline": self.baseline, **slices}
 
     def row(self, name: str) -> str:
         """Return the query of this page with the row of a class alone, as its links have it."""
@@ -61,33 +70,57 @@ def comparison_view(
     Problem
         404 if one of them is not there, for the caller.
     """
-    sides = [visible_history.find(identifier) for identifier in (asked.candidate, asked.baseline)]
-    if sides[0] is None or sides[1] is None:
+    candidate, baseline = map(visible_history.find, (asked.candidate, asked.baseline))
+    if candidate is None or baseline is None:
         raise Problem("not_found", "One of the two evaluations is not there.")
-    assessment = _compared(sides[0], sides[1], limits, visible_history)
+    assessment = _compared(candidate, baseline, limits, visible_history)
+    subject = stored_report(candidate, visible_history.open(), limits.top_confusions).subject
+    slices = assessment.candidate.slices
+    if asked.slice:
+        assessment, theirs = _of_slice(assessment, asked.slice)
+        candidate = replace(candidate, table=assessment.candidate.table)
+        baseline = replace(baseline, table=theirs.table)
+        subject = of_slice(subject, asked.slice)
     comparison = read_comparison(assessment.members["comparison"])
     assert comparison is not None  # noqa: S101 (the baseline was found)
-    found = stored_report(sides[0], visible_history.open(), limits.top_confusions).subject
     subject = replace(
-        found,
-        evaluation=replace(found.evaluation, warnings=assessment.warnings),
+        subject,
+        evaluation=replace(subject.evaluation, warnings=assessment.warnings, slices=None),
         comparison=comparison,
         gate=read_gate(assessment.members.get("gate")),
-        baseline=sides[1].version or sides[1].id,
+        baseline=baseline.version or baseline.id,
     )
     view = view_of(subject)
-    if (moved := change_map(sides[0], sides[1])) is None:
+    if (moved := change_map(candidate, baseline)) is None:
         view["sections"] = [one for one in view["sections"] if one[0] != "confusion"]
     return {
         **view,
-        "project": sides[0].project,
-        "candidate_entry": entry_of(sides[0]),
-        "baseline_entry": entry_of(sides[1]),
+        "project": candidate.project,
+        "candidate_entry": entry_of(candidate),
+        "baseline_entry": entry_of(baseline),
         "changes": changes_of(comparison, subject.gate, asked),
         "asked": asked,
         "moved": moved,
         "flips": _flips(comparison),
+        "slice": subject.slice,
+        "choice": [] if slices is None else [(slice_text(n), named(n)) for n in slices.names],
     }
+
+
+def _of_slice(assessment: Assessment, one: Slice) -> tuple[Assessment, Side]:
+    """Compare the items of a slice alone, without a gate; and return the side of the baseline.
+
+    Raises
+    ------
+    Problem
+        404 if one of the two evaluations does not have it.
+    """
+    ours, other = side_of_slice(assessment.candidate, one), assessment.baseline_side
+    theirs = None if other is None else side_of_slice(other.side, one)
+    if ours is None or theirs is None or other is None:
+        raise Problem("not_found", "One of the two evaluations has no such slice.")
+    other = replace(other, side=theirs)
+    return replace(assessment, candidate=ours, baseline_side=other, gate=None), theirs
 
 
 def _compared(

@@ -129,8 +129,8 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
         ],
         "pointing": pointing(aliases),
         "branches": store.branches(project),
-        "class_indices": _measurable(CLASS_INDICES),
-        "overall_indices": _measurable(OVERALL_INDICES),
+        "class_indices": measurable(CLASS_INDICES),
+        "overall_indices": measurable(OVERALL_INDICES),
         "etag": _ETAG,
     }
 
@@ -151,6 +151,6 @@ def _changes(store: Store, alias: Alias) -> list[dict[str, Any]]:
     ]
 
 
-def _measurable(indices: Mapping[str, Index]) -> list[tuple[str, str]]:
+def measurable(indices: Mapping[str, Index]) -> list[tuple[str, str]]:
     """Return keys and names of the indices that need only a stored table."""
     return [(e.key, e.name) for e in indices.values() if e.needs is None and not e.scored]

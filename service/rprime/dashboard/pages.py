@@ -30,6 +30,7 @@ from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem
 from rprime.report.formats import FORMATS
 from rprime.report.names import shown as fit
+from rprime.report.slices import of_slice
 from rprime.report.verdicts import headline
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import find
@@ -109,12 +110,18 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     stored = await find(request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
     subject = await run_in_threadpool(lambda: stored_report(stored, store, most).subject)
-    page = page_of(request, f"{fit(subject.title)}, {headline(subject.gate).word}")
-    report = await run_in_threadpool(render_report_view, subject, page.root, query)
     # Other evidence than a stored evaluation has no page to compare with.
     baseline = None if subject.comparison is None else subject.comparison.baseline.resolved
+    if query.slice:
+        try:
+            subject = await run_in_threadpool(of_slice, subject, query.slice)
+        except KeyError:
+            raise Problem("not_found", "The evaluation has no such slice.") from None
+    page = page_of(request, f"{fit(subject.title)}, {headline(subject.gate).word}")
+    report = await run_in_threadpool(render_report_view, subject, page.root, query)
     figures = _FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES
     content = {"report": report, "stored": stored, "baseline": baseline, "figures": figures}
+    content |= {"slice": subject.slice, "sliced": query.sliced}
     return shown(render("pages/evaluation.html", page, renderings=_RENDERINGS, **content))
 
 

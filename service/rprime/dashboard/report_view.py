@@ -13,7 +13,7 @@ from rprime.application.reproduction import printed_table
 from rprime.application.request import read_request
 from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
-from rprime.dashboard.class_query import ClassQuery
+from rprime.dashboard.class_query import ClassQuery, slice_text
 from rprime.dashboard.templates_environment import fragment
 from rprime.evidence import Kind, read_pasted
 from rprime.problems.problem import refuse
@@ -47,7 +47,14 @@ def render_report_view(
     # Whoever looks at a page waits for the curves, too.
     content = view_of(replace(subject, kept_scores=subject.scores), query.selection)
     charts = charts_of(subject, content["selected"].labels, query.selection.by)
-    asked = {"selection": query.selection, "address": query.address, "reading": reading}
+    asked: dict[str, Any] = {
+        "selection": query.selection,
+        "address": query.address,
+        "reading": reading,
+    }
+    compared = subject.comparison
+    asked["resolved"] = None if compared is None else compared.baseline.resolved
+    asked |= {"stored": subject.id, "sliced": query.sliced, "slice_text": slice_text}
     return Markup(fragment("pages/report.html", root, charts=charts, **content, **asked))  # noqa: S704 (a template)
 
 

@@ -1,9 +1,11 @@
 """Movements: which predictions or which cells of the table changed most."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from rprime.core.catalog import find
 from rprime.core.index import Index
+from rprime.core.slices.slices import SliceName
 from rprime.report.decimals import count, decimal, percent, plural, signed, span
 from rprime.report.names import shown, shown_if_any
 from rprime.report.slices import MOST_SLICES, named
@@ -12,13 +14,17 @@ from rprime.schemas.comparison import CellChange, Comparison, Flips, Move, Slice
 
 @dataclass(frozen=True, slots=True)
 class ChangedPrediction:
-    """A table of changes: columns of classes, None for unclassified, then columns of numbers."""
+    """A table of changes: columns of classes, None for unclassified, then columns of numbers.
+
+    `slices` has those that the table names, by how it names them.
+    """
 
     title: str
     note: str
     names: tuple[str, ...]
     numbers: tuple[str, ...]
     rows: tuple[tuple[tuple[str | None, ...], tuple[str, ...]], ...]
+    slices: Mapping[str, SliceName] = field(default_factory=dict)
 
 
 def changed_predictions(comparison: Comparison | None) -> list[ChangedPrediction]:
@@ -49,7 +55,7 @@ def _worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, Slic
 def _slices(
     comparison: Comparison, worse: list[tuple[SliceChange, Index, SliceDelta]]
 ) -> ChangedPrediction:
-    names = {named(change.slice): None for change, _, _ in worse}
+    names = {named(change.slice): change.slice for change, _, _ in worse}
     confidence = percent(comparison.confidence)
     return ChangedPrediction(
         "Slices that got worse",
@@ -71,6 +77,7 @@ def _slices(
             )
             for change, index, delta in worse[:MOST_SLICES]
         ),
+        names,
     )
 
 

@@ -6,7 +6,8 @@ from typing import NamedTuple
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.evaluate import Evaluation
+from rprime.core.evaluate import Evaluation, evaluate
+from rprime.core.gates.sliced import Slice
 from rprime.core.index import Index
 from rprime.core.intervals.proportions import quantile_of
 from rprime.core.slices.evaluation import shrink
@@ -14,6 +15,7 @@ from rprime.core.slices.slices import SliceName
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
 from rprime.report.measures import Measure, finite
 from rprime.report.names import shown
+from rprime.report.subject import ReportSubject
 
 MOST_SLICES = 20
 
@@ -81,15 +83,22 @@ class SliceTable:
         Worst first by the shrunken values; slices without such a value stand last.
     columns
         Titles of the name and of the `numbers` of a line.
-    note
-        What orders the lines, and how many a rendering leaves out.
+    order
+        What orders the lines, in words.
     """
 
     index: Index
     whole: Measure
     lines: list[SliceLine]
     columns: tuple[str, ...]
-    note: str
+    order: str
+
+    @property
+    def note(self) -> str:
+        """What orders the lines, and how many are not among `weakest`."""
+        more = len(self.lines) - MOST_SLICES
+        left_out = f"; {plural(more, 'slice')} more in the JSON report" if more > 0 else ""
+        return f"{self.order}{left_out}."
 
     @property
     def weakest(self) -> list[SliceLine]:
@@ -124,8 +133,8 @@ def slice_table(
     whole, values = (_values(one, index, place) for one in (e, stack))
     rest = np.full((4, items.size), np.nan)
     if place is not None:
-        item_variance = _deviation(e, whole) ** 2 * e.table.support[place]
-        order = shrink(values[0], items, whole[0], item_variance, e.table.support[place])[1]
+        total, error = e.table.support[place], (whole[2] - whole[1]) / (2 * quantile_of(1 - alpha))
+        order = shrink(values[0], items, whole[0], error**2 * total, total)[1]
         order = _ascending(-order if index.higher_is_better is False else order)
     else:
         row = found.values.selection.overall_place[index.key]
@@ -141,14 +150,36 @@ def slice_table(
             found.slices.names[i], float(items[i]), measure, difference, low, high, p, tone
         )
         lines.append(line)
-    more = len(lines) - MOST_SLICES
-    left_out = f"; {plural(more, 'slice')} more in the JSON report" if more > 0 else ""
     by = f"Weakest first, by {index.name} shrunk towards that of all items"
-    note = f"{by if order.size else 'In the order of the columns'}{left_out}."
+    by = by if order.size else "In the order of the columns"
     confidence = f"{percent(e.options.confidence)} interval"
     rests = ("Difference to the rest", confidence, "Adjusted p") if place is None else ()
     columns = ("Slice", "Items", index.name, confidence, *rests)
-    return SliceTable(index, _measure(index, whole), lines, columns, note)
+    return SliceTable(index, _measure(index, whole), lines, columns, by)
+
+
+def of_slice(subject: ReportSubject, one: Slice) -> ReportSubject:
+    """Return what a rendering shows of a slice alone, without comparison and verdict.
+
+    Raises
+    ------
+    KeyError
+        If the evaluation has no such slice.
+    """
+    e = subject.evaluation
+    if e.slices is None:
+        raise KeyError(one)
+    slices = e.slices.slices
+    place = slices.positions[frozenset(one)]
+    return replace(
+        subject,
+        evaluation=evaluate(slices.tables[place], e.labels, e.options),
+        comparison=None,
+        gate=None,
+        baseline=None,
+        kept_scores=None,
+        slice=named(slices.names[place]),
+    )
 
 
 def _values(e: Evaluation, index: Index, place: int | None) -> Array:
@@ -165,11 +196,6 @@ def _values(e: Evaluation, index: Index, place: int | None) -> Array:
     parts = [part[at] for part in found]
     nothing = np.full_like(parts[0], np.nan)
     return finite(np.array([*parts, nothing, nothing][:3]))
-
-
-def _deviation(e: Evaluation, whole: Array) -> float:
-    """Return the standard error behind an interval."""
-    return float(whole[2] - whole[1]) / (2 * quantile_of(e.options.confidence))
 
 
 def _ascending(numbers: Array) -> Array:

@@ -37,6 +37,8 @@ class ReportSubject:
         Of the evidence.
     kept_scores
         What is stored of the scores.
+    slice
+        The name of the slice that alone is shown; empty for all items.
     """
 
     evaluation: Evaluation
@@ -55,6 +57,7 @@ class ReportSubject:
     source: str | None = None
     input_digest: str | None = None
     kept_scores: ScoreSummary | None = None
+    slice: str = ""
 
     @property
     def scores(self) -> ScoreSummary | None:
@@ -82,8 +85,8 @@ class ReportSubject:
         """What it is called: model, else project, else nothing but its kind; and the version."""
         name = self.model or self.project or "Evaluation"
         name = f"{name} {self.version}" if self.version else name
-        about = population_text(self.evaluation)
-        return f"{name}, {about}" if about else name
+        parts = (name, self.slice, population_text(self.evaluation))
+        return ", ".join(part for part in parts if part)
 
 
 def read_comparison(document: bytes | None) -> Comparison | None:

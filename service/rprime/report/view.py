@@ -246,14 +246,15 @@ def slice_plot(
     return {
         "term": term(found.index),
         "axis": axis.ends,
-        "note": found.note,
+        "note": found.note if lines is None else f"{found.order}.",
         "columns": found.columns,
         "whole": decimal(found.whole.value),
         "rows": [
             {
+                "name": line.name,
                 "text": line.text,
                 "tone": line.tone,
-                "mark": _against(line.measure, found.whole, axis),
+                "mark": _against(mark_of(line.measure, axis), found.whole, axis),
                 "numbers": line.numbers,
             }
             for line in (found.weakest if lines is None else lines)
@@ -261,9 +262,8 @@ def slice_plot(
     }
 
 
-def _against(measure: Measure, whole: Measure, axis: Axis) -> Mark | None:
-    """Draw a slice with the value of all items."""
-    mark = mark_of(measure, axis)
+def _against(mark: Mark | None, whole: Measure, axis: Axis) -> Mark | None:
+    """Add the value of all items to the mark of a slice."""
     if mark is None or whole.value is None:
         return mark
     return replace(mark, against=axis.at(whole.value))
