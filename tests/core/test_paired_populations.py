@@ -139,7 +139,8 @@ def test_a_simulated_stack_has_the_variances_of_items() -> None:
     one = expected.compared(options, names(3), expected)
     weights = SHARES * counts.sum() / counts.sum(1)
     tables = (expected.baseline, expected.candidate)
-    other = PairedStrata.of(expected.items(), weights, tables)
+    items = expected.items()
+    other = PairedStrata.of(items, items.weighed(weights**2), weights, tables)
     assert isinstance(one.pairs, PairedStrata)
     sides = one.gradients
     found = one.pairs.overall_variance(sides[0].overall, sides[1].overall).grouped

@@ -158,7 +158,7 @@ class TierRanking:
         return [best, *together], worse, _why(best, [c for _, c in held], adjusted, apart)
 
     def _options(self, best: Point) -> Options:
-        found = self._population(best)
+        found = self.populations[best.evaluation]
         return self._plain if found is None else replace(self._plain, population=found)
 
     @cached_property
@@ -170,29 +170,23 @@ class TierRanking:
         if point.evaluation not in self.sides:
             stored = self.store.get(point.evaluation)
             self.sides[point.evaluation] = side_of_stored(stored, self.store)
-            self.populations[point.evaluation] = read_options(stored.options, 0).population
+            self.populations[point.evaluation] = (
+                Population.uniform(stored.table)
+                if self.measured.uniform
+                else read_options(stored.options, 0).population
+            )
         return self.sides[point.evaluation]
-
-    def _population(self, point: Point) -> Population | None:
-        """Return the population that the value is about; None: the items."""
-        table = self._side(point).table
-        return (
-            Population.uniform(table)
-            if self.measured.uniform
-            else self.populations[point.evaluation]
-        )
 
     def _shares(self, point: Point) -> dict[str, float] | None:
         """Return the prevalence of the classes in the population of a value; None: the items.
 
         That of strata of predicted classes is an estimate, and each has its own.
         """
-        found = self._population(point)
+        labels, found = self._side(point).labels, self.populations[point.evaluation]
         if found is None:
             return None
         if found.strata != "true":
             return {point.evaluation: 1.0}
-        labels = self._side(point).labels
         return {name: n for name, n in zip(labels, found.shares.tolist(), strict=True) if n}
 
     def _p(self, comparison: Comparison) -> float:

@@ -1,6 +1,6 @@
 """Compute one index over the evaluations of a project, their tables as one stack."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -15,7 +15,6 @@ from rprime.core.catalog import find
 from rprime.core.estimates import Estimates
 from rprime.core.index import REASONS, Index
 from rprime.core.options import Options
-from rprime.core.populations.population import Population
 from rprime.core.selection import Selection, select
 from rprime.core.suggestions import unknown_index
 from rprime.core.table import ConfusionTable
@@ -157,23 +156,20 @@ class Measured:
 
     def _measure(self, table: ConfusionTable, kind: OneKind, column: int | None) -> Array:
         """Return values, both ends of the intervals and codes of reasons, shape (4, n)."""
-        population, together = kind.population, TOGETHER
-        if population is not None:
+        options, parts = Options(indices=(self.index.key,)), []
+        selection, together = minimal_selection(self.index.key), TOGETHER
+        if kind.population is not None:
             together = max(1, min(TOGETHER, MOST_CELLS // table.k**2))
-        parts = []
         for start in range(0, len(kind.rows), together):
-            rows = kind.rows[start : start + together]
-            own = population
-            if population is not None:
-                own = replace(population, shares=population.shares[start : start + together])
-            parts.append(self._of_part(table[rows], own, column))
+            part = slice(start, start + together)
+            if kind.population is not None:
+                own = replace(kind.population, shares=kind.population.shares[part])
+                options = replace(options, population=own)
+            found = Estimates.of(table[kind.rows[part]], options, selection)
+            parts.append(self._numbers(found, column))
         return np.concatenate(parts, axis=1)
 
-    def _of_part(
-        self, table: ConfusionTable, population: Population | None, column: int | None
-    ) -> Array:
-        options = Options(indices=(self.index.key,), population=population)
-        found = Estimates.of(table, options, minimal_selection(self.index.key))
+    def _numbers(self, found: Estimates, column: int | None) -> Array:
         values, known = found.values, found.intervals
         if column is None:
             place: Any = values.selection.overall_place[self.index.key]
@@ -183,7 +179,7 @@ class Measured:
             place = (values.selection.place[self.index.key], ..., column)
             shown, reasons = values.per_class, values.class_reasons
             ends = (known.per_class_low, known.per_class_high)
-        codes = np.zeros(table.stack_shape) if reasons is None else reasons[place]
+        codes = np.zeros(shown[place].shape) if reasons is None else reasons[place]
         return np.stack((shown[place], ends[0][place], ends[1][place], codes))
 
 
@@ -206,12 +202,6 @@ def _without(found: list[Any], missing: Array) -> list[Any]:
 def filters_of(query: Narrowed) -> Filters:
     """Return the filters of a query for the store."""
     return Filters(**query.model_dump(include=set(Narrowed.model_fields)))
-
-
-def parts_of(table: ConfusionTable) -> Iterator[ConfusionTable]:
-    """Cut a stack into parts whose gradients stay in the cache of the processor."""
-    for start in range(0, table.stack_shape[0], TOGETHER):
-        yield table[start : start + TOGETHER]
 
 
 @lru_cache(maxsize=256)

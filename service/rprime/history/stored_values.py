@@ -9,7 +9,7 @@ from rprime.core.index import Index
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.core.values import compute
-from rprime.history.series import parts_of
+from rprime.history.series import TOGETHER
 from rprime.problems.problem import refuse
 from rprime.report.measures import finite
 from rprime.store import Filters, Stack, Store
@@ -59,15 +59,13 @@ class StoredValues:
         return found
 
     def _place(self, stack: Stack, rows: Array, columns: Array) -> None:
-        start = 0
-        for table in parts_of(stack.table):
-            part = rows[start : start + table.stack_shape[0]]
-            values = compute(table, Options(), self.selection)
+        for start in range(0, len(rows), TOGETHER):
+            part = rows[start : start + TOGETHER]
+            values = compute(stack.table[start : start + TOGETHER], Options(), self.selection)
             self.overall[:, part] = finite(values.overall)
             self.per_class[:, part[:, None], columns] = finite(
                 values.per_class[: self.selection.reported]
             )
-            start += part.size
 
 
 def values_of_classes(

@@ -42,36 +42,29 @@ def _values_of_anchors(
     return {point.evaluation: point.value for point in found}
 
 
+_MEMBERS = (
+    "evaluation",
+    "model",
+    "version",
+    "created_at",
+    "verdict",
+    "anchor",
+    "value",
+    "interval",
+)
+
+
 def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[str, Any]]:
     evaluations, models, versions, _, verdicts, anchored, *measured, _, populations = columns
     moments = ids.creation_times(evaluations)
     parts = (evaluations, models, versions, moments, verdicts, anchored, *measured, populations)
-    for (
-        evaluation,
-        model,
-        version,
-        created_at,
-        verdict,
-        anchor,
-        value,
-        interval,
-        reason,
-        about,
-    ) in zip(*parts, strict=True):
-        item = {
-            "evaluation": evaluation,
-            "model": model,
-            "version": version,
-            "created_at": created_at,
-            "value": value,
-            "interval": interval,
-            "verdict": verdict,
-        }
-        if reason:
-            item["reason"] = reason
-        if about:
-            item["population"] = about
+    for row in zip(*parts, strict=True):
+        item = dict(zip((*_MEMBERS, "reason", "population"), row, strict=True))
+        anchor = item.pop("anchor")
+        for name in ("reason", "population"):
+            if not item[name]:
+                del item[name]
         if anchor is not None:
-            then = anchors.get(anchor)
+            then, value = anchors.get(anchor), item["value"]
             item["since_anchor"] = None if value is None or then is None else value - then
         yield item

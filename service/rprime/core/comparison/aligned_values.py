@@ -271,12 +271,14 @@ class AlignedValues:
     ) -> None:
         """Fill in the evidence of paired items: Tango for proportions, else the influences."""
         variance, guard = self._paired_variance(pairs, per_class=per_class)
-        if pairs.grouped:  # one pseudo-item for each effective one
-            overall, of_class = pairs.largest_design_effects()
+        items = pairs if isinstance(pairs, PairedItems) else None
+        grouped = items if items is not None and items.grouped else None
+        if grouped is not None:  # one pseudo-item for each effective one
+            overall, of_class = grouped.largest_design_effects()
             largest = of_class[self.places] if per_class else overall
             known = variance.design_effect
             guard = guard * np.where(np.isnan(known), largest, known) ** 2
-        weights = pairs.weights if isinstance(pairs, PairedItems) else None
+        weights = None if items is None else items.weights
         if weights is not None:  # one effective item in each direction
             guard = guard * weights.unit**2
         evidence.variance[...] = variance.grouped + guard
@@ -286,9 +288,9 @@ class AlignedValues:
                 gains, losses = gains[..., self.places], losses[..., self.places]
             counts = (gains, losses, self.trials(row, per_class=per_class))
             effect: Array | float = 1.0
-            if pairs.grouped:
+            if grouped is not None:
                 known = variance.design_effect[places]
-                effect = self._design_effect(pairs, row, known, per_class=per_class)
+                effect = self._design_effect(grouped, row, known, per_class=per_class)
             evidence.count(places, *(np.asarray(part / effect) for part in counts))
         self._pair_scores(evidence, per_class=per_class)
 
@@ -325,7 +327,7 @@ class AlignedValues:
                     evidence.count(place, found.gains, found.losses, np.asarray(found.trials))
 
     def _design_effect(
-        self, pairs: PairedPredictions, row: CountRow, known: Array, *, per_class: bool
+        self, pairs: PairedItems, row: CountRow, known: Array, *, per_class: bool
     ) -> Array:
         """Return design effects, the largest possible one where nothing varies."""
         overall, of_class = pairs.largest_design_effects()

@@ -290,8 +290,8 @@ def _pairs(ours: Side, theirs: Side, population: Population | None) -> PairedPre
     pairs = PairedItems.of(old, new, ours.table.k)
     if population is None:
         return pairs
-    tables = (theirs.table, ours.table)
-    return PairedStrata.of(pairs, population.weights(ours.table), tables)
+    weights, tables = population.weights(ours.table), (theirs.table, ours.table)
+    return PairedStrata.of(pairs, pairs.weighed(weights**2), weights, tables)
 
 
 def _pairing(relation: Comparability, values: AlignedValues) -> Pairing | None:

@@ -1,7 +1,6 @@
 """Old and new predictions of items that stand for a population with given shares of the classes."""
 
 from dataclasses import dataclass
-from typing import Protocol, Self
 
 import numpy as np
 
@@ -14,14 +13,6 @@ from rprime.core.table import ConfusionTable
 
 ROUNDING = 1e-13
 """A variance below this share of the squared influences is rounding."""
-
-
-class WeighedPredictions(PairedPredictions, Protocol):
-    """Paired predictions whose items can be weighed by their true class."""
-
-    def weighed(self, weights: Array) -> Self:
-        """Return the items with a weight for each true class; variances are then squares alone."""
-        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,30 +43,26 @@ class PairedStrata:
 
     @classmethod
     def of(
-        cls, pairs: WeighedPredictions, weights: Array, tables: tuple[ConfusionTable, ...]
+        cls,
+        pairs: PairedPredictions,
+        squared: PairedPredictions,
+        weights: Array,
+        tables: tuple[ConfusionTable, ...],
     ) -> "PairedStrata":
         """Prepare the variances.
 
         Parameters
         ----------
+        squared
+            The pairs, weighed by the squares of the weights.
         weights
             Shape (..., k): what an item of each class counts in the estimated tables.
         tables
             Those of the items, baseline first.
         """
-        squares, support = weights**2, tables[0].support
-        factors = np.where(support > 0, squares / np.maximum(support, 1.0), 0.0)
+        factors = weights**2 / np.maximum(tables[0].support, 1.0)
         cells = np.stack([joint_cells(table) for table in tables])
-        return cls(pairs, pairs.weighed(squares), factors, cells)
-
-    @property
-    def grouped(self) -> bool:
-        """The items of a stratum are independent."""
-        return False
-
-    def largest_design_effects(self) -> tuple[float, Array]:
-        """Return 1: the items of a stratum are independent."""
-        return 1.0, np.ones(self.cells.shape[-2])
+        return cls(pairs, squared, factors, cells)
 
     def flips(self, row: CountRow, *, per_class: bool) -> tuple[Array, Array]:
         """Return the items that enter and that leave a count, shape (..., k) or (...)."""

@@ -45,11 +45,6 @@ NOISE = 1e-20
 class PairedPredictions(Protocol):
     """Old and new predictions of the same items: observed, or a stack of simulated ones."""
 
-    @property
-    def grouped(self) -> bool:
-        """Whether the items belong to groups."""
-        ...
-
     def flips(self, row: CountRow, *, per_class: bool) -> tuple[Array, Array]:
         """Return the items that enter and that leave a count, shape (..., k) or (...)."""
         ...
@@ -65,10 +60,6 @@ class PairedPredictions(Protocol):
 
         `classified`, shape (index,): whether unclassified items have no influence on it.
         """
-        ...
-
-    def largest_design_effects(self) -> tuple[float, Array]:
-        """Return the design effects of groups whose items never differ: overall, by class."""
         ...
 
 

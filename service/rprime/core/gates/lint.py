@@ -240,8 +240,6 @@ class LintRun:
         if self.paired and expected.k > MOST_JOINT:
             return []
         pairs = expected.items() if self.paired else None
-        if self.population is not None:  # `correlation` has no law of strata
-            return []
         comparison = expected.compared(self._options, self.labels, pairs)
         return joint_laws(self.expected, {"baseline": comparison})
 

@@ -79,15 +79,6 @@ class SimulatedPredictions:
         return np.add.reduce(self.old, axis=-1)
 
     @property
-    def grouped(self) -> bool:
-        """Simulated items are independent."""
-        return False
-
-    def largest_design_effects(self) -> tuple[float, FloatArray]:
-        """Return 1: simulated items are independent."""
-        return 1.0, np.ones(self.old.shape[-1])
-
-    @property
     def k(self) -> int:
         """The number of classes."""
         return self.old.shape[-1]
@@ -105,7 +96,8 @@ class SimulatedPredictions:
         together = pairs is not None
         if options.population is not None and pairs is self:
             tables = (self.baseline, self.candidate)
-            pairs = PairedStrata.of(self, options.population.weights(tables[1]), tables)
+            weights = options.population.weights(tables[1])
+            pairs = PairedStrata.of(self, self.weighed(weights**2), weights, tables)
         return AlignedValues(candidate, baseline, labels, places, pairs, one_test_set=together)
 
     def of_cell(self, row: int, column: int) -> "SimulatedPredictions":

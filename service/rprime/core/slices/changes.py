@@ -197,15 +197,6 @@ class SlicedPairs:
         return cls(joint, (size, k))
 
     @property
-    def grouped(self) -> bool:
-        """Slices have no groups."""
-        return False
-
-    def largest_design_effects(self) -> tuple[float, Array]:
-        """Return 1: the items are independent."""
-        return 1.0, np.ones(self.shape[1])
-
-    @property
     def baseline(self) -> ConfusionTable:
         """The tables of the baseline, stack shape (s,)."""
         size, k = self.shape
