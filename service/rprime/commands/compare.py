@@ -79,7 +79,7 @@ def compare(
             if old is not None and service is not None:
                 with history.client() as client:
                     baseline = f"evaluation={_identified(client, project, old)}"
-            chosen = chosen_members(columns, slice_ or [], crossing or [], population)
+            chosen = chosen_members(columns, slice_ or (), crossing or (), population)
             ci_request = assemble(
                 candidate, baseline=baseline, gates=gates, request=request, chosen=chosen
             )

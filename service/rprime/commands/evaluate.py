@@ -1,6 +1,6 @@
 """An evaluation, here or by a service, as a CI job needs it."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,7 +18,6 @@ def _origin(what: str) -> typer.models.OptionInfo:
 
 @options.with_output
 @options.with_service
-@options.with_evidence
 def evaluate(
     file: Annotated[
         list[str],
@@ -33,7 +32,10 @@ def evaluate(
     ],
     *,
     engine: options.Engine = None,
-    chosen: dict[str, Any],
+    columns: options.Columns = None,
+    slice_: options.Slices = None,
+    crossing: options.Crossings = None,
+    population: options.Population = None,
     baseline: Annotated[
         str | None,
         typer.Option(
@@ -96,6 +98,7 @@ def evaluate(
         "keep_items": keep_items,
     }
     with defects():
+        from rprime.commands.chosen import chosen_members
         from rprime.commands.ci_request import assemble
         from rprime.commands.evaluation import evaluate_operation, run_operation
         from rprime.commands.renderings import conclude, publish
@@ -107,7 +110,7 @@ def evaluate(
             request=request,
             origin=origin,
             engine=engine,
-            chosen=chosen,
+            chosen=chosen_members(columns, slice_ or (), crossing or (), population),
         )
         outcome = run_operation(
             evaluate_operation(table=table), ci_request, service, table_only=table_only

@@ -180,30 +180,6 @@ def expanded(
     return decorate
 
 
-def _chosen(
-    columns: str | None,
-    slice_: list[str] | None,
-    crossing: list[str] | None,
-    population: str | None,
-) -> dict[str, Any]:
-    from rprime.commands.chosen import chosen_members
-
-    return chosen_members(columns, slice_ or [], crossing or [], population)
-
-
-with_evidence = expanded(
-    "chosen",
-    {
-        "columns": (Columns, None),
-        "slice_": (Slices, None),
-        "crossing": (Crossings, None),
-        "population": (Population, None),
-    },
-    _chosen,
-)
-"""Add the options that say how files are read; the command takes them as members of a request."""
-
-
 def _file(words: str, name: str) -> Any:  # noqa: ANN401 (an annotation)
     option = typer.Option(
         f"--{name}", metavar="FILE", help=f"Write {words} to this file.", rich_help_panel=_OUTPUT

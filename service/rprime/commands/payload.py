@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from io import BytesIO
 from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import quote
-from zipfile import ZIP_DEFLATED, ZipFile
 
 import numpy as np
 import orjson
@@ -29,7 +28,6 @@ Json = dict[str, Any]
 Arrays = dict[str, "NDArray[Any]"]
 
 JSON = "application/json"
-NPZ = "application/x-npz"
 ARROW = "application/vnd.apache.arrow.stream"
 MOST_ITEMS = 10_000_000
 """Up to here the items go along, so that comparisons are paired."""
@@ -132,8 +130,6 @@ def _packed(ci_request: CiRequest, evaluation_request: "EvaluationRequest") -> P
     request = splice(written(content), ci_request.kept_there)
     if len(quote(request, safe="")) > MOST_QUERY:
         return None
-    if evidence.identities is None and evidence.slices is None:
-        return Payload(_archived(arrays), NPZ, request)
     return Payload(_streamed(arrays, evidence), ARROW, request)
 
 
@@ -171,16 +167,6 @@ def _alike(one: "NDArray[Any] | None", other: "NDArray[Any] | None") -> bool:
     return one is other or (one is not None and other is not None and np.array_equal(one, other))
 
 
-def _archived(arrays: Arrays) -> bytes:
-    archive = BytesIO()
-    # The codes of items have little to compress; the lowest level is as good and faster.
-    with ZipFile(archive, "w", ZIP_DEFLATED, compresslevel=1) as members:
-        for name, array in arrays.items():
-            with members.open(f"{name}.npy", "w", force_zip64=True) as member:
-                np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
-    return archive.getvalue()
-
-
 def _streamed(arrays: Arrays, evidence: "Evidence") -> bytes:
     """Return columns with the ids of their items and their slices, as an Arrow stream."""
     import pyarrow as pa
@@ -202,7 +188,9 @@ def _streamed(arrays: Arrays, evidence: "Evidence") -> bytes:
             columns[f"slice:{name}"] = pa.DictionaryArray.from_arrays(places, texts[:-1])
     batch = pa.table(columns)
     stream = BytesIO()
-    with pa.ipc.new_stream(stream, batch.schema) as sink:
+    # Codes have little to compress, but much of it.
+    packed = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.ipc.new_stream(stream, batch.schema, options=packed) as sink:
         sink.write_table(batch)
     return stream.getvalue()
 

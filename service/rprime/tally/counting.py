@@ -135,11 +135,8 @@ def _lazy(frame: Any) -> "nw.LazyFrame[Any]":
 def _check(names: Sequence[str], scores: Sequence[str], reject_below: float | None) -> None:
     if not names:
         raise TallyError("there is no such file, or it has no columns")
-    there = ", ".join(name[:64] for name in names[:_SHOWN])
-    if TRUE not in names:
-        raise TallyError(f"there is no column {TRUE}; the columns are: {there}")
-    if PREDICTED not in names and not scores:
-        raise TallyError(f"there is no column {PREDICTED}; the columns are: {there}")
+    for name in (TRUE,) if scores else (TRUE, PREDICTED):
+        _check_column(name, names)
     if GROUP in names:
         raise TallyError(
             f"the column {GROUP} means that items depend on each other, but counts lose this: "
@@ -151,16 +148,20 @@ def _check(names: Sequence[str], scores: Sequence[str], reject_below: float | No
         )
 
 
+def _check_column(name: str, names: Sequence[str]) -> None:
+    if name not in names:
+        there = ", ".join(known[:64] for known in names[:_SHOWN])
+        raise TallyError(f"there is no column {name}; the columns are: {there}")
+
+
 def _check_slices(
     names: Sequence[str],
     sources: Mapping[str, str],
     cuts: Mapping[str, Sequence[float]],
     crossings: Sequence[Sequence[str]],
 ) -> None:
-    there = ", ".join(name[:64] for name in names[:_SHOWN])
     for source in sources.values():
-        if source not in names:
-            raise TallyError(f"there is no column {source}; the columns are: {there}")
+        _check_column(source, names)
     if sources and WEIGHT in names:
         raise TallyError(f"slices cannot be combined with the column {WEIGHT}")
     for name in (*cuts, *(name for crossing in crossings for name in crossing)):
