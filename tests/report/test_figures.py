@@ -8,8 +8,10 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
+from matplotlib.font_manager import findfont, get_font
 
 from rprime.auth import keys
+from rprime.report.figures.sheet import families
 from tests.history_service import LABELS, Json, ServeApp, keep, keeping, matrix
 from tests.report.drawings import SVG, drawing, size, texts
 from tests.report.report_subjects import HOSTILE
@@ -344,3 +346,23 @@ def test_many_evaluations_and_hostile_classes_are_drawn(
         for name in EVALUATION:
             content = image(client, f"{newest_of(client, 'p')}/{name}.svg")
             assert b"<script" not in content
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["per_class", *(pytest.param(n, marks=pytest.mark.slow) for n in ("confusion", "radar"))],
+)
+def test_a_png_says_where_the_fonts_lack_letters(stored: httpx.Client, name: str) -> None:
+    sizes = {}
+    for project, names in (("latin", ["cat", "owl", "elk"]), ("scripts", ["猫咪", "แมว", "बिल्ली"])):
+        keep(stored, matrix(4, project=f"{project}-{name}", labels=names))
+        path = f"{newest_of(stored, f'{project}-{name}')}/{name}"
+        sizes[project] = size(image(stored, f"{path}.png", scale=1))
+        drawn = texts(image(stored, f"{path}.svg"))
+        # An SVG has the names as texts, and no note.
+        assert set(names) <= set(drawn)
+        assert not [text for text in drawn if "lack letters" in text]
+    files = (get_font(findfont(family)) for family in families())
+    known = {letter for font in files for letter in font.get_charmap()}
+    lacking = not {ord(letter) for word in names for letter in word} <= known
+    assert (sizes["scripts"][1] > sizes["latin"][1]) == lacking

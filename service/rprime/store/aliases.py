@@ -56,7 +56,7 @@ class Alias:
     updated_at: datetime
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class AliasChange:
     """A change of an alias.
 
@@ -136,21 +136,14 @@ def changes(
     """Read what an alias pointed at, newest first, as `Store.alias_changes`."""
     target = evaluations.c
     query = (
-        select(alias_changes, target.model, target.version)
+        select(_was.evaluation, target.model, target.version, _was.changed, _was.by)
         .outerjoin_from(alias_changes, evaluations, target.id == _was.evaluation)
         .where(_was.project == project, _was.name == name)
         .order_by(_was.number.desc())
         .limit(limit)
     )
     return tuple(
-        AliasChange(
-            evaluation=row.evaluation,
-            model=row.model,
-            version=row.version,
-            changed_at=moment_of(row.changed),
-            by=row.by,
-        )
-        for row in connection.execute(query)
+        AliasChange(*row[:3], moment_of(row.changed), row.by) for row in connection.execute(query)
     )
 
 

@@ -1,7 +1,8 @@
 """Sheet: what a figure is drawn on, with its title above and its notes below."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
@@ -29,6 +30,10 @@ GAP = 0.08
 """Between the head and the plot, in inches."""
 LONGEST_NAME = 24
 """Characters of a class name that stand beside a plot."""
+
+_SCRIPTS = ("Noto ", "Source Han Sans", "WenQuanYi", "Droid Sans Fallback", "Lohit", "Symbola")
+"""How families begin that have the letters of other scripts."""
+_NO_GLYPHS = "The fonts installed here lack letters of some names: they are boxes. An SVG has them."
 
 # The settings of matplotlib are those of the whole process.
 _DRAWING = Lock()
@@ -121,10 +126,14 @@ def draw(picture: Picture, canvas: Canvas) -> bytes:
     except ImportError:
         raise NoFiguresError from None
     style: Any = _style()
-    with _DRAWING, mpl.rc_context(style), warnings.catch_warnings():
-        # What the font of a PNG lacks is drawn as a box; in an SVG the reader's font has it.
-        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
-        return _saved(_filled(picture, canvas), picture, canvas)
+    with _DRAWING, mpl.rc_context(style), warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", "Glyph .* missing from font", UserWarning)
+        image = _saved(_filled(picture, canvas), picture, canvas)
+        # In an SVG the reader's fonts have them.
+        if canvas.form == "png" and caught:
+            noted = replace(picture, notes=(*picture.notes, _NO_GLYPHS))
+            image = _saved(_filled(noted, canvas), noted, canvas)
+    return image
 
 
 def library() -> str:
@@ -140,11 +149,20 @@ def named(label: str) -> str:
     return clipped(shown(label), LONGEST_NAME)
 
 
+@cache
+def families() -> list[str]:
+    """Return the fonts to take letters from, in order: of other scripts those that are here."""
+    from matplotlib.font_manager import get_font_names
+
+    others = (name for name in sorted(get_font_names()) if name.startswith(_SCRIPTS))
+    return ["DejaVu Sans", "Verdana", "Helvetica", "Arial", *others]
+
+
 def _style() -> dict[str, Any]:
     colours = palette()
     return {
         "font.family": "sans-serif",
-        "font.sans-serif": ["DejaVu Sans", "Verdana", "Helvetica", "Arial"],
+        "font.sans-serif": families(),
         "font.size": 9.0,
         "axes.titlesize": 10.0,
         "axes.titlelocation": "left",
