@@ -287,7 +287,8 @@ def test_a_model_has_the_values_of_the_trend(history: httpx.Client) -> None:
     trend = history.get("/v1/projects/digits/trend", params=query).json()["items"]
     page = history.get("/ui/projects/digits/models/lenet?overall=kappa").text
     rows = re.findall(
-        r"<th role=\"rowheader\".*?/ui/evaluations/(\w+)\"><bdi>.*?value\"[^>]*><span>([^<]*)<",
+        r"<th role=\"rowheader\" scope=\"row\"><a href=\"[^\"]*/ui/evaluations/(\w+)\"><bdi>"
+        r".*?value\"[^>]*><span>([^<]*)<",
         page,
         re.DOTALL,
     )
