@@ -1,7 +1,9 @@
 """Every operation of the OpenAPI document succeeds as it is shown: "Try it out" and Execute."""
 
 import json
+import re
 from collections.abc import Iterator
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +56,8 @@ def test_an_operation_succeeds_untouched(
     assert imported.is_success, imported.text
     headers, query = {"Content-Type": media} if media else {}, {}
     for parameter in DOCUMENT["paths"][path][method].get("parameters", ()):
-        # What Swagger UI fills in.
+        # What Swagger UI fills in; a parameter of JSON has an empty object at least.
+        assert "content" not in parameter, parameter["name"]
         value = parameter.get("example", parameter.get("schema", {}).get("default"))
         if value is None:
             assert not parameter.get("required"), parameter["name"]
@@ -69,3 +72,21 @@ def test_an_operation_succeeds_untouched(
     assert answer.headers.get("content-type", "") != "application/problem+json"
     if answer.status_code == 207:
         assert [one["status"] for one in answer.json()["results"]] == [200, 200]
+
+
+def test_every_kind_of_evidence_and_format_has_an_example(stored: httpx.Client) -> None:
+    content = DOCUMENT["paths"]["/evaluate"]["post"]["requestBody"]["content"]
+    kinds = {"confusion_matrix", "labels", "cells", "scores", "baseline", "gate", "slices"}
+    assert kinds <= content.pop("application/json")["examples"].keys()
+    assert content.pop("text/csv")["examples"].keys() == {"labels", "scores", "baseline"}
+    assert len(content) == 3
+    for media, binary in content.items():
+        codes = re.findall("`([^`]+)`", binary["schema"]["description"])
+        file = BytesIO()
+        names: dict[str, Any] = {"file": file}
+        exec("import numpy, pyarrow, pyarrow.ipc, pyarrow.parquet", names)  # noqa: S102 (as below)
+        for code in reversed(codes):
+            exec(code, names)  # noqa: S102 (the text of the document is what is tested)
+        headers = {"Content-Type": media}
+        answer = stored.post("/evaluate", content=file.getvalue(), headers=headers)
+        assert answer.json()["labels"] == ["cat", "dog"], media

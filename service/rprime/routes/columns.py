@@ -5,9 +5,24 @@ from typing import Any
 from rprime.evidence import MEDIA_TYPES
 from rprime.routes.examples import CSV
 
-CONTENT: dict[str, Any] = {
-    media: {"schema": {"type": "string", "format": "binary"}} for media in MEDIA_TYPES
-} | {"text/csv": {"schema": {"type": "string"}, "example": CSV}}
+_WRITTEN = {
+    "application/vnd.apache.arrow.stream": "`with pyarrow.ipc.new_stream(file, table.schema) as "
+    "stream: stream.write_table(table)`",
+    "application/vnd.apache.parquet": "`pyarrow.parquet.write_table(table, file)`",
+    "application/x-npz": '`numpy.savez(file, y_true=["cat", "dog"], y_pred=["cat", "cat"])`',
+}
+_TABLE = ', of `table = pyarrow.table({"y_true": ["cat", "dog"], "y_pred": ["cat", None]})`'
+
+
+def _binary(media: str) -> dict[str, Any]:
+    """Describe a format that cannot be shown as text by what writes it in Python."""
+    description = f"As {_WRITTEN[media]} writes it{_TABLE if '(table' in _WRITTEN[media] else ''}."
+    return {"schema": {"type": "string", "format": "binary", "description": description}}
+
+
+CONTENT: dict[str, Any] = {media: _binary(media) for media in MEDIA_TYPES if media in _WRITTEN} | {
+    "text/csv": {"schema": {"type": "string"}, "examples": CSV}
+}
 """Media types of column bodies, for the OpenAPI document."""
 PARAMETER: dict[str, Any] = {
     "name": "request",
@@ -22,11 +37,8 @@ PARAMETER: dict[str, Any] = {
     "Other columns are not read. `columns` says what the columns are called in the body, as "
     '`{"y_true": "label"}`; then only those are read. In CSV, labels are integers if all of '
     'them are written as such. With `"codes": true` the labels '
-    "of the items are positions in `labels`, and -1 is unclassified.",
-    "content": {
-        "application/json": {
-            "schema": {"type": "object"},
-            "example": {"codes": True, "labels": ["cat", "dog"], "indices": ["r_prime"]},
-        }
-    },
+    "of the items are positions in `labels`, and -1 is unclassified. For example "
+    '`{"indices": ["r_prime"], "confidence": 0.9}`.',
+    # No example: Swagger UI would send it with a JSON body, too.
+    "schema": {"type": "string", "contentMediaType": "application/json"},
 }

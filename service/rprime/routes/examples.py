@@ -43,8 +43,55 @@ EXAMPLES: dict[str, Any] = {
             "cells": [[0, 0, 50], [1, 1, 30], [1, 2, 4], [2, 2, 9]],
         },
     },
+    "scores": {
+        "summary": "The scores of four items for each class, and all curves",
+        "value": {
+            "labels": ["cat", "dog"],
+            "y_true": ["cat", "dog", "dog", "cat"],
+            "y_score": [[0.9, 0.1], [0.3, 0.7], [0.6, 0.4], [0.8, 0.2]],
+            "curves": True,
+        },
+    },
+    "baseline": {
+        "summary": "Two models on the same items",
+        "value": {**LABELS, "baseline": {"y_pred": ["cat", "cat", "dog", "cat", "dog", "horse"]}},
+    },
+    "gate": {
+        "summary": "May a class have lost 0.05 of its R'?",
+        "value": {
+            "labels": ["cat", "dog"],
+            "confusion_matrix": [[450, 50], [90, 410]],
+            "baseline": {"labels": ["cat", "dog"], "confusion_matrix": [[460, 40], [20, 480]]},
+            "gates": GATES,
+        },
+    },
+    "slices": {
+        "summary": "The same labels by region",
+        "value": {**LABELS, "slices": {"region": ["EU", "EU", "EU", "US", "US", "US"]}},
+    },
+    "population": {
+        "summary": "Where nine of ten items are cats",
+        "value": {
+            "labels": ["cat", "dog"],
+            "confusion_matrix": [[80, 20], [10, 90]],
+            "population": {"prevalence": {"cat": 0.9, "dog": 0.1}},
+        },
+    },
 }
-CSV = "y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\ndog,\n"
+CSV = {
+    "labels": {
+        "summary": "Labels; the last item is unclassified",
+        "value": "y_true,y_pred\ncat,cat\ncat,dog\ndog,dog\ndog,\n",
+    },
+    "scores": {
+        "summary": "Scores of each class",
+        "value": "y_true,score:cat,score:dog\ncat,0.9,0.1\ndog,0.3,0.7\ndog,0.6,0.4\n",
+    },
+    "baseline": {
+        "summary": "Two models on the same items, and a slice",
+        "value": "y_true,y_pred,y_pred_baseline,slice:region\ncat,cat,dog,EU\ndog,dog,dog,US\n",
+    },
+}
 EVALUATION = "01k9d3hv5gw2zj4t8x6c7m1n0p"
 _CHAMPION = "01k9d3hv5gw2zj4t8x6c7m1n0q"
 PARAMETERS = {

@@ -16,7 +16,7 @@ from rprime.history.agreement import agreement_document
 from rprime.history.evaluation_figures import drawn
 from rprime.history.stored_models import stored_models
 from rprime.history.visible_history import VisibleHistory
-from rprime.problems.problem import Problem, responses
+from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures.discrimination import draw_discrimination
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, Form, library
 from rprime.routes.columns import CONTENT as COLUMNS
@@ -95,7 +95,7 @@ _SEARCHED = {
                 "text/csv": {"schema": {"type": "string"}, "example": _CSV},
             },
         },
-        "parameters": [{**PARAMETER, "content": json_content({"type": "object"}, example={})}],
+        "parameters": [PARAMETER],
     },
 )
 @requires("evaluate")
@@ -107,6 +107,9 @@ async def study_slices(request: Request) -> Response:
     if kind is not None:
         answer = await answer_columns(request, options)
     else:
+        if request.query_params:
+            detail = "With JSON there are no parameters; `request` is for columns."
+            raise refuse("/query", "unknown_parameter", detail)
         chunks = await read_chunks(request, limits.json_body_bytes)
         if sum(map(len, chunks)) <= SMALL:
             found = await run_in_threadpool(search_request, b"".join(chunks), limits)

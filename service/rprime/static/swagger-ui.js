@@ -20,6 +20,7 @@ const plugin = ({ React: { createElement } }) => ({
 function complete() {
   const unnamed = (selector) => document.querySelectorAll(`#swagger-ui ${selector}:not([aria-label])`);
   for (const field of unnamed("textarea")) field.ariaLabel = "Request body";
+  for (const file of unnamed("[type=file]")) file.ariaLabel = "File";
   for (const choice of unnamed("select")) choice.ariaLabel = "Example";
   for (const text of document.querySelectorAll("#swagger-ui pre")) text.tabIndex = 0;
 }
@@ -48,6 +49,12 @@ fetch("openapi.json")
       displayRequestDuration: true,
       tryItOutEnabled: true,
       syntaxHighlight: false,
+      // A field shows text of a kind of JSON, as its lines are, as one JSON string.
+      requestInterceptor: (request) => {
+        const lines = request.headers["Content-Type"] === "application/x-ndjson";
+        if (lines && request.body.startsWith('"')) request.body = JSON.parse(request.body);
+        return request;
+      },
       // No outbound request: the default asks a validator on another host.
       validatorUrl: null,
     }),
