@@ -223,6 +223,8 @@ class TestRepr:
         lines = repr(report.overall).splitlines()
         assert lines[0] == "<Values: 2 indices"
         assert lines[1].split()[:2] == ["accuracy", "0.5000"]
+        every = repr(rprime.evaluate(TRUE, PREDICTED).overall).splitlines()
+        assert (len(every), every[-1].split()[0]) == (22, "...")
         assert "None" not in repr(report.overall["accuracy"])
         assert "precision  none (no_predictions)" in repr(report.per_class["eel"])
 

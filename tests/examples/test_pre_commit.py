@@ -51,7 +51,7 @@ def test_every_mistake_has_its_file_and_line(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert re.search(r"0/gates\.yml:2:\d+: .*recal", done.stderr), done.stderr
     assert re.search(r"1/gates\.yml:5:5: .*max_dorp", done.stderr), done.stderr
-    assert "2/gates.yml is no YAML" in done.stderr
+    assert "2/gates.yml:2:1: this is no YAML" in done.stderr
 
 
 @pytest.mark.slow

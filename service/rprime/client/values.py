@@ -19,6 +19,8 @@ Member = TypeVar("Member")
 Found = TypeVar("Found", bound="Value | Delta")
 _SHOWN = 5
 """Classes that a short text names."""
+_LINES = 20
+"""Values that a short text lists."""
 
 
 class _Named(Mapping[str, Member]):
@@ -64,7 +66,10 @@ class Values(_Named[Found]):
 
     def __repr__(self) -> str:
         width = max(map(len, self._values), default=0)
-        lines = (f"\n  {key:<{width}}  {_line(found)}" for key, found in self._values.items())
+        shown = islice(self._values.items(), _LINES)
+        lines = [f"\n  {key:<{width}}  {_line(found)}" for key, found in shown]
+        if len(self) > _LINES:
+            lines.append(f"\n  ... {len(self) - _LINES} more")
         number = "1 index" if len(self) == 1 else f"{len(self)} indices"
         return f"<{type(self).__name__}: {number}{''.join(lines)}>"
 

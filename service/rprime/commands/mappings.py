@@ -32,8 +32,12 @@ def read_mapping(path: Path, what: str) -> Json:
         content = yaml.load(path.read_bytes(), Loader=_loader())  # noqa: S506 - made of SafeLoader
     except OSError as error:
         refuse(f"cannot read {path}: {error.strerror}")
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+        refuse(f"{path}{place}: this is no YAML: {error.problem}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        refuse(f"{path} is no YAML: {' '.join(str(error).split())}")
+        refuse(f"{path}: this is no YAML: {' '.join(str(error).split())}")
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
         refuse(f"{path} must hold {what} as a mapping of names to values")
     return content
