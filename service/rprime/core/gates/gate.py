@@ -192,7 +192,7 @@ class GateRun:
             for draft in tests.drafts
             for method, row, reason in zip(
                 draft.methods or [None] * len(draft.reasons),
-                draft.rows.positions,
+                draft.rows.positions.tolist(),
                 draft.reasons,
                 strict=True,
             )
@@ -229,7 +229,7 @@ class GateRun:
         return found
 
     def _reason(self, given: str, i: int, p: float) -> str:
-        waiver, verdict = self.waivers[i], self.decisions.verdicts[i]
+        waiver, verdict = self.waivers[i], int(self.decisions.verdicts[i])
         if waiver is not None and verdict != VerdictCode.waived:
             return "waiver_expired" if self.today > waiver.expires else "waiver_exceeded"
         if verdict in REASONS:

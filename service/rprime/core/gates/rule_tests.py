@@ -194,8 +194,15 @@ class RuleTests:
 
     def limits(self, level: float) -> FloatArray:
         """Return the one-sided limits, shape (2, ..., m); NaN where points are compared."""
-        found = self._of_statistics(lambda one, _: one.limits(level))
-        return np.where(self.plan.tested, found, np.nan)
+        if level not in self._limits:
+            found = self._of_statistics(lambda one, _: one.limits(level))
+            self._limits[level] = np.where(self.plan.tested, found, np.nan)
+        return self._limits[level]
+
+    @cached_property
+    def _limits(self) -> dict[float, FloatArray]:
+        """The limits found so far, by level: suspects are judged by those of the results."""
+        return {}
 
     def detectable(self, level: float, together: int) -> FloatArray:
         """Return the true drop that the rule fails with power .8; a rise for an upper bound.
