@@ -137,9 +137,10 @@ def arranged(computed: tuple[Index, ...], reported: int, overall: Sequence[Index
 
 def _needed_besides(overall: list[Index], wanted: set[str]) -> list[Index]:
     """Return the per-class indices that averages need but the report omits."""
-    # And informedness: a warning about R' depends on its interval.
-    averaged = dict.fromkeys([*(key for entry in overall for key in entry.of), "informedness"])
-    return [CLASS_INDICES[key] for key in averaged if key not in wanted]
+    averaged = [key for entry in overall for key in entry.of]
+    if "r_prime" in wanted:  # a warning about it depends on the interval of informedness
+        averaged.append("informedness")
+    return [CLASS_INDICES[key] for key in dict.fromkeys(averaged) if key not in wanted]
 
 
 def _positions(entries: Sequence[Index], holds: Callable[[Index], bool]) -> tuple[int, ...]:

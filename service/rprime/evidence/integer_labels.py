@@ -18,14 +18,9 @@ DENSE_RANGE = 1 << 20
 def integers_of(values: list[Any], pointer: str, *, null: bool, without_booleans: bool) -> Array:
     """Convert a list of integers; to float64 with NaN for null if `array` refuses the list."""
     if without_booleans or bool not in set(map(type, values)):
-        try:
-            return np.frombuffer(bytes(values), dtype=np.uint8)
-        except (TypeError, ValueError):
-            pass
-        try:
-            return _bounded(np.array(array("q", values)), pointer)
-        except (TypeError, OverflowError):
-            pass
+        found = plain_integers(values)
+        if found is not None:
+            return _bounded(found, pointer)
     allowed = {int, float, type(None)} if null else {int, float}
     if not set(map(type, values)) <= allowed:
         raise invalid(names.mixed(values, pointer, null=null, like=0))
@@ -33,6 +28,18 @@ def integers_of(values: list[Any], pointer: str, *, null: bool, without_booleans
     if (np.rint(numbers) != numbers)[~np.isnan(numbers)].any():
         raise invalid(names.mixed(values, pointer, null=null, like=0))
     return _bounded(numbers, pointer)
+
+
+def plain_integers(values: list[Any]) -> Array | None:
+    """Convert a list of nothing but integers, in which booleans count as 1 and 0; else None."""
+    try:
+        return np.frombuffer(bytes(values), dtype=np.uint8)
+    except (TypeError, ValueError):
+        pass
+    try:
+        return np.array(array("q", values))
+    except (TypeError, OverflowError):
+        return None
 
 
 def _bounded(values: Array, pointer: str) -> Array:
@@ -63,7 +70,7 @@ class Distinct:
             return cls(np.unique(np.concatenate([np.unique(values) for values in whole])), None)
         present = np.zeros(high - low + 1, dtype=bool)
         for values in whole:
-            present[_offsets(values, low)] = True
+            present |= np.bincount(_offsets(values, low), minlength=present.size) > 0
         table = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
         return cls(np.flatnonzero(present) + low, table)
 

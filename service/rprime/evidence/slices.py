@@ -20,6 +20,7 @@ from rprime.core.table import ConfusionTable
 from rprime.evidence import names
 from rprime.evidence.coding import Codes, looked_up, recoded
 from rprime.evidence.cuts import PARTS, are_few, as_numbers, cut_column
+from rprime.evidence.integer_labels import Distinct, plain_integers
 from rprime.evidence.label_columns import CodedColumn, Piece
 from rprime.evidence.vocabulary import Vocabulary
 from rprime.problems.problem import pointer, refuse
@@ -131,15 +132,18 @@ def slice_columns(
         detail = f"Slices cannot be combined with `{name}`: leave one of the two out."
         raise refuse(place, "not_with_slices", detail)
 
+    def plain(values: object, at: str) -> SliceColumn:
+        return _column(values, size, at, without_booleans=document.without_booleans)
+
     def column(name: str, values: object, at: str) -> SliceColumn:
         cut = cuts.get(name, PARTS if measured else None)
         if cut is None:
-            return _column(values, size, at)
+            return plain(values, at)
         found = _numbers(values, size)
         if found is None and name in cuts:
             raise refuse(at, "not_a_number", "Only a column of numbers can be cut.")
         if found is None or (name not in cuts and are_few(found)):
-            return _column(values, size, at)
+            return plain(values, at)
         return cut_column(found, cut, at)
 
     given = document.arrays["slices"]
@@ -160,12 +164,12 @@ def _merge(error: TooManySlicesError) -> str:
     return f"There are {error}: merge values, or leave crossings out."
 
 
-def _column(values: object, size: int, place: str) -> SliceColumn:
+def _column(values: object, size: int, place: str, *, without_booleans: bool) -> SliceColumn:
     """Code one column, its values sorted; an item without a value is in no slice of it."""
     if isinstance(values, CodedColumn):
         texts, codes = values.codes.names(None)[0], values.values
     else:
-        texts, codes = _coded(values, size, place)
+        texts, codes = _coded(values, size, place, without_booleans=without_booleans)
     there = [i for i, text in enumerate(texts) if text is not None]
     if not there:
         raise refuse(place, "empty", "No item has a value; leave this name out.")
@@ -194,13 +198,18 @@ def _numbers(values: object, size: int) -> Array | None:
     return np.array(values, dtype=np.float64)
 
 
-def _coded(values: object, size: int, place: str) -> tuple[list[str | None], Array]:
+def _coded(
+    values: object, size: int, place: str, *, without_booleans: bool
+) -> tuple[list[str | None], Array]:
     """Return the distinct values of a JSON array as texts, and their codes."""
     if not isinstance(values, list):
         raise refuse(place, "not_an_array", f"An array of values is needed, not {kind_of(values)}.")
     if len(values) != size:
         detail = f"There are {len(values)} values for {size} items; each needs one, or null."
         raise refuse(place, "wrong_length", detail)
+    if without_booleans and (numbers := plain_integers(values)) is not None:
+        found = Distinct.of(numbers)
+        return list(map(str, found.values.tolist())), found.positions(numbers)
     distinct = Codes()
     codes = looked_up(values, distinct)
     kinds = {type(value) for value in distinct} - {type(None)}

@@ -235,14 +235,15 @@ def _joint_counts(
     if prod(shape) * size > min(MOST_CELLS, cells.size):
         return None
     counts = np.zeros(prod(shape) * size)
+    kind = np.min_scalar_type(counts.size)  # small numbers are computed faster
     for start in range(0, cells.size, _PIECE):
         piece = slice(start, start + _PIECE)
-        joint = np.zeros(cells[piece].shape, np.intp)
+        joint = np.zeros(cells[piece].shape, kind)
         for part, width in zip(parts, shape, strict=True):
             joint *= width
-            joint += np.minimum(part.codes[piece], width - 1)
+            joint += np.minimum(part.codes[piece], width - 1).astype(kind, copy=False)
         joint *= size
-        joint += cells[piece]
+        joint += cells[piece].astype(kind, copy=False)
         counts += np.bincount(joint, None if items is None else items[piece], counts.size)
     return counts.reshape(*shape, size)
 
