@@ -54,8 +54,9 @@ def render(
     known = evaluation.intervals
     methods = () if known is None else (known.per_class_methods, known.overall_methods)
     layout = layout_of(evaluation.selection, *methods)
+    population = evaluation.options.population
     parts = {
-        **population_member(evaluation),
+        **({} if population is None else population_member(population, evaluation)),
         "engine_version": orjson.dumps(engine_version),
         "input_digest": orjson.dumps(input_digest),
         "labels": b"[" + b",".join(labels) + b"]",
@@ -222,7 +223,9 @@ def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> by
         found += [evaluation.at(limit)[reported] for limit in limits]
     found = [values.T for values in found]
     formats = layout.per_class.values(*found[1:2], times=len(heads))
-    name_estimated(formats, evaluation)
+    population = evaluation.options.population
+    if population is not None and population.strata != "true":
+        name_estimated(formats, evaluation)
     formats[::width] = [
         b"}},%b%b" % (head, opening[1:])
         for head, opening in zip(heads, formats[::width], strict=True)
@@ -261,11 +264,9 @@ def class_heads(evaluation: Evaluation, labels: list[bytes]) -> list[bytes]:
 
 def name_estimated(formats: list[bytes], evaluation: Evaluation) -> None:
     """Call prevalences what they are where strata of the sample have shares: estimated."""
-    population, place = evaluation.options.population, evaluation.selection.place.get("prevalence")
     width = len(evaluation.per_class_indices)
-    if population is None or population.strata == "true" or place is None or place >= width:
-        return
-    for i in range(place, len(formats), width):
+    place = evaluation.selection.place.get("prevalence", width)
+    for i in range(place, len(formats), width) if place < width else ():
         formats[i] = formats[i].replace(b'"prevalence"', b'"estimated_prevalence"')
 
 

@@ -30,11 +30,8 @@ def shares_text(found: Population, labels: Sequence[str]) -> str:
     return f"about {_WHAT[found.strata]}{source}: {text}{more}"
 
 
-def population_member(evaluation: Evaluation) -> dict[str, bytes]:
-    """Render the member of the document; none where the numbers are about the items."""
-    found = evaluation.options.population
-    if found is None:
-        return {}
+def population_member(found: Population, evaluation: Evaluation) -> dict[str, bytes]:
+    """Render the member of the document."""
     content = {
         "detail": f"The numbers are {population_text(evaluation)}.",
         "strata": found.strata,
