@@ -317,8 +317,8 @@ def same(found: Difference, expected: Difference, tolerance: float) -> None:
     assert found.value == pytest.approx(expected.value, abs=1e-12)
     assert np.array_equal(found.methods, expected.methods)
     for threshold in (-0.05, 0.01):
-        assert found.p_below(threshold) == pytest.approx(
-            expected.p_below(threshold), rel=tolerance, abs=tolerance
+        assert found.p(threshold)[0] == pytest.approx(
+            expected.p(threshold)[0], rel=tolerance, abs=tolerance
         )
 
 

@@ -199,8 +199,8 @@ class TierRanking:
         else:
             return float("nan")
         with np.errstate(all="ignore"):
-            better = found.p_above if self.measured.index.higher_is_better else found.p_below
-            return float(better(0.0)[0])
+            below, above = found.p(0.0)
+            return float((above if self.measured.index.higher_is_better else below)[0])
 
 
 def _why(best: Point, held: list[Comparison], adjusted: Array, apart: Array) -> str:

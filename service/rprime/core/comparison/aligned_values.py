@@ -161,7 +161,7 @@ class AlignedValues:
     @cached_property
     def gradients(self) -> tuple[SideGradients, SideGradients]:
         """Gradients of the baseline and the candidate."""
-        return SideGradients.of_both(self.baseline.estimates, self.candidate.estimates)
+        return SideGradients(self.baseline.values), SideGradients(self.candidate.values)
 
     @cached_property
     def overall(self) -> Difference:

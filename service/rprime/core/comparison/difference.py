@@ -177,8 +177,8 @@ class Difference:
 
         Notes
         -----
-        D > t is shown at the level where L > t, that is, where `p_above(t)` < level; D < t
-        where U < t, that is, where `p_below(t)` < level.
+        D < t is shown at the level where U < t, that is, where `p(t)[0]` < level; D > t where
+        L > t, that is, where `p(t)[1]` < level.
         """
         quantile = one_sided_quantile(level)
         lower = self.value - quantile * self.influence_error
@@ -247,14 +247,6 @@ class Difference:
             below = _replaced(below, few, sign_test_p(gains, losses))
             above = _replaced(above, few, sign_test_p(losses, gains))
         return below, above
-
-    def p_below(self, threshold: ArrayLike) -> Array:
-        """Return the smallest level at which U < threshold; a small one supports D < threshold."""
-        return self.p(threshold)[0]
-
-    def p_above(self, threshold: ArrayLike) -> Array:
-        """Return the smallest level at which L > threshold; a small one supports D > threshold."""
-        return self.p(threshold)[1]
 
     @property
     def tango(self) -> Array:

@@ -12,15 +12,12 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
-from rprime.core.estimates import Estimates
 from rprime.core.intervals.delta import class_gradient, classified_entries, overall_gradient
 from rprime.core.intervals.gradient import CellGradient, ClassGradient, Gradient
 from rprime.core.table import ConfusionTable
 from rprime.core.values import Values, compute
 
 TP, FN, FP, TN = range(4)
-MOST_DIRECT = 16
-"""Most classes for visiting every cell: with more, the extremes of the others are faster."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,28 +37,6 @@ class SideGradients:
     """
 
     values: Values
-
-    @classmethod
-    def of_both(cls, one: Estimates, other: Estimates) -> tuple["SideGradients", "SideGradients"]:
-        """Return the gradients of two sides, computed together if their values are."""
-        stack = one.stack
-        if stack is not None and stack is other.stack:
-            whole = cls(stack.values)
-            if not whole.overall.by_cell:
-                return whole._part(one), whole._part(other)
-        return cls(one.values), cls(other.values)
-
-    def _part(self, known: Estimates) -> "SideGradients":
-        """Return the gradients of one table of a stack."""
-        i, overall, found = known.position, self.overall, SideGradients(known.values)
-        silent = None if overall.unclassified is None else overall.unclassified[:, i]
-        vars(found).update(
-            of_classes=ClassGradient(self.of_classes.margins[:, :, i]),
-            overall=Gradient(overall.factors[:, :, i], silent),
-            class_guard=self.class_guard[:, i],
-            overall_guard=self.overall_guard[:, i],
-        )
-        return found
 
     @cached_property
     def of_classes(self) -> ClassGradient:
@@ -226,12 +201,8 @@ def class_guard(gradient: ClassGradient, units: Array, classified: Array | None 
 def _largest_effect(gradient: Gradient, units: Array) -> Array:
     """Largest |G_rj - G_rr|, r with items, j another class or unclassified, shape (index, ...)."""
     column, right = gradient.column, gradient.column + gradient.diagonal
-    effects, k = [], column.shape[-1]
-    if 1 < k <= MOST_DIRECT:
-        every = np.abs(column[..., None, :] - right[..., :, None])
-        every[..., np.arange(k), np.arange(k)] = 0.0
-        effects = [every.max(-1)]
-    elif k > MOST_DIRECT:
+    effects = []
+    if column.shape[-1] > 1:
         effects = [np.abs(_others(column, sign) - right) for sign in (1, -1)]
     if gradient.unclassified is not None:
         effects.append(np.abs(gradient.unclassified - gradient.row - right))

@@ -180,8 +180,6 @@ def _confused(cells: Cells | SmoothedCells, column: Array) -> Array:
     if cells.k <= MOST_BY_DOTS:
         # The last digit of a result must not depend on the other tables of the stack.
         product = np.vecdot(column[..., None, :], cells.counts)
-    elif cells.counts.ndim == 2:  # one table
-        product = column @ cells.counts.T
     else:
         moved = np.moveaxis(column, 0, -2)
         product = np.moveaxis(moved @ np.swapaxes(cells.counts, -1, -2), -2, 0)
