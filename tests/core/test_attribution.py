@@ -181,7 +181,7 @@ def test_the_papers_confusions_are_named() -> None:
         digit = int(str(one.label))
         assert (int(one.true[0]), int(one.predicted[0])) == (digit, digit) or digit in one.true[:2]
         total = np.add.reduce(one.contributions) + one.rest
-        place = comparison.per_class_keys.index("r_prime")
+        place = comparison.aligned.selection.place["r_prime"]
         assert total == pytest.approx(float(comparison.per_class.value[place, digit]), abs=1e-9)
         assert one.contributions[0] < 0
 

@@ -68,7 +68,7 @@ def test_averages_of_other_test_sets_are_compared_over_common_classes() -> None:
     assert found.of_overall("macro_recall").value == pytest.approx(0.1)
     assert found.of_overall("weighted_recall").value == pytest.approx(0.1)
     assert found.of_overall("accuracy").candidate == pytest.approx(91 / 110)
-    assert found.of_overall("macro_f1").tested
+    assert found.of_overall("macro_f1").methods
 
 
 OVERALL = [
@@ -84,14 +84,16 @@ def test_identical_predictions_pass(recall: float) -> None:
     wrong = rng.random(1000) >= recall
     predicted = np.where(wrong, (true + rng.integers(1, 10, 1000)) % 10, true)
     comparison = paired(true, predicted, predicted.copy(), 10)
-    selection = zip(comparison.overall_keys, comparison.overall.reach, strict=True)
+    selection = zip(
+        comparison.aligned.selection.overall_place, comparison.overall.reach, strict=True
+    )
     bounded = [key for key, reach in selection if reach <= 2]
     assert set(OVERALL) <= set(bounded)
     for key in bounded:
         known = comparison.of_overall(key)
-        if known.tested:
+        if known.methods:
             assert known.p(-0.02)[1] < 0.05, key
-    assert all(comparison.of_overall(key).tested for key in OVERALL)
+    assert all(comparison.of_overall(key).methods for key in OVERALL)
 
 
 def test_from_all_right_to_all_wrong_fails_whatever_the_index() -> None:

@@ -88,7 +88,6 @@ def test_without_items_nothing_is_shown() -> None:
         assert np.isnan(known.p(-0.05)[0]).all()
         assert np.isnan(known.p(-0.05)[1]).all()
         assert np.isnan(known.limits(0.05)).all()
-        assert not known.tested.any()
 
 
 def test_a_value_that_the_candidate_alone_lost_is_undefined() -> None:

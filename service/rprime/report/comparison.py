@@ -45,7 +45,7 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
     of_classes = c.per_class.flat
     every = deltas(Difference.join([of_classes, c.overall]), level)
     rows, overall = every[: of_classes.value.size], every[of_classes.value.size :]
-    count = len(c.classes)
+    count, keys = len(c.classes), [entry.key for entry in c.aligned.selection.per_class]
     columns = (rows[i::count] for i in range(count))
     return {
         "baseline": baseline,
@@ -58,9 +58,9 @@ def comparison_document(comparison: Comparison, baseline: Json) -> Json:
             "baseline_only": c.baseline_only,
             "without_items": c.without_items,
         },
-        "overall": dict(zip(c.overall_keys, overall, strict=True)),
+        "overall": dict(zip(c.aligned.selection.overall_place, overall, strict=True)),
         "per_class": {
-            label: dict(zip(c.per_class_keys, column, strict=True))
+            label: dict(zip(keys, column, strict=True))
             for label, column in zip(c.classes, columns, strict=True)
         },
         "flips": c.flips and flips_document(c.flips),

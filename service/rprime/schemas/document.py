@@ -154,12 +154,12 @@ def _check(body: bytes, content: dict[str, Any], depth: int, documents: list[Doc
     # Every name is followed by a colon, so a body with no more colons than the parsed content has
     # no name twice. The body is parsed again only if an escaped colon could hide one.
     escaped = b"\\" in body
-    if (escaped and b"\\u003" in body) or _has_more(body, skeleton, b":"):
+    if (escaped and b"\\u003" in body) or body.count(b":") > skeleton.count(b":"):
         _check_names(body, skeleton, documents)
     # No number has the letters r and s. An escape could be an r or s of the skeleton that is not
     # in the body, so a backslash prevents the proof.
-    without_booleans = not (
-        escaped or _has_more(body, skeleton, b"r") or _has_more(body, skeleton, b"s")
+    without_booleans = not escaped and all(
+        body.count(letter) <= skeleton.count(letter) for letter in (b"r", b"s")
     )
     for document in (part for one in documents for part in (one, *one.inner.values())):
         document.without_booleans = without_booleans
@@ -238,16 +238,6 @@ def _distinct(pairs: list[tuple[str, Any]]) -> None:
     if len({name for name, _ in pairs}) < len(pairs):
         detail = "An object in the body has the same name twice. Keep one of the two."
         raise refuse("", "duplicate_name", detail)
-
-
-def _has_more(body: bytes, skeleton: bytes, mark: bytes) -> bool:
-    """Whether a mark occurs more often in a body; `find` is 15 times faster than `count`."""
-    place = -1
-    for _ in range(skeleton.count(mark) + 1):
-        place = body.find(mark, place + 1)
-        if place < 0:
-            return False
-    return True
 
 
 def kind_of(value: object) -> str:

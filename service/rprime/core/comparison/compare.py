@@ -102,28 +102,18 @@ class Comparison:
 
     @property
     def overall(self) -> Difference:
-        """The overall differences, shape (overall_keys,)."""
+        """The overall differences, shape (overall,)."""
         return self.aligned.overall
 
     @property
     def per_class(self) -> Difference:
-        """The differences of the classes, shape (per_class_keys, classes)."""
+        """The differences of the classes, shape (reported, classes)."""
         return self.aligned.per_class
 
     @property
     def classes(self) -> tuple[str, ...]:
         """Classes that have items on both sides, in the candidate's order."""
         return self.aligned.classes
-
-    @property
-    def overall_keys(self) -> tuple[str, ...]:
-        """The compared overall indices, averages included."""
-        return tuple(entry.key for entry in self.aligned.selection.overall)
-
-    @property
-    def per_class_keys(self) -> tuple[str, ...]:
-        """The compared per-class indices."""
-        return tuple(entry.key for entry in self.aligned.selection.per_class)
 
     def of_overall(self, key: str) -> Difference:
         """Return the difference of one overall index, shape ()."""

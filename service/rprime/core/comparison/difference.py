@@ -153,16 +153,6 @@ class Difference:
         differ = self.reasons == CODE["excluded_classes_differ"]
         return lost | differ | (self.reasons == CODE["classes_differ"])
 
-    @property
-    def tested(self) -> Array:
-        """Whether evidence exists, so that limits and p-values are numbers."""
-        return (self.methods != NO_METHOD) & ~np.isnan(self.value)
-
-    @property
-    def paired(self) -> Array:
-        """Whether the evidence pairs the items of both sides."""
-        return (self.methods == TANGO) | (self.methods == INFLUENCE)
-
     def limits(self, level: ArrayLike) -> tuple[Array, Array]:
         """Return one-sided limits L and U of D, each at this level.
 

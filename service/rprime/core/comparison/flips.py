@@ -102,7 +102,8 @@ def flips(
     reason
         Why the tests, which count independent items, do not apply, if so.
     """
-    gains, losses = (_with_sum(part) for part in joint.flips(CountRow.tp, per_class=True))
+    changed = joint.flips(CountRow.tp, per_class=True)
+    gains, losses = (np.append(part, np.add.reduce(part)) for part in changed)
     tests = [mcnemar_mid_p(gains, losses), probability_worse(gains, losses)]
     if reason is not None:
         tests = [np.full_like(test, np.nan) for test in tests]
@@ -148,7 +149,3 @@ def shift(joint: JointCounts, *, grouped: bool) -> Shift | None:
         return Shift(*tests)
     symmetry, margins = (replace(test, p_value=test.p_value * np.nan) for test in tests)
     return Shift(symmetry, margins, "grouped")
-
-
-def _with_sum(values: Array) -> Array:
-    return np.append(values, np.add.reduce(values))
