@@ -180,6 +180,21 @@ def test_every_method_is_explained() -> None:
         assert re.search(rf"^\|.*`{name}`.*\|$", PAGES["statistics.md"], re.MULTILINE), name
 
 
+def test_every_index_without_an_interval_is_listed() -> None:
+    text = PAGES["statistics.md"]
+    listed = text[text.index('<a id="no-interval">') :].partition("There is no interval")[0]
+    named = set(re.findall(r"`(\w+)`", listed))
+    options = Options(families=("all",))
+    selection, setting = select(options, scored=True), Setting()
+    methods = methods_of(selection, setting)
+    parts = ((methods.per_class, selection.computed), (methods.overall, selection.overall))
+    for part, entries in parts:
+        for name, entry in zip(part.names, entries, strict=True):
+            if not name:
+                base = re.sub(r"^(macro|weighted|micro)_", "", entry.key)
+                assert {entry.key, base} & named, entry.key
+
+
 def test_every_limit_and_verdict_of_a_rule_is_explained() -> None:
     verdicts = get_args(Verdict)
     for name in (*KINDS, *verdicts):
