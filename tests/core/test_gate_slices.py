@@ -7,14 +7,17 @@ import numpy as np
 import pytest
 
 from rprime.core.arrays import Array
+from rprime.core.cells import DenseCells
 from rprime.core.comparison.alignment import Side
-from rprime.core.gates.lint import LintError, lint
+from rprime.core.gates.lint import GateLint, LintError, lint
 from rprime.core.gates.multiplicity import holm
+from rprime.core.gates.plan import plan_items
 from rprime.core.gates.rules import Rule, RuleError
 from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import names, side_of
 from tests.core.gate_cases import drop, floor, gate_of, judged
+from tests.simulation.test_gates import at_least
 
 K, N = 3, 3000
 TRUE = np.arange(N) % K
@@ -169,12 +172,94 @@ def test_items_that_both_sides_share_keep_their_slices() -> None:
     assert [r.verdict for r in found.results] == ["pass", "fail"]
 
 
-def test_a_gate_about_slices_is_not_linted() -> None:
-    with pytest.raises(LintError, match="slices") as caught:
-        lint(
-            gate_of(floor(0.5), drop(slices="all")), ConfusionTable.dense(np.eye(3) * 50), names(3)
-        )
-    assert caught.value.place == ("rules", 1, "slices")
+# Lint and plan
+
+
+def even(slices: int, items: int, k: int = 3, accuracy: float = 0.9) -> Side:
+    """Return a model with as many items in each class of each slice, and its errors spread."""
+    own = items // k
+    wrong = round(own * (1 - accuracy))
+    one = np.diag(np.full(k, own - wrong)) + np.roll(np.diag(np.full(k, wrong)), 1, axis=1)
+    counts = np.repeat(one[None].astype(np.float64), slices, axis=0)
+    known = Slices(tuple({"region": str(i)} for i in range(slices)), ConfusionTable.dense(counts))
+    return Side(labels=names(k), table=ConfusionTable.dense(counts.sum(0)), slices=known)
+
+
+def linted(rule: Rule, side: Side, **fields: Any) -> GateLint:
+    return lint(gate_of(rule), side.table, side.labels, slices=side.slices, **fields)
+
+
+def test_a_slice_that_is_the_whole_test_set_is_linted_like_it() -> None:
+    rule = drop(0.05, index="accuracy", classes=None)
+    (plain,) = linted(rule, even(1, 300)).rules
+    (part,) = linted(replace(rule, slices="region"), even(1, 300)).rules
+    assert (plain.slice, part.slice, part.items) == (None, {"region": "0"}, 300)
+    assert part.detectable_drop == pytest.approx(plain.detectable_drop)
+    assert abs(part.inconclusive_rate - plain.inconclusive_rate) < 0.05
+
+
+def test_lint_and_plan_name_the_slices_that_are_too_small() -> None:
+    side = even(3, 600)
+    small = side.slices
+    assert small is not None
+    cells = small.tables.cells
+    assert isinstance(cells, DenseCells)
+    counts = cells.counts * np.array([1, 1, 0.1])[:, None, None]
+    part = replace(small, tables=ConfusionTable.dense(counts))
+    side = replace(side, slices=part, table=ConfusionTable.dense(counts.sum(0)))
+    rule = drop(0.05, index="accuracy", classes=None, slices="all")
+    found = linted(rule, side)
+    assert [r.items for r in found.rules] == [600, 600, 60]
+    assert any(text.startswith("Slice `region=2` has 60 items: ") for text in found.advice)
+    plan = plan_items(gate_of(rule), side)
+    assert [one.slice for one in plan.slices] == [{"region": str(i)} for i in range(3)]
+    lacking = [one.slice["region"] for one in plan.slices if (one.needed or 0) > one.items]
+    assert lacking == ["2"]
+    assert any(text.startswith("Slice `region=2` has 60 items and needs") for text in plan.advice)
+
+
+@pytest.mark.parametrize("column", ["regoin", "all"])
+def test_lint_and_plan_need_the_slices(column: str) -> None:
+    rule, side = drop(index="accuracy", classes=None, slices=column), even(2, 60)
+    lacking = replace(side, slices=None) if column == "all" else side
+    with pytest.raises(LintError, match="no slices" if column == "all" else "`region`") as caught:
+        linted(rule, lacking)
+    assert caught.value.place == ("rules", 0, "slices")
+    with pytest.raises(LintError):
+        plan_items(gate_of(rule), lacking)
+
+
+RULES = (
+    drop(0.05, index="accuracy", classes=None, slices="region"),
+    drop(0.15, index="accuracy", classes=None, slices="region", kind="max_gap"),
+    drop(0.8, index="accuracy", classes=None, slices="region", kind="min_value"),
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.kind)
+@pytest.mark.parametrize(("slices", "rounds"), [(3, 12), (20, 150)])
+def test_the_planned_items_of_slices_suffice(rule: Rule, slices: int, rounds: int) -> None:
+    k, d = 3, {"max_drop": 0.1, "max_gap": 0.3, "min_value": 0.2}[rule.kind]
+    plan = plan_items(gate_of(rule), even(slices, 600), drop=d)
+    n = max(one.needed or 0 for one in plan.slices)
+    random, passed, found = np.random.default_rng(2), 0, 0
+    regions = np.repeat(np.arange(slices), n)
+    for lost in [False, True] * rounds:
+        true = random.integers(k, size=n * slices)
+        wrong, again = random.random((2, n * slices)) < 0.1
+        old = np.where(wrong, (true + 1) % k, true)
+        anew = random.random(n * slices) < 0.06 / 0.18  # a discordance of .06
+        new = np.where(anew, np.where(again, (true + 1) % k, true), old)
+        fallen = (regions == 0) & (new == true) & (random.random(n * slices) < lost * d / 0.9)
+        new = np.where(fallen, (true + 1) % k, new)
+        values = tuple(map(str, range(slices)))
+        ours, theirs = (sliced(side_of(true, part, k), regions, values) for part in (new, old))
+        verdict = judged(gate_of(rule), ours, theirs).verdict
+        passed += not lost and verdict == "pass"
+        found += lost and verdict == "fail"
+    assert at_least(passed, rounds, 0.9)
+    assert at_least(found, rounds, 0.8)
 
 
 # The largest difference between slices

@@ -54,7 +54,7 @@ def _lint(read: Evidence, gate: Gate, options: dict[str, Any]) -> GateLint:
     if any(rule.target.scored for rule in gate.rules):
         del options["population"]  # it cannot be combined with scores
         return lint_scores(gate, side_of(read, None), **options)
-    return lint(gate, read.table, read.labels, **options)
+    return lint(gate, read.table, read.labels, slices=read.slices, **options)
 
 
 def _plan(read: Evidence, gate: Gate, options: dict[str, Any]) -> ItemPlan:

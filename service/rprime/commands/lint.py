@@ -6,6 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
+import numpy as np
 import typer
 
 from rprime.commands import options
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from rprime.application import EvaluationRequest
     from rprime.client.calls import Call
     from rprime.client.report import GateLintReport, GatePlanReport
+    from rprime.core.slices.slices import Slices
 
 Result = TypeVar("Result")
 
@@ -119,10 +121,24 @@ def _evidence(evaluation_request: "EvaluationRequest") -> dict[str, Any]:
     if evidence.scores is not None:
         return spelled_side(side_of(evidence, None))
     vectors = {"unclassified": evidence.table.unclassified, "spurious": evidence.table.spurious}
-    given = {
+    given: dict[str, Any] = {
         name: vector for name, vector in vectors.items() if vector is not None and vector.any()
     }
+    if evidence.slices is not None:
+        given["slices"] = _tables(evidence.slices)
     return {"confusion_matrix": cells.counts, "labels": evidence.labels, **given}
+
+
+def _tables(slices: "Slices") -> dict[str, dict[str, Any]]:
+    """Return the tables of the slices of single columns, by column and value."""
+    found: dict[str, dict[str, Any]] = {}
+    for i, name in enumerate(slices.names):
+        if len(name) == 1:
+            ((column, value),) = name.items()
+            rows, columns, counts = slices.tables[i].cells.coordinates()
+            own = np.stack((rows, columns, counts.astype(np.int64)), axis=-1)
+            found.setdefault(column, {})[value] = {"cells": own}
+    return found
 
 
 def answer(call: "Call[Result]", service: ServiceOptions | None) -> Result:
@@ -164,27 +180,31 @@ def _lint_overview(found: "GateLintReport") -> "RenderableType":
     rows = (
         (
             rule.id,
-            _name(rule.class_),
+            _name(rule.class_, rule.slice),
             percent(rule.false_fail_rate),
             percent(rule.inconclusive_rate),
             decimal(rule.detectable_drop),
         )
         for rule in found.model.rules
     )
-    columns = ("rule", "class", "fails", "inconclusive", "drop it can see")
+    columns = ("rule", "class, slice", "fails", "inconclusive", "drop it can see")
     return overview([said], columns, list(rows), found.advice)
 
 
 def _plan_overview(found: "GatePlanReport") -> "RenderableType":
-    rows = (
-        (_name(part.class_), f"{part.items:,}", "" if part.needed is None else f"{part.needed:,}")
-        for part in found.model.classes
-    )
-    return overview([], ("class", "items", "needed"), list(rows), found.advice)
+    rows = [
+        (name, f"{items:,}", "" if needed is None else f"{needed:,}")
+        for name, items, needed in (
+            *((_name(c.class_, None), c.items, c.needed) for c in found.model.classes),
+            *((_name(None, s.slice), s.items, s.needed) for s in found.model.slices),
+        )
+    ]
+    return overview([], ("class, slice", "items", "needed"), rows, found.advice)
 
 
-def _name(label: str | None) -> str:
-    return "" if label is None else isolated(clipped(shown(label), 60))
+def _name(label: str | None, part: dict[str, str] | None) -> str:
+    named = [f"{column}={value}" for column, value in (part or {}).items()]
+    return ", ".join(isolated(clipped(shown(one), 60)) for one in [label, *named] if one)
 
 
 def overview(

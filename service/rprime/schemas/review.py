@@ -27,6 +27,8 @@ class RuleLint(Answer):
 
     id: str = Field(description="The id of the rule.")
     class_: str | None = Field(alias="class", description="The class; null for an overall index.")
+    slice: dict[str, str] | None = Field(description="Its slice; null: all items.")
+    items: int = Field(description="Behind the value.")
     false_fail_rate: float = Field(
         description="Share of runs that fail an unchanged model, 0 to 1."
     )
@@ -50,6 +52,17 @@ class ClassItems(Answer):
     )
 
 
+class SliceItems(Answer):
+    """The items of a slice, and how many its rules need."""
+
+    slice: dict[str, str] = Field(description="Column and value, of a crossing several.")
+    items: int = Field(description="Its items in the table.")
+    needed: int | None = Field(
+        description="Until an unchanged model passes its rules in 90 % of runs, and each finds the "
+        "drop in 80 %; null if 1000 times as many do not suffice."
+    )
+
+
 class PlanReport(Answer):
     """How many items a gate needs, in the shares of the table's classes."""
 
@@ -64,6 +77,7 @@ class PlanReport(Answer):
     for_passing_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
     for_finding_interval: tuple[int | None, int | None] = Field(description=_OTHERS)
     classes: list[ClassItems] = Field(description="What the rules need of each class.")
+    slices: list[SliceItems] = Field(description="What the rules need of each of their slices.")
     advice: list[str] = Field(description="What to change, in sentences; often empty.")
 
 

@@ -139,6 +139,16 @@ class Difference:
         return None if self.mover is None else self.mover.source
 
     @property
+    def centre(self) -> Array:
+        """The values of the candidate."""
+        return self.candidate
+
+    @property
+    def pairs(self) -> Array:
+        """The number of tests that each p-value is adjusted for by itself: 1."""
+        return np.ones(self.value.shape)
+
+    @property
     def shape(self) -> tuple[int, ...]:
         """Shape of every array."""
         return self.value.shape

@@ -69,6 +69,16 @@ class MoverLimits:
         """The differences."""
         return np.asarray(self.candidate - self.baseline)
 
+    @property
+    def centre(self) -> Array:
+        """The values of the candidate."""
+        return self.candidate
+
+    @property
+    def pairs(self) -> Array:
+        """The number of tests that each p-value is adjusted for by itself: 1."""
+        return np.ones(self.value.shape)
+
     def at(self, quantile: ArrayLike) -> tuple[Array, Array]:
         """Return the lower and the upper limits.
 

@@ -1,6 +1,6 @@
 """Advice to the author of a gate from its simulation."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rprime.core.arrays import FloatArray
@@ -18,10 +18,14 @@ MOST_NAMED = 5
 
 @dataclass(frozen=True, kw_only=True)
 class RuleLint:
-    """What a rule would do to an unchanged model, for one class or overall.
+    """What a rule would do to an unchanged model, for one class or slice or overall.
 
     Parameters
     ----------
+    slice
+        Column and value of its slice; None: it is about all items.
+    items
+        Behind the value.
     false_fail_rate, inconclusive_rate
         Shares of the replicates; every fail counts, whatever its effect.
     detectable_drop
@@ -33,14 +37,23 @@ class RuleLint:
 
     id: str
     class_: str | None
+    slice: dict[str, str] | None
+    items: int
     false_fail_rate: float
     inconclusive_rate: float
     detectable_drop: float | None
     detectable_interval: tuple[float | None, float | None]
 
+    @property
+    def name(self) -> str:
+        """The class and the slice, as a subject of a sentence; empty for an overall index."""
+        parts = [] if self.class_ is None else [f"class `{self.class_}`"]
+        named = [f"`{column}={value}`" for column, value in (self.slice or {}).items()]
+        return " of ".join(parts + ([f"slice {', '.join(named)}"] if named else []))
+
 
 def advise(
-    plan: Plan, rules: Sequence[RuleLint], gate_rates: FloatArray, sizes: Mapping[str | None, float]
+    plan: Plan, rules: Sequence[RuleLint], gate_rates: FloatArray, total: float
 ) -> Iterator[str]:
     """Explain the rates in sentences, first of the gate, then of its rules.
 
@@ -53,8 +66,8 @@ def advise(
     gate_rates
         Shares of the gate's verdicts by `GateVerdictCode`, shape (3, runs): first those on the
         own table, then those on other ones.
-    sizes
-        Items of each class, and under None of all.
+    total
+        Items of the table.
     """
     if not plan.rules:
         yield "The gate has no rules: it never passes."
@@ -66,14 +79,14 @@ def advise(
     )
     if len(open_) > 1:
         yield (
-            f"The {number(sizes[None])} items are a sample: on other test sets of this size it "
+            f"The {number(total)} items are a sample: on other test sets of this size it "
             f"would fail in {_range(fail)} and end inconclusive in {_range(open_)} of runs."
         )
     for rule in plan.gate.rules:
         own = [r for r, owner in zip(rules, plan.rules, strict=True) if owner is rule]
         yield from _false_fail_advice(rule, own)
         yield from _inconclusive_advice(rule, own)
-        yield from _detectability_advice(rule, own, sizes)
+        yield from _detectability_advice(rule, own)
 
 
 def _false_fail_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
@@ -101,19 +114,18 @@ def _inconclusive_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]
     )
 
 
-def _detectability_advice(
-    rule: Rule, rules: Sequence[RuleLint], sizes: Mapping[str | None, float]
-) -> Iterator[str]:
+def _detectability_advice(rule: Rule, rules: Sequence[RuleLint]) -> Iterator[str]:
     # Twice the limit of a change; a lower bound says nothing about useful distances.
     most = 2 * rule.limit if rule.compares else float("inf")
     blind = [r for r in rules if r.detectable_drop is None or r.detectable_drop > most]
     blind.sort(key=lambda r: (r.detectable_drop is not None, -(r.detectable_drop or 0.0)))
     for result in blind[:MOST_NAMED]:
-        name, items = result.class_, _items(sizes.get(result.class_))
-        subject = f"The test set of {rule.target.name}" if name is None else f"Class `{name}`"
-        yield f"{subject} has {items}: {_undetected(rule, result)}."
+        subject = result.name or f"the test set of {rule.target.name}"
+        subject = subject[0].upper() + subject[1:]
+        yield f"{subject} has {_items(result)}: {_undetected(rule, result)}."
     if (more := len(blind) - MOST_NAMED) > 0:
-        yield f"The same applies to {more} more classes of rule {rule.name}, not named here."
+        what = "classes" if rule.slices is None else "results"
+        yield f"The same applies to {more} more {what} of rule {rule.name}, not named here."
 
 
 def _undetected(rule: Rule, result: RuleLint) -> str:
@@ -125,11 +137,11 @@ def _undetected(rule: Rule, result: RuleLint) -> str:
 
 
 def _subject(result: RuleLint) -> str:
-    return " it" if result.class_ is None else f" class `{result.class_}`"
+    return f" {result.name or 'it'}"
 
 
-def _items(count: float | None) -> str:
-    return "no items" if not count else f"{number(count)} items"
+def _items(result: RuleLint) -> str:
+    return f"{number(result.items)} items" if result.items else "no items"
 
 
 def _range(shares: Sequence[float]) -> str:

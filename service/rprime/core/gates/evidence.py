@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
+from rprime.core.arrays import FloatArray
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import METHODS, MOVER, REASONS, Difference
@@ -139,7 +140,7 @@ def _sliced_drafts(rule: Rule, candidate: GateCandidate) -> Iterator[Draft]:
         for one in found:
             yield replace(_of_slice(rule, candidate, one, against), slice=one)
         for name in missing_columns(rule, found):
-            yield _without_slice(rule, "slice_missing", against, _hint(name, *sides))
+            yield _without_slice(rule, "slice_missing", against, nearest_column(name, *sides))
 
 
 _ALONE: tuple[tuple[Against | None, Comparison | None], ...] = ((None, None),)
@@ -162,39 +163,48 @@ def _of_slice(rule: Rule, candidate: GateCandidate, one: Slice, against: Against
 
 
 def _of_slice_values(rule: Rule, own: GateCandidate) -> Draft:
-    """Hold a slice against a bound; one with too few items for a test is inconclusive."""
-    found, place = _of_values(rule, own), own.estimates.values.selection.overall_place
-    few = rule.classes is None and rule.index in place and rule.test == "auto"
-    if few and vague(own.estimates)[place[rule.index]]:
-        fixed = np.where(np.isfinite(found.statistic.value), VerdictCode.inconclusive, found.fixed)
-        return replace(found, fixed=fixed.astype(np.uint8), reasons=("few_items",))
-    return found
+    """Hold a slice against a bound."""
+    return without_vague(_of_values(rule, own), own.estimates)
+
+
+def without_vague(found: Draft, known: Estimates) -> Draft:
+    """Leave the value of a slice with too few items for a test inconclusive."""
+    rule, place = found.rule, known.values.selection.overall_place
+    if rule.classes is not None or rule.index not in place or rule.test != "auto":
+        return found
+    few = vague(known)[place[rule.index]][..., None] & np.isfinite(found.statistic.value)
+    fixed = np.where(few, VerdictCode.inconclusive, found.fixed).astype(np.uint8)
+    return replace(found, fixed=fixed, reasons=("few_items",) if few.any() else found.reasons)
 
 
 def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> Draft:
     """Hold the largest difference between slices against the largest one allowed."""
     sides = [side for one in found if (side := side_of_slice(candidate.side, one)) is not None]
     known = [replace(candidate, side=side).estimate(rule)[0] for side in sides]
-    limits = GapLimits.of(known, rule.min_items)
-    items = np.add.reduce([one.items for one in known])
-    rows = Rows.of(rule, candidate.side.labels, items)
-    exists = np.isfinite(limits.candidate)
-    fixed = np.where(exists, VerdictCode.undecided, VerdictCode.undefined)
-    return Draft(
-        rule=rule,
-        rows=rows,
-        statistic=limits,
-        fixed=fixed.astype(np.uint8),
-        items=items,
-        methods=_methods(rule, rows, [METHODS[MOVER] if there else None for there in exists]),
-        reasons=rows.each(
+    labels, items = candidate.side.labels, np.add.reduce([one.items for one in known])
+    draft = draft_of_gap(rule, GapLimits.of(known, rule.min_items), items, labels)
+    exists = draft.fixed == VerdictCode.undecided
+    return replace(
+        draft,
+        methods=_methods(rule, draft.rows, [METHODS[MOVER] if there else None for there in exists]),
+        reasons=draft.rows.each(
             ["no_interval" if there else "fewer_than_two_slices" for there in exists],
-            lambda label: _absent(rule, label, candidate.side.labels),
+            lambda label: _absent(rule, label, labels),
         ),
     )
 
 
-def _hint(column: str, *sides: Side) -> str:
+def draft_of_gap(
+    rule: Rule, limits: GapLimits, items: FloatArray, labels: tuple[str, ...]
+) -> Draft:
+    """Hold the largest difference between slices, of so many items, against the largest allowed."""
+    exists = np.isfinite(limits.candidate)
+    fixed = np.where(exists, VerdictCode.undecided, VerdictCode.undefined).astype(np.uint8)
+    rows = Rows.of(rule, labels, items.reshape(-1, items.shape[-1])[0])
+    return Draft(rule=rule, rows=rows, statistic=limits, fixed=fixed, items=items)
+
+
+def nearest_column(column: str, *sides: Side) -> str:
     """Name the column that is not there, and the nearest one that is."""
     every = (name for side in sides if side.slices for one in side.slices.names for name in one)
     near = get_close_matches(column, dict.fromkeys(every), n=1)

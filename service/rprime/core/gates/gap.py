@@ -27,8 +27,8 @@ class GapLimits(MoverLimits):
     Parameters
     ----------
     of_slices
-        Shape (s, m): the values of the slices; NaN for a slice that takes no part. The source has
-        a side for each slice.
+        Shape (s, ..., m): the values of the slices; NaN for a slice that takes no part. The source
+        has a side for each slice, or is of one stack; then `places` has the shape of `of_slices`.
 
     Notes
     -----
@@ -45,11 +45,22 @@ class GapLimits(MoverLimits):
         """Take the estimates of the slices, without values that rest on fewer items."""
         values = np.array([np.where(one.items < max(least, 1), np.nan, one.value) for one in known])
         sides = tuple(side for one in known for side in one.statistic.source.sides)
+        return cls._of(values, LimitSource(sides), known[0].statistic.places)
+
+    @classmethod
+    def of_stack(cls, known: Estimate, slices: list[int], least: float) -> "GapLimits":
+        """Take some slices of a stack, its last axis."""
+        few = known.items < max(least, 1)
+        parts = (np.where(few, np.nan, known.value), known.statistic.places)
+        values, places = (np.moveaxis(part[..., slices, :], -2, 0) for part in parts)
+        return cls._of(values, known.statistic.source, places)
+
+    @classmethod
+    def _of(cls, values: Array, source: LimitSource, places: Array) -> "GapLimits":
         there = np.isfinite(values)
         largest = np.where(there, values, -np.inf).max(0) - np.where(there, values, np.inf).min(0)
         gap = np.where(there.sum(0) > 1, largest, np.nan)
-        places = known[0].statistic.places
-        return cls(gap, np.zeros_like(gap), LimitSource(sides), places, values)
+        return cls(gap, np.zeros_like(gap), source, places, values)
 
     def __getitem__(self, position: Any) -> "GapLimits":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index of the last axis."""
@@ -65,6 +76,11 @@ class GapLimits(MoverLimits):
         """Return the only part: each has slices, and so a source, of its own."""
         (part,) = parts
         return part
+
+    @property
+    def centre(self) -> Array:
+        """The mean value of the slices."""
+        return np.nanmean(self.of_slices, axis=0)
 
     @property
     def pairs(self) -> Array:
@@ -92,9 +108,7 @@ class GapLimits(MoverLimits):
         the p-value q (1 - log q) (Fisher's combination). The largest over c in `CELLS` cells
         counts: in each the one tail is taken at its upper, the other at its lower end.
         """
-        low, high = unit_scale(
-            np.moveaxis(self.source.at(REFERENCE)[..., self.places], 1, 0), span[:, None]
-        )
+        low, high = unit_scale(self._limits_of_slices(REFERENCE), span[:, None])
         values, width = unit_scale(self.of_slices, span), threshold / (span[1] - span[0])
         there = np.isfinite(values)
         bottom, top = np.where(there, values, 1.0).min(0), np.where(there, values, 0.0).max(0)
@@ -110,10 +124,17 @@ class GapLimits(MoverLimits):
         joined = least * (1 - np.log(np.maximum(least, TINY)))
         return np.full_like(joined, np.nan), np.minimum(joined * self.pairs, 1.0)
 
+    def _limits_of_slices(self, quantile: float | Array) -> Array:
+        """Return both limits of the slices, shape (2, s, ..., m)."""
+        found = self.source.at(quantile)
+        if self.places.ndim == self.of_slices.ndim:
+            return found[0][:, self.places]
+        return np.moveaxis(found[..., self.places], 1, 0)
+
     def _distances(self, quantile: Array) -> tuple[Array, Array]:
         """Return how far the limits are from the value, below and above."""
         wanted: float | Array = float(quantile) if quantile.ndim == 0 else self._spread(quantile)
-        low, high = np.moveaxis(self.source.at(wanted)[..., self.places], 1, 0)
+        low, high = self._limits_of_slices(wanted)
         values, there = self.of_slices, np.isfinite(self.of_slices)
         lowest, highest = np.full((2, *self.candidate.shape), -np.inf)
         for i, value in enumerate(values):

@@ -215,7 +215,7 @@ class UnchangedModel:
     Parameters
     ----------
     counts
-        Shape (..., k, k), whole numbers; only a single table can be drawn from.
+        Shape (..., k, k), whole numbers.
     redrawn
         Shape (..., k): share of the items of each class that the new model predicts anew, in the
         same proportions; 1 for another test set.
@@ -255,21 +255,20 @@ class UnchangedModel:
         return SimulatedPredictions(self.counts - moving, moving, moving, both)
 
     def draw(self, replicates: int, random: np.random.Generator) -> SimulatedPredictions:
-        """Draw replicates with the class sizes of the table, stack shape (replicates,)."""
+        """Draw replicates with the class sizes of the tables, stack shape (replicates, ...)."""
         support = np.rint(self.support).astype(np.int64)
-        shares = self.counts / np.where(support > 0, support, 1)[:, None]
+        shares = self.counts / np.where(support > 0, support, 1)[..., None]
         shares[support == 0, 0] = 1.0
         # Most cells of large tables are empty: draw the others alone, the largest ones first.
-        filled = max(int(np.count_nonzero(shares, axis=-1).max()), 2)
-        order = np.argsort(-shares, axis=-1, kind="stable")[:, :filled]
+        filled = int(np.count_nonzero(shares, axis=-1).max(initial=2))
+        order = np.argsort(-shares, axis=-1, kind="stable")[..., :filled]
         shares = np.take_along_axis(shares, order, axis=-1)
-        moving = random.binomial(support, self.redrawn, (replicates, len(support)))
+        moving = random.binomial(support, self.redrawn, (replicates, *support.shape))
         kept, old, new = (random.multinomial(n, shares) for n in (support - moving, moving, moving))
         both = _coincidences(old, new, moving, random)
-        rows = np.arange(len(support))[:, None]
         cells = np.zeros((4, replicates, *self.counts.shape))
         for drawn, part in zip((kept, old, new, both), cells, strict=True):
-            part[:, rows, order] = drawn
+            np.put_along_axis(part, np.broadcast_to(order, drawn.shape), drawn, axis=-1)
         return SimulatedPredictions(*cells)
 
 

@@ -1,7 +1,7 @@
 """Test rules on values and differences, as many as possible in one pass."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -63,6 +63,13 @@ class Draft:
     pairing: Pairing | None = None
     slice: Slice | None = None
     hint: str = ""
+
+    def at(self, position: int) -> "Draft":
+        """Return one table of the last axis of a stack of these."""
+        here = (..., position, slice(None))
+        return replace(
+            self, statistic=self.statistic[here], fixed=self.fixed[here], items=self.items[here]
+        )
 
 
 def plan_of(gate: Gate, drafts: Sequence[Draft]) -> Plan:
@@ -226,7 +233,8 @@ class RuleTests:
         """
         plan, (observed, baseline) = self.plan, self.values
         below, limit, delta = plan.guards_below, plan.limit, np.abs(self.point)
-        own = np.where(plan.tested, level / max(together, 1), 0.5)
+        pairs = self._of_statistics(lambda one, _: np.array([one.pairs, one.pairs]))[0]
+        own = np.where(plan.tested, level / max(together, 1) / pairs, 0.5)
         needed = distance_found(own, self.error)
         distance = np.where(below, observed - limit, limit - observed)
         found = np.maximum(np.where(below, needed - plan.threshold, needed + limit), 0)
@@ -238,7 +246,27 @@ class RuleTests:
         found = np.where(plan.knows_suspects, more, found)
         room = np.where(below, baseline - plan.range[0], plan.range[1] - baseline)
         change = np.where(found <= room, found, np.nan)
-        return np.where(plan.compares, change, np.maximum(distance, 0.0) + needed)
+        more = distance_found(own, self.error * self._spread(needed))
+        return np.where(plan.compares, change, np.maximum(distance, 0.0) + np.maximum(more, needed))
+
+    def _spread(self, beyond: FloatArray) -> FloatArray:
+        """Return by how much the error is larger where a value is so far beyond its limit.
+
+        Notes
+        -----
+        As that of a share. Of the largest gap one slice has fallen, from the mean of all.
+        """
+        plan, low = self.plan, self.plan.range[0]
+        width = plan.range[1] - low
+        centre = self._of_statistics(lambda one, _: np.array([one.centre, one.centre]))[0]
+        gaps = plan.bounds_gap
+        with np.errstate(all="ignore"):
+            fallen = np.where(plan.guards_below, plan.limit - beyond, plan.limit + beyond)
+            fallen = np.where(gaps, centre - plan.limit - beyond, fallen)
+            here, there = (np.clip((part - low) / width, 0, 1) for part in (centre, fallen))
+            ratio = there * (1 - there) / (here * (1 - here))
+            ratio = np.where(gaps, (1 + ratio) / 2, ratio)
+        return np.sqrt(np.where(np.isfinite(ratio), ratio, 1.0))
 
 
 def distance_found(level: float | FloatArray, error: FloatArray) -> FloatArray:

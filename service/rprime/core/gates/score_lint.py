@@ -17,7 +17,7 @@ from rprime.core.comparison.difference import INFLUENCE, Difference
 from rprime.core.gates.advice import advise
 from rprime.core.gates.evidence import GateCandidate, gather_evidence
 from rprime.core.gates.gate import joint_laws
-from rprime.core.gates.lint import GateLint, LintError, refuse_slices
+from rprime.core.gates.lint import GateLint, LintError
 from rprime.core.gates.multiplicity import Block, Blocks
 from rprime.core.gates.resampling import UnchangedModel
 from rprime.core.gates.rows import Rows
@@ -78,16 +78,15 @@ def lint_scores(
     found = NormalGate.of(model, min(replicates, MOST_REPLICATES), seed)
     counted = found.drawn
     rates = counted.rate(counted.gate)
-    rules = tuple(rule_lints(found, counted, found.others(seed)))
-    sizes: dict[str | None, float] = {None: float(found.support.sum())}
-    sizes.update(zip(side.labels, found.support.tolist(), strict=True))
+    rules = tuple(rule_lints(found, counted, found.others(seed), found.items[0]))
+    total = float(found.support.sum())
     return GateLint(
         false_fail_rate=rates[GateVerdictCode.fail],
         inconclusive_rate=rates[GateVerdictCode.inconclusive],
         false_fail_interval=None,
         inconclusive_interval=None,
         rules=rules,
-        advice=tuple(advise(found.plan, rules, np.array(rates)[:, None], sizes)),
+        advice=tuple(advise(found.plan, rules, np.array(rates)[:, None], total)),
     )
 
 
@@ -112,7 +111,10 @@ class ScoredModel:
         LintError
             If there are no items with scores, or too many.
         """
-        refuse_slices(gate)
+        place = next((i for i, rule in enumerate(gate.rules) if rule.slices is not None), None)
+        if place is not None:
+            text = "Rules about scores are simulated alone: lint those about slices without them."
+            raise LintError(text, ("rules", place, "slices"))
         items, scores, k = side.items, side.scores, len(side.labels)
         if items is None or scores is None:
             raise LintError("Rules about scores need items with scores.")

@@ -123,17 +123,23 @@ class OtherSets(Generic[Run]):
         return [self.runs[places[round(end * (len(places) - 1))]] for end in ENDS]
 
 
-def rule_lints(run: Run, counted: VerdictCounts, others: OtherSets[Run]) -> Iterator[RuleLint]:
-    """Yield the rates of every result and the drop that it detects."""
+def rule_lints(
+    run: Run, counted: VerdictCounts, others: OtherSets[Run], items: FloatArray
+) -> Iterator[RuleLint]:
+    """Yield the rates of every result, its items, shape (m,), and the drop that it detects."""
     rates = zip(counted.rate(counted.failed), counted.rate(counted.inconclusive), strict=True)
     own = run.detectable()
     drops = zip(own, span(others.drops, own), strict=True)
-    for rule, label, (failed, open_), (drop, interval) in zip(
-        run.plan.rules, run.plan.labels, rates, drops, strict=True
+    slices = run.plan.slices or (None,) * len(run.plan.rules)
+    results = zip(run.plan.rules, run.plan.labels, slices, items.tolist(), strict=True)
+    for (rule, label, part, count), (failed, open_), (drop, interval) in zip(
+        results, rates, drops, strict=True
     ):
         yield RuleLint(
             id=rule.name,
             class_=label,
+            slice=None if part is None else dict(part),
+            items=round(count) if np.isfinite(count) else 0,
             false_fail_rate=failed,
             inconclusive_rate=open_,
             detectable_drop=float(drop) if np.isfinite(drop) else None,

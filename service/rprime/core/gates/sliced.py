@@ -1,6 +1,6 @@
 """The slices of a test set as candidates of their own, for rules that hold in each of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -26,6 +26,11 @@ def slices_of(rule: Rule, *sides: Side) -> tuple[Slice, ...]:
     every: dict[Slice, None] = {}
     for known in (side.slices for side in sides if side.slices is not None):
         every |= dict.fromkeys(tuple(sorted(name.items())) for name in known.names)
+    return chosen(rule, every)
+
+
+def chosen(rule: Rule, every: Iterable[Slice]) -> tuple[Slice, ...]:
+    """Return those slices that a rule is about."""
     wanted = (rule.slices,) if isinstance(rule.slices, str) else rule.slices
     if rule.slices == "all" or wanted is None:
         return tuple(every)

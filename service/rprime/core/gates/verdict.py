@@ -122,6 +122,11 @@ class Plan:
         )
 
     @cached_property
+    def bounds_gap(self) -> NDArray[np.bool_]:
+        """Whether the rule bounds the largest difference between slices."""
+        return self._of_rules(lambda rule: rule.kind == "max_gap")
+
+    @cached_property
     def knows_suspects(self) -> NDArray[np.bool_]:
         """Whether the result may be suspect."""
         return self._of_rules(lambda rule: rule.knows_suspects)
