@@ -95,7 +95,10 @@ def test_a_stored_report_has_its_slices(store: httpx.Client, more: Json) -> None
 
 def test_slices_of_tables_are_kept(store: httpx.Client) -> None:
     cells = {"confusion_matrix": [[30, 2], [1, 40]], "unclassified": [3, 0]}
-    slices = {"site": {"a": cells, "b": {"confusion_matrix": [[10, 2], [1, 10]]}}}
+    slices = [
+        {"slice": {"site": "a"}, **cells},
+        {"slice": {"site": "b"}, "confusion_matrix": [[10, 2], [1, 10]]},
+    ]
     whole = {"confusion_matrix": [[41, 5], [2, 52]], "unclassified": [3, 0], "labels": ["x", "y"]}
     first = keep(store, {**whole, "slices": slices, "project": "pets"})
     assert store.get(f"/v1/evaluations/{first['id']}").json() == first
@@ -115,3 +118,100 @@ def test_a_gate_judges_slices_against_a_stored_baseline(
     failed = [one["slice"] for one in worse["gate"]["results"] if one["verdict"] == "fail"]
     assert {"region": "EU"} in failed
     assert all(slice_.get("region", "EU") == "EU" for slice_ in failed)
+
+
+def series(client: httpx.Client, query: str) -> Json:
+    answer = client.get(f"/v1/projects/pets/trend?index={query}")
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+def test_a_slice_has_its_trend(store: httpx.Client) -> None:
+    reports = [keep(store, body(str(i), wrong)) for i, wrong in enumerate((0.1, 0.11, 0.4))]
+    keep(store, {key: m for key, m in body("4").items() if not key.startswith("slice")})
+    for query, name in (
+        ("slice=region%3DEU", {"region": "EU"}),
+        ("slice=device=ios&slice=region=EU", {"device": "ios", "region": "EU"}),
+        ('slice={"region":"US"}', {"region": "US"}),
+    ):
+        found = series(store, f"accuracy&{query}")
+        assert found["slice"] == name
+        assert [item["evaluation"] for item in found["items"]] == [one["id"] for one in reports]
+        of_class = series(store, f"recall&class=1&{query}")["items"]
+        for item, recall, report in zip(found["items"], of_class, reports, strict=True):
+            [own] = [one for one in report["slices"] if one["slice"] == name]
+            accuracy = own["overall"]["accuracy"]
+            assert item["value"] == accuracy["value"]
+            assert item["interval"] == accuracy["interval"]
+            assert recall["value"] == own["per_class"]["1"]["recall"]["value"]
+    whole = series(store, "accuracy")
+    assert (whole["slice"], len(whole["items"])) == (None, 4)
+    listed = store.get("/v1/projects/pets/evaluations?slice=region=EU&version=2").json()["items"]
+    assert [one["id"] for one in listed] == [reports[2]["id"]]
+
+
+def test_an_unknown_slice_is_not_found_and_the_nearest_is_named(store: httpx.Client) -> None:
+    keep(store, body("1"))
+    for route in ("trend", "leaderboard"):
+        place = f"/v1/projects/pets/{route}?index=accuracy"
+        answer = store.get(f"{place}&slice=regio=EU")
+        assert answer.status_code == 404
+        assert "Did you mean `region=EU`" in answer.json()["detail"]
+        assert store.get(f"{place}&slice=region").status_code == 422
+        assert store.get(f"{place}&slice=region=EU&version=9").status_code in {200, 422}
+    answer = store.get("/v1/projects/pets/figures/trend.svg?index=accuracy&slice=region=Mars")
+    assert answer.status_code == 404
+
+
+def test_versions_are_ranked_on_a_slice(store: httpx.Client) -> None:
+    for version, wrong in (("1", 0.5), ("2", 0.1), ("3", 0.11)):
+        keep(store, body(version, wrong))
+    place = "/v1/projects/pets/leaderboard?index=accuracy"
+    found = store.get(f"{place}&slice=region=EU").json()
+    assert found["slice"] == {"region": "EU"}
+    tiers = [{one["version"] for one in tier["versions"]} for tier in found["tiers"]]
+    assert tiers == [{"2", "3"}, {"1"}]
+    calm = store.get(f"{place}&slice=region=US").json()
+    assert len(calm["tiers"]) == 1
+    assert calm["tiers"][0]["versions"][0]["value"] != found["tiers"][0]["versions"][0]["value"]
+
+
+def test_a_figure_says_its_slice(store: httpx.Client) -> None:
+    for version in "12":
+        keep(store, body(version))
+    for name in ("trend.svg?index=accuracy", "lines.svg?index=recall"):
+        whole = store.get(f"/v1/projects/pets/figures/{name}")
+        part = store.get(f"/v1/projects/pets/figures/{name}&slice=region=EU")
+        assert part.status_code == 200
+        assert "region=EU" in part.text
+        assert "region=EU" not in whole.text
+
+
+@pytest.mark.parametrize("keep_items", [True, False])
+def test_two_models_are_compared_on_a_slice(store: httpx.Client, keep_items: bool) -> None:
+    one, two = (keep(store, body(v, w, keep_items=keep_items)) for v, w in (("1", 0.1), ("2", 0.4)))
+    stored = {"evaluation": one["id"]}
+    for candidate in ({"evaluation": two["id"]}, evidence(0.4)):
+        asked = {"candidate": candidate, "baseline": stored, "slice": {"region": "EU"}}
+        answer = store.post("/v1/compare", json=asked)
+        assert answer.status_code == 200, answer.text
+        found = answer.json()
+        assert found["slice"] == {"region": "EU"}
+        own = [next(s for s in r["slices"] if s["slice"] == found["slice"]) for r in (one, two)]
+        values = [part["overall"]["accuracy"]["value"] for part in own]
+        difference = found["comparison"]["overall"]["accuracy"]
+        assert difference["value"] == pytest.approx(values[1] - values[0])
+        paired = keep_items and "evaluation" not in candidate
+        assert found["comparison"]["pairing"] == ("paired" if paired else "unpaired")
+    for baseline in (stored, evidence(0.1)):
+        asked = {"candidate": stored, "baseline": baseline, "slice": {"region": "Eu"}}
+        [error] = store.post("/v1/compare", json=asked).json()["errors"]
+        assert (error["pointer"], error["code"]) == ("/slice", "unknown_slice")
+        assert "`region=EU`" in error["detail"]
+
+
+def evidence(wrong: float) -> Json:
+    """Return a side of a comparison."""
+    given = body("", wrong)
+    return {name: given[name] for name in ("y_true", "y_pred", "slices", "slice_crossings")}

@@ -371,7 +371,9 @@ def test_a_project_may_forbid_slices(store: httpx.Client) -> None:
         assert "slices_not_kept" in {warning["code"] for warning in shown["warnings"]}
     [project] = store.get("/v1/projects").json()["items"]
     assert (project["keeps_slices"], project["badge_public"]) == (False, False)
-    assert store.put("/v1/projects/pets", json={}).status_code == 422
+    assert store.put("/v1/projects/pets", json={}).status_code == 204
+    assert store.put("/v1/projects/pets", json={"badge_public": True}).status_code == 204
+    assert store.get("/v1/projects").json()["items"] == [project | {"badge_public": True}]
 
 
 def test_slices_of_more_than_the_bound_are_not_kept(store: httpx.Client) -> None:
@@ -379,9 +381,9 @@ def test_slices_of_more_than_the_bound_are_not_kept(store: httpx.Client) -> None
     for number, kept in ((5, True), (6, False)):
         # One count of four bytes: each table takes 360 000.
         counts = [70_000, *[1] * (number - 1)]
-        tables = {str(i): {"cells": [[0, 1, n]]} for i, n in enumerate(counts)}
+        tables = [{"slice": {"r": str(i)}, "cells": [[0, 1, n]]} for i, n in enumerate(counts)]
         whole = {"labels": labels, "cells": [[0, 1, sum(counts)]], "intervals": False}
-        given = {**whole, "project": "pets", "indices": ["accuracy"], "slices": {"r": tables}}
+        given = {**whole, "project": "pets", "indices": ["accuracy"], "slices": tables}
         report = keep(store, given)
         codes = {warning["code"] for warning in report["warnings"]}
         assert ("slices_not_kept" in codes) != kept

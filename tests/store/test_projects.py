@@ -51,14 +51,14 @@ def test_projects_are_listed_with_their_counts(store: Store) -> None:
 
 
 def test_a_badge_is_public_only_when_it_was_made_so(store: Store) -> None:
-    assert not store.badge_public("animals")
-    assert store.keeps_slices("animals")
+    assert not store.setting("animals", "badge_public")
+    assert store.setting("animals", "keeps_slices")
     store.put_settings("animals", badge_public=True, keeps_slices=True)
     store.put_settings("animals", keeps_slices=False)
-    assert store.badge_public("animals")
-    assert not store.keeps_slices("animals")
+    assert store.setting("animals", "badge_public")
+    assert not store.setting("animals", "keeps_slices")
     store.put_settings("animals", badge_public=False)
-    assert not store.badge_public("animals")
+    assert not store.setting("animals", "badge_public")
 
 
 def test_deleting_a_project_leaves_nothing_of_it(store: Store) -> None:

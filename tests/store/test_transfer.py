@@ -83,8 +83,8 @@ def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> No
         changes = other_store.alias_changes("animals", name)
         assert [change.evaluation for change in changes] == targets
         assert changes == store.alias_changes("animals", name)
-    assert other_store.badge_public("plants")
-    assert not other_store.keeps_slices("plants")
+    assert other_store.setting("plants", "badge_public")
+    assert not other_store.setting("plants", "keeps_slices")
     assert other_store.looks("animals", samples.FINGERPRINT) == 1
     assert list(other_store.export())[1:] == lines[1:]
 

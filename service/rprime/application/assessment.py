@@ -13,7 +13,7 @@ from rprime.core.estimates import Estimates
 from rprime.core.gates.gate import run_gate
 from rprime.core.gates.result import GateResult
 from rprime.core.gates.rules import Gate
-from rprime.core.gates.sliced import MOST_JUDGED, too_many
+from rprime.core.gates.sliced import MOST_JUDGED, Slice, too_many
 from rprime.core.options import Options
 from rprime.core.selection import DEFAULT_KEYS, default_keys
 from rprime.core.slices.changes import slice_changes
@@ -75,6 +75,8 @@ class Assessment:
         The same for the anchor of the gate, its second baseline.
     notes
         How the evidence of both sides was read.
+    slice
+        That all sides are; empty: all items.
 
     Raises
     ------
@@ -91,6 +93,7 @@ class Assessment:
     anchor_side: BaselineSide | None = None
     missing_anchor: str | None = None
     notes: tuple[Warning, ...] = ()
+    slice: Slice = ()
 
     def __post_init__(self) -> None:
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]

@@ -1,7 +1,7 @@
 """From the bytes of a request to compare to its answer."""
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import orjson
 
@@ -16,7 +16,9 @@ from rprime.application.request import (
     reference_of,
 )
 from rprime.application.stored_options import CandidateOrigin
-from rprime.core.comparison.alignment import Side
+from rprime.core.comparison.alignment import Side, comparability
+from rprime.core.gates.sliced import Slice, side_of_slice, sides_of_slice
+from rprime.core.suggestions import nearest_slices
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
 from rprime.schemas.document import Document, parse
@@ -60,7 +62,9 @@ def compare_request(
 
 def render_assessment(assessment: Assessment) -> bytes:
     """Render a comparison as the JSON document of the contract."""
-    members = {"engine_version": orjson.dumps(__version__), **assessment.members}
+    members = {"engine_version": orjson.dumps(__version__)}
+    members["slice"] = orjson.dumps(dict(assessment.slice) or None)
+    members |= assessment.members
     members["warnings"] = orjson.dumps(assessment.warnings)
     return b"{%b}" % b",".join(b'"%b":%b' % (k.encode(), v) for k, v in members.items())
 
@@ -131,7 +135,26 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
             sides, origin = _named_sides(candidate, stored_sides, query, place)
             anchor = place != "/baseline"
             assessment = sides.with_side(assessment, origin, query, anchor=anchor)
-    return assessment
+    return _of_slice(assessment, wanted.slice) if wanted.slice else assessment
+
+
+def _of_slice(assessment: Assessment, one: Slice) -> Assessment:
+    """Leave the items of a slice alone on each side."""
+    whole = assessment.candidate
+    changed: dict[str, Any] = {"slice": one, "candidate": side_of_slice(whole, one)}
+    lacking = [whole] if changed["candidate"] is None else []
+    for name in ("baseline_side", "anchor_side"):
+        if (given := getattr(assessment, name)) is not None:
+            other = given.side
+            same = whole.labels == other.labels and comparability(whole, other) == "same_items"
+            _, side = sides_of_slice(whole, other, one, same_items=same)
+            changed[name] = replace(given, side=side)
+            lacking += [other] if side is None else []
+    if lacking:
+        known = () if lacking[0].slices is None else lacking[0].slices.names
+        detail = "One of the sides has no such slice." + nearest_slices(dict(one), known)
+        raise refuse("/slice", "unknown_slice", detail)
+    return replace(assessment, **changed)
 
 
 def _candidate(

@@ -1,5 +1,6 @@
 """Suggestions for index names that the catalog does not have."""
 
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 
 from rprime.core.aliases import ALIASES, canonical
@@ -31,6 +32,7 @@ RELATED: dict[str, tuple[str, ...]] = {
 }
 """Names whose value is another one, or depends on arguments, and the keys to suggest for them."""
 _KNOWN = (*KEYS, *ALIASES, *RELATED)
+_MOST_NAMES = 1000
 _NEAR = 0.83
 """A name is near another one from this ratio of `difflib` on."""
 
@@ -50,6 +52,17 @@ def nearest_keys(name: str) -> tuple[str, ...]:
     plain = "_".join(name[:LONGEST_NAME].lower().replace("-", " ").replace("_", " ").split())
     near = [plain] if plain in _KNOWN else get_close_matches(plain, _KNOWN, n=1, cutoff=_NEAR)
     return tuple(key for one in near for key in RELATED.get(one) or (canonical(one),))
+
+
+def nearest_slices(name: Mapping[str, str], known: Sequence[Mapping[str, str]]) -> str:
+    """Ask which of the known slices an unknown one may be; empty if none is near."""
+    texts = [_text(one) for one in known[:_MOST_NAMES]]
+    near = get_close_matches(_text(name), texts, n=3)
+    return f" Did you mean {' or '.join(f'`{text}`' for text in near)}?" if near else ""
+
+
+def _text(name: Mapping[str, str]) -> str:
+    return ", ".join(f"{column}={value}" for column, value in sorted(name.items()))
 
 
 def unknown_index(name: str) -> str:

@@ -12,6 +12,7 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.gates.multiplicity import holm
+from rprime.core.gates.sliced import Slice, side_of_slice
 from rprime.core.options import Options
 from rprime.core.populations.population import Population
 from rprime.history.pending_evaluation import side_of_stored
@@ -45,17 +46,18 @@ def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) ->
     filters = _filters(store, project, query)
     points = measured.points(store, project, filters, MOST_MEASURED)
     if not points:
-        measured.refuse_unknown_class(store, project, filters)
+        measured.refuse_unknown(store, project, filters)
     if query.test_set is None and filters.test_set is None and filters.fingerprint is None:
         points = [point for point in points if point.test_set is None]
     # Without a version each evaluation stands for itself.
     newest = {(p.model, p.version or f"\n{p.evaluation}"): p for p in points}
-    ranking = TierRanking(store, measured, query.limit, list(newest.values()))
+    ranking = TierRanking(store, measured, query.limit, query.slice, list(newest.values()))
     tiers = ranking.tiers()
     return orjson.dumps(
         {
             "index": measured.index.key,
             "class": measured.label,
+            "slice": dict(query.slice) or None,
             "test_set": filters.test_set or filters.fingerprint,
             "tiers": [
                 {"tier": number, "versions": list(map(_version, points)), "why": why}
@@ -68,7 +70,7 @@ def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) ->
 
 def _filters(store: Store, project: str, query: LeaderboardQuery) -> Filters:
     """Select one test set, since values on different test sets are not comparable."""
-    names: Json = {"model": query.model, "branch": query.branch}
+    names: Json = {"model": query.model, "branch": query.branch, "slice": query.slice}
     if query.test_set is not None:
         by_id = Filters(test_set=query.test_set, **names)
         if store.page(project, by_id, limit=1).items:
@@ -91,6 +93,8 @@ class TierRanking:
 
     Parameters
     ----------
+    one
+        The slice that alone counts; empty: all items do.
     points
         The newest evaluation of each version.
     unranked
@@ -102,6 +106,7 @@ class TierRanking:
     store: Store
     measured: Measured
     limit: int
+    one: Slice
     points: list[Point]
     unranked: list[Json] = field(default_factory=list)
     sides: dict[str, Side] = field(default_factory=dict)
@@ -169,9 +174,11 @@ class TierRanking:
     def _side(self, point: Point) -> Side:
         if point.evaluation not in self.sides:
             stored = self.store.get(point.evaluation)
-            self.sides[point.evaluation] = side_of_stored(stored, self.store)
+            whole = side_of_stored(stored, self.store, one=self.one)
+            # The points have the slice.
+            side = self.sides[point.evaluation] = side_of_slice(whole, self.one) or whole
             self.populations[point.evaluation] = (
-                Population.uniform(stored.table)
+                Population.uniform(side.table)
                 if self.measured.uniform
                 else read_options(stored.options, 0).population
             )

@@ -33,8 +33,8 @@ from rprime.store import (
     StoredEvaluation,
     ids,
     new_id,
-    packed_slices,
 )
+from rprime.store.packed_slices import fits
 
 SCORES_NOT_KEPT = Warning(
     "scores_not_kept",
@@ -86,7 +86,7 @@ def needs_store(evaluation_request: EvaluationRequest, store: Store) -> bool:
     references = (store_request.reference, store_request.anchor, store_request.prevalence_of)
     if any(references) or not store.has_begun(store_request.project):
         return True
-    if evaluation_request.evidence.slices is not None:
+    if evaluation_request.evidence.slices is not None:  # whose setting is read
         return True
     return assessment is not None and _counts(assessment)
 
@@ -103,7 +103,7 @@ def with_stored_baseline(evaluation_request: EvaluationRequest, store: Store) ->
     if store_request is None:
         return evaluation_request
     project, given = store_request.project, evaluation_request.evidence.slices
-    keeps = given is not None and packed_slices.fits(given) and store.keeps_slices(project)
+    keeps = given is not None and fits(given) and store.setting(project, "keeps_slices")
     store_request = replace(
         store_request, id=new_id(), is_first=store.is_empty(project), keeps_slices=keeps
     )

@@ -76,7 +76,7 @@ class HistoryFigure:
         ]
         for one, found in zip(measured, series, strict=True):
             if not found:
-                one.refuse_unknown_class(store, self.project, self.filters)
+                one.refuse_unknown(store, self.project, self.filters)
         steps = _Steps(
             _Found(point.evaluation, point.model, point.version, point.verdict)
             for found in series
@@ -133,7 +133,8 @@ class HistoryFigure:
 
     def _about(self, store: Store, steps: "_Steps") -> str:
         """Describe the evaluations."""
-        given = (self.project, self.filters.model, self.filters.branch)
+        one = ", ".join(f"{column}={value}" for column, value in self.filters.slice)
+        given = (self.project, self.filters.model, self.filters.branch, one)
         shown = len(steps.found)
         number = plural(shown, "evaluation")
         if shown == self.query.limit and (total := store.count(self.project, self.filters)) > shown:

@@ -16,7 +16,7 @@ from rprime.core.estimates import Estimates
 from rprime.core.index import REASONS, Index
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
-from rprime.core.suggestions import unknown_index
+from rprime.core.suggestions import nearest_slices, unknown_index
 from rprime.core.table import ConfusionTable
 from rprime.history.stored_populations import OneKind, kinds_of
 from rprime.problems.problem import Problem, refuse
@@ -118,16 +118,20 @@ class Measured:
         rows = sorted(zip(*columns, strict=True), key=itemgetter(0))
         return tuple(map(list, zip(*rows, strict=True))) or NOTHING
 
-    def refuse_unknown_class(self, store: Store, project: str, filters: Filters) -> None:
-        """Refuse a class that none of the matching evaluations has. Reads the store.
+    def refuse_unknown(self, store: Store, project: str, filters: Filters) -> None:
+        """Refuse a class or a slice that no matching evaluation has. Reads the store.
 
         Raises
         ------
         Problem
             404.
         """
-        if self.label is not None and store.page(project, filters, limit=1).items:
-            raise Problem("not_found", "No matching evaluation has the class in `class`.")
+        if store.page(project, filters, limit=1).items:
+            if self.label is not None:
+                raise Problem("not_found", "No matching evaluation has the class in `class`.")
+        elif filters.slice and store.page(project, replace(filters, slice=()), limit=1).items:
+            near = nearest_slices(dict(filters.slice), store.slice_names(project, filters))
+            raise Problem("not_found", f"No matching evaluation has the slice in `slice`.{near}")
 
     def _of_stack(self, stack: Stack) -> Columns:
         column = None if self.label is None else stack.labels.index(self.label)

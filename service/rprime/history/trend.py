@@ -5,6 +5,7 @@ from typing import Any
 
 import orjson
 
+from rprime.core.gates.sliced import Slice
 from rprime.history.series import Columns, Measured
 from rprime.store import Filters, Store, ids
 
@@ -21,24 +22,25 @@ def trend_document(
     """
     columns = measured.columns(store, project, filters, newest)
     if not columns[0]:
-        measured.refuse_unknown_class(store, project, filters)
-    anchors = _values_of_anchors(store, project, measured, columns)
+        measured.refuse_unknown(store, project, filters)
+    anchors = _values_of_anchors(store, project, measured, columns, filters.slice)
     document = {
         "index": measured.index.key,
         "class": measured.label,
+        "slice": dict(filters.slice) or None,
         "items": list(_items(columns, anchors)),
     }
     return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)
 
 
 def _values_of_anchors(
-    store: Store, project: str, measured: Measured, columns: Columns
+    store: Store, project: str, measured: Measured, columns: Columns, one: Slice
 ) -> dict[str, float | None]:
     """Compute the values of the anchors by id, like all others from their tables."""
     anchors = tuple(set(filter(None, columns[5])))
     if not anchors:
         return {}
-    found = measured.points(store, project, Filters(ids=anchors), len(anchors))
+    found = measured.points(store, project, Filters(ids=anchors, slice=one), len(anchors))
     return {point.evaluation: point.value for point in found}
 
 

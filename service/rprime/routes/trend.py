@@ -87,7 +87,7 @@ async def has_public_badge(request: Request) -> bool:
     if not history.is_open:
         return False
     project = request.path_params["project"]
-    return await run_in_threadpool(history.store.badge_public, project)
+    return await run_in_threadpool(history.store.setting, project, "badge_public")
 
 
 @router.get(
@@ -146,7 +146,7 @@ def _newest(store: Store, project: str, filters: Filters, measured: Measured | N
 
 
 async def _cached(request: Request, project: str, picture: bytes, media_type: str) -> Response:
-    public = await run_in_threadpool(get_store(request).badge_public, project)
+    public = await run_in_threadpool(get_store(request).setting, project, "badge_public")
     whose = "public" if public else "private"
     headers = {"Cache-Control": f"{whose}, max-age={BADGE_SECONDS}"}
     return Response(picture, headers=headers, media_type=media_type)

@@ -1,9 +1,9 @@
 """Models of requests and answers of the history routes."""
 
 import re
-import unicodedata
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
+from unicodedata import normalize
 
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
@@ -50,25 +50,20 @@ def read_slice(given: object) -> Slice:
     PydanticCustomError
         If it names no slice.
     """
-    pairs: list[tuple[object, object]] = []
-    for part in given if isinstance(given, list | tuple) else [given]:
-        if isinstance(part, str) and part[:1] != "{":
-            column, equals, value = part.partition("=")
-            pairs.append((column, value if equals else None))
-            continue
-        try:
-            known = orjson.loads(part) if isinstance(part, str) else part
-        except orjson.JSONDecodeError:
-            known = None
-        pairs += list(known.items()) if isinstance(known, dict) else [(None, None)]
-    found = {
-        unicodedata.normalize("NFC", column.strip()): unicodedata.normalize("NFC", value.strip())
-        for column, value in pairs
-        if isinstance(column, str) and isinstance(value, str)
-    }
-    if not len(pairs) == len(found) <= _MOST_COLUMNS or "" in {*found, *found.values()}:
+    found: list[tuple[Any, Any]] = []
+    try:
+        parts: list[Any] = given if isinstance(given, list) else [given]
+        for part in parts:
+            if isinstance(part, str) and not part.startswith("{"):
+                found.append(part.partition("=")[::2])
+            else:
+                found += (orjson.loads(part) if isinstance(part, str) else part).items()
+        named = {normalize("NFC", c.strip()): normalize("NFC", v.strip()) for c, v in found}
+    except (AttributeError, orjson.JSONDecodeError):
+        raise PydanticCustomError("not_a_slice", _SLICE_RULE) from None
+    if len(named) < len(found) or len(named) > _MOST_COLUMNS or not all({*named, *named.values()}):
         raise PydanticCustomError("not_a_slice", _SLICE_RULE)
-    return tuple(sorted(found.items()))
+    return tuple(sorted(named.items()))
 
 
 _SLICE_RULE = (
@@ -89,14 +84,7 @@ SliceNamed = Annotated[
     Slice,
     _READ,
     Field(description='The value of each of its columns, as `{"region": "EU"}`.'),
-    WithJsonSchema(
-        {
-            "type": "object",
-            "additionalProperties": {"type": "string"},
-            "minProperties": 1,
-            "maxProperties": _MOST_COLUMNS,
-        }
-    ),
+    WithJsonSchema({"type": "object", "additionalProperties": {"type": "string"}}),
 ]
 
 
@@ -119,6 +107,7 @@ class Narrowed(Query):
         default=None, description="Created then or later; without an offset it is UTC."
     )
     tag: Wanted | None = Field(default=None, description="One of its tags.")
+    slice: SliceWanted = ()
 
 
 class ListQuery(Narrowed):
@@ -151,6 +140,7 @@ class LeaderboardQuery(Query):
     )
     model: Wanted | None = Field(default=None, description="Name of the model; absent: all.")
     branch: Wanted | None = Field(default=None, description="Branch; absent: all.")
+    slice: SliceWanted = ()
     limit: int = Field(default=20, ge=1, le=50, description="Most versions, from the best.")
 
 
@@ -170,21 +160,14 @@ class ExportQuery(Query):
 
 
 class ProjectSettings(Request):
-    """Settings of a project, at least one."""
+    """Settings of a project."""
 
-    model_config = ConfigDict(json_schema_extra={"minProperties": 1})
     badge_public: bool = Field(
         default=False, description="Whether the badge is visible without a key."
     )
     keeps_slices: bool = Field(
         default=True, description="Whether the slices of new evaluations are stored."
     )
-
-    @model_validator(mode="after")
-    def _sets_something(self) -> "ProjectSettings":
-        if not self.model_fields_set:
-            raise PydanticCustomError("sets_nothing", "Set badge_public or keeps_slices, or both")
-        return self
 
 
 class AliasTarget(Request):
@@ -328,11 +311,19 @@ class TrendItem(EvaluatedVersion):
     )
 
 
-class Trend(Answer):
-    """A series, oldest first, computed from the stored tables now."""
+class IndexOfHistory(Answer):
+    """What was computed of each evaluation."""
 
     index: str = Field(description="Key of the index.")
     class_: str | None = Field(alias="class", description="The class; null for an overall index.")
+    slice: dict[str, str] | None = Field(
+        description="The value of each column of the slice; null: all items."
+    )
+
+
+class Trend(IndexOfHistory):
+    """A series, oldest first, computed from the stored tables now."""
+
     items: list[TrendItem] = Field(description="One value for each evaluation.")
 
 
@@ -357,11 +348,9 @@ class UnrankedVersion(EvaluatedVersion):
     reason: str = Field(description="Why: a stable code.")
 
 
-class Leaderboard(Answer):
+class Leaderboard(IndexOfHistory):
     """The versions in tiers, best first."""
 
-    index: str = Field(description="Key of the index that ranks.")
-    class_: str | None = Field(alias="class", description="The class; null for an overall index.")
     test_set: str | None = Field(description="Id or fingerprint; null if it has none.")
     tiers: list[Tier] = Field(description="Best first.")
     unranked: list[UnrankedVersion] = Field(description="Versions that cannot be ranked.")

@@ -35,6 +35,7 @@ from rprime.schemas.fields import (
     Weights,
 )
 from rprime.schemas.gate import Gates
+from rprime.schemas.history import SliceNamed
 from rprime.schemas.population import PopulationAsked
 from rprime.schemas.provenance import PROJECT, PathName, Provenance, Reference, TestSet
 
@@ -243,6 +244,7 @@ class ComparisonRest(Request):
     baseline: BaselineRest
     options: MatrixOptions = MatrixOptions()
     gates: Gates | None = None
+    slice: SliceNamed = ()
 
 
 class PublishedOptions(EvaluateOptions):
@@ -294,6 +296,7 @@ class CompareRequest(Request):
     baseline: AnyBaseline = Field(description="What it is compared with.")
     options: PublishedOptions | Absent = None
     gates: Gates | Absent = None
+    slice: SliceNamed = Field(default_factory=tuple)
 
 
 EVALUATE_REQUESTS = (MatrixRequest, CellsRequest, LabelsRequest, ScoresRequest)

@@ -15,6 +15,9 @@ class CompareReport(Answer):
     """The answer of POST /v1/compare."""
 
     engine_version: str = Field(description="The version of the formulas.")
+    slice: dict[str, str] | None = Field(
+        description="The slice that alone is compared, by the value of each of its columns."
+    )
     comparison: Comparison | None = Field(
         description="Null if no such baseline is stored, with a warning."
     )

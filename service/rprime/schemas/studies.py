@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 from rprime.core.index import Index
 from rprime.core.studies.properties import properties_of
 from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request
-from rprime.schemas.history import EvaluatedVersion, Narrowed, Wanted
+from rprime.schemas.history import EvaluatedVersion, Narrowed, SliceNamed, Wanted
 
 MOST_INDICES = 200
 MOST_CLASSES = 50
@@ -126,6 +126,7 @@ class StoredAgreementRequest(Narrowed):
     """The filters of stored evaluations, each a model, and the indices."""
 
     project: Wanted = Field(description="The project of the evaluations.")
+    slice: SliceNamed = Field(default_factory=tuple)
     indices: list[IndexKey] = Field(
         min_length=1,
         max_length=MOST_INDICES,

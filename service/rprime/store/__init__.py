@@ -16,7 +16,6 @@ from rprime.store.database import DatabaseOptions
 from rprime.store.errors import (
     StoreAccessError,
     StoreClosedError,
-    StoreConflictError,
     StoreDamagedError,
     StoreEmptyError,
     StoreError,
@@ -28,7 +27,6 @@ from rprime.store.errors import (
     StoreMovedError,
     StoreNewerError,
     StoreOutdatedError,
-    StoreReadOnlyError,
     StoreTimeoutError,
     StoreUnavailableError,
     StoreUrlError,
@@ -55,7 +53,6 @@ from rprime.store.insertion import (
 from rprime.store.opening import open_store
 from rprime.store.projects import ProjectMissingError, Retention
 from rprime.store.records import (
-    EvaluationPage,
     EvaluationSummary,
     Filters,
     InvalidRecordError,

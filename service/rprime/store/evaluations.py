@@ -14,16 +14,10 @@ from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.slices import SliceName, Slices
-from rprime.store import (
-    ids,
-    packed_items,
-    packed_scores,
-    packed_slices,
-    packed_table,
-    project_sizes,
-)
+from rprime.store import ids, packed_items, packed_scores, packed_table, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.errors import StoreDamagedError, decoding
+from rprime.store.packed_slices import key_of, unpack_slices
 from rprime.store.records import (
     NAMES,
     EvaluationPage,
@@ -150,10 +144,10 @@ def kept_slices(connection: Connection, identifier: str, k: int, one: Slice) -> 
     """Read the slices of an evaluation, as `Store.slices`."""
     query = select(slices).where(slices.c.evaluation == identifier).order_by(slices.c.place)
     if one:
-        query = query.where(slices.c.key == packed_slices.key_of(dict(one)))
+        query = query.where(slices.c.key == key_of(dict(one)))
     rows = connection.execute(query).all()
     with decoding():
-        return packed_slices.unpack(rows, k) if rows else None
+        return unpack_slices(rows, k) if rows else None
 
 
 def slice_names(connection: Connection, project: str, filters: Filters) -> tuple[SliceName, ...]:
@@ -206,7 +200,7 @@ def conditions(project: str, filters: Filters) -> list[ColumnElement[bool]]:
 
 def is_slice_of(one: Slice) -> ColumnElement[bool]:
     """Return the SQL condition for the row of a slice of an evaluation."""
-    return and_(slices.c.evaluation == _of.id, slices.c.key == packed_slices.key_of(dict(one)))
+    return and_(slices.c.evaluation == _of.id, slices.c.key == key_of(dict(one)))
 
 
 def count(connection: Connection, project: str, filters: Filters) -> int:

@@ -10,10 +10,11 @@ from typing import Any
 import orjson
 from sqlalchemy import BindParameter, Connection, Select, Table, bindparam, select, tuple_
 
-from rprime.store import packed_items, packed_scores, packed_slices, packed_table, project_sizes
+from rprime.store import packed_items, packed_scores, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, expand, squeeze
 from rprime.store.dialects import Row, add, insert, serialise
 from rprime.store.evaluations import JSON_COLUMNS, checked_row
+from rprime.store.packed_slices import pack_slices
 from rprime.store.records import NAMES, NewEvaluation, tags_text
 from rprime.store.schema import evaluations, items, looks, replays, scores, shared, slices
 from rprime.store.schema import project_sizes as sizes
@@ -169,7 +170,7 @@ def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packe
     kept: dict[Table, Sequence[Row]] = {
         items: _alone(new.id, None if new.items is None else packed_items.pack(new.items)),
         scores: _alone(new.id, None if new.scores is None else packed_scores.pack(new.scores)),
-        slices: [] if new.slices is None else packed_slices.pack(new.slices, new.id),
+        slices: [] if new.slices is None else pack_slices(new.slices, new.id),
     }
     return Packed(
         evaluation=_row(new, fingerprint, contents, kept),

@@ -29,7 +29,7 @@ def identifier_of(evaluation: str, key: bytes) -> str:
     return evaluation + key.hex()
 
 
-def pack(slices: Slices, evaluation: str) -> list[dict[str, Any]]:
+def pack_slices(slices: Slices, evaluation: str) -> list[dict[str, Any]]:
     """Return a row for each slice."""
     return [
         {
@@ -43,7 +43,7 @@ def pack(slices: Slices, evaluation: str) -> list[dict[str, Any]]:
     ]
 
 
-def unpack(rows: Iterable[Any], k: int) -> Slices:
+def unpack_slices(rows: Iterable[Any], k: int) -> Slices:
     """Read the rows of at least one slice, in order of their places.
 
     Raises

@@ -114,8 +114,9 @@ def setting(connection: Connection, name: str, column: str) -> bool:
 def put_settings(connection: Connection, name: str, given: Mapping[str, bool]) -> None:
     """Change settings of a project; the others stay as they are."""
     check_names(name)
-    put = insert(projects).values(name=name, **given)
-    connection.execute(put.on_conflict_do_update(index_elements=["name"], set_=given))
+    row = {"name": name, **given}
+    put = insert(projects).values(row)
+    connection.execute(put.on_conflict_do_update(index_elements=["name"], set_=row))
 
 
 def delete(connection: Connection, name: str) -> int:

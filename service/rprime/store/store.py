@@ -284,13 +284,9 @@ class Store:
         """Whether the session of a browser has ended."""
         return self._read(lambda c: revoked_sessions.is_revoked(c, session, expires))
 
-    def badge_public(self, project: str) -> bool:
-        """Whether the badge of a project is public."""
-        return self._read(lambda c: projects.setting(c, project, "badge_public"))
-
-    def keeps_slices(self, project: str) -> bool:
-        """Whether the slices of new evaluations of a project are stored."""
-        return self._read(lambda c: projects.setting(c, project, "keeps_slices"))
+    def setting(self, project: str, name: str) -> bool:
+        """Return a setting of a project, one of `projects.SETTINGS`."""
+        return self._read(lambda c: projects.setting(c, project, name))
 
     def put_settings(self, project: str, **given: bool) -> None:
         """Change settings of a project; those that are not given stay as they are."""

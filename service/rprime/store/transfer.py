@@ -14,15 +14,7 @@ from sqlalchemy import Connection, Row, Table, select
 from rprime.core.cells import SparseCells
 from rprime.core.slices.slices import Slices
 from rprime.core.table import ConfusionTable
-from rprime.store import (
-    aliases,
-    ids,
-    packed_items,
-    packed_scores,
-    packed_slices,
-    packed_table,
-    project_sizes,
-)
+from rprime.store import aliases, ids, packed_items, packed_scores, packed_table, project_sizes
 from rprime.store.compression import content_key, digest_bytes, digest_text, expand, squeeze
 from rprime.store.database import Database
 from rprime.store.dialects import insert, serialise
@@ -37,6 +29,7 @@ from rprime.store.evaluations import (
     present,
     whole,
 )
+from rprime.store.packed_slices import fits, pack_slices
 from rprime.store.projects import SETTINGS
 from rprime.store.records import NAMES, InvalidRecordError, check_names, tags_of, tags_text
 from rprime.store.schema import (
@@ -112,13 +105,11 @@ def export(database: Database, project: str | None) -> Iterator[bytes]:
     pointed = {alias["evaluation"] for alias in named}
     last = ""
     while rows := database.read(lambda c: _page(c, project, after=last, before=now)):  # noqa: B023 - called at once
-        drawn, sliced = database.read(lambda c: (_scores(c, rows), _sliced(c, rows)))
         for row in rows:
             if row.id in pointed:
                 exported.add(row.id)
-            kept = {"items": _items(database, row), "scores": drawn.get(row.id)}
-            found = _slices(database, row) if row.id in sliced else None
-            yield _line(_evaluation(row, kept, found))
+            kept = {"items": _items(database, row), "scores": row.drawn}
+            yield _line(_evaluation(row, kept, _slices(database, row)))
         last = rows[-1].id
     for alias in named:
         if alias["evaluation"] in exported:
@@ -166,6 +157,9 @@ def _page(
     connection: Connection, project: str | None, *, after: str, before: str
 ) -> list[Row[Any]]:
     query = whole().where(_of.id > after, _of.id < before).order_by(_of.id).limit(PAGE)
+    sliced = select(slices.c.evaluation).where(slices.c.evaluation == _of.id).exists()
+    query = query.add_columns(scores.c.content.label("drawn"), sliced.label("sliced"))
+    query = query.outerjoin(scores, scores.c.evaluation == _of.id)
     if project is not None:
         query = query.where(_of.project == project)
     return list(connection.execute(query))
@@ -178,17 +172,9 @@ def _items(database: Database, row: Row[Any]) -> bytes | None:
     return database.read(lambda connection: connection.scalar(content))
 
 
-def _scores(connection: Connection, rows: list[Row[Any]]) -> dict[str, bytes]:
-    of_rows = select(scores).where(scores.c.evaluation.in_([row.id for row in rows]))
-    return {row.evaluation: row.content for row in connection.execute(of_rows)}
-
-
-def _sliced(connection: Connection, rows: list[Row[Any]]) -> set[str]:
-    of_rows = slices.c.evaluation.in_([row.id for row in rows])
-    return set(connection.scalars(select(slices.c.evaluation).distinct().where(of_rows)))
-
-
 def _slices(database: Database, row: Row[Any]) -> Slices | None:
+    if not row.sliced:
+        return None
     k = len(labels_of(row.labels_content))
     return database.read(lambda connection: kept_slices(connection, row.id, k, ()))
 
@@ -324,7 +310,7 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
             beside.append({"evaluation": given["id"], "content": content})
             step.kept.append((table_, beside[-1]))
     if given.get("slices"):
-        found = packed_slices.pack(_read_slices(given["slices"], table), given["id"])
+        found = pack_slices(_read_slices(given["slices"], table), given["id"])
         step.kept += [(slices, one) for one in found]
         beside += found
     step.evaluations.append(checked_row(row, *beside))
@@ -367,7 +353,7 @@ def _read_slices(given: list[dict[str, Any]], whole: ConfusionTable) -> Slices:
     names = tuple(dict(one["slice"]) for one in given)
     check_names(*(text for name in names for pair in name.items() for text in pair))
     found = Slices(names, ConfusionTable.stack([_read_table(one, whole.k) for one in given]))
-    if not all(names) or len(found.positions) < len(names) or not packed_slices.fits(found):
+    if not all(names) or len(found.positions) < len(names) or not fits(found):
         raise InvalidRecordError("A slice has no name, or that of another, or there are too many.")
     return found
 

@@ -53,17 +53,30 @@ def missing_columns(rule: Rule, found: tuple[Slice, ...]) -> Iterator[str]:
 
 def compare_slice(whole: Comparison, one: Slice, options: Options) -> Comparison | None:
     """Compare the items of a slice alone; None if a side lacks it."""
-    candidate, baseline = whole.sides
-    ours, theirs = side_of_slice(candidate, one), side_of_slice(baseline, one)
-    if whole.comparability in ("same_items", "common_items"):
-        # The items are the same, so the candidate's slices are those of the baseline.
-        inside, theirs = _inside(candidate, one), None
-        if ours is not None and ours.items is not None and inside is not None:
-            side = replace(baseline, slices=None)
-            theirs = with_items(side, np.flatnonzero(inside), ours.items.true)
+    same = whole.comparability in ("same_items", "common_items")
+    ours, theirs = sides_of_slice(*whole.sides, one, same_items=same)
     if ours is None or theirs is None:
         return None
     return compare(ours, theirs, options, attributed=())
+
+
+def sides_of_slice(
+    candidate: Side, baseline: Side, one: Slice, *, same_items: bool
+) -> tuple[Side | None, Side | None]:
+    """Return both sides with the items of a slice alone; None for a side that lacks it.
+
+    Parameters
+    ----------
+    candidate, baseline
+        With the same items: over one list of classes.
+    same_items
+        Whether they have the same items: then the candidate's slices are those of the baseline.
+    """
+    ours, inside = side_of_slice(candidate, one), _inside(candidate, one)
+    if not same_items or inside is None or ours is None or ours.items is None:
+        return ours, side_of_slice(baseline, one)
+    side = with_items(replace(baseline, slices=None), np.flatnonzero(inside), ours.items.true)
+    return ours, replace(side, fingerprint=baseline.fingerprint)
 
 
 def side_of_slice(side: Side, one: Slice) -> Side | None:
