@@ -211,6 +211,58 @@ def test_two_models_are_compared_on_a_slice(store: httpx.Client, keep_items: boo
         assert "`region=EU`" in error["detail"]
 
 
+UNEVEN = {"confusion_matrix": [[80, 10], [2, 8]], "labels": ["a", "b"], "indices": ["accuracy"]}
+EVEN = {"confusion_matrix": [[45, 5], [9, 41]], "labels": ["a", "b"], "indices": ["accuracy"]}
+
+
+def test_a_history_is_computed_at_equal_shares(store: httpx.Client) -> None:
+    for version, given in (("1", UNEVEN), ("2", EVEN)):
+        keep(store, {**given, "project": "pets", "version": version})
+    found = series(store, "accuracy&prevalence=uniform")
+    assert found["prevalence"] == "uniform"
+    expected = [(80 / 90 + 8 / 10) / 2, (45 / 50 + 41 / 50) / 2]
+    assert [item["value"] for item in found["items"]] == pytest.approx(expected)
+    assert all("equal shares" in item["population"] for item in found["items"])
+    assert series(store, "accuracy")["prevalence"] is None
+    place = "/v1/projects/pets/leaderboard?index=accuracy"
+    board = store.get(f"{place}&prevalence=uniform").json()
+    assert board["prevalence"] == "uniform"
+    [tier] = board["tiers"]
+    assert [one["value"] for one in tier["versions"]] == pytest.approx(sorted(expected)[::-1])
+    for route in ("trend", "leaderboard"):
+        refused = store.get(f"/v1/projects/pets/{route}?index=accuracy&prevalence=none")
+        assert refused.status_code == 422
+
+
+def test_a_slice_is_computed_at_equal_shares(store: httpx.Client) -> None:
+    report = keep(store, body("1", 0.4, indices=["accuracy", "macro_recall"]))
+    [own] = [one for one in report["slices"] if one["slice"] == {"region": "EU"}]
+    [item] = series(store, "accuracy&prevalence=uniform&slice=region=EU")["items"]
+    assert item["value"] == pytest.approx(own["overall"]["macro_recall"]["value"])
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_two_models_are_compared_at_equal_shares(store: httpx.Client, kept: bool) -> None:
+    sides = [{n: m for n, m in one.items() if n != "indices"} for one in (EVEN, UNEVEN)]
+    if kept:
+        sides = [{"evaluation": keep(store, {**one, "project": "pets"})["id"]} for one in sides]
+    asked = {"candidate": sides[0], "baseline": sides[1], "prevalence": "uniform"}
+    found = store.post("/v1/compare", json=asked).json()
+    assert "a 0.5, b 0.5" in found["population"]
+    expected = (45 / 50 + 41 / 50) / 2 - (80 / 90 + 8 / 10) / 2
+    assert found["comparison"]["overall"]["accuracy"]["value"] == pytest.approx(expected)
+    plain = store.post("/v1/compare", json={n: asked[n] for n in ("candidate", "baseline")}).json()
+    assert plain["population"] is None
+    assert plain["comparison"]["overall"]["accuracy"]["value"] == pytest.approx(0.86 - 0.88)
+
+
+def test_no_population_has_spurious_predictions(store: httpx.Client) -> None:
+    side = {"confusion_matrix": [[9, 1], [0, 9]], "labels": ["a", "b"], "spurious": [1, 0]}
+    asked = {"candidate": side, "baseline": side, "prevalence": "uniform"}
+    [error] = store.post("/v1/compare", json=asked).json()["errors"]
+    assert error["code"] == "not_with_population"
+
+
 def evidence(wrong: float) -> Json:
     """Return a side of a comparison."""
     given = body("", wrong)

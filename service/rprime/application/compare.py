@@ -7,6 +7,7 @@ import orjson
 
 from rprime import __version__, evidence
 from rprime.application.assessment import Assessment, side_of
+from rprime.application.population import refuse_evidence
 from rprime.application.request import (
     anchor_of,
     baseline_from_evidence,
@@ -18,9 +19,11 @@ from rprime.application.request import (
 from rprime.application.stored_options import CandidateOrigin
 from rprime.core.comparison.alignment import Side, comparability
 from rprime.core.gates.sliced import Slice, side_of_slice, sides_of_slice
+from rprime.core.populations.population import Population
 from rprime.core.suggestions import nearest_slices
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
+from rprime.report.population import shares_text
 from rprime.schemas.document import Document, parse
 from rprime.schemas.request import ComparisonRest
 from rprime.schemas.violations import validated
@@ -64,6 +67,9 @@ def render_assessment(assessment: Assessment) -> bytes:
     """Render a comparison as the JSON document of the contract."""
     members = {"engine_version": orjson.dumps(__version__)}
     members["slice"] = orjson.dumps(dict(assessment.slice) or None)
+    population = assessment.options.population
+    about = None if population is None else shares_text(population, assessment.candidate.labels)
+    members["population"] = orjson.dumps(about)
     members |= assessment.members
     members["warnings"] = orjson.dumps(assessment.warnings)
     return b"{%b}" % b",".join(b'"%b":%b' % (k.encode(), v) for k, v in members.items())
@@ -135,7 +141,13 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
             sides, origin = _named_sides(candidate, stored_sides, query, place)
             anchor = place != "/baseline"
             assessment = sides.with_side(assessment, origin, query, anchor=anchor)
-    return _of_slice(assessment, wanted.slice) if wanted.slice else assessment
+    if wanted.slice:
+        assessment = _of_slice(assessment, wanted.slice)
+    if wanted.prevalence is None:
+        return assessment
+    refuse_evidence(replace(assessment.candidate, slices=None), matrices)
+    population = Population.uniform(assessment.candidate.table)
+    return replace(assessment, options=replace(options, population=population))
 
 
 def _of_slice(assessment: Assessment, one: Slice) -> Assessment:

@@ -1,6 +1,6 @@
 """The population that a request names, as the core takes it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 import numpy as np
 
@@ -32,7 +32,7 @@ def population_of(
     Problem
         422 if the shares do not fit the evidence.
     """
-    _refuse_evidence(read)
+    refuse_evidence(read, read.matrices)
     if asked.stored is not None:
         return None
     if asked.shares is None:
@@ -105,7 +105,8 @@ def refuse_empty(shares: Array, sizes: Array, names: Sequence[str], what: str) -
         raise refuse(PLACE, "stratum_without_items", detail)
 
 
-def _refuse_evidence(read: Evidence) -> None:
+def refuse_evidence(read: Evidence | Side, matrices: Collection[str]) -> None:
+    """Refuse evidence that stands for no population."""
     if read.table.k > MOST_CLASSES:
         detail = f"A population has at most {MOST_CLASSES} classes: merge classes."
         raise refuse(PLACE, "too_many_classes", detail)
@@ -115,7 +116,7 @@ def _refuse_evidence(read: Evidence) -> None:
         and read.items.groups is not None,
         "`spurious` predictions, which belong to no item of the population": read.table.spurious
         is not None,
-        "`cell_weights`": "cell_weights" in read.matrices,
+        "`cell_weights`": "cell_weights" in matrices,
         "`slices`: leave one of the two out": read.slices is not None,
     }
     for what, given in refused.items():

@@ -39,7 +39,7 @@ def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) ->
     Problem
         422 if no direction of the index is better, 404 if no evaluation has the class.
     """
-    measured = Measured.of(query.index, query.class_)
+    measured = Measured.of(query.index, query.class_, uniform=query.prevalence is not None)
     if measured.index.higher_is_better is None:
         detail = "The index has no better direction, so it cannot order versions."
         raise refuse("/query/index", "not_ordered", detail)
@@ -58,6 +58,7 @@ def leaderboard_document(store: Store, project: str, query: LeaderboardQuery) ->
             "index": measured.index.key,
             "class": measured.label,
             "slice": dict(query.slice) or None,
+            "prevalence": query.prevalence,
             "test_set": filters.test_set or filters.fingerprint,
             "tiers": [
                 {"tier": number, "versions": list(map(_version, points)), "why": why}

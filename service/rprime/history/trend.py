@@ -5,9 +5,10 @@ from typing import Any
 
 import orjson
 
-from rprime.core.gates.sliced import Slice
 from rprime.history.series import Columns, Measured
 from rprime.store import Filters, Store, ids
+
+_SHOWN = ("evaluation", "model", "version", "created_at", "value", "interval", "verdict")
 
 
 def trend_document(
@@ -23,49 +24,29 @@ def trend_document(
     columns = measured.columns(store, project, filters, newest)
     if not columns[0]:
         measured.refuse_unknown(store, project, filters)
-    anchors = _values_of_anchors(store, project, measured, columns, filters.slice)
+    anchors = Filters(ids=tuple(set(filter(None, columns[5]))), slice=filters.slice)
+    # Like all others from their tables, now.
+    found = measured.points(store, project, anchors, len(anchors.ids)) if anchors.ids else ()
     document = {
         "index": measured.index.key,
         "class": measured.label,
         "slice": dict(filters.slice) or None,
-        "items": list(_items(columns, anchors)),
+        "prevalence": "uniform" if measured.uniform else None,
+        "items": list(_items(columns, {point.evaluation: point.value for point in found})),
     }
     return orjson.dumps(document, option=orjson.OPT_NAIVE_UTC)
 
 
-def _values_of_anchors(
-    store: Store, project: str, measured: Measured, columns: Columns, one: Slice
-) -> dict[str, float | None]:
-    """Compute the values of the anchors by id, like all others from their tables."""
-    anchors = tuple(set(filter(None, columns[5])))
-    if not anchors:
-        return {}
-    found = measured.points(store, project, Filters(ids=anchors, slice=one), len(anchors))
-    return {point.evaluation: point.value for point in found}
-
-
-_MEMBERS = (
-    "evaluation",
-    "model",
-    "version",
-    "created_at",
-    "verdict",
-    "anchor",
-    "value",
-    "interval",
-)
-
-
 def _items(columns: Columns, anchors: dict[str, float | None]) -> Iterator[dict[str, Any]]:
-    evaluations, models, versions, _, verdicts, anchored, *measured, _, populations = columns
+    evaluations, models, versions, _, verdicts, anchored, values, pairs, reasons, _, about = columns
     moments = ids.creation_times(evaluations)
-    parts = (evaluations, models, versions, moments, verdicts, anchored, *measured, populations)
-    for row in zip(*parts, strict=True):
-        item = dict(zip((*_MEMBERS, "reason", "population"), row, strict=True))
-        anchor = item.pop("anchor")
-        for name in ("reason", "population"):
-            if not item[name]:
-                del item[name]
+    shown = zip(evaluations, models, versions, moments, values, pairs, verdicts, strict=True)
+    for row, reason, population, anchor in zip(shown, reasons, about, anchored, strict=True):
+        item: dict[str, Any] = dict(zip(_SHOWN, row, strict=True))
+        if reason:
+            item["reason"] = reason
+        if population:
+            item["population"] = population
         if anchor is not None:
             then, value = anchors.get(anchor), item["value"]
             item["since_anchor"] = None if value is None or then is None else value - then

@@ -41,7 +41,7 @@ async def get_trend(
 ) -> Response:
     """Return the series."""
     store = get_store(request)
-    measured = Measured.of(query.index, query.class_)
+    measured = Measured.of(query.index, query.class_, uniform=query.prevalence is not None)
     await require_some(request, project)
     document = await run_in_threadpool(
         trend_document, store, project, measured, filters_of(query), query.limit

@@ -33,6 +33,10 @@ ClassWanted = Annotated[
         description="Per-class index of this class; absent: the overall index.",
     ),
 ]
+Prevalence = Annotated[
+    Literal["uniform"] | None,
+    Field(description="`uniform`: at equal shares of the classes that have items."),
+]
 _MOST_COLUMNS = 3
 """Columns of a crossing."""
 
@@ -124,6 +128,7 @@ class TrendQuery(Narrowed):
 
     index: IndexKey = Field(description="Key of the index.")
     class_: ClassWanted = None
+    prevalence: Prevalence = None
     limit: int = Field(
         default=1000, ge=1, le=10_000, description="Most evaluations, from the newest."
     )
@@ -134,6 +139,7 @@ class LeaderboardQuery(Query):
 
     index: IndexKey = Field(description="Key of the index that ranks.")
     class_: ClassWanted = None
+    prevalence: Prevalence = None
     test_set: Wanted | None = Field(
         default=None,
         description="Id or fingerprint of the test set; absent: that of the newest evaluation.",
@@ -319,6 +325,7 @@ class IndexOfHistory(Answer):
     slice: dict[str, str] | None = Field(
         description="The value of each column of the slice; null: all items."
     )
+    prevalence: Prevalence
 
 
 class Trend(IndexOfHistory):

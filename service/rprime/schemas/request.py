@@ -35,7 +35,7 @@ from rprime.schemas.fields import (
     Weights,
 )
 from rprime.schemas.gate import Gates
-from rprime.schemas.history import SliceNamed
+from rprime.schemas.history import Prevalence, SliceNamed
 from rprime.schemas.population import PopulationAsked
 from rprime.schemas.provenance import PROJECT, PathName, Provenance, Reference, TestSet
 
@@ -245,6 +245,7 @@ class ComparisonRest(Request):
     options: MatrixOptions = MatrixOptions()
     gates: Gates | None = None
     slice: SliceNamed = ()
+    prevalence: Prevalence = None
 
 
 class PublishedOptions(EvaluateOptions):
@@ -297,6 +298,7 @@ class CompareRequest(Request):
     options: PublishedOptions | Absent = None
     gates: Gates | Absent = None
     slice: SliceNamed = Field(default_factory=tuple)
+    prevalence: Prevalence = None
 
 
 EVALUATE_REQUESTS = (MatrixRequest, CellsRequest, LabelsRequest, ScoresRequest)

@@ -18,6 +18,9 @@ class CompareReport(Answer):
     slice: dict[str, str] | None = Field(
         description="The slice that alone is compared, by the value of each of its columns."
     )
+    population: str | None = Field(
+        description="What the values are about, in words, where it is not the items."
+    )
     comparison: Comparison | None = Field(
         description="Null if no such baseline is stored, with a warning."
     )

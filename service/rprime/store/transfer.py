@@ -366,11 +366,10 @@ def _check_items(content: bytes, k: int) -> None:
         raise InvalidRecordError("An item names an unknown class.")
 
 
-def _check_scores(content: bytes, k: int) -> None:
-    packed_scores.unpack(content).check(k)
-
-
-_KEPT = {items: _check_items, scores: _check_scores}
+_KEPT: dict[Table, Callable[[bytes, int], None]] = {
+    items: _check_items,
+    scores: lambda content, k: packed_scores.unpack(content).check(k),
+}
 """The tables of what is kept beside an evaluation, and what checks their content."""
 
 
