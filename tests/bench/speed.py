@@ -201,6 +201,26 @@ def limits(rounds: int, requests: int) -> None:
         show(f"{k} x {k}, in process", interleaved(in_process, rounds), difference=True)
 
 
+def gates(rounds: int, requests: int) -> None:
+    """Compare a request with baseline and gate with the default report, one client."""
+    draw = np.random.default_rng(0)
+    true, *guesses = draw.integers(0, 10, (3, 1000))
+    new, old = (np.where(draw.random(1000) < 0.85, true, guess).tolist() for guess in guesses)
+    rules = [
+        {"index": i, "classes": "all", "max_drop": 0.05} for i in ("recall", "precision", "f1")
+    ]
+    items = {"y_true": true.tolist(), "y_pred": new}
+    gated = {**items, "baseline": {"y_pred": old}, "gates": {"rules": rules}}
+    with serve(str(Path(sys.executable).with_name("rprime")), "serve") as own:
+        asked: dict[str, Callable[[], float]] = {
+            name: partial(own.cpu, "/evaluate", orjson.dumps(request), max(requests // 4, 8), 1)
+            for name, request in {"gate": gated, "default": items}.items()
+        }
+        for ask in asked.values():
+            ask()
+        show("1000 items, 10 classes, one client", interleaved(asked, rounds))
+
+
 def reported(request: bytes, times: int) -> float:
     """CPU seconds of this process from the bytes of a request to those of its report."""
 
@@ -290,12 +310,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--requests", type=int, default=1600)
-    parser.add_argument("--only", choices=("small", "intervals", "paired", "large"))
+    parser.add_argument("--only", choices=("small", "intervals", "gates", "paired", "large"))
     chosen = parser.parse_args()
     if chosen.only in (None, "small"):
         small(chosen.rounds, chosen.requests)
     if chosen.only in (None, "intervals"):
         limits(chosen.rounds, chosen.requests)
+    if chosen.only in (None, "gates"):
+        gates(chosen.rounds, chosen.requests)
     if chosen.only in (None, "paired"):
         for k in (10, 100):
             paired(chosen.rounds, k)
