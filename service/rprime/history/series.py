@@ -214,7 +214,7 @@ def minimal_selection(key: str) -> Selection:
     selection = select(Options(indices=(key,)))
     last = len(selection.computed) - 1
     needed = {other for entry in selection.overall for other in entry.of}
-    extra = selection.computed[last].key
+    extra = selection.computed[last].key if selection.computed else ""
     if last < selection.reported or extra in needed or extra != "informedness":
         return selection
     return replace(
