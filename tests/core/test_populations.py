@@ -220,9 +220,9 @@ def test_each_table_of_a_stack_can_have_a_population_of_its_own() -> None:
     for strata in ("true", "predicted"):
         shares = np.random.default_rng(2).dirichlet([2, 2, 2], 5)
         shares[2] = 0.3, 0.0, 0.7
-        together = estimates(stack, Population(strata, shares)).intervals  # type: ignore[arg-type]
+        together = estimates(stack, Population(strata, shares)).intervals
         for i, table in enumerate(tables):
-            alone = estimates(table, Population(strata, shares[i])).intervals  # type: ignore[arg-type]
+            alone = estimates(table, Population(strata, shares[i])).intervals
             part = together.part(i)
             assert part.overall_low == pytest.approx(alone.overall_low, nan_ok=True)
             assert part.per_class_high == pytest.approx(alone.per_class_high, nan_ok=True)

@@ -109,7 +109,9 @@ def test_tables_of_slices_give_the_report_of_their_items(client: httpx.Client) -
 
     of_items = found(client, y_true=TRUE, y_pred=PREDICTED, slices={"region": REGION.tolist()})
     names = ["Asia", "EU", "US"]
-    parts = [{"slice": {"region": n}, "confusion_matrix": table(n == REGION)} for n in names]
+    parts: list[Json] = [
+        {"slice": {"region": n}, "confusion_matrix": table(n == REGION)} for n in names
+    ]
     last: Any = parts[-1].pop("confusion_matrix")
     parts[-1]["cells"] = [[i, j, last[i][j]] for i in range(3) for j in range(3)]
     matrix = {"confusion_matrix": table(np.ones(600, bool)), "labels": ["0", "1", "2"]}
