@@ -147,9 +147,29 @@ def test_a_slice_is_compared_alone(history: httpx.Client) -> None:
     # The row of class 7 in the map has the items of the slice.
     assert f'<td class="total">{int(inside.sum())}</td>' in page
     assert 'href="#slices"' not in page
-    assert history.get("/ui/compare", params={**sides, "slice": "region=Mars"}).status_code == 404
+    assert history.get("/ui/compare", params={**sides, "slice": "region=Mars"}).status_code == 422
     swapped = page[: page.index("Swap")].rindex("<form")
     assert 'name="slice" value="region=EU"' in page[swapped:]
+
+
+def test_a_slice_is_followed_over_versions(history: httpx.Client) -> None:
+    """The pages of a model and of a project have the values of the slice, as the trend does."""
+    where = "/v1/projects/digits/trend"
+    query = {"index": "kappa", "model": "svc", "slice": "region=EU"}
+    trend = history.get(where, params=query).json()["items"]
+    values = [f"{item['value']:.4f}" for item in trend]
+    whole = history.get(where, params=query | {"slice": []}).json()["items"]
+    assert values != [f"{item['value']:.4f}" for item in whole]
+    given = {"overall": "kappa", "slice": "region=EU"}
+    page = history.get("/ui/projects/digits/models/svc", params=given).text
+    found = re.findall(r'data-label="Cohen&#39;s kappa"><span>([^<]*)', page)
+    assert found == values[::-1]
+    assert 'name="slice" value="region=EU"' in page
+    listed = history.get("/ui/projects/digits", params={"slice": "region=EU"}).text
+    assert re.findall(r'data-label="Cohen&#39;s kappa"><span>([^<]*)', listed) == values[::-1]
+    assert "slice=region%3DEU" in listed  # the other orders keep it
+    crossing = {"slice": ["region=EU", "device=ios"]}
+    assert history.get("/ui/projects/digits/models/svc", params=crossing).status_code == 200
 
 
 SIDES = {"candidate": "v14", "baseline": "v13"}

@@ -142,7 +142,7 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
             anchor = place != "/baseline"
             assessment = sides.with_side(assessment, origin, query, anchor=anchor)
     if wanted.slice:
-        assessment = _of_slice(assessment, wanted.slice)
+        assessment = at_slice(assessment, wanted.slice)
     if wanted.prevalence is None:
         return assessment
     refuse_evidence(replace(assessment.candidate, slices=None), matrices)
@@ -150,8 +150,14 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
     return replace(assessment, options=replace(options, population=population))
 
 
-def _of_slice(assessment: Assessment, one: Slice) -> Assessment:
-    """Leave the items of a slice alone on each side."""
+def at_slice(assessment: Assessment, one: Slice) -> Assessment:
+    """Leave the items of a slice alone on each side.
+
+    Raises
+    ------
+    Problem
+        422 if a side has no such slice.
+    """
     whole = assessment.candidate
     changed: dict[str, Any] = {"slice": one, "candidate": side_of_slice(whole, one)}
     lacking = [whole] if changed["candidate"] is None else []

@@ -9,11 +9,10 @@ import orjson
 from pydantic import Field
 
 from rprime.application.assessment import Assessment
+from rprime.application.compare import at_slice
 from rprime.application.request import gate_of
 from rprime.application.stored_options import CandidateOrigin
 from rprime.core.catalog import CLASS_INDICES
-from rprime.core.comparison.alignment import Side
-from rprime.core.gates.sliced import Slice, side_of_slice
 from rprime.dashboard.change_map import change_map
 from rprime.dashboard.class_query import ClassQuery, slice_text
 from rprime.dashboard.tables import entry_of
@@ -77,9 +76,11 @@ def comparison_view(
     subject = stored_report(candidate, visible_history.open(), limits.top_confusions).subject
     slices = assessment.candidate.slices
     if asked.slice:
-        assessment, theirs = _of_slice(assessment, asked.slice)
+        # The rules are about all items.
+        assessment = at_slice(replace(assessment, gate=None), asked.slice)
+        assert assessment.baseline_side is not None  # noqa: S101 (it was found)
         candidate = replace(candidate, table=assessment.candidate.table)
-        baseline = replace(baseline, table=theirs.table)
+        baseline = replace(baseline, table=assessment.baseline_side.side.table)
         subject = of_slice(subject, asked.slice)
     comparison = read_comparison(assessment.members["comparison"])
     assert comparison is not None  # noqa: S101 (the baseline was found)
@@ -105,22 +106,6 @@ def comparison_view(
         "slice": subject.slice,
         "choice": [] if slices is None else [(slice_text(n), named(n)) for n in slices.names],
     }
-
-
-def _of_slice(assessment: Assessment, one: Slice) -> tuple[Assessment, Side]:
-    """Compare the items of a slice alone, without a gate; and return the side of the baseline.
-
-    Raises
-    ------
-    Problem
-        404 if one of the two evaluations does not have it.
-    """
-    ours, other = side_of_slice(assessment.candidate, one), assessment.baseline_side
-    theirs = None if other is None else side_of_slice(other.side, one)
-    if ours is None or theirs is None or other is None:
-        raise Problem("not_found", "One of the two evaluations has no such slice.")
-    other = replace(other, side=theirs)
-    return replace(assessment, candidate=ours, baseline_side=other, gate=None), theirs
 
 
 def _compared(

@@ -35,17 +35,19 @@ def listing(
     """
     if order == NEWEST_FIRST:
         page = store.page(project, filters, limit=limit, cursor=cursor)
-        return _rows(store, project, page.items), page.next_cursor
+        return _rows(store, project, filters, page.items), page.next_cursor
     chosen, following = _chosen(store, project, filters, order, limit=limit, cursor=cursor)
     found = store.page(project, Filters(ids=tuple(chosen)), limit=limit).items
     by_id = {summary.id: summary for summary in found}
     # One may have been deleted in between.
     stored = tuple(by_id[identifier] for identifier in chosen if identifier in by_id)
-    return _rows(store, project, stored), following
+    return _rows(store, project, filters, stored), following
 
 
-def _rows(store: Store, project: str, summaries: tuple[EvaluationSummary, ...]) -> list[ListingRow]:
-    named = Filters(ids=tuple(summary.id for summary in summaries))
+def _rows(
+    store: Store, project: str, filters: Filters, summaries: tuple[EvaluationSummary, ...]
+) -> list[ListingRow]:
+    named = Filters(ids=tuple(summary.id for summary in summaries), slice=filters.slice)
     columns = [
         {
             point.evaluation: point

@@ -15,7 +15,7 @@ from rprime.auth.access import access_of, requires
 from rprime.auth.browser_sessions import form_session, read_form, remember, session_of
 from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
-from rprime.dashboard.class_query import given_of
+from rprime.dashboard.class_query import given_of, slice_text
 from rprime.dashboard.model_view import ModelQuery, model_history
 from rprime.dashboard.page import page_of, shown
 from rprime.dashboard.tables import pointers, pointing
@@ -25,7 +25,7 @@ from rprime.report.names import shown as fit
 from rprime.routes.aliases import point
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.services import get_services, get_store
-from rprime.store import Alias, AliasChangedError, Expected, Store
+from rprime.store import Alias, AliasChangedError, Expected, Filters, Store
 from rprime.store.ids import created_at
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
@@ -129,6 +129,8 @@ def _content(store: Store, project: str, query: ModelQuery) -> dict[str, Any]:
         ],
         "pointing": pointing(aliases),
         "branches": store.branches(project),
+        "slices": [slice_text(n) for n in store.slice_names(project, Filters(model=query.model))],
+        "sliced": slice_text(dict(query.slice)) if query.slice else "",
         "class_indices": measurable(CLASS_INDICES),
         "overall_indices": measurable(OVERALL_INDICES),
         "etag": _ETAG,

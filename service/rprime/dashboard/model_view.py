@@ -61,7 +61,7 @@ def model_history(
     index = Measured.of(query.index, "").index
     trend = Measured.of(query.overall, None)
     points = trend.points(store, project, filters_of(query), query.limit)
-    named = Filters(ids=tuple(point.evaluation for point in points))
+    named = Filters(ids=tuple(point.evaluation for point in points), slice=query.slice)
     series = values_of_classes(store, project, named, newest=query.limit, indices=[index])
     summaries = store.page(project, named, limit=query.limit).items
     entries = {summary.id: entry_of(summary) for summary in summaries}

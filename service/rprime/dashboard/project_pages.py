@@ -9,7 +9,7 @@ from pydantic import Field
 from starlette.concurrency import run_in_threadpool
 
 from rprime.auth.access import access_of, requires
-from rprime.dashboard.class_query import given_of
+from rprime.dashboard.class_query import given_of, slice_text
 from rprime.dashboard.listings import NEWEST_FIRST, listing
 from rprime.dashboard.overview import overview
 from rprime.dashboard.page import page_of, shown
@@ -100,7 +100,8 @@ def _project(store: Store, project: str, query: ListingQuery) -> dict[str, Any]:
 
 
 def _given(query: ListingQuery) -> dict[str, str]:
-    given = query.model_dump(exclude_defaults=True)
+    given = query.model_dump(exclude_defaults=True, exclude={"slice"})
+    given |= {"slice": slice_text(dict(query.slice))} if query.slice else {}
     if query.since is not None:
         given["since"] = query.since.date()
     return {name: str(value) for name, value in given.items()}

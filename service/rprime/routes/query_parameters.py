@@ -35,6 +35,8 @@ def _guarded(route: APIRoute) -> APIRoute:
 
 def _lists(route: APIRoute) -> Iterator[str]:
     """Yield the names of list parameters, which are repeated for every element."""
+    if not route.include_in_schema:  # pages read their queries themselves
+        yield "slice"
     for query in route.dependant.query_params:
         model = query.field_info.annotation
         assert isinstance(model, type)  # noqa: S101 (every query is a model)
