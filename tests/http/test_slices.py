@@ -365,10 +365,12 @@ def store(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
 def test_a_project_may_forbid_slices(store: httpx.Client) -> None:
     settings = {"keeps_slices": False}
     assert store.put("/v1/projects/pets", json=settings).status_code == 204
-    first = keep(store, {**ITEMS, "project": "pets", "slices": {"r": ["x", "y", "x", "y"]}})
-    assert len(first["slices"]) == 2
+    given = {**ITEMS, "project": "pets", "slices": {"r": ["x", "y", "x", "y"]}, "baseline": ITEMS}
+    first = keep(store, given)
+    assert len(first["slices"]) == len(first["comparison"]["slices"]) == 2
     later = store.get(f"/v1/evaluations/{first['id']}").json()
     assert "slices" not in later
+    assert "slices" not in later["comparison"]
     for shown in (first, later):
         assert "slices_not_kept" in {warning["code"] for warning in shown["warnings"]}
     [project] = store.get("/v1/projects").json()["items"]

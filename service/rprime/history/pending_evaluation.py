@@ -291,7 +291,7 @@ class PendingEvaluation:
             options=self.store_request.asked,
             source=None if given.source is None else orjson.dumps(given.source),
             gate=members.get("gate"),
-            comparison=members.get("comparison"),
+            comparison=self._comparison(members.get("comparison")),
             extras=self._extras,
             verdict=evaluation_request.verdict,
             waived=verdict is not None and any(r.verdict == "waived" for r in verdict.results),
@@ -304,6 +304,13 @@ class PendingEvaluation:
         return self.evaluation_request.report(
             self.evaluation, with_table=with_table, members=metadata_members(self.record)
         )
+
+    def _comparison(self, found: bytes | None) -> bytes | None:
+        """Return a comparison as it is stored: without slices that are not kept."""
+        if found is None or self.store_request.keeps_slices or b'"slices"' not in found:
+            return found
+        known = orjson.loads(found)
+        return orjson.dumps({name: known[name] for name in known if name != "slices"})
 
     @property
     def _items(self) -> Items | None:
