@@ -256,6 +256,25 @@ def test_two_models_are_compared_at_equal_shares(store: httpx.Client, kept: bool
     assert plain["comparison"]["overall"]["accuracy"]["value"] == pytest.approx(0.86 - 0.88)
 
 
+def test_a_stored_candidate_is_compared_at_its_prevalence(store: httpx.Client) -> None:
+    sides = [{n: m for n, m in one.items() if n != "indices"} for one in (EVEN, UNEVEN)]
+    population = {"prevalence": {"a": 0.2, "b": 0.8}}
+    of_candidate, of_baseline = (
+        keep(store, {**one, "project": "pets", **more})["id"]
+        for one, more in zip(sides, ({"population": population}, {}), strict=True)
+    )
+    asked = {"candidate": {"evaluation": of_candidate}, "baseline": {"evaluation": of_baseline}}
+    found = store.post("/v1/compare", json=asked).json()
+    assert "a 0.2, b 0.8" in found["population"]
+    expected = {**sides[0], "population": population, "baseline": sides[1]}
+    wanted = store.post("/v1/evaluate", json=expected).json()["comparison"]
+    assert found["comparison"]["overall"] == wanted["overall"]
+    page = store.get(f"/ui/compare?candidate={of_candidate}&baseline={of_baseline}")
+    value = wanted["overall"]["accuracy"]["value"]
+    assert "a 0.2, b 0.8" in page.text
+    assert f"{value:+.4f}".replace("-", "\u2212") in page.text
+
+
 def test_no_population_has_spurious_predictions(store: httpx.Client) -> None:
     side = {"confusion_matrix": [[9, 1], [0, 9]], "labels": ["a", "b"], "spurious": [1, 0]}
     asked = {"candidate": side, "baseline": side, "prevalence": "uniform"}

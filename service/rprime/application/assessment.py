@@ -22,6 +22,7 @@ from rprime.evidence import Evidence
 from rprime.problems.problem import refuse
 from rprime.report.comparison import render_comparison, since_document
 from rprime.report.gate import render_gate
+from rprime.report.population import shares_text
 from rprime.schemas.provenance import TestSet
 
 MOST_COMPARED = 10_000
@@ -115,6 +116,12 @@ class Assessment:
                 "Evaluate each side alone, or merge classes."
             )
             raise refuse("/baseline", "too_many_classes", detail)
+
+    @property
+    def population_text(self) -> str | None:
+        """What the differences are about, in words; None where it is the items themselves."""
+        found = self.options.population
+        return None if found is None else shares_text(found, self.candidate.labels)
 
     @property
     def has_budget(self) -> bool:

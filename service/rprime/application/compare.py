@@ -1,5 +1,6 @@
 """From the bytes of a request to compare to its answer."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -16,14 +17,14 @@ from rprime.application.request import (
     notes_of,
     reference_of,
 )
-from rprime.application.stored_options import CandidateOrigin
+from rprime.application.stored_options import CandidateOrigin, stored_prevalence_of
+from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side, comparability
 from rprime.core.gates.sliced import Slice, side_of_slice, sides_of_slice
 from rprime.core.populations.population import Population
 from rprime.core.suggestions import nearest_slices
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
-from rprime.report.population import shares_text
 from rprime.schemas.document import Document, parse
 from rprime.schemas.request import ComparisonRest
 from rprime.schemas.violations import validated
@@ -67,9 +68,7 @@ def render_assessment(assessment: Assessment) -> bytes:
     """Render a comparison as the JSON document of the contract."""
     members = {"engine_version": orjson.dumps(__version__)}
     members["slice"] = orjson.dumps(dict(assessment.slice) or None)
-    population = assessment.options.population
-    about = None if population is None else shares_text(population, assessment.candidate.labels)
-    members["population"] = orjson.dumps(about)
+    members["population"] = orjson.dumps(assessment.population_text)
     members |= assessment.members
     members["warnings"] = orjson.dumps(assessment.warnings)
     return b"{%b}" % b",".join(b'"%b":%b' % (k.encode(), v) for k, v in members.items())
@@ -117,7 +116,8 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
     if wanted is None or not {"candidate", "baseline"} <= document.inner.keys():
         raise Problem("invalid_request", errors=errors)
     candidate = _candidate(wanted, document.inner["candidate"], limits, stored_sides)
-    matrices, other_side = {}, None
+    matrices: dict[str, Array] = {}
+    other_side = None
     try:
         if "options" in document.inner:
             size = len(candidate.side.labels)
@@ -143,11 +143,19 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
             assessment = sides.with_side(assessment, origin, query, anchor=anchor)
     if wanted.slice:
         assessment = at_slice(assessment, wanted.slice)
-    if wanted.prevalence is None:
-        return assessment
-    refuse_evidence(replace(assessment.candidate, slices=None), matrices)
-    population = Population.uniform(assessment.candidate.table)
+    population = _population(wanted, candidate, assessment.candidate, matrices)
     return replace(assessment, options=replace(options, population=population))
+
+
+def _population(
+    wanted: ComparisonRest, candidate: CandidateSide, side: Side, matrices: Mapping[str, Array]
+) -> Population | None:
+    """Return equal shares if they are asked for, else what a stored candidate is about."""
+    if wanted.prevalence is not None:
+        refuse_evidence(replace(side, slices=None), matrices)
+        return Population.uniform(side.table)
+    stored = candidate.stored
+    return None if stored is None else stored_prevalence_of(stored.options)
 
 
 def at_slice(assessment: Assessment, one: Slice) -> Assessment:

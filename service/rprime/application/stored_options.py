@@ -128,6 +128,12 @@ def read_options(asked: bytes, top_confusions: int) -> Options:
     )
 
 
+def stored_prevalence_of(asked: bytes) -> Population | None:
+    """Return the prevalence that a stored evaluation is about, which others can be compared at."""
+    found = read_options(asked, 0).population
+    return found if found is not None and found.strata == "true" else None
+
+
 @lru_cache(maxsize=256)
 def _read(asked: bytes) -> dict[str, Any]:
     found: dict[str, Any] = orjson.loads(asked)["options"]

@@ -1,6 +1,7 @@
 """Two stored evaluations, compared for their page."""
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -11,7 +12,7 @@ from pydantic import Field
 from rprime.application.assessment import Assessment
 from rprime.application.compare import at_slice
 from rprime.application.request import gate_of
-from rprime.application.stored_options import CandidateOrigin
+from rprime.application.stored_options import CandidateOrigin, stored_prevalence_of
 from rprime.core.catalog import CLASS_INDICES
 from rprime.dashboard.change_map import change_map
 from rprime.dashboard.class_query import ClassQuery, slice_text
@@ -104,6 +105,7 @@ def comparison_view(
         "moved": moved,
         "flips": _flips(comparison),
         "slice": subject.slice,
+        "population": assessment.population_text,
         "choice": [] if slices is None else [(slice_text(n), named(n)) for n in slices.names],
     }
 
@@ -114,7 +116,7 @@ def _compared(
     limits: Limits,
     visible_history: VisibleHistory,
 ) -> Assessment:
-    """Compare with the options that a comparison has by default."""
+    """Compare with the options that a comparison has by default, at the candidate's prevalence."""
     rules = orjson.loads(candidate.options).get("gates")
     if rules is not None:
         # Compared with the baseline of the page alone.
@@ -127,7 +129,11 @@ def _compared(
         gate=gate_of(None if rules is None else Gates.model_validate(rules), options),
     )
     query = BaselineQuery(by="evaluation", name=baseline.id)
-    return visible_history.with_side(assessment, CandidateOrigin(baseline.project), query)
+    found = visible_history.with_side(assessment, CandidateOrigin(baseline.project), query)
+    population = stored_prevalence_of(candidate.options)
+    with suppress(Problem):  # the baseline lacks a class: the changes are about the items
+        return replace(found, options=replace(options, population=population))
+    return found
 
 
 def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -> dict[str, Any]:
