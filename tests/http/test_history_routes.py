@@ -562,3 +562,9 @@ def test_without_its_database_it_is_alive_but_not_ready(
         assert client.get("/livez").status_code == 200
         assert keep(client, matrix(), 503)["code"] == "store_unavailable"
         assert client.post("/evaluate", json=matrix(project=None)).status_code == 200
+
+
+@pytest.mark.parametrize("route", ["trend?index=accuracy", "leaderboard?index=accuracy"])
+def test_an_unknown_project_is_named_as_the_mistake(client: httpx.Client, route: str) -> None:
+    problem = client.get(f"/v1/projects/wlak/{route}").json()
+    assert problem["detail"] == "There is no such project, or you may not see it."

@@ -17,7 +17,7 @@ from rprime.auth.browser_sessions import CSRF_HEADER, SAFE_METHODS, prove, sessi
 from rprime.auth.keys import EVERYTHING, Access, Keyring, RefusedKeyError
 from rprime.auth.services import auth_services
 from rprime.auth.sessions import Session
-from rprime.problems.problem import Problem, responses
+from rprime.problems.problem import NO_PROJECT, Problem, responses
 from rprime.server.request_record import KEY, PROJECTS
 
 SCHEME = {
@@ -100,7 +100,9 @@ def check_project(request: Request, project: str) -> None:
     """
     request.scope["state"].setdefault(PROJECTS, set()).add(project)
     if not (access := access_of(request)).may_use(project):
-        raise _refused(request, Problem("not_found"), access.key, _OTHER_PROJECT, project)
+        raise _refused(
+            request, Problem("not_found", NO_PROJECT), access.key, _OTHER_PROJECT, project
+        )
 
 
 def check_scopes(request: Request, *scopes: keys.Scope) -> None:
@@ -193,7 +195,7 @@ class _Guard:
             raise _forbidden(request, access, self.needed)
         project = request.path_params.get("project")
         if project is not None and not access.may_use(project):
-            raise _refused(request, Problem("not_found"), access.key, _OTHER_PROJECT)
+            raise _refused(request, Problem("not_found", NO_PROJECT), access.key, _OTHER_PROJECT)
         return access
 
     def _authenticate(self, request: Request) -> Access:

@@ -138,7 +138,8 @@ def arranged(computed: tuple[Index, ...], reported: int, overall: Sequence[Index
 def _needed_besides(overall: list[Index], wanted: set[str]) -> list[Index]:
     """Return the per-class indices that averages need but the report omits."""
     averaged = [key for entry in overall for key in entry.of]
-    if "r_prime" in wanted:  # a warning about it depends on the interval of informedness
+    # The interval of informedness: a warning about R' depends on it, and another interval.
+    if wanted & {"r_prime", "peirce_skill_score"}:
         averaged.append("informedness")
     return [CLASS_INDICES[key] for key in dict.fromkeys(averaged) if key not in wanted]
 

@@ -10,7 +10,14 @@ from rprime.history.agreement import MOST_VALUES, WHOLE, Models
 from rprime.history.series import filters_of
 from rprime.history.stored_values import StoredValues
 from rprime.history.visible_history import VisibleHistory
-from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
+from rprime.problems.problem import (
+    NO_PROJECT,
+    Problem,
+    Violation,
+    pointer,
+    raise_violations,
+    refuse,
+)
 from rprime.schemas.document import Document
 from rprime.schemas.studies import StoredAgreementRequest
 from rprime.store import Stack, ids
@@ -31,11 +38,11 @@ def stored_models(document: Document, visible_history: VisibleHistory) -> Models
     raise_violations(_unstored(asked))
     store = visible_history.open()
     if not visible_history.may_use(asked.project):
-        raise Problem("not_found")
+        raise Problem("not_found", NO_PROJECT)
     stacks = list(store.tables(asked.project, filters_of(asked), newest=asked.limit))
     if sum(len(stack.ids) for stack in stacks) < 2:  # noqa: PLR2004 (a pair)
         if not store.page(asked.project, limit=1).items:
-            raise Problem("not_found")
+            raise Problem("not_found", NO_PROJECT)
         detail = "Fewer than two evaluations match, and agreement needs two: widen the filters."
         raise refuse("", "too_few", detail)
     selection = select(Options(indices=tuple(asked.indices)))

@@ -14,6 +14,8 @@ from rprime.problems.kinds import KINDS, Kind
 MEDIA_TYPE = "application/problem+json"
 MOST_VIOLATIONS = 20
 LONGEST_SEGMENT = 64
+NO_PROJECT = "There is no such project, or you may not see it."
+"""One detail for both: a client must not learn which projects exist."""
 
 # Replaces messages of Pydantic that would repeat the input or do not help.
 _SILENT = {

@@ -13,7 +13,7 @@ from rprime.core.catalog import OVERALL_INDICES
 from rprime.core.selection import AVERAGES
 from rprime.history.series import filters_of
 from rprime.history.stored_report import StoredReport, stored_report
-from rprime.problems.problem import Problem, refuse, responses
+from rprime.problems.problem import NO_PROJECT, Problem, refuse, responses
 from rprime.report.formats import BY_SUFFIX, Format
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluate import (
@@ -77,7 +77,7 @@ async def require_project(request: Request, project: str) -> None:
     # Called only if nothing was found, so listing all projects may be slow.
     projects = await run_in_threadpool(get_store(request).projects)
     if all(found.name != project for found in projects):
-        raise Problem("not_found")
+        raise Problem("not_found", NO_PROJECT)
 
 
 _INCLUDE = {
