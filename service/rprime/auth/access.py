@@ -100,9 +100,7 @@ def check_project(request: Request, project: str) -> None:
     """
     request.scope["state"].setdefault(PROJECTS, set()).add(project)
     if not (access := access_of(request)).may_use(project):
-        raise _refused(
-            request, Problem("not_found", NO_PROJECT), access.key, _OTHER_PROJECT, project
-        )
+        raise _refused(request, Problem("not_found"), access.key, _OTHER_PROJECT, project)
 
 
 def check_scopes(request: Request, *scopes: keys.Scope) -> None:
