@@ -27,7 +27,9 @@ __all__ = ["browser", "visit"]
 os.environ["RPRIME_STORE"] = "none"
 
 # How long an example takes depends on what else the machine does.
-hypothesis.settings.register_profile("rprime", deadline=None)
+hypothesis.settings.register_profile(
+    "rprime", deadline=None, max_examples=int(os.environ.get("RPRIME_TEST_DRAWS", "50"))
+)
 hypothesis.settings.load_profile("rprime")
 
 

@@ -240,6 +240,7 @@ def stalling_sync(tmp_path: Path) -> Path:
     return compiled(STALLING_SYNC, tmp_path)
 
 
+@pytest.mark.slow
 def test_the_service_ends_in_time_while_the_disk_hangs(tmp_path: Path, stalling_sync: Path) -> None:
     log, stall = tmp_path / "log", tmp_path / "stall"
     variables = {

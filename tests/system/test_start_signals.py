@@ -38,7 +38,7 @@ def has_worked(process: int, seconds: float) -> bool:
     return work(process) >= seconds
 
 
-@pytest.mark.parametrize("workers", ["1", "2"])
+@pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
 def test_a_signal_while_it_starts_ends_it(
     serve: Serve, processes: dict[int, int], workers: str
 ) -> None:

@@ -141,6 +141,7 @@ class TestDask:
         assert cells_of(done) == predictions.cells
         assert accuracies_of(done) == pytest.approx(predictions.accuracies)
 
+    @pytest.mark.slow
     def test_whoever_watches_sees_which_share_is_done(
         self, cluster: Cluster, predictions: Predictions
     ) -> None:
