@@ -62,7 +62,7 @@ def test_each_slice_is_judged_as_its_items_alone() -> None:
     assert [result.slice for result in found.results] == [{"region": "EU"}, {"region": "US"}]
     assert [result.verdict for result in found.results] == ["pass", "fail"]
     assert found.verdict == "fail"
-    assert "accuracy.max_drop on slice region=US" in found.message
+    assert "accuracy.max_drop.region on slice region=US" in found.message
     for code, result in enumerate(found.results):
         ours, theirs = (only(side, np.equal(REGION, code)) for side in (candidate, baseline))
         (alone,) = judged(gate_of(replace(rule, slices=None)), ours, theirs).results

@@ -335,6 +335,20 @@ def test_a_gate_judges_a_limited_number_of_slices(client: httpx.Client) -> None:
     assert (error["pointer"], error["code"]) == ("/gates/rules/1/slices", "too_many_slices")
 
 
+def test_a_rule_about_slices_stands_beside_one_about_all_items(client: httpx.Client) -> None:
+    rules = [
+        {"index": "accuracy", "max_drop": 0.3},
+        {"index": "accuracy", "max_drop": 0.4, "slices": "region"},
+        {"index": "accuracy", "max_drop": 0.4, "slices": ["device"]},
+    ]
+    gate = found(
+        client, **members(), baseline={"y_true": TRUE, "y_pred": TRUE}, gates={"rules": rules}
+    )["gate"]
+    names = dict.fromkeys(result["rule"] for result in gate["results"])
+    expected = ["accuracy.max_drop" + end for end in ("", ".region", ".device")]
+    assert list(names) == expected
+
+
 @pytest.mark.parametrize("path", ["lint", "plan"])
 def test_rules_about_slices_are_not_simulated(client: httpx.Client, path: str) -> None:
     rules = [{"index": "accuracy", "max_drop": 0.1, "slices": "all"}]

@@ -98,7 +98,8 @@ class Rule:
     @property
     def name(self) -> str:
         """The id, or the default one."""
-        return self.id or f"{self.target.name}.{self.kind}"
+        given = (self.slices,) if isinstance(self.slices, str) else self.slices or ()
+        return self.id or ".".join((self.target.name, self.kind, *given))
 
     @property
     def decides_by(self) -> Policy:
