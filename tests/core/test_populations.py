@@ -235,3 +235,32 @@ def test_equal_shares_are_those_of_the_classes_with_items() -> None:
     assert found.shares.tolist() == [[0.5, 0.5], [1, 0]]
     accuracy = numbers(estimates(ConfusionTable.dense(tables), found), "accuracy")
     assert accuracy[0] == pytest.approx([0.5 * 0.9 + 0.5 * 0.8, 0.7])
+
+
+def test_f1_on_a_map_has_the_limits_of_its_strata() -> None:
+    # Rows are predicted classes. The formulas in plain numbers, for the first class.
+    table = np.array([[66.0, 0, 5, 4], [0, 55, 8, 12], [1, 0, 153, 11], [2, 1, 9, 313]])
+    shares, z = [0.02, 0.015, 0.32, 0.645], 1.959963984540054
+
+    def wilson(hits: float, items: float, z: float) -> tuple[float, float]:
+        middle = (hits + z * z / 2) / (items + z * z)
+        half = z / (items + z * z) * (hits * (items - hits) / items + z * z / 4) ** 0.5
+        return middle - half, middle + half
+
+    def f1(precision: float, missed: float) -> float:
+        return 2 * 0.02 * precision / (0.02 + 0.02 * precision + missed)
+
+    strata = [(table[h, 0], table[h].sum(), shares[h]) for h in range(4)]
+    precision, others = 66 / 75, strata[1:]
+    missed = sum(w * hits / items for hits, items, w in others)
+    shrunk = [(w, (hits + 0.5) / (items + 1), items) for hits, items, w in others]
+    spread = [w * (p * (1 - p) / items) ** 0.5 for w, p, items in shrunk]
+    reduced = z * sum(each * each for each in spread) ** 0.5 / sum(spread)
+    summed = sum(w * wilson(hits, items, reduced)[1] for hits, items, w in others)
+    steps = [w * (wilson(hits, items, z)[1] - hits / items) for hits, items, w in others]
+    upper = max(summed, missed + sum(step * step for step in steps) ** 0.5)
+    value = f1(precision, missed)
+    own = value - f1(wilson(66, 75, z)[0], missed)
+    lower = value - (own**2 + (value - f1(precision, upper)) ** 2) ** 0.5
+    found = estimates(table.T, Population("predicted", np.array(shares)))
+    assert numbers(found, "f1", "class")[2, 0] == pytest.approx(lower, abs=1e-9)

@@ -15,6 +15,7 @@ from rprime.core.table import ConfusionTable
 REPLICATES = 4000
 LOWEST, HIGHEST = 0.93, 0.975
 SLACK = 4 * (0.95 * 0.05 / REPLICATES) ** 0.5
+OVER_STRATA = ("prevalence", "negative_predictive_value", "false_omission_rate")
 FIXED = "coverage"
 """It is 1 where every item is classified."""
 
@@ -55,11 +56,11 @@ MAP = Design(
 )
 
 
-def coverage(design: Design) -> dict[str, Array]:
+def coverage(design: Design, replicates: int = REPLICATES) -> dict[str, Array]:
     """Share of samples whose interval holds the value of the population, by index."""
     draw, turned = np.random.default_rng(1), design.strata == "predicted"
     pairs = zip(design.items, design.within, strict=True)
-    tables = np.stack([draw.multinomial(n, share, REPLICATES) for n, share in pairs], axis=1)
+    tables = np.stack([draw.multinomial(n, share, replicates) for n, share in pairs], axis=1)
     truth = np.array(design.shares)[:, None] * design.within * 1e6
     if turned:
         tables, truth = np.swapaxes(tables, -1, -2), truth.T
@@ -101,3 +102,25 @@ def test_areas_and_accuracies_of_a_map_with_rare_classes_are_covered() -> None:
         assert found[key].min() >= LOWEST - SLACK, key
     # A class of which one item is left out in the largest stratum.
     assert found["recall of a class"].min() >= LOWEST - SLACK
+
+
+@pytest.mark.slow
+def test_every_index_of_a_map_with_rare_classes_is_covered() -> None:
+    found = coverage(MAP, 2000)
+    # Sums over the strata keep their own rule.
+    sums = {f"{key} of a class" for key in OVER_STRATA}
+    wrong = {
+        key: rate
+        for key, rate in found.items()
+        if key not in {FIXED, *sums} and not (0.92 <= rate.min() <= rate.max() <= 0.985)
+    }
+    assert wrong == {}
+    assert {"lift of a class", "f1_of_macro_averages", "class_mcc of a class"} <= found.keys()
+
+
+def test_indices_of_rare_classes_of_a_map_are_covered() -> None:
+    found = coverage(MAP, 400)
+    for key in ("r", "lift", "kulczynski", "icsi", "class_mcc", "f1"):
+        assert found[f"{key} of a class"].min() >= 0.90, key
+    for key in ("macro_r", "macro_recall", "csi"):
+        assert found[key].min() >= 0.90, key

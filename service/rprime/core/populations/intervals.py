@@ -15,8 +15,10 @@ from rprime.core.intervals.methods import Setting
 from rprime.core.intervals.plan import Bounds
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts
+from rprime.core.intervals.smooth_indices import smooth_overall_indices
 from rprime.core.intervals.smoothed_values import as_observed
 from rprime.core.intervals.universe import LogRatios, at, widen
+from rprime.core.populations.parts import Z, part_errors
 from rprime.core.populations.plan import PopulationPlan, ScopePlan, plan_of
 from rprime.core.populations.population import Population, joint_cells
 from rprime.core.populations.sums import StratumSums
@@ -39,6 +41,8 @@ class ScopeIntervals:
         Those of sums over the strata, and on the logarithmic scale.
     errors
         Standard errors of all entries, NaN without an interval.
+    values, sides
+        The values of all entries, and errors by MOVER on both sides, NaN for none.
     """
 
     plan: ScopePlan
@@ -47,28 +51,34 @@ class ScopeIntervals:
     sums: StratumSums
     logs: LogRatios
     errors: Array
+    values: Array
+    sides: Array
 
     @classmethod
     def of(
-        cls, plan: ScopePlan, found: tuple[Array, Array, Array], sums: StratumSums, **about: Array
+        cls, plan: ScopePlan, found: tuple[Array, ...], sums: StratumSums, **about: Array
     ) -> "ScopeIntervals":
         """Prepare the intervals of entries.
 
         Parameters
         ----------
         found
-            Their values, those of both estimated tables and the variances of these.
+            Their values, those of both estimated tables, the variances of these, errors by MOVER.
         about
             `growth` and `bounds` of the score intervals.
         """
-        values, estimated, variances = found
+        values, estimated, variances, sides = found
         smooth, spread = estimated[:, SMOOTHED], variances[:, SMOOTHED]
         spread[plan.without] = variances[plan.without, OBSERVED] = np.nan
         scores = ScoreIntervals.of(values, smooth, spread, **about)
+        sides[:, [*plan.sums, *plan.without]] = np.nan
+        by_parts = np.isfinite(sides[0, plan.lift])
+        spread[plan.lift] = np.where(by_parts, np.nan, spread[plan.lift])
         logs = LogRatios.of(values[plan.logs], smooth[plan.logs], spread[plan.logs])
         errors = np.sqrt(variances[:, OBSERVED])
         counts = ScoreCounts.of(scores.shares * scores.items, scores.items)
-        return cls(plan, scores, counts, sums, logs, np.where(np.isfinite(values), errors, np.nan))
+        errors = np.where(np.isfinite(values), errors, np.nan)
+        return cls(plan, scores, counts, sums, logs, errors, values, sides)
 
     def limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the entries, shape (2, n, ...)."""
@@ -82,6 +92,7 @@ class ScopeIntervals:
             own = self.sums.limits(at(quantile, of_sums))
             widen(limits, of_sums, self.scores.take(of_sums).scaled(own))
         limits[:, of_logs] = self.logs.limits(at(quantile, of_logs))
+        widen(limits, np.arange(len(self.values)), self.values + quantile * self.sides)
         return limits
 
     @property
@@ -106,7 +117,8 @@ class PopulationIntervals(PreparedIntervals):
     Standard errors are those of Olofsson et al. 2014 and Stehman 2014, with n - 1 in each stratum.
     Intervals are Wilson's on the effective number of items, with half an item more in each
     stratum; of sums over the strata, the wider of these and of the sum of the Wilson intervals of
-    the strata at a reduced quantile.
+    the strata at a reduced quantile. Where strata are classes, other indices of a class have the
+    wider of these and of MOVER on the strata, and averages take the errors of the classes.
     """
 
     of_classes: ScopeIntervals
@@ -188,20 +200,40 @@ def _scopes(
     growth, beta, exact = sample.total / more.total, options.beta, options.exact
     cost = None if options.cost is None else (float(options.cost.min()), float(options.cost.max()))
     bound, selection, shares = Bounds(sample.k, cost), values.selection, population.shares
-    yield ScopeIntervals.of(
+    spread = strata.of_classes(selection, own)
+    whole = strata.of_overall(overall_gradient(found, own))
+    ratio = np.sqrt(whole) / (_averages(found, np.sqrt(spread)) - found.overall)
+    classes = ScopeIntervals.of(
         plan.per_class,
-        (values.observed, found.per_class, strata.of_classes(selection, own)),
+        (values.observed, found.per_class, spread, part_errors(values, population, counts)),
         StratumSums.of_classes(plan.per_class, counts, shares, beta=beta, exact=exact),
         growth=growth[..., None],
         bounds=_bounds(plan.per_class, selection.computed, bound),
     )
+    yield classes
+    distances = (classes.limits(Z) - values.observed) / Z
+    sides = np.stack([_averages(values, side) for side in distances]) - values.overall
+    if population.strata == "own":
+        sides[...] = np.nan
     yield ScopeIntervals.of(
         plan.overall,
-        (values.overall, found.overall, strata.of_overall(overall_gradient(found, own))),
+        (values.overall, found.overall, whole, ratio[:, SMOOTHED] * sides),
         StratumSums.of_overall(plan.overall, counts, shares, exact=exact),
         growth=growth,
         bounds=_bounds(plan.overall, selection.overall, bound),
     )
+
+
+def _averages(values: Values, distances: Array) -> Array:
+    """Compute averages, and functions of these, at distances of the classes; else NaN."""
+    averaged = values.averaged + np.where(np.isnan(distances), 0.0, distances)
+    moved, entries = replace(values, averaged=averaged), smooth_overall_indices(values.selection)
+    found, places = moved.averages(), [*entries.macro, *entries.weighted]
+    result = np.full(found.shape, np.nan)
+    result[places] = found[places]
+    for place in entries.means:
+        result[place] = moved.formula(values.selection.overall[place])
+    return result
 
 
 def _bounds(plan: ScopePlan, entries: tuple[Index, ...], bound: Bounds) -> Array:

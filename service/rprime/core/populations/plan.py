@@ -40,8 +40,8 @@ class ScopePlan:
     ----------
     sums, numerators, denominators
         Entries that are sums over the strata, and their terms as `CountRow`s.
-    logs
-        Entries with intervals on the logarithmic scale.
+    logs, lift
+        Entries with intervals on the logarithmic scale, and the lift among them.
     without
         Entries without an interval.
     """
@@ -50,6 +50,7 @@ class ScopePlan:
     numerators: Array
     denominators: Array
     logs: Array
+    lift: Array
     without: Array
 
 
@@ -134,5 +135,6 @@ def _scope(kinds: list[Kind]) -> ScopePlan:
         numerators=integers(terms[0] for _, terms in sums),
         denominators=integers(terms[1] for _, terms in sums),
         logs=positions(kind in LOGARITHMIC for kind, _ in kinds),
+        lift=positions(kind == "log_ratio" for kind, _ in kinds),
         without=positions(not kind for kind, _ in kinds),
     )
