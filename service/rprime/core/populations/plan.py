@@ -9,6 +9,8 @@ from rprime.core.counts import CountRow
 from rprime.core.index import Index
 from rprime.core.intervals.methods import (
     INTERVALS,
+    MISSES,
+    RECALL,
     Methods,
     ScopeMethods,
     Setting,
@@ -75,13 +77,13 @@ def plan_of(selection: Selection, setting: Setting, strata: Strata) -> Populatio
         What divides the items.
     """
     found = [_class_kind(entry, setting, strata) for entry in selection.computed]
-    whole = [_overall_kind(entry, setting) for entry in selection.overall]
+    whole = [_overall_kind(entry, setting, strata) for entry in selection.overall]
     methods = methods_of(selection, setting)
     return PopulationPlan(
         replace(
             methods,
-            per_class=_named(methods.per_class, found, setting),
-            overall=_named(methods.overall, whole, setting),
+            per_class=_named(methods.per_class, found, setting, strata),
+            overall=_named(methods.overall, whole, setting, strata),
             affine=(),
         ),
         _scope(found),
@@ -101,16 +103,20 @@ def _class_kind(entry: Index, setting: Setting, strata: Strata) -> Kind:
         if entry.rows[0] in fixed:
             return "", None  # by design, it does not vary
         return ("proportion" if entry.rows[1] == fixed[1] != fixed[0] else "average"), entry.rows
-    return (entry.interval if entry.interval in LOGARITHMIC else "score"), None
+    if entry.interval in LOGARITHMIC:
+        return entry.interval, None
+    by_parts = strata != "own" and entry.rows not in {RECALL, MISSES}
+    return ("parts" if by_parts else "score"), None
 
 
-def _overall_kind(entry: Index, setting: Setting) -> Kind:
+def _overall_kind(entry: Index, setting: Setting, strata: Strata) -> Kind:
     if _without(entry, setting):
         return "", None
     ratio = pooled_ratio(entry, setting)
     whole = (CountRow.total,) if setting.unclassified else (CountRow.total, CountRow.answered)
     if ratio is None or ratio[0] not in POOLED or ratio[1] not in whole:
-        return "score", None
+        of_classes = strata != "own" and entry.reads in {"macro", "weighted", "means"}
+        return ("average" if of_classes else "score"), None
     return "average", ratio
 
 
@@ -118,8 +124,12 @@ def _without(entry: Index, setting: Setting) -> bool:
     return entry.scored or entry.resampled or setting.method(entry) is None
 
 
-def _named(methods: ScopeMethods, kinds: Iterable[Kind], setting: Setting) -> ScopeMethods:
-    names = (INTERVALS[kind].reported if kind else ("",) for kind, _ in kinds)
+def _named(
+    methods: ScopeMethods, kinds: Iterable[Kind], setting: Setting, strata: Strata
+) -> ScopeMethods:
+    by_parts = {} if strata == "own" else {"log_ratio": "parts"}
+    found = (by_parts.get(kind, kind) for kind, _ in kinds)
+    names = (INTERVALS[kind].reported if kind else ("",) for kind in found)
     return replace(
         methods,
         proportions=integers(()),
