@@ -62,7 +62,7 @@ def write(found: Predictions, folder: Path) -> None:
     """Write what `rprime evaluate predictions.csv --baseline champion.csv` reads."""
     for name, labels in (("predictions", found.candidate), ("champion", found.champion)):
         with (folder / f"{name}.csv").open("w", newline="", encoding="utf-8") as file:
-            rows = csv.writer(file)
+            rows = csv.writer(file, lineterminator="\n")
             rows.writerow(["y_true", "y_pred"])
             rows.writerows(zip(found.true, labels, strict=True))
 

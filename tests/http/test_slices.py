@@ -168,6 +168,19 @@ def test_a_comparison_says_which_slices_got_worse(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("form", ["text/markdown", "text/html"])
+def test_renderings_name_the_slice_of_a_result(client: httpx.Client, form: str) -> None:
+    bad = np.where(REGION == "US", (TRUE + 1) % 3, PREDICTED)
+    rules = [{"index": "accuracy", "min_value": 0.5, "slices": "region"}]
+    body = members(y_pred=bad, gates={"rules": rules})
+    headers = {"Accept": form, "Content-Type": "application/json"}
+    content = json.dumps(body, default=np.ndarray.tolist)
+    answer = client.post("/evaluate", content=content, headers=headers)
+    rows = [row for row in answer.text.splitlines() if "accuracy.min_value.region" in row]
+    assert any("region=US" in row for row in rows)
+    assert not any(">overall<" in row or "| overall |" in row for row in rows)
+
+
+@pytest.mark.parametrize("form", ["text/markdown", "text/html"])
 def test_renderings_name_the_weakest_slices_first(client: httpx.Client, form: str) -> None:
     bad = np.where((REGION == "US") & (DRAW.random(600) < 0.5), (TRUE + 1) % 3, PREDICTED)
     body = {"y_true": TRUE.tolist(), "y_pred": bad.tolist(), "slices": {"region": REGION.tolist()}}

@@ -187,7 +187,8 @@ def _lint_overview(found: "GateLintReport") -> "RenderableType":
         )
         for rule in found.model.rules
     )
-    columns = ("rule", "class, slice", "fails", "inconclusive", "drop it can see")
+    sliced = any(rule.slice for rule in found.model.rules)
+    columns = ("rule", _about(sliced=sliced), "fails", "inconclusive", "drop it can see")
     return overview([said], columns, list(rows), found.advice)
 
 
@@ -199,7 +200,12 @@ def _plan_overview(found: "GatePlanReport") -> "RenderableType":
             *((_name(None, s.slice), s.items, s.needed) for s in found.model.slices),
         )
     ]
-    return overview([], ("class, slice", "items", "needed"), rows, found.advice)
+    about = _about(sliced=bool(found.model.slices))
+    return overview([], (about, "items", "needed"), rows, found.advice)
+
+
+def _about(*, sliced: bool) -> str:
+    return "class, slice" if sliced else "class"
 
 
 def _name(label: str | None, part: dict[str, str] | None) -> str:

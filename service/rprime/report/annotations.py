@@ -5,6 +5,7 @@ from itertools import groupby
 
 from rprime.report.decimals import plural
 from rprime.report.names import clipped, isolated, shown
+from rprime.report.slices import named
 from rprime.report.subject import ReportSubject
 from rprime.report.verdicts import finding, headline, said, separate, summary
 from rprime.schemas.gate import Result
@@ -74,6 +75,7 @@ def _title(kind: str, results: list[Result]) -> str:
     if len(results) > 1:
         return f"{shown(first.rule)}: {plural(len(results), 'result')} {KINDS[kind]}"
     where = "" if first.class_ is None else f", class {isolated(shown(first.class_))}"
+    where += f", {isolated(named(first.slice))}" if first.slice else ""
     return f"{shown(first.rule)}{where}: {finding(first)}"
 
 

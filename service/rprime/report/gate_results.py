@@ -6,6 +6,7 @@ from typing import Any
 from rprime.report.decimals import decimal, plural, signed
 from rprime.report.marks import Axis, Mark
 from rprime.report.names import shown, shown_if_any
+from rprime.report.slices import named
 from rprime.report.verdicts import Tone, finding, separate
 from rprime.schemas.gate import Gate, Result
 
@@ -72,15 +73,16 @@ def threshold(result: Result) -> float:
 def _ruled(result: Result, axis: Axis) -> dict[str, Any]:
     """Put a result into words; the label stands between the two parts of its sentence."""
     sign, tone = SIGNS[result.effect]
-    before, named, after = result.message.partition(f"`{result.class_}`")
+    before, label, after = result.message.partition(f"`{result.class_}`")
     return {
         "rule": shown(result.rule),
         "label": shown_if_any(result.class_),
+        "slice": named(result.slice) if result.slice else "",
         "finding": finding(result),
         "sign": sign,
         "tone": tone,
         "before": shown(before),
-        "named": bool(named),
+        "named": bool(label),
         "after": shown(after),
         "mark": mark_of_result(result, axis),
         "axis": axis.ends,

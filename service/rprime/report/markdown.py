@@ -15,10 +15,11 @@ from rprime.report.names import JOINER, address, clipped, isolated, shown
 from rprime.report.population import population_text
 from rprime.report.reasons import explained
 from rprime.report.sections import SECTIONS, in_order
-from rprime.report.slices import slice_table
+from rprime.report.slices import named, slice_table
 from rprime.report.subject import ReportSubject
 from rprime.report.text_chart import text_chart
 from rprime.report.verdicts import compared, finding, headline, separate, summary
+from rprime.schemas.gate import Result
 
 MOST_CHARACTERS = 60_000
 """Of the whole text: a comment on GitHub holds 65 536."""
@@ -123,10 +124,16 @@ def _results(subject: ReportSubject) -> str:
 def _with_effect(subject: ReportSubject, effect: Effect) -> list[Cells]:
     results = () if subject.gate is None else subject.gate.results
     return [
-        (code(r.rule), _named(r.class_, "overall"), finding(r), _message(r.message, r.class_))
+        (code(r.rule), _about(r), finding(r), _message(r.message, r.class_))
         for r in separate(results)
         if r.effect == effect
     ]
+
+
+def _about(result: Result) -> str:
+    parts = [] if result.class_ is None else [code(result.class_)]
+    parts += [code(named(result.slice))] if result.slice else []
+    return ", ".join(parts) or "overall"
 
 
 def _found(rows: list[Cells]) -> str:
