@@ -244,7 +244,9 @@ def test_another_project_is_as_if_it_were_not_there(
             "scopes": ["read"],
             "project": "mine",
         }
-        assert client.get("/v1/things/theirs-1", headers=headers).content == theirs.content
+        by_id = client.get("/v1/things/theirs-1", headers=headers)
+        assert by_id.status_code == 404
+        assert by_id.json()["detail"] == Problem("not_found").detail
 
 
 def test_without_keys_everybody_may_do_everything(
