@@ -167,7 +167,7 @@ def test_a_gate_on_a_population_rarely_fails_an_unchanged_model(pairing: str) ->
             drops(0.05, "accuracy", "macro_f1"),
             ConfusionTable.dense(counts),
             names(3),
-            pairing=pairing,  # type: ignore[arg-type] - a literal
+            pairing=pairing,  # type: ignore[arg-type]  # a literal
             replicates=500,
             population=Population("true", shares),
         )

@@ -74,7 +74,7 @@ def errors(design: Design, replicates: int) -> dict[str, tuple[Array, Array]]:
         places = found.selection.overall_place if scope == "overall" else found.selection.place
         limits, lower = part.limits(0.025), part.limits(0.05)[0]
         for key in keys:
-            change = np.subtract(*(v.lookup(scope, key) for v in truth))  # type: ignore[arg-type] - a literal
+            change = np.subtract(*(v.lookup(scope, key) for v in truth))  # type: ignore[arg-type]  # a literal
             low, high = (side[places[key]] for side in limits)
             missed = 1 - np.mean((low <= change) & (change <= high), axis=0)
             result[key] = missed, np.mean(lower[places[key]] > change, axis=0)

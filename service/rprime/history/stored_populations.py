@@ -69,7 +69,7 @@ def kinds_of(
             yield OneKind(places, None, about, STRATA_OF_ITEMS)
         else:
             shares = np.array([extras[row]["population"]["shares"] for row in rows])
-            each = [Population(strata, own) for own in shares]  # type: ignore[arg-type] - JSON
+            each = [Population(strata, own) for own in shares]  # type: ignore[arg-type]  # JSON
             about = [shares_text(one, stack.labels) for one in each]
             yield OneKind(places, Population(each[0].strata, shares), about)
 
