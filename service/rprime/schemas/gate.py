@@ -60,7 +60,7 @@ class Rule(Request):
     id: Identifier | None = Field(
         default=None,
         description="The name of the rule in results and waivers, unique in its gate. Default: "
-        "`<index>.<limit>`, as `recall.max_drop`.",
+        "`<index>.<limit>`, as `recall.max_drop`, and the columns of `slices` behind it.",
     )
     index: IndexKey | None = Field(
         default=None, description="What it bounds: the key of an index, from GET /v1/indices."

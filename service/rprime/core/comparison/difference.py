@@ -10,7 +10,7 @@ from scipy import special
 from rprime.core import index
 from rprime.core.arrays import Array
 from rprime.core.comparison.compared_side import LimitSource
-from rprime.core.comparison.mover import MoverLimits
+from rprime.core.comparison.mover import MoverLimits, SingleTests
 from rprime.core.comparison.paired_proportions import (
     discordance_bounds,
     sign_test_p,
@@ -45,7 +45,7 @@ NO_METHOD, TANGO, INFLUENCE, MOVER = range(len(METHODS))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Difference:
+class Difference(SingleTests):
     """Candidate minus baseline of indices (and classes), with the inputs of a test.
 
     All arrays have one shape, (indices,) or (indices, classes); `difference[rows, columns]`
@@ -137,16 +137,6 @@ class Difference:
     def source(self) -> LimitSource | None:
         """What the limits of unpaired differences are computed from."""
         return None if self.mover is None else self.mover.source
-
-    @property
-    def centre(self) -> Array:
-        """The values of the candidate."""
-        return self.candidate
-
-    @property
-    def pairs(self) -> Array:
-        """The number of tests that each p-value is adjusted for by itself: 1."""
-        return np.ones(self.value.shape)
 
     @property
     def shape(self) -> tuple[int, ...]:

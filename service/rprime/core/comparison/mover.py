@@ -23,8 +23,24 @@ NOTHING = 1e-14
 """A threshold this close to D is D."""
 
 
+class SingleTests:
+    """Statistics about the candidate's values, each of which is one test."""
+
+    candidate: Array
+
+    @property
+    def centre(self) -> Array:
+        """The values of the candidate."""
+        return self.candidate
+
+    @property
+    def pairs(self) -> Array:
+        """The number of tests that each p-value is adjusted for by itself: 1."""
+        return np.ones(self.candidate.shape)
+
+
 @dataclass(frozen=True, eq=False)
-class MoverLimits:
+class MoverLimits(SingleTests):
     """Limits of candidate minus baseline, or of the candidate alone, at any quantile.
 
     Parameters
@@ -68,16 +84,6 @@ class MoverLimits:
     def value(self) -> Array:
         """The differences."""
         return np.asarray(self.candidate - self.baseline)
-
-    @property
-    def centre(self) -> Array:
-        """The values of the candidate."""
-        return self.candidate
-
-    @property
-    def pairs(self) -> Array:
-        """The number of tests that each p-value is adjusted for by itself: 1."""
-        return np.ones(self.value.shape)
 
     def at(self, quantile: ArrayLike) -> tuple[Array, Array]:
         """Return the lower and the upper limits.

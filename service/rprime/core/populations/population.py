@@ -72,7 +72,7 @@ class Population:
 
     @classmethod
     def uniform(cls, sample: ConfusionTable) -> "Population":
-        """Give equal shares to the classes of which a table has items, in each of a stack."""
+        """Return equal shares of the classes that a table has items of, for each of a stack."""
         there = sample.support > 0
         return cls("true", there / np.maximum(np.add.reduce(there, axis=-1, keepdims=True), 1))
 
