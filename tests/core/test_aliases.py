@@ -42,6 +42,11 @@ SKLEARN: dict[str, dict[str, Any]] = {
     "recall_score": {"average": None},
     "top_k_accuracy_score": {"of_scores": True, "k": 2},
     "zero_one_loss": {},
+    "completeness_score": {},
+    "fowlkes_mallows_score": {},
+    "homogeneity_score": {},
+    "rand_score": {},
+    "v_measure_score": {},
 }
 """Functions of scikit-learn that have an alias, and their arguments."""
 SCORERS = {
@@ -58,7 +63,9 @@ SCORERS = {
 
 @pytest.fixture(scope="module")
 def report() -> rprime.Report:
-    return rprime.evaluate(TRUE.tolist(), PREDICTED.tolist(), y_score=SCORES, top_k=2)
+    return rprime.evaluate(
+        TRUE.tolist(), PREDICTED.tolist(), y_score=SCORES, top_k=2, families=["all"]
+    )
 
 
 def values(report: rprime.Report, name: str) -> list[float | None]:
@@ -250,13 +257,24 @@ def test_no_misspelling_leads_to_the_opposite(meant: str) -> None:
     [
         ("acuracy", ("accuracy",)),
         ("recal", ("recall",)),
+        ("mcro_f1", ("micro_f1", "macro_f1")),
         ("sensitivty", ("recall",)),
         ("Macro F1", ("macro_f1",)),
         ("MCC", ("mcc",)),
         ("macro avg f1-score", ("macro_f1",)),
         ("log-loss", ("log_loss",)),
         ("gini", ("roc_auc",)),
-        ("kappa_quadratic", ("weighted_kappa",)),
+        ("quadratic kappa", ("quadratic_weighted_kappa",)),
+        ("TPR Macro", ("macro_recall",)),
+        ("FNR Micro", ("micro_false_negative_rate",)),
+        ("Overall MCC", ("mcc",)),
+        ("Overall ACC", ("accuracy",)),
+        ("TOPR", ("predicted_prevalence",)),
+        ("RACC", ()),
+        ("Conditional Entropy", ("conditional_entropy_predicted", "conditional_entropy_true")),
+        ("multiclass_accuracy", ("macro_recall", "accuracy")),
+        ("multiclass_matthews_corrcoef", ("mcc",)),
+        ("neg_brier_score", ("brier_score",)),
         ("xyzzy", ()),
         ("ndcg_score", ()),
     ],
@@ -267,6 +285,5 @@ def test_an_unknown_name_leads_to_what_is_near(name: str, keys: tuple[str, ...])
 
 def test_a_suggestion_says_what_is_missing() -> None:
     assert "GET /v1/indices" in unknown_index("xyzzy")
-    assert "`kappa_weights`" in unknown_index("kappa_quadratic")
     with pytest.raises(rprime.ProblemError, match="'recal': The catalog has no such index"):
         rprime.evaluate([1], [1], indices=["recal"])

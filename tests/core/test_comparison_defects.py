@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike
 
+from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
+from rprime.core.items import Items
 from rprime.core.options import Options
 from rprime.core.table import ConfusionTable
 from tests.core.comparison_sides import side_of, table_side
@@ -126,3 +128,30 @@ def test_limits_stay_within_the_possible() -> None:
         lower, upper = known.limits(0.05)
         assert (np.isnan(lower) | (lower >= -known.reach)).all()
         assert (np.isnan(upper) | (upper <= known.reach)).all()
+
+
+@pytest.mark.parametrize("kind", ["plain", "weights", "groups", "tables"])
+def test_rounding_is_no_evidence(kind: str) -> None:
+    # All items are of one class, so that kappa is 0 and R' is 1, whatever is predicted.
+    draw = np.random.default_rng(3)
+    true = np.zeros(97, dtype=int)
+    old, new = (np.where(draw.random(97) < 0.1, 1, 0) for _ in range(2))
+    weights = draw.choice([0.1, 0.5, 1.0, 2.7], 97) if kind == "weights" else np.ones(97)
+    sides = []
+    for predicted in (new, old):
+        counts = np.zeros((2, 2))
+        np.add.at(counts, (true, predicted), weights)
+        table = ConfusionTable.dense(counts, weighted=kind == "weights")
+        groups = np.arange(97) // 2 if kind == "groups" else None
+        items = Items(true, predicted, groups, weights if kind == "weights" else None)
+        whole = Side(labels=("0", "1"), table=table, items=items, fingerprint="same")
+        sides.append(table_side(table, None) if kind == "tables" else whole)
+    candidate, baseline = sides
+    for key in ("kappa", "macro_r_prime", "quadratic_weighted_kappa"):
+        rule = drop(index=key, classes=None)
+        (result,) = (found := judged(gate_of(rule), candidate, baseline)).results
+        assert found.verdict == "inconclusive", key
+        assert (result.lower_limit, result.p_value) == (None, None), key
+    rule = drop(index="r_prime", classes=("0",))
+    (result,) = judged(gate_of(rule), candidate, baseline).results
+    assert result.lower_limit is None

@@ -1,8 +1,6 @@
 """Difference: limits and p-values agree with one another, and nothing is shown by nothing."""
 
-from dataclasses import fields
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pytest
@@ -21,11 +19,10 @@ KEYS = ("accuracy", "recall", "precision", "kappa", "macro_recall")
 
 def difference(**given_values: float) -> Difference:
     """Make one element; what is not given is unknown."""
-    codes = {"reasons": 0, "methods": 0}
-    names = [field.name for field in fields(Difference) if field.name != "mover"]
-    nothing = dict.fromkeys(names, np.nan) | codes | {"reach": 1.0}
-    known: dict[str, Any] = {n: np.array([v]) for n, v in (nothing | given_values).items()}
-    return Difference(**known)
+    found = Difference.unknown(1)
+    for name, value in ({"reach": 1.0} | given_values).items():
+        getattr(found, name)[...] = value
+    return found
 
 
 def unpaired(baseline: float, candidate: float, trials: float) -> Difference:

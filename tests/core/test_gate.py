@@ -329,7 +329,7 @@ def test_a_class_that_lost_17_points_at_a_limit_of_10_does_not_pass() -> None:
     assert {r.verdict for r in result.results if r.suspect} == {"inconclusive"}
     assert (result.verdict, result.judged) == ("inconclusive", True)
     assert result.message == (
-        "The gate is inconclusive: suspect: recall.max_drop of classes `0`, `1`."
+        "The gate is inconclusive, with these results suspect: recall.max_drop of classes `0`, `1`."
     )
     first = result.results[0]
     assert (first.reason, first.effect) == ("suspect", "warn")
@@ -866,11 +866,8 @@ def test_nothing_that_is_not_a_number_passes(lost: str, test: Literal["auto", "n
     gate = Gate(rules=(drop(classes=("0",), test=test),))
     comparison = compared(candidate, baseline, gate, Options())
     assert comparison is not None
-    nothing = np.full_like(comparison.per_class.value, np.nan)
-    changed: dict[str, Any] = {lost: nothing}
-    broken = replace(comparison, aligned=replace(comparison.aligned))
-    vars(broken.aligned)["per_class"] = replace(comparison.per_class, **changed)
-    result = one(run_gate(gate, candidate, broken, Options(), today=TODAY))
+    getattr(comparison.per_class, lost)[...] = np.nan
+    result = one(run_gate(gate, candidate, comparison, Options(), today=TODAY))
     by_points = "pass" if test == "none" else "inconclusive"
     assert result.verdict == ("undefined" if lost == "value" else by_points)
 
@@ -907,9 +904,10 @@ def test_severity_keeps_every_effect_at_a_warning() -> None:
     advisory = drop(severity="warn", classes=("0",))
     result = judged(advisory, *dropped(0.1))
     assert (one(result).verdict, one(result).effect) == ("fail", "warn")
-    assert result.verdict == "pass"
+    assert result.verdict == "inconclusive"
     missing = judged(drop(severity="warn", classes=("x",)), *dropped(0.1))
     assert (one(missing).verdict, one(missing).effect) == ("not_comparable", "warn")
+    assert missing.verdict == "inconclusive"
     overall = drop(severity="warn", index="accuracy", classes=None)
     assert judged(overall, *dropped(0.1)).verdict == "inconclusive"
 
@@ -1037,9 +1035,11 @@ def test_every_mistake_is_found_at_once() -> None:
 
 
 def test_refusals_say_what_to_write_instead() -> None:
-    texts = [str(next(mistakes(gate_of(rule)))) for rule in (drop(0.0), floor(1, index="recall"))]
+    rules = (drop(0.0), floor(1, index="recall"), drop(2.0))
+    texts = [str(next(mistakes(gate_of(rule)))) for rule in rules]
     assert "min_gain: 0" in texts[0]
     assert "macro_recall" in texts[1]
+    assert "max_drop of recall must be below 1" in texts[2]
 
 
 # Laws

@@ -333,3 +333,43 @@ def test_a_gap_needs_two_slices_and_one_column() -> None:
         judged(gate_of(gap(0.0)), sliced(side_of(TRUE, OLD, K)))
     (lost,) = judged(gate_of(gap(0.05)), side_of(TRUE, OLD, K)).results
     assert (lost.verdict, lost.reason) == ("not_comparable", "slice_missing")
+
+
+@pytest.mark.parametrize("key", ["macro_recall", "geometric_mean_recall"])
+def test_the_gap_of_an_average_is_over_the_classes_that_all_slices_have(key: str) -> None:
+    region = np.where(TRUE == 2, 1, REGION)  # the first slice lacks class 2, which is half wrong
+    wrong = (np.arange(N) % 20 == 0) | ((TRUE == 2) & (np.arange(N) % 2 == 0))
+    side = sliced(side_of(TRUE, predictions(wrong), K), region)
+    rule = gap(0.05, index=key)
+    found = judged(gate_of(rule), side)
+    (result,) = found.results
+    assert result.observed == pytest.approx(0.0, abs=0.02)
+    assert result.verdict == "pass"
+    (warning,) = (w for w in found.warnings if w.code == "classes_left_out")
+    assert warning.detail.endswith("which do not have items in every slice: class `2`.")
+    assert side.slices is not None
+    simulated = lint(gate_of(rule), side.table, side.labels, slices=side.slices, replicates=100)
+    assert simulated.false_fail_rate == 0
+    assert simulated.rules[0].detectable_drop == pytest.approx(result.min_detectable_drop, rel=0.2)
+
+
+def test_slices_without_a_common_class_have_no_gap_of_an_average() -> None:
+    side = sliced(side_of(TRUE, WORSE, K), (TRUE == 2).astype(np.uint8))
+    (result,) = judged(gate_of(gap(0.05, index="macro_recall")), side).results
+    assert (result.verdict, result.reason) == ("not_comparable", "no_class")
+
+
+def test_classes_with_few_items_in_one_slice_leave_the_gap_of_an_average() -> None:
+    region = np.where((TRUE == 2) & (np.arange(N) > 30), 1, REGION)
+    side = sliced(side_of(TRUE, predictions((TRUE == 2) & (np.arange(N) < 30)), K), region)
+    (whole,) = judged(gate_of(gap(0.05, index="macro_recall")), side).results
+    assert whole.observed is not None
+    assert whole.observed > 0.3
+    (kept,) = judged(gate_of(gap(0.05, index="macro_recall", min_items=30)), side).results
+    assert (kept.verdict, kept.observed) == ("pass", 0.0)
+
+
+def test_an_undecided_gap_has_too_few_items() -> None:
+    (result,) = judged(gate_of(gap(0.23)), sliced(side_of(TRUE, WORSE, K))).results
+    assert result.upper_limit is not None
+    assert (result.verdict, result.reason) == ("inconclusive", "not_enough_items")

@@ -137,6 +137,7 @@ AFFINE = [
     ("overall", "macro_class_balanced_accuracy", "macro_informedness", 0.5, 0.5),
     ("overall", "macro_kulczynski", "csi", 0.5, 0.5),
     ("overall", "balanced_accuracy", "macro_recall", 1.0, 0.0),
+    ("overall", "adjusted_balanced_accuracy", "balanced_accuracy", 1.5, -0.5),
     ("overall", "macro_r_prime", "macro_recall", 1.0, 0.0),
     ("overall", "macro_icsi", "csi", 1.0, 0.0),
     ("overall", "maxwell_re", "accuracy", 1.5, -0.5),
@@ -161,6 +162,12 @@ def test_equal_indices_and_affine_maps_share_one_interval(matrix: Any, *, exact:
         expected = slope * of(other) + offset
         expected = expected if slope > 0 else expected[::-1]
         np.testing.assert_allclose(of(key), expected, rtol=1e-12, atol=1e-14, err_msg=key)
+
+
+def test_adjusted_balanced_accuracy_counts_the_classes_with_items() -> None:
+    found = Found(dense([[30, 2, 1], [4, 12, 0], [0, 0, 0]]))
+    expected = 2 * found.overall("balanced_accuracy") - 1
+    np.testing.assert_allclose(found.overall("adjusted_balanced_accuracy"), expected, rtol=1e-12)
 
 
 def score_by_definition(
@@ -206,7 +213,12 @@ def test_score_intervals_follow_their_definition(sampling: str) -> None:
     matrix = [[30, 2, 1], [4, 12, 0], [1, 3, 5]]
     found = Found(dense(matrix), sampling=sampling)
     keys = {"scott_pi": -1.0, "gwet_ac1": -1.0, "krippendorff_alpha": -1.0, "micro_jaccard": 0.0}
-    keys |= {"f1_of_macro_averages": 0.0, "weighted_precision": 0.0, "scott_pi_true_margin": -1.0}
+    keys |= {
+        "bangdiwala_b": 0.0,
+        "f1_of_macro_averages": 0.0,
+        "weighted_precision": 0.0,
+        "scott_pi_true_margin": -1.0,
+    }
     if fixed:
         keys |= {"accuracy": 0.0, "kappa": -1.0, "micro_f1": 0.0, "coverage": 0.0}
         keys.pop("coverage")
@@ -617,6 +629,16 @@ def test_one_group_says_nothing_about_groups() -> None:
         assert found.class_reason(key, 0) == "no_interval", key
 
 
+def test_a_class_of_one_group_counts_as_one_item_in_averages() -> None:
+    true = np.repeat([0, 1, 2], [100, 60, 5])
+    items = Items(true, true, np.where(true == 2, 1000, np.arange(165) // 5))
+    found, alone = Found(dense(np.diag([100, 60, 5])), items), Found(dense(np.diag([100, 60, 5])))
+    assert found.class_reason("recall", 2) == "no_interval"
+    for key in ("macro_recall", "macro_precision", "geometric_mean_recall", "macro_informedness"):
+        # Perhaps the other groups of this class are all predicted wrongly.
+        assert found.overall(key)[0] < alone.overall(key)[0] - 0.05, key
+
+
 def test_an_error_in_few_groups_does_not_narrow_the_interval() -> None:
     true = np.repeat([0, 1], 300)
     group = np.arange(600) // 30
@@ -652,6 +674,41 @@ def test_equal_weights_count_every_item_once(sampling: str) -> None:
             np.testing.assert_allclose(found.overall(key), once.overall(key), rtol=1e-9)
     for key in once.place:
         np.testing.assert_allclose(found.of_class(key), once.of_class(key), rtol=1e-9)
+
+
+def test_weights_have_no_unit() -> None:
+    true = np.repeat([0, 1, 2], [40, 20, 5])
+    weights = RNG.choice([0.5, 1.0, 2.0, 3.0], len(true))
+    for predicted in (true, np.where(true == 2, 0, true)):
+        found = []
+        for unit in (1.0, 7.0, 1e-3):
+            counts = np.zeros((3, 3))
+            np.add.at(counts, (true, predicted), weights * unit)
+            table = ConfusionTable.dense(counts, weighted=True)
+            found.append(Found(table, Items(true, predicted, weights=weights * unit)))
+        for key in found[0].overall_place:
+            if key != "krippendorff_alpha":  # it changes with the number of items
+                for other in found[1:]:
+                    np.testing.assert_allclose(
+                        other.overall(key), found[0].overall(key), rtol=1e-6, err_msg=key
+                    )
+        for other in found[1:]:
+            np.testing.assert_allclose(
+                other.of_class("class_mcc"), found[0].of_class("class_mcc"), rtol=1e-6
+            )
+
+
+def test_a_lift_that_the_margins_fix_has_no_interval() -> None:
+    assert Found(dense([[0, 1], [0, 2]])).class_reason("lift", 1) == "no_interval"
+
+
+def test_what_replaces_an_infinite_value_has_no_interval() -> None:
+    table = dense([[9, 1], [0, 10]])
+    shown = Found(table).of_class("positive_likelihood_ratio")[:, 0]
+    assert np.isfinite(shown[0])
+    assert shown[1] == np.inf
+    replaced = Found(table, undefined="one").of_class("positive_likelihood_ratio")[:, 0]
+    assert np.isnan(replaced).all()
 
 
 def test_weighted_shares_rest_on_the_smaller_effective_number() -> None:

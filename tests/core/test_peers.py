@@ -221,6 +221,12 @@ def test_every_statistic_of_scikit_learn_on_tables_has_its_value(name: str) -> N
         "mutual_information": metrics.mutual_info_score(*pair) / np.log(2),
         "kappa": metrics.cohen_kappa_score(*pair, labels=range(k)),
         "weighted_kappa": metrics.cohen_kappa_score(*pair, labels=range(k), weights="linear"),
+        **{
+            f"{weights}_weighted_kappa": metrics.cohen_kappa_score(
+                *pair, labels=range(k), weights=weights
+            )
+            for weights in ("linear", "quadratic")
+        },
         "mcc": metrics.matthews_corrcoef(*pair),
     }
     for average in ("macro", "micro", "weighted"):

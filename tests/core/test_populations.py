@@ -138,6 +138,7 @@ STRATA = {
     "true": Population("true", np.array([0.6, 0.3, 0.1])),
     "predicted": Population("predicted", np.array([0.6, 0.3, 0.1])),
 }
+ADJUSTED = "adjusted_balanced_accuracy"
 KEYS = ("kappa", "mcc", "macro_f1", "weighted_f1", "r_prime", "balanced_accuracy", "scott_pi")
 
 
@@ -204,12 +205,15 @@ def test_a_stack_has_the_intervals_of_its_tables(population: Population) -> None
 
 @pytest.mark.parametrize("population", STRATA.values(), ids=STRATA)
 def test_equal_values_have_equal_intervals(population: Population) -> None:
-    found = estimates([[40, 5, 5], [10, 80, 10], [3, 7, 40]], population)
+    cells, families = [[40, 5, 5], [10, 80, 10], [3, 7, 40]], ("core", "agreement")
+    found = estimates(cells, population, families=families)
     accuracy = numbers(found, "accuracy")
     for key in ("r_prime", "micro_recall", "weighted_recall"):
         assert numbers(found, key) == pytest.approx(accuracy)
     maxwell = numbers(found, "maxwell_re")
     assert maxwell[2:] == pytest.approx(1.5 * accuracy[2:] - 0.5)
+    recall, adjusted = (numbers(found, key) for key in ("macro_recall", ADJUSTED))
+    assert adjusted[[0, 2, 3]] == pytest.approx(1.5 * recall[[0, 2, 3]] - 0.5)
     assert numbers(found, "weighted_false_negative_rate")[0] == pytest.approx(1 - accuracy[0])
 
 
@@ -237,8 +241,9 @@ def test_equal_shares_are_those_of_the_classes_with_items() -> None:
     assert accuracy[0] == pytest.approx([0.5 * 0.9 + 0.5 * 0.8, 0.7])
 
 
-def test_f1_on_a_map_has_the_limits_of_its_strata() -> None:
-    # Rows are predicted classes. The formulas in plain numbers, for the first class.
+def test_f1_and_recall_on_a_map_have_the_limits_of_its_strata() -> None:
+    # Rows are predicted classes. The formulas in plain numbers, for the first class, of which the
+    # second stratum shows no item.
     table = np.array([[66.0, 0, 5, 4], [0, 55, 8, 12], [1, 0, 153, 11], [2, 1, 9, 313]])
     shares, z = [0.02, 0.015, 0.32, 0.645], 1.959963984540054
 
@@ -250,6 +255,9 @@ def test_f1_on_a_map_has_the_limits_of_its_strata() -> None:
     def f1(precision: float, missed: float) -> float:
         return 2 * 0.02 * precision / (0.02 + 0.02 * precision + missed)
 
+    def recall(precision: float, missed: float) -> float:
+        return 0.02 * precision / (0.02 * precision + missed)
+
     strata = [(table[h, 0], table[h].sum(), shares[h]) for h in range(4)]
     precision, others = 66 / 75, strata[1:]
     missed = sum(w * hits / items for hits, items, w in others)
@@ -259,8 +267,9 @@ def test_f1_on_a_map_has_the_limits_of_its_strata() -> None:
     summed = sum(w * wilson(hits, items, reduced)[1] for hits, items, w in others)
     steps = [w * (wilson(hits, items, z)[1] - hits / items) for hits, items, w in others]
     upper = max(summed, missed + sum(step * step for step in steps) ** 0.5)
-    value = f1(precision, missed)
-    own = value - f1(wilson(66, 75, z)[0], missed)
-    lower = value - (own**2 + (value - f1(precision, upper)) ** 2) ** 0.5
     found = estimates(table.T, Population("predicted", np.array(shares)))
-    assert numbers(found, "f1", "class")[2, 0] == pytest.approx(lower, abs=1e-9)
+    for key, index in (("f1", f1), ("recall", recall)):
+        value = index(precision, missed)
+        own = value - index(wilson(66, 75, z)[0], missed)
+        lower = value - (own**2 + (value - index(precision, upper)) ** 2) ** 0.5
+        assert numbers(found, key, "class")[2, 0] == pytest.approx(lower, abs=1e-9), key

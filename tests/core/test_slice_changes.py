@@ -10,12 +10,8 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.comparison.compare import Comparison, compare
 from rprime.core.comparison.difference import INFLUENCE, METHODS, MOVER, REASONS, TANGO
-from rprime.core.comparison.guard import SideGradients
-from rprime.core.counts import CountRow
 from rprime.core.gates.sliced import compare_slice
-from rprime.core.intervals.delta import classified_entries
 from rprime.core.options import Options
-from rprime.core.selection import select
 from rprime.core.slices.changes import (
     LOWER,
     METHOD,
@@ -23,11 +19,9 @@ from rprime.core.slices.changes import (
     UPPER,
     VALUE,
     SliceChanges,
-    SlicedPairs,
     slice_changes,
 )
 from rprime.core.slices.slices import SliceColumn, Slices
-from rprime.core.values import compute
 from tests.core.comparison_sides import side_of
 
 KEYS = ("accuracy", "macro_f1", "kappa", "balanced_accuracy", "weighted_f1", "recall")
@@ -67,7 +61,7 @@ def tables(side: Side) -> Side:
 
 
 def changes_of(candidate: Side, baseline: Side, keys: Sequence[str] = KEYS) -> SliceChanges:
-    found = slice_changes(compare(candidate, baseline, Options(indices=tuple(keys))))
+    found = slice_changes(compare(candidate, baseline, Options(indices=tuple(keys))), tuple(keys))
     assert found is not None
     return found
 
@@ -85,7 +79,7 @@ def test_each_slice_is_compared_as_its_items_alone(kept: str, answers: int) -> N
     if kept == "tables":
         candidate, baseline = tables(candidate), tables(baseline)
     whole = compare(candidate, baseline, Options(indices=KEYS))
-    found = slice_changes(whole)
+    found = slice_changes(whole, KEYS)
     assert found is not None
     assert len(found.names) == 3 + 2 + 6
     methods = {MOVER} if kept == "tables" else {TANGO, INFLUENCE}
@@ -102,33 +96,14 @@ def test_each_slice_is_compared_as_its_items_alone(kept: str, answers: int) -> N
             )
 
 
-def class_variance(found: Comparison) -> Array:
-    old, new = (side.of_classes for side in found.aligned.gradients)
-    classified = classified_entries(found.aligned.selection)
-    assert found.aligned.pairs is not None
-    return found.aligned.pairs.class_variance(old, new, classified).independent
-
-
-def test_classes_by_slice_have_the_variance_of_their_items_alone() -> None:
-    candidate, baseline = drawn(5)
-    assert candidate.slices is not None
-    pairs = SlicedPairs.of(candidate.slices, candidate, baseline)
-    whole = compare(candidate, baseline, Options(indices=("f1", "recall")))
-    options = whole.aligned.candidate.values.options
-    gradients = [
-        SideGradients(compute(table, options, select(options))).of_classes
-        for table in (pairs.baseline, candidate.slices.tables)
-    ]
-    classified = classified_entries(select(options))
-    of_classes = pairs.class_variance(gradients[0], gradients[1], classified).independent
-    for i, name in enumerate(candidate.slices.names):
-        own = alone(whole, dict(name), ("f1", "recall"))
-        assert own.aligned.pairs is not None
-        for row in (CountRow.tp, CountRow.fp):
-            flips = (one.flips(row, per_class=True) for one in (pairs, own.aligned.pairs))
-            for mine, theirs in zip(*flips, strict=True):
-                np.testing.assert_array_equal(mine[i], theirs)
-        np.testing.assert_allclose(of_classes[:, i], class_variance(own))
+@pytest.mark.parametrize("kind", ["groups", "weights"])
+def test_no_slice_is_compared_with_a_baseline_of_dependent_items(kind: str) -> None:
+    candidate, baseline = drawn(3)
+    assert baseline.items is not None
+    number = np.arange(len(baseline.items.true))
+    given = {"groups": number // 3} if kind == "groups" else {"weights": 1.0 + number % 2}
+    other = replace(baseline, items=replace(baseline.items, **given))
+    assert slice_changes(compare(candidate, other, Options(indices=KEYS)), KEYS) is None
 
 
 def test_the_slices_that_got_worst_come_first() -> None:
@@ -168,7 +143,7 @@ def test_tables_are_compared_where_both_sides_have_the_slice() -> None:
         frozenset({("region", "US")}),
     }
     whole = compare(candidate, replace(baseline, slices=None), Options(indices=KEYS))
-    assert slice_changes(whole) is None
+    assert slice_changes(whole, KEYS) is None
 
 
 def unchanged(

@@ -21,7 +21,7 @@ from tests.simulation.pairs import Pair
 from tests.simulation.populations import Population
 from tests.simulation.rates import TODAY, results, verdicts
 
-GATES = int(os.environ.get("RPRIME_TEST_GATES", "60"))
+GATES = int(os.environ.get("RPRIME_TEST_GATES", "40"))
 """Gates in each simulation; `bash .ci/run --full` asks for 2 000."""
 MARGIN = 0.02
 SIZES = ((2, 200), (10, 1000), (50, 1000))

@@ -28,12 +28,15 @@ class Estimates:
         Of a single table: they matter if they have groups or weights.
     stack, position
         The estimates of several tables that these are one of, and where; None: computed alone.
+    apart
+        Whether its intervals are computed alone all the same: those of the others are not needed.
     """
 
     values: Values
     items: Items | None = None
     stack: "Estimates | None" = None
     position: int = 0
+    apart: bool = False
 
     @classmethod
     def of(
@@ -54,11 +57,18 @@ class Estimates:
         return cls(replace(values, grouped=True) if grouped else values, items)
 
     @classmethod
-    def of_stack(cls, tables: list[ConfusionTable], options: Options) -> "list[Estimates]":
+    def of_stack(
+        cls, tables: list[ConfusionTable], options: Options, *, apart: bool = False
+    ) -> "list[Estimates]":
         """Compute the values of single dense tables together, and return those of each."""
         whole = cls.of(ConfusionTable.stack(tables), options, select(options))
         parts = [whole.values.part(i) for i in range(len(tables))]
-        return [cls(part, None, whole, i) for i, part in enumerate(parts)]
+        return [cls(part, None, whole, i, apart) for i, part in enumerate(parts)]
+
+    @property
+    def whole(self) -> "Estimates":
+        """The estimates that intervals are computed with: those of the stack, or these."""
+        return self if self.stack is None or self.apart else self.stack
 
     @cached_property
     def prepared(self) -> PreparedIntervals:
@@ -71,6 +81,6 @@ class Estimates:
     @cached_property
     def intervals(self) -> Intervals:
         """The intervals of a report."""
-        if self.stack is not None:
-            return self.stack.intervals.part(self.position)
+        if self.whole is not self:
+            return self.whole.intervals.part(self.position)
         return intervals(self.values, self.items, self.prepared)

@@ -1,7 +1,7 @@
 """Evaluate confusion tables, whole stacks at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Self
 
@@ -26,7 +26,7 @@ Labels = tuple[str, ...]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """The evaluation of one table, or of one table of a stack.
+    """The evaluation of one table, of one table of a stack, or of some of them.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class Evaluation:
     values, intervals
         Results of the whole stack that the table belongs to; intervals None unless requested.
     position
-        Position of the table in that stack: () or (i,).
+        Position of the table in that stack: () or (i,); (slice,) for some tables.
     warnings
         Warnings of this table.
     slices
@@ -45,7 +45,7 @@ class Evaluation:
     labels: tuple[str, ...]
     values: Values
     intervals: Intervals | None
-    position: tuple[int, ...]
+    position: tuple[int | slice, ...]
     warnings: tuple[Warning, ...]
     slices: SliceEvaluation | None = None
 
@@ -75,9 +75,27 @@ class Evaluation:
         table = self.values.sampled
         return table[self.position[0]] if self.position else table
 
+    @cached_property
+    def singles(self) -> list[Self]:
+        """The evaluation of each table."""
+        if not self.position or not isinstance(self.position[0], slice):
+            return [self]
+        places = range(*self.position[0].indices(len(self.values.table.total)))
+        return [replace(self, position=(i,)) for i in places]
+
     def at(self, values: Array) -> Array:
         """Return this table's part (index, k) or (index,) of an array of the stack."""
         return values[:, self.position[0]] if self.position else values
+
+    def rows(self, values: Array) -> Array:
+        """Return the same with the index last: (k, index) or (index,); (n, ...) for n tables."""
+        found = self.at(values)
+        return found.T if found.ndim <= len(("index", "class")) else np.moveaxis(found, 0, -1)
+
+    def class_rows(self, values: Array) -> Array:
+        """Return the rows of the classes to show, with their reported indices."""
+        shown = slice(None) if self.page is None else self.page.positions
+        return self.rows(values)[..., shown, : self.selection.reported]
 
     @cached_property
     def page(self) -> ClassPage | None:
@@ -188,7 +206,7 @@ def evaluate_stack(
 
 def evaluation_of(estimates: Estimates, labels: Labels) -> Evaluation:
     """Return the evaluation of a single table from its estimates."""
-    whole = estimates.stack or estimates
+    whole = estimates.whole
     return Evaluation.each(whole.values, _intervals(whole), [labels], estimates.position)[0]
 
 

@@ -2,7 +2,13 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from rprime.core.arrays import Array
+from rprime.core.table import ConfusionTable
+
+MOST_DENSE = 2_000
+"""Classes up to which the cells of items are counted in a full matrix."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,3 +36,19 @@ class Items:
     groups: Array | None = None
     weights: Array | None = None
     ids: Array | None = None
+
+
+def table_of(items: Items, k: int) -> ConfusionTable:
+    """Count items, weighted ones by their weights."""
+    weights = items.weights
+    weighted = weights is not None and bool((weights != 1).any())
+    missing = items.predicted == k
+    counted = np.ones(missing.shape) if weights is None else weights
+    unclassified = np.bincount(items.true[missing], counted[missing], k)
+    true, predicted = (codes[~missing].astype(np.int64) for codes in (items.true, items.predicted))
+    if k > MOST_DENSE:
+        return ConfusionTable.sparse(
+            true, predicted, counted[~missing], k, unclassified=unclassified, weighted=weighted
+        )
+    dense = np.bincount(true * k + predicted, counted[~missing], k * k).reshape(k, k)
+    return ConfusionTable.dense(dense, unclassified, weighted=weighted)

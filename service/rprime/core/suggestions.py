@@ -1,40 +1,56 @@
-"""Suggestions for index names that the catalog does not have."""
+"""Suggestions for names that do not exist, and lists of names."""
 
+import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
+from difflib import SequenceMatcher, get_close_matches
 
 from rprime.core.aliases import ALIASES, canonical
 from rprime.core.catalog import KEYS
 
+MOST_NAMED = 5
+"""Most names in a sentence."""
 LONGEST_NAME = 64
 """Characters of a name that are compared with the keys."""
 RELATED: dict[str, tuple[str, ...]] = {
     "auc": ("roc_auc", "macro_roc_auc"),
     "auc_pr": ("average_precision",),
     "brier": ("brier_score",),
+    "aupr": ("average_precision",),
     "brier_score_loss": ("brier_score",),
     "calibration_error": ("expected_calibration_error",),
+    "conditional_entropy": ("conditional_entropy_predicted", "conditional_entropy_true"),
     "ece": ("expected_calibration_error",),
     "gini": ("roc_auc",),
-    "kappa_linear": ("weighted_kappa",),
-    "kappa_quadratic": ("weighted_kappa",),
+    "hamming_distance": ("error_rate",),
+    "hinge": ("hinge_loss",),
     "macro_avg": ("macro_precision", "macro_recall", "macro_f1"),
     "macro_average": ("macro_precision", "macro_recall", "macro_f1"),
     "micro_avg": ("micro_precision", "micro_recall", "micro_f1"),
+    "multiclass_accuracy": ("macro_recall", "accuracy"),
     "mutual_info_score": ("mutual_information",),
-    "neg_log_loss": ("log_loss",),
+    "phi_squared": ("phi",),
     "phi_coefficient": ("phi", "class_mcc"),
     "pr_auc": ("average_precision",),
-    "quadratic_weighted_kappa": ("weighted_kappa",),
+    "roc_auc_ovo_weighted": ("weighted_hand_till_auc",),
     "roc_auc_score": ("macro_roc_auc", "roc_auc"),
     "weighted_avg": ("weighted_precision", "weighted_recall", "weighted_f1"),
     "weighted_average": ("weighted_precision", "weighted_recall", "weighted_f1"),
 }
 """Names whose value is another one, or depends on arguments, and the keys to suggest for them."""
 _KNOWN = (*KEYS, *ALIASES, *RELATED)
+_LONG = tuple(name for name in _KNOWN if len(name) > len("tpr_"))
+"""Names that are recognised if misspelt; a short one is as near to its opposite."""
+_PREFIX = re.compile("^(overall|multiclass|binary|neg)_")
+"""What other libraries put before the name of an index."""
 _MOST_NAMES = 1000
 _NEAR = 0.83
 """A name is near another one from this ratio of `difflib` on."""
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Name the first ones, and say how many more there are."""
+    more = len(parts) - MOST_NAMED
+    return ", ".join(parts[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def nearest_keys(name: str) -> tuple[str, ...]:
@@ -50,8 +66,18 @@ def nearest_keys(name: str) -> tuple[str, ...]:
     Keys of the catalog; empty if none is near.
     """
     plain = "_".join(name[:LONGEST_NAME].lower().replace("-", " ").replace("_", " ").split())
-    near = [plain] if plain in _KNOWN else get_close_matches(plain, _KNOWN, n=1, cutoff=_NEAR)
-    return tuple(key for one in near for key in RELATED.get(one) or (canonical(one),))
+    if plain not in _KNOWN:
+        plain = _PREFIX.sub("", plain)
+    rest, _, average = plain.rpartition("_")
+    averaged = f"{average}_{canonical(rest)}"
+    if plain in _KNOWN or averaged in KEYS:
+        near = [plain if plain in _KNOWN else averaged]
+    else:
+        near = get_close_matches(plain, _LONG, cutoff=_NEAR)
+        ratios = [SequenceMatcher(None, one, plain).ratio() for one in near]
+        near = [one for one, ratio in zip(near, ratios, strict=True) if ratio == ratios[0]]
+    keys = (key for one in near for key in RELATED.get(one) or (canonical(one),))
+    return tuple(dict.fromkeys(keys))
 
 
 def nearest_slices(name: Mapping[str, str], known: Sequence[Mapping[str, str]]) -> str:
@@ -69,6 +95,4 @@ def unknown_index(name: str) -> str:
     """Say that the catalog has no such index, and which one may be meant; repeats no name."""
     keys = nearest_keys(name)
     hint = f"Did you mean {' or '.join(f'`{key}`' for key in keys)}?"
-    if keys == ("weighted_kappa",):
-        hint += " It needs the option `kappa_weights`."
     return f"The catalog has no such index. {hint if keys else 'GET /v1/indices lists them all.'}"

@@ -312,7 +312,7 @@ def compute(
     for place in selection.scored:
         entry = selection.computed[place]
         per_class[place] = score_values(entry, scores, *taken(options, entry))
-    averaged, counted = _as_averaged(options, selection, counts, per_class)
+    averaged, counted = _as_averaged(options, selection, counts, per_class, scores)
     if options.undefined != "null" and scores is None:
         averaged[list(selection.scored)] = np.nan  # values that need missing scores stay missing
     pooled = whole[..., -1]
@@ -332,19 +332,21 @@ def compute(
 
 
 def _as_averaged(
-    options: Options, selection: Selection, counts: Counts, per_class: Array
+    options: Options, selection: Selection, counts: Counts, per_class: Array, scores: Scores | None
 ) -> tuple[Array, Array | None]:
     """Return `averaged` and `counted_as_zero` of `Values`."""
     if options.undefined != "null":
         return np.where(np.isfinite(per_class), per_class, REPLACEMENT[options.undefined]), None
     classes = counts.classes
     never = (classes.predicted == 0) & (classes.support > 0)
-    if not np.count_nonzero(never):
+    if not (np.count_nonzero(never) or (selection.scored and scores)):
         return per_class, None
     averaged, counted = per_class.copy(), np.zeros(per_class.shape, dtype=bool)
     for place, entry in enumerate(selection.computed):
-        if entry.never_predicted is not None:
-            counted[place] = never & ~np.isfinite(per_class[place])
+        if entry.never_predicted is not None and (scores or not entry.scored):
+            # The k highest scores predict other classes than the highest one.
+            unseen = classes.support > 0 if entry.scored else never
+            counted[place] = unseen & ~np.isfinite(per_class[place])
             with np.errstate(all="ignore"):
                 value = entry.never_predicted(classes)
             np.copyto(averaged[place], value, where=counted[place])

@@ -1,7 +1,7 @@
 """The differences of two sides over the same classes, with their evidence."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -9,18 +9,28 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.comparison.compared_side import ComparedSide, LimitSource
 from rprime.core.comparison.correlation import correlation
-from rprime.core.comparison.difference import CODE, INFLUENCE, MOVER, NO_METHOD, TANGO, Difference
+from rprime.core.comparison.difference import (
+    CODE,
+    COUNTED,
+    INFLUENCE,
+    MOVER,
+    NO_METHOD,
+    TANGO,
+    Difference,
+)
 from rprime.core.comparison.guard import SideGradients
 from rprime.core.comparison.joint_counts import OF_CLASS, Rows, class_rows, overall_rows
 from rprime.core.comparison.mover import MoverLimits
-from rprime.core.comparison.paired_scores import paired_scores
+from rprime.core.comparison.paired_scores import paired_variance
 from rprime.core.comparison.paired_variance import PairedItems, PairedPredictions, PairedVariance
 from rprime.core.counts import CountRow
+from rprime.core.estimates import Estimates
 from rprime.core.index import Index, IndexScope
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.gradient import ClassGradient
 from rprime.core.intervals.methods import bounds
 from rprime.core.intervals.proportions import quantile_of
+from rprime.core.intervals.top_k import highest_of, of_highest
 from rprime.core.intervals.weights import Weights
 from rprime.core.selection import Selection
 
@@ -58,7 +68,7 @@ class AlignedValues:
         """The compared indices."""
         return self.candidate.values.selection
 
-    @property
+    @cached_property
     def classes(self) -> tuple[str, ...]:
         """Names of the compared classes."""
         return tuple(self.labels[i] for i in self.places)
@@ -161,62 +171,68 @@ class AlignedValues:
     @cached_property
     def gradients(self) -> tuple[SideGradients, SideGradients]:
         """Gradients of the baseline and the candidate."""
-        return SideGradients(self.baseline.values), SideGradients(self.candidate.values)
+        candidate, baseline = self.candidate.values, self.baseline.values
+        if self.stack is None:
+            return SideGradients(baseline), SideGradients(candidate)
+        both = SideGradients(self.stack.values)
+        return both.part(1, baseline), both.part(0, candidate)
+
+    @property
+    def stack(self) -> Estimates | None:
+        """The estimates of both sides, candidate first, if they were computed as one stack."""
+        stack, other = self.candidate.estimates.stack, self.baseline.estimates.stack
+        return stack if stack is other else None
 
     @cached_property
     def overall(self) -> Difference:
         """Difference of the overall indices, shape (overall, ...)."""
-        candidate, baseline = self.candidate.overall, self.baseline.overall
-        value, reasons = self._values(
-            candidate,
-            baseline,
-            self.candidate.values.overall_reasons,
-            self.baseline.values.overall_reasons,
+        ours, theirs = self.candidate, self.baseline
+        found = self._values(
+            (
+                (ours.overall, ours.values.overall_reasons),
+                (theirs.overall, theirs.values.overall_reasons),
+            ),
+            self.selection.overall,
         )
-        differ = self.candidate.classes_matter | self.baseline.classes_matter
-        excluded = ~np.isnan(value) & self._exclusions_differ
-        reasons = np.where(differ, CODE["classes_differ"], reasons)
-        reasons = np.where(excluded, CODE["excluded_classes_differ"], reasons)
-        value = np.where(differ | excluded, np.nan, value)
-        items = np.broadcast_to(self.candidate.values.sampled.total, value.shape)
-        draft = _Draft(candidate, baseline, value, reasons, items, self.selection.overall)
-        if self.untestable:
-            return draft.without_evidence(self.untestable)
+        found.items[...] = ours.values.sampled.total
+        differ = ours.classes_matter | theirs.classes_matter
+        excluded = ~np.isnan(found.value) & self._exclusions_differ
+        found.reasons[differ] = CODE["classes_differ"]
+        found.reasons[excluded] = CODE["excluded_classes_differ"]
+        found.value[differ | excluded] = np.nan
         rows: Rows = {}
-        if self.candidate.values.sample is None:  # at a population, these are sums of strata
+        if ours.values.sample is None:  # at a population, these are sums of strata
             rows = overall_rows(self.selection, everyone_answered=self.everyone_answered)
-        return self._with_evidence(draft, rows, per_class=False)
+        return self._with_evidence(found, rows, per_class=False)
 
     @cached_property
     def per_class(self) -> Difference:
         """Difference of the per-class indices on the compared classes, (reported, ..., c)."""
-        reported = self.selection.reported
-        sides = (self.candidate, self.baseline)
-        candidate, baseline = (side.per_class[..., self.places] for side in sides)
-        found = (side.values.class_reasons for side in sides)
-        codes = [None if c is None else c[:reported][..., self.places] for c in found]
-        value, reasons = self._values(candidate, baseline, *codes)
-        support = self.candidate.values.sampled.support[..., self.places]
-        items = np.broadcast_to(support, value.shape)
-        draft = _Draft(candidate, baseline, value, reasons, items, self.selection.per_class)
-        if self.untestable:
-            return draft.without_evidence(self.untestable)
+        reported, sides = self.selection.reported, (self.candidate, self.baseline)
+        codes = (side.values.class_reasons for side in sides)
+        known = (None if c is None else c[:reported][..., self.places] for c in codes)
+        values = (side.per_class[..., self.places] for side in sides)
+        found = self._values(tuple(zip(values, known, strict=True)), self.selection.per_class)
+        found.items[...] = self.candidate.values.sampled.support[..., self.places]
         rows = class_rows(self.selection)
         if self.candidate.values.sample is not None:
             rows = {row: places for row, places in rows.items() if row in OF_STRATUM}
-        return self._with_evidence(draft, rows, per_class=True)
+        return self._with_evidence(found, rows, per_class=True)
 
     def _values(
-        self, candidate: Array, baseline: Array, ours: Array | None, theirs: Array | None
-    ) -> tuple[Array, Array]:
+        self, sides: tuple[tuple[Array, Array | None], ...], entries: tuple[Index, ...]
+    ) -> Difference:
         """Compute differences, with reasons for missing ones, the candidate's reason first."""
-        reasons = np.zeros(candidate.shape, dtype=np.uint8)
-        for codes, side in ((theirs, baseline), (ours, candidate)):
+        candidate, baseline = (values for values, _ in sides)
+        found = Difference.unknown(candidate.shape)
+        found.candidate[...], found.baseline[...] = candidate, baseline
+        found.reach[...] = _reaches(entries).reshape(-1, *(1,) * (candidate.ndim - 1))
+        if self.comparable:
+            np.subtract(candidate, baseline, out=found.value)
+        for values, codes in reversed(sides):
             if codes is not None:
-                reasons = np.where(np.isnan(side), codes, reasons)
-        if not self.comparable:
-            return np.full(candidate.shape, np.nan), reasons
-        return candidate - baseline, reasons
+                np.copyto(found.reasons, codes, where=np.isnan(values))
+        return found
 
     @cached_property
     def _exclusions_differ(self) -> Array:
@@ -232,42 +248,67 @@ class AlignedValues:
                 result[i] = np.logical_or.reduce([changed[place[key]] for key in entry.of])
         return result
 
-    def _with_evidence(self, draft: "_Draft", rows: Rows, *, per_class: bool) -> Difference:
+    def _with_evidence(self, found: Difference, rows: Rows, *, per_class: bool) -> Difference:
+        """Fill in the evidence, and choose the test of each element: Tango, else by the pairing."""
+        if self.untestable:
+            found.reasons[found.reasons == 0] = self.untestable
+            return found
         with np.errstate(all="ignore"):
-            evidence = _Evidence.blank(draft.value.shape)
+            exists, variance = ~np.isnan(found.value), np.full(found.shape, np.nan)
+            if self.pairs is not None:
+                self._pair(found, variance, rows, self.pairs, per_class=per_class)
+            elif self.bracketable:
+                self._bracket(found, rows, per_class=per_class)
+            if not exists.all():
+                found.numbers[COUNTED, ~exists] = np.nan
+            tango = ~np.isnan(found.gains + found.trials)
+            sides = np.fmax(np.abs(found.candidate), np.abs(found.baseline))
+            error = np.sqrt(variance) / np.where(np.isfinite(found.reach), found.reach, sides)
+            variance[error <= ROUNDED] = 0.0
+            error = np.where(exists & (variance > 0) & ~tango, np.sqrt(variance), np.nan)
+            tested, method = ~np.isnan(error), INFLUENCE
             if self.pairs is None:
-                evidence.mover = self._mover(draft, per_class=per_class)
-                if self.bracketable:
-                    self._bracket(evidence, rows, per_class=per_class)
-            else:
-                self._pair(evidence, rows, self.pairs, per_class=per_class)
-            confidence = self.candidate.values.options.confidence
-            return draft.with_evidence(evidence, quantile_of(confidence))
-
-    def _mover(self, draft: "_Draft", *, per_class: bool) -> MoverLimits:
-        """Return the limits of both sides, whose results hold more than the compared values."""
-        of_classes, overall = self.source.places
-        places = of_classes[: self.selection.reported][..., self.places] if per_class else overall
-        return MoverLimits(draft.candidate, draft.baseline, self.source, places)
+                of_classes, places = self.source.places  # of more than the compared values
+                if per_class:
+                    places = of_classes[: self.selection.reported][..., self.places]
+                found.mover = MoverLimits(found.candidate, found.baseline, self.source, places)
+                # At a quantile at which the limits of a report are computed anyway.
+                quantile = quantile_of(self.candidate.values.options.confidence)
+                tested, method = exists & np.isfinite(found.mover.at(quantile)[0]), MOVER
+                tested |= ~np.isnan(found.candidate_hits)
+            found.influence_error[...] = error
+            found.methods[...] = np.where(tango, TANGO, np.where(tested, method, NO_METHOD))
+            lacking = np.where(variance == 0, CODE["no_evidence"], CODE["no_interval"])
+            missing = exists & (found.methods == NO_METHOD)
+            np.copyto(found.reasons, lacking, where=missing, casting="unsafe")
+        return found
 
     @cached_property
     def source(self) -> LimitSource:
         """The limits of the candidate and of the baseline."""
-        stack, other = self.candidate.estimates.stack, self.baseline.estimates.stack
-        if stack is not None and stack is other and self.candidate.common is None:
-            return LimitSource((ComparedSide(stack),), both=True)
-        return LimitSource((self.candidate, self.baseline))
+        scopes = bool(self.places.size), True
+        if self.stack is not None and self.candidate.common is None:
+            return LimitSource((ComparedSide(self.stack),), True, scopes)  # noqa: FBT003 (both sides)
+        return LimitSource((self.candidate, self.baseline), scopes=scopes)
 
-    def _bracket(self, evidence: "_Evidence", rows: Rows, *, per_class: bool) -> None:
+    def _bracket(self, found: Difference, rows: Rows, *, per_class: bool) -> None:
         """Fill in the counts that bound the paired test of a proportion."""
         for row, places in rows.items():
-            for name, side in (("candidate", self.candidate), ("baseline", self.baseline)):
-                hits = self._of_classes(side.values.counts.rows[row], per_class=per_class)
-                evidence.counted[f"{name}_hits"][places] = hits
-            evidence.counted["trials"][places] = self.trials(row, per_class=per_class)
+            for hits, side in (
+                (found.candidate_hits, self.candidate),
+                (found.baseline_hits, self.baseline),
+            ):
+                hits[places] = self._of_classes(side.values.counts.rows[row], per_class=per_class)
+            found.trials[places] = self.trials(row, per_class=per_class)
 
     def _pair(
-        self, evidence: "_Evidence", rows: Rows, pairs: PairedPredictions, *, per_class: bool
+        self,
+        found: Difference,
+        variances: Array,
+        rows: Rows,
+        pairs: PairedPredictions,
+        *,
+        per_class: bool,
     ) -> None:
         """Fill in the evidence of paired items: Tango for proportions, else the influences."""
         variance, guard = self._paired_variance(pairs, per_class=per_class)
@@ -281,18 +322,19 @@ class AlignedValues:
         weights = None if items is None else items.weights
         if weights is not None:  # one effective item in each direction
             guard = guard * weights.unit**2
-        evidence.variance[...] = variance.grouped + guard
+        variances[...] = np.where(variance.independent == 0, 0.0, variance.grouped) + guard
         for row, places in rows.items() if weights is None else ():
             gains, losses = pairs.flips(row, per_class=per_class)
             if per_class:
                 gains, losses = gains[..., self.places], losses[..., self.places]
-            counts = (gains, losses, self.trials(row, per_class=per_class))
             effect: Array | float = 1.0
             if grouped is not None:
                 known = variance.design_effect[places]
                 effect = self._design_effect(grouped, row, known, per_class=per_class)
-            evidence.count(places, *(np.asarray(part / effect) for part in counts))
-        self._pair_scores(evidence, per_class=per_class)
+            trials = self.trials(row, per_class=per_class)
+            found.gains[places], found.losses[places] = gains / effect, losses / effect
+            found.trials[places] = trials / effect
+        self._pair_scores(found, variances, per_class=per_class)
 
     def _paired_variance(
         self, pairs: PairedPredictions, *, per_class: bool
@@ -310,7 +352,7 @@ class AlignedValues:
         parts = (part[..., self.places] for part in (found.independent, found.grouped))
         return PairedVariance(*parts), guard[..., self.places]
 
-    def _pair_scores(self, evidence: "_Evidence", *, per_class: bool) -> None:
+    def _pair_scores(self, found: Difference, variances: Array, *, per_class: bool) -> None:
         """Fill in the evidence of indices that read scores."""
         new, old = self.candidate.values, self.baseline.values
         if new.scores is None or old.scores is None:
@@ -318,13 +360,29 @@ class AlignedValues:
         for place, entry in enumerate(
             self.selection.per_class if per_class else self.selection.overall
         ):
-            if entry.scored:
-                found = paired_scores(new, old, entry)
-                evidence.variance[place] = (
-                    found.variance[self.places] if per_class else found.variance
-                )
-                if found.gains is not None and found.losses is not None:
-                    evidence.count(place, found.gains, found.losses, np.asarray(found.trials))
+            if entry.scored and entry.interval != "top_k":
+                variance = paired_variance(new, old, entry)
+                variances[place] = variance[self.places] if per_class else variance
+        if self.highest is None:
+            return
+        known = self.highest.per_class if per_class else self.highest.overall
+        places = highest_of(self.selection)[1][not per_class][: len(known.value)]
+        found.numbers[COUNTED, places] = known.numbers[COUNTED]
+        variances[places] = known.influence_error**2
+
+    @cached_property
+    def highest(self) -> "AlignedValues | None":
+        """The paired tables of the k highest scores, if an index is one of these."""
+        one, other = (of_highest(side.values) for side in (self.candidate, self.baseline))
+        if one is None or other is None:
+            return None
+        (new, ours), (old, theirs) = one, other
+        return replace(
+            self,
+            candidate=ComparedSide(Estimates(new, ours)),
+            baseline=ComparedSide(Estimates(old, theirs)),
+            pairs=PairedItems.of(theirs, ours, new.table.k),
+        )
 
     def _design_effect(
         self, pairs: PairedItems, row: CountRow, known: Array, *, per_class: bool
@@ -348,103 +406,10 @@ class AlignedValues:
         return np.where(trials > 0, trials, np.nan)
 
 
+ROUNDED = 1e-11
+"""A standard error below this share of the possible change is rounding: the margins fix it."""
 OF_STRATUM = (CountRow.tp, CountRow.fn)
 """Counts of the items of one true class, whose shares no prevalence changes."""
-COUNTED = ("gains", "losses", "trials", "baseline_hits", "candidate_hits")
-
-
-@dataclass(eq=False)
-class _Evidence:
-    """What is known of differences of one shape; NaN where unknown."""
-
-    counted: dict[str, Array]
-    variance: Array
-    mover: MoverLimits | None = None
-
-    @classmethod
-    def blank(cls, shape: tuple[int, ...]) -> "_Evidence":
-        counted = {name: np.full(shape, np.nan) for name in COUNTED}
-        return cls(counted, np.full(shape, np.nan))
-
-    def count(self, place: int | Array, gains: Array, losses: Array, trials: Array) -> None:
-        """Fill in the counts of a paired proportion."""
-        self.counted["gains"][place] = gains
-        self.counted["losses"][place] = losses
-        self.counted["trials"][place] = trials
-
-
-@dataclass(frozen=True, eq=False)
-class _Draft:
-    """A difference before its evidence is known."""
-
-    candidate: Array
-    baseline: Array
-    value: Array
-    reasons: Array
-    items: Array
-    entries: tuple[Index, ...]
-
-    def with_evidence(self, evidence: _Evidence, quantile: float) -> Difference:
-        """Choose the test of each element: Tango, then MOVER or the influences.
-
-        Parameters
-        ----------
-        quantile
-            At which the limits of a report are computed anyway.
-        """
-        exists = ~np.isnan(self.value)
-        counted = {k: np.where(exists, part, np.nan) for k, part in evidence.counted.items()}
-        tango = ~np.isnan(counted["gains"] + counted["trials"])
-        error = np.sqrt(evidence.variance)
-        error = np.where(exists & (error > 0) & ~tango, error, np.nan)
-        known, method = ~np.isnan(error), INFLUENCE
-        if evidence.mover is not None:
-            known, method = exists & np.isfinite(evidence.mover.at(quantile)[0]), MOVER
-        tested = known | ~np.isnan(counted["candidate_hits"])
-        methods = np.where(tango, TANGO, np.where(tested, method, NO_METHOD))
-        varies = np.isnan(error) & (evidence.variance == 0)
-        lacking = np.where(varies, CODE["no_evidence"], CODE["no_interval"])
-        return self._difference(
-            reasons=np.where(exists & (methods == NO_METHOD), lacking, self.reasons),
-            methods=methods,
-            influence_error=error,
-            mover=evidence.mover,
-            **counted,
-        )
-
-    def without_evidence(self, reason: int) -> Difference:
-        """Return the difference without a test, for one reason."""
-        nothing = np.full(self.value.shape, np.nan)
-        return self._difference(
-            reasons=np.where(self.reasons == 0, reason, self.reasons),
-            methods=np.zeros(self.value.shape),
-            influence_error=nothing,
-            mover=None,
-            **dict.fromkeys(COUNTED, nothing),
-        )
-
-    def _difference(
-        self,
-        *,
-        reasons: Array,
-        methods: Array,
-        influence_error: Array,
-        mover: MoverLimits | None,
-        **counted: Array,
-    ) -> Difference:
-        reach = _reaches(self.entries).reshape(-1, *(1,) * (self.value.ndim - 1))
-        return Difference(
-            candidate=self.candidate,
-            baseline=self.baseline,
-            value=self.value,
-            reasons=reasons.astype(np.uint8),
-            methods=methods.astype(np.uint8),
-            influence_error=influence_error,
-            reach=np.broadcast_to(reach, self.value.shape),
-            items=self.items,
-            mover=mover,
-            **counted,
-        )
 
 
 @lru_cache(maxsize=256)

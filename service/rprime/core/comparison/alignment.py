@@ -9,7 +9,7 @@ import numpy as np
 from rprime.core.arrays import Array
 from rprime.core.cells import DenseCells
 from rprime.core.estimates import Estimates
-from rprime.core.items import Items
+from rprime.core.items import MOST_DENSE, Items
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
 from rprime.core.selection import select
@@ -71,6 +71,14 @@ class Side:
         return {}
 
     @property
+    def counts_once(self) -> bool:
+        """Whether every item counts once: none is in a group, as far as is known, or weighted."""
+        items = self.items
+        return not self.table.weighted and (
+            items is None or (items.groups is None and items.weights is None)
+        )
+
+    @property
     def kind(self) -> tuple[object, ...] | None:
         """What tables of one stack have in common; None for a table that needs its own."""
         table, items = self.table, self.items
@@ -90,7 +98,9 @@ def estimate_together(sides: tuple[Side, Side], options: Options) -> None:
     one, other = sides
     if one.kind is None or one.kind != other.kind or one.known or other.known:
         return
-    found = Estimates.of_stack([side.table for side in sides], options)
+    # Paired items need no intervals of the baseline.
+    paired = one.items is not None and other.items is not None
+    found = Estimates.of_stack([side.table for side in sides], options, apart=paired)
     for side, estimates in zip(sides, found, strict=True):
         side.known[options] = estimates
 
@@ -241,5 +251,3 @@ def _scattered(vector: Array | None, places: Array, k: int) -> Array | None:
 
 MOST_TOGETHER = 100
 """Most classes of tables that are computed as one stack: with more, calls cost less than work."""
-MOST_DENSE = 2_000
-"""Most classes of the union for dense cells; larger tables are sparse."""

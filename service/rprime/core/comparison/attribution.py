@@ -246,33 +246,33 @@ class _Integrand:
         values = compute(self.path.at(shares), self.options, select(self.options))
         of_classes = class_gradient(values)
         entries = values.selection.overall
-        overall = overall_gradient(values, of_classes) if entries else None
-        places = {entry.key: i for i, entry in enumerate(entries)}
+        of_overall: dict[str, Array] = {}
+        if entries:
+            silent = np.array([entry.universe == "classified" for entry in entries])
+            found = self._at_cells(overall_gradient(values, of_classes), silent)
+            of_overall = {entry.key: own for entry, own in zip(entries, found, strict=True)}
         result = np.empty((len(self.targets), shares.size, self.path.true.size))
         for i, (key, label) in enumerate(self.targets):
-            if label is None and overall is not None:
-                place = places[key]
-                result[i] = self._at_cells(
-                    overall.only(place), classified=entries[place].universe == "classified"
-                )
+            if label is None:
+                result[i] = of_overall[key]
             else:
                 place = values.selection.place[key]
                 classified = values.selection.computed[place].universe == "classified"
                 margins = of_classes.margins[:, place]
                 gradient = _of_class(margins, self.labels.index(str(label)), silent=classified)
-                result[i] = self._at_cells(gradient, classified=classified)
+                result[i] = self._at_cells(gradient, np.array([classified]))[0]
         return result
 
-    def _at_cells(self, gradient: Gradient, *, classified: bool) -> Array:
-        """Gradient at the cells of the path, shape (p, c).
+    def _at_cells(self, gradient: Gradient, silent: Array) -> Array:
+        """Gradients (n) at the cells of the path, shape (n, p, c).
 
-        A spurious prediction counts as a prediction only.
+        A spurious prediction counts as a prediction only: not at all for the `silent` indices (n,).
         """
         spurious = self.path.true == self.path.k
-        result = gradient.at(np.where(spurious, 0, self.path.true), self.path.predicted)[0]
+        result = gradient.at(np.where(spurious, 0, self.path.true), self.path.predicted)
         if spurious.any():
-            column = gradient.column[0][:, self.path.predicted[spurious]]
-            result[:, spurious] = 0.0 if classified else column
+            column = gradient.column[..., self.path.predicted[spurious]]
+            result[..., spurious] = np.where(silent[:, None, None], 0.0, column)
         return result
 
     def summary(self, which: int, parts: Array, change: float) -> Attribution:

@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.comparison.alignment import MOST_DENSE, Side
-from rprime.core.items import Items
+from rprime.core.comparison.alignment import Side
+from rprime.core.items import Items, table_of
 from rprime.core.scores.scores import Scores
-from rprime.core.table import ConfusionTable
 
 LEAST_SHARED = 0.9
 """Share of the items of each side that both must have to be paired."""
@@ -131,19 +130,3 @@ def with_items(side: Side, places: Array, true: Array) -> Side:
         scores=scores,
         slices=None if known is None or not known.columns else known.of_some(places, items, k),
     )
-
-
-def table_of(items: Items, k: int) -> ConfusionTable:
-    """Count items, weighted ones by their weights."""
-    weights = items.weights
-    weighted = weights is not None and bool((weights != 1).any())
-    missing = items.predicted == k
-    counted = np.ones(missing.shape) if weights is None else weights
-    unclassified = np.bincount(items.true[missing], counted[missing], k)
-    true, predicted = (codes[~missing].astype(np.int64) for codes in (items.true, items.predicted))
-    if k > MOST_DENSE:
-        return ConfusionTable.sparse(
-            true, predicted, counted[~missing], k, unclassified=unclassified, weighted=weighted
-        )
-    dense = np.bincount(true * k + predicted, counted[~missing], k * k).reshape(k, k)
-    return ConfusionTable.dense(dense, unclassified, weighted=weighted)

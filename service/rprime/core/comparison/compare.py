@@ -165,7 +165,7 @@ def compare(
     return Comparison(
         sides=(ours, theirs),
         comparability=relation,
-        pairing=_pairing(relation, values),
+        pairing="paired" if values.pairs else None if relation == "different" else "unpaired",
         without_items=tuple(aligned.labels[i] for i in aligned.common if i not in values.places),
         candidate_only=aligned.only(candidate, baseline),
         baseline_only=aligned.only(baseline, candidate),
@@ -282,12 +282,6 @@ def _pairs(ours: Side, theirs: Side, population: Population | None) -> PairedPre
         return pairs
     weights, tables = population.weights(ours.table), (theirs.table, ours.table)
     return PairedStrata.of(pairs, pairs.weighed(weights**2), weights, tables)
-
-
-def _pairing(relation: Comparability, values: AlignedValues) -> Pairing | None:
-    if relation == "different":
-        return None
-    return "unpaired" if values.pairs is None else "paired"
 
 
 def _flips(values: AlignedValues) -> Flips | None:

@@ -12,8 +12,8 @@ from rprime.core.selection import Selection, select
 from rprime.core.values import Values, compute
 
 AVERAGES = ("macro", "weighted", "means")
-Quantile = float | tuple[Array | None, Array | None]
-"""A quantile, or one for each per-class and each overall value; None where none is needed."""
+Quantile = tuple[float | Array | None, float | Array | None]
+"""Of per-class and of overall limits: one for all, or one for each; None where none is needed."""
 MOST_TOGETHER = 1 << 14
 """Most values of classes whose limits are computed although few are needed."""
 
@@ -86,7 +86,8 @@ class ComparedSide:
         Parameters
         ----------
         quantile
-            A number, or one for each value: arrays that broadcast to the values.
+            For each scope a number, or an array that broadcasts to the values; None: no limits of
+            classes (2, computed, ..., 0), and unknown ones overall.
         """
         per_class, overall = _limits(self.estimates, quantile)
         if self.common is not None:
@@ -110,17 +111,15 @@ class ComparedSide:
 
 def _limits(estimates: Estimates, quantile: Quantile) -> tuple[Array, Array]:
     prepared, values = estimates.prepared, estimates.values
-    if not isinstance(quantile, tuple):
-        return prepared.limits(quantile)
     per_class, overall = quantile
     return (
-        _nothing(values.per_class) if per_class is None else prepared.class_limits(per_class),
-        _nothing(values.overall) if overall is None else prepared.overall_limits(overall),
+        np.zeros((2, *values.per_class.shape[:-1], 0))
+        if per_class is None
+        else prepared.limits("class", per_class),
+        np.full((2, *values.overall.shape), np.nan)
+        if overall is None
+        else prepared.limits("overall", overall),
     )
-
-
-def _nothing(values: Array) -> Array:
-    return np.full((2, *values.shape), np.nan)
 
 
 def _only(known: Estimates, selection: Selection) -> Estimates:
@@ -139,7 +138,7 @@ class LimitSource:
     both
         Whether the only side is a stack that begins with candidate and baseline.
     scopes
-        Whether limits of classes, and overall ones, are needed at quantiles of their own.
+        Whether limits of classes (else no part of the vector), and overall ones, are needed.
     """
 
     sides: tuple[ComparedSide, ...]
@@ -153,12 +152,12 @@ class LimitSource:
 
     @cached_property
     def shapes(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """Shapes of the values of one side: (computed, ..., k) and (overall, ...)."""
+        """Shapes of the values of one side: (computed, ..., k or 0) and (overall, ...)."""
         values = self.sides[0].values
         per_class, overall = (
             (len(part), *part.shape[1 + self.both :]) for part in (values.per_class, values.overall)
         )
-        return per_class, overall
+        return (*per_class[:-1], per_class[-1] * self.scopes[0]), overall
 
     @cached_property
     def starts(self) -> Array:
@@ -176,23 +175,22 @@ class LimitSource:
 
     def at(self, quantile: float | Array) -> Array:
         """Compute the limits, shape (sides, 2, n), at a quantile or at one for each of the n."""
-        wanted: Quantile = quantile if isinstance(quantile, float) else self._spread(quantile)
+        per_class, overall = (
+            (quantile, quantile) if isinstance(quantile, float) else self._spread(quantile)
+        )
+        of_classes, of_all = self.scopes
+        wanted = per_class if of_classes else None, overall if of_all else None
         found = [side.limits(wanted) for side in self.sides]
         if self.both:
-            parts = [np.moveaxis(part, 2, 0) for part in found[0]]
+            parts = [part.swapaxes(0, 2).swapaxes(1, 2) for part in found[0]]
             return np.concatenate([part.reshape(2, 2, -1) for part in parts], axis=-1)
         return np.stack(
             [np.concatenate([part.reshape(2, -1) for part in pair], axis=-1) for pair in found]
         )
 
-    def _spread(self, quantile: Array) -> tuple[Array | None, Array | None]:
-        parts = [quantile[places] for places in self.places]
-        if self.both:
-            parts = [part[:, None] for part in parts]
-        per_class, overall = (
-            part if needed else None for part, needed in zip(parts, self.scopes, strict=True)
-        )
-        return per_class, overall
+    def _spread(self, quantile: Array) -> tuple[Array, Array]:
+        per_class, overall = (quantile[places] for places in self.places)
+        return (per_class[:, None], overall[:, None]) if self.both else (per_class, overall)
 
     def only(self, places: Array) -> tuple["LimitSource", Array]:
         """Return what computes the limits of some values only, and their positions in it."""
@@ -201,7 +199,7 @@ class LimitSource:
         split = len(self.selection.computed)
         scopes = bool((needed < split).any()), bool((needed >= split).any())
         if self.places[0].size <= MOST_TOGETHER or 2 * needed.size > self.starts.size:
-            return replace(self, scopes=scopes), places
+            return replace(self, scopes=scopes), places - (not scopes[0]) * self.places[0].size
         entries = self._entries
         keys = tuple(sorted({entries[row].key for row in needed}))
         options = replace(self.sides[0].values.options, indices=keys)

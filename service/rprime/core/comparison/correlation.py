@@ -7,15 +7,12 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.guard import FN, FP, TN, TP, SideGradients
-from rprime.core.comparison.paired_variance import PairedItems
+from rprime.core.comparison.paired_variance import PairedItems, parts_of
 from rprime.core.intervals.delta import classified_entries
 from rprime.core.table import coordinates
 
 Target = tuple[int, int | None]
 """Position of an index among the overall or the reported per-class ones, and of the class."""
-
-CHUNK = 1 << 20
-"""Numbers computed together: 8 MiB."""
 
 
 def correlation(
@@ -88,9 +85,7 @@ def _of_table(side: SideGradients, targets: Sequence[Target]) -> Array:
 
 def _covariance(influences: Callable[[slice], Array], items: Array, count: int) -> Array:
     sums, products = np.zeros(count), np.zeros((count, count))
-    step = max(CHUNK // max(count, 1), 1)
-    for start in range(0, len(items), step):
-        part = slice(start, start + step)
+    for part in parts_of(len(items), count):
         phi = influences(part)
         weighted = phi * items[part, None]
         sums += np.add.reduce(weighted, axis=0)

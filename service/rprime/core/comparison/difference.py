@@ -1,6 +1,5 @@
 """Differences of indices, candidate minus baseline, with the evidence to test them."""
 
-from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,12 +43,11 @@ MOST_EXACT = 15
 NO_METHOD, TANGO, INFLUENCE, MOVER = range(len(METHODS))
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
 class Difference(SingleTests):
     """Candidate minus baseline of indices (and classes), with the inputs of a test.
 
-    All arrays have one shape, (indices,) or (indices, classes); `difference[rows, columns]`
-    selects from all of them at once.
+    All arrays are parts of two, and have one shape, (indices,) or (indices, classes);
+    `difference[rows, columns]` selects from all of them at once.
 
     Parameters
     ----------
@@ -57,24 +55,24 @@ class Difference(SingleTests):
         The values of both sides, NaN where undefined.
     value
         The difference D, NaN where it does not exist.
-    reasons
-        Codes into `REASONS`: why the difference or its interval does not exist.
-    methods
-        Codes into `METHODS`; 0 without evidence.
+    reach
+        The largest possible difference of the index, infinite if its range is.
+    items
+        Items behind the value: those of the class for a per-class index, else all.
+    influence_error
+        Standard error of D by the influences, positive; else NaN.
     gains, losses
         Items that changed in favour of the index and against it; NaN except for tango. For
         grouped items both, and `trials`, are divided by the design effect.
     trials
         Items that could have changed; NaN except for tango and for known `hits`.
-    influence_error
-        Standard error of D by the influences, positive; else NaN.
     baseline_hits, candidate_hits
         Numerators of unpaired proportions on one test set of `trials` items, else NaN. They
         bound the result of a paired test.
-    reach
-        The largest possible difference of the index, infinite if its range is.
-    items
-        Items behind the value: those of the class for a per-class index, else all.
+    reasons
+        Codes into `REASONS`: why the difference or its interval does not exist.
+    methods
+        Codes into `METHODS`; 0 without evidence.
     mover
         Limits of both sides, where `methods` is mover; None for paired items.
     """
@@ -82,24 +80,27 @@ class Difference(SingleTests):
     candidate: Array
     baseline: Array
     value: Array
-    reasons: Array
-    methods: Array
+    reach: Array
+    items: Array
+    influence_error: Array
     gains: Array
     losses: Array
     trials: Array
-    influence_error: Array
     baseline_hits: Array
     candidate_hits: Array
-    reach: Array
-    items: Array
-    mover: MoverLimits | None = None
+    reasons: Array
+    methods: Array
+
+    def __init__(self, numbers: Array, codes: Array, mover: MoverLimits | None = None) -> None:
+        self.numbers, self.codes, self.mover = numbers, codes, mover
+        vars(self).update({name: numbers[i, ...] for i, name in enumerate(NUMBERS)})
+        self.reasons, self.methods = codes[0, ...], codes[1, ...]
 
     def __getitem__(self, position: Any) -> "Difference":  # noqa: ANN401 (a numpy index)
         """Select elements, by any numpy index."""
-        return Difference(
-            **{name: np.asarray(getattr(self, name)[position]) for name in ARRAYS},
-            mover=None if self.mover is None else self.mover[position],
-        )
+        every = (slice(None), *(position if isinstance(position, tuple) else (position,)))
+        mover = None if self.mover is None else self.mover[position]
+        return Difference(self.numbers[every], self.codes[every], mover)
 
     @property
     def flat(self) -> "Difference":
@@ -108,16 +109,18 @@ class Difference(SingleTests):
 
     @classmethod
     def unknown(cls, shape: int | tuple[int, ...]) -> "Difference":
-        """Return differences of which nothing is known: every member is NaN."""
-        return cls(**dict.fromkeys(ARRAYS, np.full(shape, np.nan)), mover=None)
+        """Return differences of which nothing is known: all numbers are NaN."""
+        shape = (shape,) if isinstance(shape, int) else shape
+        return cls(np.full((len(NUMBERS), *shape), np.nan), np.zeros((2, *shape), dtype=np.uint8))
 
     @classmethod
     def join(cls, parts: "Sequence[Difference]") -> "Difference":
         """Concatenate differences along the last axis; all unpaired ones are of one comparison."""
         movers = [part.mover for part in parts if part.mover is not None]
         return cls(
-            **{name: np.concatenate([getattr(p, name) for p in parts], axis=-1) for name in ARRAYS},
-            mover=MoverLimits.join(movers) if movers else None,
+            np.concatenate([part.numbers for part in parts], axis=-1),
+            np.concatenate([part.codes for part in parts], axis=-1),
+            MoverLimits.join(movers) if movers else None,
         )
 
     @property
@@ -278,5 +281,6 @@ def _replaced(values: Array, at: Array, part: Array) -> Array:
     return result
 
 
-ARRAYS = tuple(field.name for field in fields(Difference) if field.name != "mover")
-"""The members of a difference that are arrays of its shape."""
+NUMBERS = tuple(Difference.__annotations__)[:-2]
+"""The members that are numbers, in their order; the last two are codes."""
+COUNTED = slice(NUMBERS.index("gains"), None)

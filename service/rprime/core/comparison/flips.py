@@ -138,11 +138,12 @@ def shift(joint: JointCounts, *, grouped: bool) -> Shift | None:
     affect the tests and are removed.
     """
     old, new = joint.old[joint.moved], joint.new[joint.moved]
-    classes, places = np.unique(np.concatenate([old, new]), return_inverse=True)
-    size = max(classes.size, 1)
+    both = np.bincount(np.concatenate([old, new])) > 0
+    size = max(int(np.count_nonzero(both)), 1)
     if size > MOST_MOVING_CLASSES:
         return None
-    codes = places[: old.size] * size + places[old.size :]
+    places = np.cumsum(both) - 1
+    codes = places[old] * size + places[new]
     table = np.bincount(codes, joint.items[joint.moved], size * size).reshape(size, size)
     tests = bowker(table), stuart_maxwell(table)
     if not grouped:

@@ -38,6 +38,22 @@ class SideGradients:
 
     values: Values
 
+    def part(self, position: int, values: Values) -> "SideGradients":
+        """Return those of one table of a stack of shape (n,), which has these values."""
+        found = SideGradients(values)
+        if not self.overall.by_cell:
+            here = (slice(None), position)
+            silent = self.overall.unclassified
+            vars(found).update(
+                of_classes=ClassGradient(self.of_classes.margins[:, *here]),
+                overall=Gradient(
+                    self.overall.factors[:, *here], None if silent is None else silent[here]
+                ),
+                class_guard=self.class_guard[here],
+                overall_guard=self.overall_guard[here],
+            )
+        return found
+
     @cached_property
     def of_classes(self) -> ClassGradient:
         """Gradient of the computed per-class indices."""
@@ -214,9 +230,9 @@ def _largest_effect(gradient: Gradient, units: Array) -> Array:
 def _others(values: Array, sign: int) -> Array:
     """Largest (sign 1) or smallest (-1) value among the other classes, shape of `values`."""
     signed = sign * values
-    second, first = np.moveaxis(np.partition(signed, -2, axis=-1)[..., -2:], -1, 0)
+    ordered = np.partition(signed, -2, axis=-1)
     unique_first = np.argmax(signed, axis=-1)[..., None] == np.arange(values.shape[-1])
-    return sign * np.where(unique_first, second[..., None], first[..., None])
+    return sign * np.where(unique_first, ordered[..., -2, None], ordered[..., -1, None])
 
 
 def _largest_by_cell(by_cell: CellGradient, units: Array, *, missing: bool) -> float:

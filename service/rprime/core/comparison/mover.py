@@ -187,10 +187,12 @@ def _reached(distance: Callable[[Array], Array], goal: Array) -> Array:
 
     Infinite where it does not up to `FARTHEST`, NaN where it is not a number.
 
-    Secants within a bracket: where one leaves it, the far end is tried once, then the middle.
+    Inverse parabolas within a bracket, at first a secant: where one leaves it, the far end is tried
+    once, then the middle.
     """
     low, high = np.zeros(goal.shape), np.full(goal.shape, FARTHEST)
-    before, at_before, tried = low, low, low > 0
+    older = at_older = before = at_before = low
+    tried = low > 0
     z, at = np.full(goal.shape, REFERENCE), distance(np.asarray(REFERENCE))
     none, lost = goal <= NOTHING, np.isnan(at)
     done = none | lost
@@ -198,13 +200,16 @@ def _reached(distance: Callable[[Array], Array], goal: Array) -> Array:
         short = at < goal
         tried = tried | (z >= FARTHEST)
         low, high = np.where(short, z, low), np.where(short, high, z)
-        secant = z + (goal - at) * (z - before) / (at - at_before)
-        inside = (secant >= low) & (secant <= high)
+        slope, rest = (z - before) / (at - at_before), goal - at
+        bend = (slope - (before - older) / (at_before - at_older)) / (at - at_older)
+        turn = rest * (goal - at_before) * bend
+        guess = z + rest * slope + np.where(np.isfinite(turn), turn, 0.0)
+        inside = (guess >= low) & (guess <= high)
         other = np.where(short & ~tried, FARTHEST, (low + high) / 2)
-        following = np.where(done, z, np.where(inside, secant, other))
-        step = np.where(inside, np.abs(secant - z), np.inf)
+        following = np.where(done, z, np.where(inside, guess, other))
+        step = np.where(inside, np.abs(guess - z), np.inf)
         done = done | (np.fmin(step, high - low) <= STEP)
-        before, at_before, z = z, at, following
+        older, at_older, before, at_before, z = before, at_before, z, at, following
         if done.all():
             break
         at = distance(z)

@@ -174,15 +174,9 @@ class PairedItems:
 
     @property
     def grouping(self) -> tuple[Array, Array]:
-        """Group and combination of each item.
-
-        Raises
-        ------
-        ValueError
-            If items are independent.
-        """
-        if self.groups is None or self.combination is None:
-            raise ValueError("these items do not belong to groups")
+        """Group and combination of each item; of items in groups alone."""
+        assert self.groups is not None  # noqa: S101 (the callers have checked)
+        assert self.combination is not None  # noqa: S101 (they come together)
         return self.groups, self.combination
 
     def largest_design_effects(self) -> tuple[float, Array]:

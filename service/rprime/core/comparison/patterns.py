@@ -6,6 +6,8 @@ from rprime.core.arrays import Array
 from rprime.core.comparison.joint_counts import JointCounts
 
 PATTERNS = 18
+# Fewer items than this share of all are rounding, where weights are summed in another order.
+ROUNDED = 1e-12
 OTHER, THIS, MISSING = range(3)
 TP, FN, FP, TN = range(4)
 TRUE_IS, OLD_IS, NEW_IS = (np.array(part) for part in np.unravel_index(range(PATTERNS), (2, 3, 3)))
@@ -23,29 +25,25 @@ def at_patterns(patterns: Array, kinds: Array, classified: Array, predicted: Arr
     """G of per-class indices at each pattern, shape (index, p, ..., k)."""
     true, hit = TRUE_IS[patterns] == 1, predicted[patterns] == THIS
     kind = np.where(true, np.where(hit, TP, FN), np.where(hit, FP, TN))
-    g = np.moveaxis(kinds[kind], 0, 1)
+    g = kinds[kind].swapaxes(0, 1)
     g[np.ix_(classified, predicted[patterns] == MISSING)] = 0.0
     return g
 
 
-def pattern_counts(joint: JointCounts, parts: int = 1) -> Array:
-    """Items of each pattern, shape (PATTERNS, k).
-
-    Parameters
-    ----------
-    parts
-        Into which the classes are divided, equally and in order: each has items of its own.
-    """
+def pattern_counts(joint: JointCounts) -> Array:
+    """Items of each pattern, shape (PATTERNS, k)."""
     counts = np.zeros((joint.k, PATTERNS))
     for classes, where, patterns in involvements(joint):
         codes = classes[where] * PATTERNS + patterns[where]
         counts += np.bincount(codes, joint.items[where], counts.size).reshape(counts.shape)
     missing = patterns_seen_by(joint, np.full(joint.true.shape, -1))
     for pattern in UNINVOLVED:
-        involved = counts[:, pattern == WITHOUT].sum(-1)
-        size = joint.k // parts
-        own = np.bincount(joint.true // size, joint.items * (missing == pattern), parts)
-        counts[:, pattern] = np.repeat(own, size) - involved
+        where = missing == pattern
+        if not where.any():
+            continue
+        every = joint.items @ where
+        others = every - counts[:, pattern == WITHOUT].sum(-1)
+        counts[:, pattern] = np.where(others > ROUNDED * every, others, 0.0)
     return np.ascontiguousarray(counts.T)
 
 
@@ -66,4 +64,4 @@ def patterns_seen_by(joint: JointCounts, classes: Array) -> Array:
         np.where(predicted == joint.k, MISSING, np.where(predicted == classes, THIS, OTHER))
         for predicted in (joint.old, joint.new)
     )
-    return np.ravel_multi_index(((joint.true == classes).astype(np.intp), old, new), (2, 3, 3))
+    return ((joint.true == classes) * 3 + old) * 3 + new

@@ -46,10 +46,9 @@ def bowker(table: ArrayLike) -> ShiftTest:
     Source: Bowker 1948: sum of (n_ij - n_ji)^2 / (n_ij + n_ji) over i < j.
     """
     counts = np.asarray(table, dtype=np.float64)
-    moved = np.triu(counts + counts.mT, 1)
-    surplus = np.triu(counts - counts.mT, 1)
+    moved, surplus = _moves(counts), counts - counts.mT
     terms = surplus * surplus / np.where(moved > 0, moved, 1.0)
-    return _chi_square(terms.sum((-2, -1)), np.count_nonzero(moved, axis=(-2, -1)))
+    return _chi_square(terms.sum((-2, -1)) / 2, np.count_nonzero(moved, axis=(-2, -1)) // 2)
 
 
 def stuart_maxwell(table: ArrayLike) -> ShiftTest:
@@ -74,7 +73,7 @@ def stuart_maxwell(table: ArrayLike) -> ShiftTest:
     makes V invertible without changing the statistic.
     """
     counts = np.asarray(table, dtype=np.float64)
-    moves = (counts + counts.mT) * (1 - np.eye(counts.shape[-1]))
+    moves = _moves(counts)
     degree = moves.sum(-1)
     difference = counts.sum(-1) - counts.sum(-2)
     together = _connected(moves > 0)
@@ -85,6 +84,11 @@ def stuart_maxwell(table: ArrayLike) -> ShiftTest:
     df = np.rint(counts.shape[-1] - (1 / size).sum((-2, -1))).astype(np.int64)
     statistic = np.where(df > 0, (difference * solved).sum(-1), np.nan)
     return _chi_square(statistic, df)
+
+
+def _moves(counts: FloatArray) -> FloatArray:
+    """Return the items that moved between two classes, in either direction, shape (..., k, k)."""
+    return (counts + counts.mT) * (1 - np.eye(counts.shape[-1]))
 
 
 def _connected(neighbours: NDArray[np.bool_]) -> FloatArray:

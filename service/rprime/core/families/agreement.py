@@ -37,10 +37,10 @@ def corrected(observed: Array, chance: Array | float) -> Array:
 
 
 def chance_corrected(**fields: Any) -> Declaration:  # noqa: ANN401 (the fields of Index)
-    """Declare an index by a function of `Moments`; the defaults are those of Cohen's kappa."""
+    """Declare an index, of `Moments` unless it `reads` others, with defaults of Cohen's kappa."""
     undefined = ("no_samples", "chance_agreement_is_one")
     defaults = {"range": SIGNED, "undefined": undefined, "interval": "score"}
-    return overall("moments", **defaults | fields)
+    return overall(fields.pop("reads", "moments"), **defaults | fields)
 
 
 @chance_corrected(
@@ -116,6 +116,11 @@ def weighted_kappa(t: ConfusionTable, weights: KappaWeights) -> Array:
 
     `linear` and `quadratic` weights depend on the order of the labels.
     """
+    return agreement_by_weight(t, weights)
+
+
+def agreement_by_weight(t: ConfusionTable, weights: KappaWeights) -> Array:
+    """Agreement beyond chance, as 1 minus the observed mean weight by that expected by chance."""
     observed = t.cells.total(t.cells.counts * disagreement(t.cells, weights)) / t.total
     true, predicted = (margin / t.total[..., None] for margin in (t.support, t.predicted))
     # The mean weight of confusions drawn from the margins.

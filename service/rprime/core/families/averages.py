@@ -75,11 +75,13 @@ NO_AVERAGE = (None, "likelihood_ratio", "odds_ratio", "log_ratio")
 def _interval(index: Index, kind: str) -> str | None:
     """Return the interval of an average of a per-class index.
 
-    The averages of the prevalences have none: they follow from the number of classes, or rest on
-    the margins alone.
+    Averages of shares of all items have none: those of the prevalences rest on the margins alone,
+    and weighted by the prevalence they are biased. The plain mean of correct shares is accuracy
+    divided by the number of classes.
     """
     shares = index.reads == "ratio" and index.rows[1] == CountRow.total
-    if index.interval in NO_AVERAGE or shares:
+    biased = shares and (kind == "weighted" or index.rows[0] != CountRow.tp)
+    if index.interval in NO_AVERAGE or biased:
         return None
     parts = kind == "weighted" and index.interval == "parts"
     return "average" if kind == "macro" or parts else "score"

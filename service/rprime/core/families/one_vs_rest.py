@@ -51,7 +51,7 @@ def r_prime(c: Counts) -> Array:
     ),
 )
 def r(c: Counts) -> Array:
-    """Recall minus the share of all items that are predicted as the class; at best 1 - mu_i."""
+    """Recall minus the share of all items predicted as the class; at best 1 - prevalence."""
     return c.tp / c.support - c.predicted / c.total
 
 

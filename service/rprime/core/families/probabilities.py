@@ -157,7 +157,7 @@ def probabilistic_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     )
 
 
-TOP = {"takes": "top_k", "source": "TorchMetrics 1.9"}
+TOP = {"takes": "top_k", "source": "TorchMetrics 1.9", "interval": "top_k"}
 
 
 @from_scores(
@@ -179,6 +179,7 @@ def top_k_recall(s: Scores, most: int | None) -> Array:
     name="Top-k precision",
     tex=r"\frac{1}{\hat s_i} \sum_{x \in i} [i \in \mathrm{top}_k(x)]",
     undefined=("no_scores", "no_predictions"),
+    never_predicted=lambda _: 0.0,
     **TOP,
 )
 def top_k_precision(s: Scores, most: int | None) -> Array:

@@ -1,21 +1,44 @@
 """Family `agreement`: further measures of agreement of truth and prediction."""
 
+from typing import Literal
+
 import numpy as np
 from scipy import special
 
 from rprime.core.arrays import Array
-from rprime.core.families.agreement import corrected
-from rprime.core.index import AT_MOST_ONE, NON_NEGATIVE, SIGNED, overall
+from rprime.core.families.agreement import (
+    agreement_by_weight,
+    chance_corrected,
+    corrected,
+    weighted_kappa_gradient,
+)
+from rprime.core.index import AT_MOST_ONE, NON_NEGATIVE, SIGNED, Declaration, overall
 from rprime.core.table import ConfusionTable
 
 TOLERANCE = 1e-13
 MOST_ROUNDS = 10_000
 
 
+def bangdiwala_gradient(table: ConfusionTable, rows: Array, columns: Array) -> Array:
+    """Change of Bangdiwala's B with one more item in each of the given cells, shape (..., c).
+
+    Column k stands for unclassified items, which have no influence.
+    """
+    t, answered = table.classified, columns < table.k
+    inside = np.where(answered, columns, 0)
+    products = np.add.reduce(t.support * t.predicted, axis=-1)[..., None]
+    area = np.add.reduce(t.correct * t.correct, axis=-1)[..., None] / products
+    change = 2 * t.correct[..., rows] * (rows == inside)
+    change -= area * (t.predicted[..., rows] + t.support[..., inside])
+    return np.where(answered, change / products, 0.0)
+
+
 @overall(
     "table",
     symbol="B",
     name="Bangdiwala's B",
+    interval="score",
+    cell_gradient=bangdiwala_gradient,
     tex=r"\frac{\sum_i a_i^2}{\sum_i m_i s_i}",
     source="Bangdiwala 1985",
     universe="classified",
@@ -28,19 +51,84 @@ def bangdiwala_b(t: ConfusionTable) -> Array:
 
 
 @overall(
-    "table",
+    "means",
+    of=("recall", "prevalence"),
     symbol="BA_{adj}",
     name="Adjusted balanced accuracy",
     tex=r"\frac{\frac{1}{c} \sum_i TPR_i - 1/c}{1 - 1/c}",
     source="scikit-learn 1.9; Youden 1950 for two classes",
     range=SIGNED,
     undefined=("no_samples", "single_class"),
+    interval="average",
+    score_range=lambda k, *_: (-1 / max(k - 1, 1), 1.0),
 )
-def adjusted_balanced_accuracy(t: ConfusionTable) -> Array:
+def adjusted_balanced_accuracy(recall: Array, share: Array) -> Array:
     """Macro recall beyond that of guessing, over the c classes with items."""
-    recalls = np.divide(t.correct, t.support, out=np.zeros(t.support.shape), where=t.support > 0)
-    classes = np.add.reduce(t.support > 0, axis=-1, dtype=np.float64)
-    return corrected(np.add.reduce(recalls, axis=-1) / classes, 1 / classes)
+    return corrected(recall, share)  # the mean prevalence is 1 / c
+
+
+def ordinal_kappa(weights: Literal["linear", "quadratic"], power: str = "") -> Declaration:
+    """Declare a weighted kappa of fixed weights, a power of the distance of the labels."""
+
+    def gradient(table: ConfusionTable, rows: Array, columns: Array) -> Array:
+        return weighted_kappa_gradient(table, weights, rows, columns)
+
+    distance = f"|i - j|{power}"
+    return chance_corrected(
+        reads="table",
+        symbol=f"K_{{{weights}}}",
+        name=f"{weights.capitalize()} weighted kappa",
+        tex=rf"1 - \frac{{w \sum_{{ij}} {distance} n_{{ij}}}}{{\sum_{{ij}} {distance} m_i s_j}}",
+        source="Cohen 1968",
+        universe="classified",
+        cell_gradient=gradient,
+    )
+
+
+@ordinal_kappa("linear")
+def linear_weighted_kappa(t: ConfusionTable) -> Array:
+    """Agreement beyond chance, where a confusion counts by the distance of its labels.
+
+    It depends on the order of the labels.
+    """
+    return agreement_by_weight(t, "linear")
+
+
+@ordinal_kappa("quadratic", power="^2")
+def quadratic_weighted_kappa(t: ConfusionTable) -> Array:
+    """Agreement beyond chance, where a confusion counts by the squared distance of its labels.
+
+    It depends on the order of the labels.
+    """
+    return agreement_by_weight(t, "quadratic")
+
+
+def aickin_gradient(table: ConfusionTable, rows: Array, columns: Array) -> Array:
+    """Change of Aickin's alpha with one more item in each of the given cells, shape (..., c).
+
+    Column k stands for unclassified items, which have no influence.
+
+    Notes
+    -----
+    The equations of `aickin_alpha` are differentiated implicitly by the cell and both margins.
+    """
+    t, answered = table.classified, columns < table.k
+    inside = np.where(answered, columns, 0)
+    alpha, p, q = _aickin(t)
+    both, products = p + q, p * q
+    chance = np.add.reduce(products, axis=-1)[..., None]
+    size = (1 - alpha)[..., None] + alpha[..., None] / chance * both
+    share = np.divide(1.0, size, out=np.zeros(size.shape), where=both > 0)
+    first, second = (
+        np.add.reduce(sums * share, axis=-1)[..., None] for sums in (products, products * both)
+    )
+    rate = chance / first
+    by_row, by_column = rate * q * share, rate * p * share
+    change = (rows == inside) - by_row[..., rows] - by_column[..., inside]
+    mean = np.add.reduce(t.correct - by_row * t.support - by_column * t.predicted, axis=-1)
+    total = t.total[..., None]
+    change = (change - mean[..., None] / total) / (total * (1 + chance - second / first))
+    return np.where(answered, change, 0.0)
 
 
 @overall(
@@ -54,12 +142,19 @@ def adjusted_balanced_accuracy(t: ConfusionTable) -> Array:
     range=AT_MOST_ONE,
     universe="classified",
     undefined=("no_samples", "single_class", "did_not_converge"),
+    interval="score",
+    cell_gradient=aickin_gradient,
 )
 def aickin_alpha(t: ConfusionTable) -> Array:
     """Share of the items on which truth and prediction agree for a cause, not by chance.
 
     Chance follows from the margins p and q of the other items, which are fitted by iteration.
     """
+    return _aickin(t)[0]
+
+
+def _aickin(t: ConfusionTable) -> tuple[Array, Array, Array]:
+    """Return Aickin's alpha (...), NaN where it was not found, and p and q (..., k)."""
     total = t.total[..., None]
     true, predicted = t.support / total, t.predicted / total
     observed = np.add.reduce(t.correct, axis=-1) / t.total
@@ -73,9 +168,9 @@ def aickin_alpha(t: ConfusionTable) -> Array:
         if not going.any():
             break
         share, rate = (1 - alpha)[..., None], (alpha / chance)[..., None]
-        p = true / (share + rate * q)
-        q = predicted / (share + rate * p)
-    return np.where(going, np.nan, alpha)
+        p = np.where(going[..., None], true / (share + rate * q), p)
+        q = np.where(going[..., None], predicted / (share + rate * p), q)
+    return np.where(going, np.nan, alpha), p, q
 
 
 BOWKER = {

@@ -69,9 +69,9 @@ class GateCandidate:
         """The comparisons of slices so far."""
         return {}
 
-    def estimate(self, rule: Rule) -> tuple[Estimate, Rows]:
-        """Return the values that the rule bounds, and the rows that it is about."""
-        few, known = small_classes(rule, self.side), self.estimates
+    def estimate(self, rule: Rule, few: tuple[int, ...] | None = None) -> tuple[Estimate, Rows]:
+        """Return the values that the rule bounds, without few classes, and its rows."""
+        few, known = small_classes(rule, self.side) if few is None else few, self.estimates
         if few:
             options = replace(known.values.options, left_out=few)
             known = replace(known, values=replace(known.values, options=options))
@@ -152,7 +152,7 @@ def _of_slice(rule: Rule, candidate: GateCandidate, one: Slice, against: Against
         return _without_slice(rule, "slice_missing", against)
     own = replace(candidate, side=side)
     if against is None:
-        return _of_slice_values(rule, own)
+        return without_vague(_of_values(rule, own), own.estimates)
     part = candidate.sliced(against, one)
     if part is None:
         whole = candidate.comparisons[against]
@@ -160,11 +160,6 @@ def _of_slice(rule: Rule, candidate: GateCandidate, one: Slice, against: Against
         which = "slices" if bare else "slice"
         return _without_slice(rule, f"{which}_missing_in_baseline", against)
     return _of_difference(rule, own, against, part)
-
-
-def _of_slice_values(rule: Rule, own: GateCandidate) -> Draft:
-    """Hold a slice against a bound."""
-    return without_vague(_of_values(rule, own), own.estimates)
 
 
 def without_vague(found: Draft, known: Estimates) -> Draft:
@@ -180,27 +175,41 @@ def without_vague(found: Draft, known: Estimates) -> Draft:
 def _of_gap(rule: Rule, candidate: GateCandidate, found: tuple[Slice, ...]) -> Draft:
     """Hold the largest difference between slices against the largest one allowed."""
     sides = [side for one in found if (side := side_of_slice(candidate.side, one)) is not None]
-    known = [replace(candidate, side=side).estimate(rule)[0] for side in sides]
+    few = not_in_all(rule, np.array([side.table.support for side in sides]))
+    known = [replace(candidate, side=side).estimate(rule, few)[0] for side in sides]
     labels, items = candidate.side.labels, np.add.reduce([one.items for one in known])
-    draft = draft_of_gap(rule, GapLimits.of(known, rule.min_items), items, labels)
-    exists = draft.fixed == VerdictCode.undecided
+    limits = GapLimits.of(known, rule.min_items)
+    draft = draft_of_gap(rule, limits, items, labels, few)
+    exists = np.isfinite(limits.candidate)
+    unlimited = exists & np.isnan(limits.standard_error)
     return replace(
         draft,
         methods=_methods(rule, draft.rows, [METHODS[MOVER] if there else None for there in exists]),
         reasons=draft.rows.each(
-            ["no_interval" if there else "fewer_than_two_slices" for there in exists],
+            np.where(
+                exists, np.where(unlimited, "no_interval", ""), "fewer_than_two_slices"
+            ).tolist(),
             lambda label: _absent(rule, label, labels),
         ),
     )
 
 
+def not_in_all(rule: Rule, items: FloatArray) -> tuple[int, ...]:
+    """Return the classes without enough items (s, k) in each slice: averages leave them out."""
+    if not rule.target.leaves_out or rule.classes is not None:
+        return ()
+    least = max(rule.min_items, 1)
+    fewest = np.min(items[items.sum(-1) >= least], axis=0, initial=np.inf)
+    return tuple(np.flatnonzero(fewest < least).tolist())
+
+
 def draft_of_gap(
-    rule: Rule, limits: GapLimits, items: FloatArray, labels: tuple[str, ...]
+    rule: Rule, limits: GapLimits, items: FloatArray, labels: tuple[str, ...], few: tuple[int, ...]
 ) -> Draft:
     """Hold the largest difference between slices, of so many items, against the largest allowed."""
     exists = np.isfinite(limits.candidate)
     fixed = np.where(exists, VerdictCode.undecided, VerdictCode.undefined).astype(np.uint8)
-    rows = Rows.of(rule, labels, items.reshape(-1, items.shape[-1])[0])
+    rows = Rows.of(rule, labels, items.reshape(-1, items.shape[-1])[0]).without(labels, few)
     return Draft(rule=rule, rows=rows, statistic=limits, fixed=fixed, items=items)
 
 
@@ -262,10 +271,12 @@ def _without_baseline(rule: Rule, candidate: GateCandidate, against: Against) ->
     """Return `no_baseline` for the candidate's classes, `not_comparable` for others."""
     known, rows = candidate.estimate(rule)
     count = len(known.value)
+    statistic = Difference.unknown(count)
+    statistic.candidate[...] = known.value
     return Draft(
         rule=rule,
         rows=rows,
-        statistic=replace(Difference.unknown(count), candidate=known.value),
+        statistic=statistic,
         fixed=np.full(count, VerdictCode.no_baseline, dtype=np.uint8),
         against=against,
         items=known.items,
@@ -282,13 +293,13 @@ def _of_difference(
     known, rows = candidate.difference(rule, comparison)
     comparable = comparison.comparability != "different"
     reasons = tuple(
-        REASONS[int(code)] if comparable else "different_test_sets" for code in known.reasons
+        REASONS[code] if comparable else "different_test_sets" for code in known.reasons.tolist()
     )
     found = draft_of_difference(rule, rows, known, against=against, comparable=comparable)
     return replace(
         found,
         pairing=comparison.pairing,
-        methods=_methods(rule, rows, [METHODS[code] or None for code in known.methods]),
+        methods=_methods(rule, rows, [METHODS[code] or None for code in known.methods.tolist()]),
         reasons=rows.each(reasons, lambda label: _missing_class(rule, label, comparison)),
     )
 
@@ -321,6 +332,8 @@ def _fixed_differences(known: Difference, *, comparable: bool = True) -> Codes:
     """
     if not comparable:
         return np.full(known.shape, VerdictCode.not_comparable, dtype=np.uint8)
+    if np.isfinite(known.value).all() and not known.reasons.any():
+        return np.full(known.shape, VerdictCode.undecided, dtype=np.uint8)
     missing = ~np.isfinite(known.value) | known.undefined
     undefined_before = np.isnan(known.baseline) & ~known.undefined
     code = np.where(undefined_before, VerdictCode.inconclusive, VerdictCode.undefined)
@@ -340,7 +353,7 @@ def small_classes(rule: Rule, *sides: Side) -> tuple[int, ...]:
 def _absent(rule: Rule, label: str | None, declared: tuple[str, ...]) -> str:
     if label is not None:
         return "no_items" if label in declared else "class_missing"
-    if rule.classes is not None or rule.min_items:
+    if rule.classes is not None or rule.min_items or rule.kind == "max_gap":
         return "no_class"
     return "class_missing" if rule.target.lacks(declared) else "no_items"
 

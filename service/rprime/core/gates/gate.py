@@ -162,7 +162,7 @@ class GateRun:
         """The verdict of the gate."""
         return GATE_VERDICTS[int(conclude(self.decisions, self.effects, self.plan))]
 
-    @property
+    @cached_property
     def level(self) -> float:
         """One-sided, of this look."""
         return self.plan.gate.level
@@ -175,20 +175,21 @@ class GateRun:
     def results(self) -> Iterator[Result]:
         """Yield every result with its message."""
         tests, found, plan = self.tests, self.decisions, self.plan
-        p_alone = tests.p[0].tolist()
+        low, high = tests.limits(self.level)
         numbers = {
             "observed": tests.values[0],
             "baseline": tests.values[1],
             "delta": np.where(plan.compares, tests.point, np.nan),
-            **dict(zip(("lower_limit", "upper_limit"), tests.limits(self.level), strict=True)),
+            "lower_limit": low,
+            "upper_limit": high,
             "p_value": found.p_value,
             "p_adjusted": found.p_adjusted,
             "n": tests.items,
             "min_detectable_drop": tests.detectable(self.level, self.together),
         }
-        rows = zip(*map(_known, numbers.values()), strict=True)
+        rows = zip(*map(_known, numbers.values()), tests.p[0].tolist(), strict=True)
         given = (
-            (method, draft.pairing if row >= 0 else None, reason, draft.hint)
+            (draft, method, row, reason)
             for draft in tests.drafts
             for method, row, reason in zip(
                 draft.methods or [None] * len(draft.reasons),
@@ -197,17 +198,18 @@ class GateRun:
                 strict=True,
             )
         )
-        for i, (row, (method, pairing, reason, hint)) in enumerate(zip(rows, given, strict=True)):
+        for i, ((*row, p_alone), (draft, method, own, reason)) in enumerate(
+            zip(rows, given, strict=True)
+        ):
             members = dict(zip(numbers, row, strict=True))
-            members |= {"method": method, "pairing": pairing}
-            members["reason"] = self._reason(reason, i, p_alone[i])
-            result = self._result(i, members)
-            result.message += hint
-            yield result
+            members["method"] = method
+            members["pairing"] = draft.pairing if own >= 0 else None
+            members["reason"] = self._reason(reason, i, p_alone)
+            yield self._result(i, members, draft)
 
     # Any: the members of a result that are numbers or texts.
-    def _result(self, i: int, members: dict[str, Any]) -> Result:
-        rule, n, waiver = self.plan.rules[i], members["n"], self.waivers[i]
+    def _result(self, i: int, members: dict[str, Any], draft: Draft) -> Result:
+        rule, n, part = draft.rule, members["n"], draft.slice
         members["n"] = int(n) if n is not None and n == round(n) else n
         bounded = members["lower_limit"] is not None or members["upper_limit"] is not None
         found = Result(
@@ -215,17 +217,18 @@ class GateRun:
             rule=rule.name,
             index=rule.index or None,
             class_=self.plan.labels[i],
-            slice=None if (part := self.plan.slices[i]) is None else dict(part),
+            slice=None if part is None else dict(part),
             confusion=rule.confusion,
             verdict=VERDICTS[self.decisions.verdicts[i]],
             effect=EFFECTS[self.effects[i]],
             suspect=bool(self.decisions.suspect[i]),
-            against=self.plan.against[i],
+            against=draft.against,
             kind=rule.kind,
             limit=rule.limit,
             level=1 - self.level if bounded else None,
         )
-        found.message = sentence(found, rule, together=self.together, waiver=waiver)
+        waiver = self.waivers[i]
+        found.message = sentence(found, rule, together=self.together, waiver=waiver) + draft.hint
         return found
 
     def _reason(self, given: str, i: int, p: float) -> str:
@@ -299,12 +302,15 @@ def apply_waivers(
     -------
     The waiver for each of these results, in force or not, and the verdicts after it.
     """
-    verdicts, would_fail = found.verdicts, effects(found, plan) == EFFECTS.index("fail")
+    verdicts = found.verdicts
+    if not plan.gate.waivers:
+        return (None,) * len(verdicts), verdicts
+    would_fail = effects(found, plan) == EFFECTS.index("fail")
     inconclusive = verdicts == VerdictCode.inconclusive
     waivable = (verdicts == VerdictCode.fail) | (inconclusive & would_fail)
     waivers: list[Waiver | None] = [None] * len(verdicts)
     after = verdicts.copy()
-    for i in np.flatnonzero(waivable) if plan.gate.waivers else ():
+    for i in np.flatnonzero(waivable):
         rule, label = plan.rules[i], plan.labels[i]
         matching = [w for w in plan.gate.waivers if w.concerns(rule, label)]
         in_force = [w for w in matching if today <= w.expires and w.covers(rule, point[i])]
@@ -319,6 +325,7 @@ def _left_out(draft: Draft, start: int) -> Warning:
     rule, names = draft.rule, draft.rows.left_out
     few = f"{number(rule.min_items)} items" if rule.min_items > 1 else "items"
     sides = "" if draft.against is None else f" on both sides, candidate and {draft.against}"
+    sides = " in every slice" if rule.kind == "max_gap" and rule.classes is None else sides
     detail = (
         f"Rule {rule.name} leaves out {len(names)} of its classes, which do not have "
         f"{few}{sides}: {named(names)}."

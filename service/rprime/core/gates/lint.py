@@ -21,6 +21,7 @@ from rprime.core.gates.evidence import (
     draft_of_gap,
     draft_of_values,
     nearest_column,
+    not_in_all,
     without_vague,
 )
 from rprime.core.gates.gap import GapLimits
@@ -241,11 +242,6 @@ class LintRun:
     sliced: FloatArray
     population: Population | None = None
 
-    @property
-    def paired(self) -> bool:
-        """Whether the gate gets the predictions of each item."""
-        return self.pairing == "paired"
-
     @cached_property
     def model(self) -> UnchangedModel:
         """The model whose table has these counts."""
@@ -257,7 +253,7 @@ class LintRun:
         return self._model(self.sliced)
 
     def _model(self, counts: FloatArray) -> UnchangedModel:
-        if self.paired:
+        if self.pairing == "paired":
             return UnchangedModel.paired(counts, self.discordance)
         return UnchangedModel.unpaired(counts)
 
@@ -310,9 +306,9 @@ class LintRun:
     def _joint_laws(self) -> list[Block]:
         """The joint law of the results where the draws are as expected."""
         expected = self.model.expected()
-        if self.paired and expected.k > MOST_JOINT:
+        if self.pairing == "paired" and expected.k > MOST_JOINT:
             return []
-        pairs = expected.items() if self.paired else None
+        pairs = expected.items() if self.pairing == "paired" else None
         comparison = expected.compared(self._options, self.labels, pairs)
         return joint_laws(self.expected, {"baseline": comparison})
 
@@ -338,10 +334,11 @@ class LintRun:
         """Yield the drafts of the slices of a rule, or that of its largest gap."""
         places = [self.slices.index(one) for one in chosen(rule, self.slices)]
         if rule.kind == "max_gap":
-            index, whole = self._aligned(rule, sliced, parts, ())
+            few = not_in_all(rule, self.sizes_of_slices[places])
+            index, whole = self._aligned(rule, sliced, parts, few)
             known = Estimate(whole.candidate.estimates, index.entry)
             limits = GapLimits.of_stack(known, places, rule.min_items)
-            yield draft_of_gap(rule, limits, known.items[..., places, :].sum(-2), self.labels)
+            yield draft_of_gap(rule, limits, known.items[..., places, :].sum(-2), self.labels, few)
             return
         together = self._draft(rule, sliced, parts, ())
         for i in places:
@@ -351,7 +348,9 @@ class LintRun:
     def _compared(
         self, draws: SimulatedPredictions, options: Options, labels: tuple[str, ...] = ()
     ) -> AlignedValues:
-        return draws.compared(options, labels or self.labels, draws if self.paired else None)
+        return draws.compared(
+            options, labels or self.labels, draws if self.pairing == "paired" else None
+        )
 
     def _draft(
         self, rule: Rule, draws: SimulatedPredictions, whole: AlignedValues, few: tuple[int, ...]

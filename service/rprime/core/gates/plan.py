@@ -151,7 +151,8 @@ def _planned(
         correction = checked(passing[0]) / passing[0]
         passing = [size * correction for size in passing]
     total = float(run.support.sum())
-    classes, slices = tuple(sizes.classes(factors)), tuple(sizes.slices(factors, passing[0]))
+    classes: tuple[ClassPlan, ...] = tuple(sizes.classes(factors))
+    slices: tuple[SlicePlan, ...] = tuple(sizes.slices(factors, passing[0]))
     return ItemPlan(
         items=round(total),
         for_passing=_items(total * passing[0]),

@@ -74,14 +74,13 @@ class Draft:
 
 def plan_of(gate: Gate, drafts: Sequence[Draft]) -> Plan:
     """Return the plan of all results, in the order of the rules."""
-    named = [(draft, label) for draft in drafts for label in draft.rows.labels]
-    return Plan(
-        gate,
-        tuple(draft.rule for draft, _ in named),
-        tuple(label for _, label in named),
-        tuple(draft.against for draft, _ in named),
-        tuple(draft.slice for draft, _ in named),
-    )
+    every = [
+        (draft.rule, label, draft.against, draft.slice)
+        for draft in drafts
+        for label in draft.rows.labels
+    ]
+    rules, labels, against, slices = zip(*every, strict=True) if every else ((),) * 4
+    return Plan(gate, rules, labels, against, slices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -246,6 +245,8 @@ class RuleTests:
         found = np.where(plan.knows_suspects, more, found)
         room = np.where(below, baseline - plan.range[0], plan.range[1] - baseline)
         change = np.where(found <= room, found, np.nan)
+        if plan.compares.all():
+            return change
         more = distance_found(own, self.error * self._spread(needed))
         return np.where(plan.compares, change, np.maximum(distance, 0.0) + np.maximum(more, needed))
 

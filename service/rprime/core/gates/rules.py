@@ -95,7 +95,7 @@ class Rule:
         """What it bounds."""
         return target_of(self.index, self.classes, self.confusion)
 
-    @property
+    @cached_property
     def name(self) -> str:
         """The id, or the default one."""
         given = (self.slices,) if isinstance(self.slices, str) else self.slices or ()
@@ -112,17 +112,17 @@ class Rule:
         """Whether its results must pass for the gate to pass."""
         return self.decides_by == "all_must_pass"
 
-    @property
+    @cached_property
     def knows_suspects(self) -> bool:
         """Whether a result may be suspect: worse than before, but not shown beyond the limit."""
         return self.kind in ("max_drop", "max_gain")
 
-    @property
+    @cached_property
     def compares(self) -> bool:
         """Whether the rule bounds the difference from a baseline."""
         return self.kind in ("max_drop", "max_gain", "min_gain")
 
-    @property
+    @cached_property
     def guards_below(self) -> bool:
         """Whether the rule forbids low numbers: a lower bound, a drop or a missing gain."""
         return self.kind in ("min_value", "max_drop", "min_gain")
@@ -327,7 +327,7 @@ def _limit_mistakes(rule: Rule) -> Iterator[Mistake]:
         text = f"{rule.kind} is the size of a change: it must be {smallest}."
         yield rule.kind, "out_of_range", text
     elif rule.compares and rule.limit >= high - low:
-        text = f"{name} spans {high - low:g}: it can never change by more than {rule.limit:g}."
+        text = f"{rule.kind} of {name} must be below {high - low:g}: no change is larger."
         yield rule.kind, "out_of_range", text
 
 

@@ -11,7 +11,6 @@ from scipy import special
 
 from rprime.core.arrays import Array, FloatArray
 from rprime.core.comparison.alignment import Side
-from rprime.core.comparison.common_items import table_of
 from rprime.core.comparison.compare import Pairing, compare
 from rprime.core.comparison.difference import INFLUENCE, Difference
 from rprime.core.gates.advice import advise
@@ -25,7 +24,7 @@ from rprime.core.gates.rule_tests import Draft, RuleTests
 from rprime.core.gates.rules import Gate, check_gate
 from rprime.core.gates.simulated_gate import OtherSets, VerdictCounts, rule_lints
 from rprime.core.gates.verdict import Codes, GateVerdictCode, Plan, decide
-from rprime.core.items import Items
+from rprime.core.items import Items, table_of
 from rprime.core.options import Options
 from rprime.core.scores.scores import Scores
 
@@ -249,17 +248,11 @@ class NormalGate:
     def tests(self) -> RuleTests:
         """Normal tests of every result, shape (draws, m)."""
         value = self.centre + self.noise
-        known = replace(
-            Difference.unknown(value.shape),
-            value=value,
-            candidate=np.where(self.plan.compares, self.before + value, value),
-            baseline=self.before,
-            reasons=np.zeros(value.shape),
-            methods=np.full(value.shape, INFLUENCE),
-            influence_error=self.error,
-            reach=np.full(value.shape, np.inf),
-            items=self.items,
-        )
+        known = Difference.unknown(value.shape)
+        known.value[...], known.baseline[...], known.reach[...] = value, self.before, np.inf
+        known.candidate[...] = np.where(self.plan.compares, self.before + value, value)
+        known.influence_error[...], known.items[...] = self.error, self.items
+        known.methods[...] = INFLUENCE
         places, drafts = self.plan.starts, []
         for start, end in zip(places, [*places[1:], len(self.plan.rules)], strict=True):
             own = slice(start, end)

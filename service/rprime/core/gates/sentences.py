@@ -37,7 +37,8 @@ def gate_sentence(
     own = [r for r in results if r.verdict != "pass" and r.reason not in CAUSES]
     opening = OPENINGS[verdict] if judged else "The gate could not be judged"
     found = _all_of(own) if verdict == "fail" else _open(own)
-    said = f"{', but' if verdict == 'pass' else ':'} {found}" if own else ""
+    lead = {"pass": ", but", "fail": ":"}.get(verdict, ", with these results")
+    said = f"{lead} {found}" if own else ""
     common = dict.fromkeys((r.reason, r.against) for r in results if r.reason in CAUSES)
     causes = (_cause(reason, against, differences) for reason, against in common)
     return " ".join((f"{opening}{said}.", *causes))
@@ -298,7 +299,7 @@ def _not_comparable(result: Result, rule: Rule) -> str:
         "class_missing": "the candidate has no such class",
         "class_missing_in_baseline": "the baseline has no such class",
         "no_items": "the class has no items",
-        "no_class": "no class has enough items",
+        "no_class": "no class has enough items" + " in every slice" * (rule.kind == "max_gap"),
         "different_test_sets": "the test sets differ",
         "classes_differ": "it depends on the list of declared classes, which differs",
     }

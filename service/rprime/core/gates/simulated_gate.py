@@ -2,13 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, Self, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeAlias, TypeVar
 
 import numpy as np
 
 from rprime.core.arrays import FloatArray
 from rprime.core.gates.advice import RuleLint
-from rprime.core.gates.rules import Gate
 from rprime.core.gates.verdict import (
     Decisions,
     GateVerdictCode,
@@ -18,45 +17,19 @@ from rprime.core.gates.verdict import (
     effects,
 )
 
+if TYPE_CHECKING:
+    from rprime.core.gates.lint import LintRun
+    from rprime.core.gates.score_lint import NormalGate
+
 ENDS = (0.025, 0.975)
 """Quantiles over these tables."""
 Span = tuple[float | None, float | None]
 """Ends of an interval; None where there is no such number."""
 
 
-class SimulatedGate(Protocol):
-    """A gate and the model that it is simulated on."""
-
-    @property
-    def gate(self) -> Gate:
-        """The gate."""
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """Names of the classes."""
-
-    @property
-    def plan(self) -> Plan:
-        """The results, in the order of `run_gate`."""
-
-    @property
-    def support(self) -> FloatArray:
-        """Items of each class, shape (k,)."""
-
-    def detectable(self) -> FloatArray:
-        """Return the drop that each result detects with 80 % power, NaN for none, shape (m,)."""
-
-    def counted(self, replicates: int, seed: int) -> "VerdictCounts":
-        """Count the verdicts of an unchanged model."""
-
-    def of_size(self, factor: float) -> Self:
-        """Return the gate on a test set of so many times the items."""
-
-    def others(self, seed: int) -> "OtherSets[Self]":
-        """Draw other test sets of the same size."""
-
-
-Run = TypeVar("Run", bound=SimulatedGate)
+SimulatedGate: TypeAlias = "LintRun | NormalGate"
+"""A gate and the model that it is simulated on."""
+Run = TypeVar("Run", "LintRun", "NormalGate")
 
 
 @dataclass(frozen=True, eq=False)

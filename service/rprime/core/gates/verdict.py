@@ -43,6 +43,7 @@ class VerdictCode(IntEnum):
 
 JUDGED = (VerdictCode.passed, VerdictCode.fail, VerdictCode.inconclusive, VerdictCode.waived)
 """Verdicts that rest on the numbers."""
+_IS_JUDGED = np.isin(np.arange(VerdictCode.undecided), JUDGED)
 
 
 class GateVerdictCode(IntEnum):
@@ -81,8 +82,13 @@ class Plan:
     # Any: a number, a pair of them or a flag.
     def _of_rules(self, read: Callable[[Rule], Any]) -> Any:  # noqa: ANN401 (an array of these)
         """Return what is read of the rule of each result, shape (m, ...)."""
-        known = {id(rule): read(rule) for rule in self.gate.rules}
-        return np.array([known[id(rule)] for rule in self.rules])
+        return np.array([read(rule) for rule in self.gate.rules])[self.owners]
+
+    @cached_property
+    def owners(self) -> NDArray[np.intp]:
+        """Position of the rule of each result in the gate."""
+        known = {id(rule): i for i, rule in enumerate(self.gate.rules)}
+        return np.array([known[id(rule)] for rule in self.rules], dtype=np.intp)
 
     @cached_property
     def limit(self) -> FloatArray:
@@ -144,7 +150,7 @@ class Plan:
     def starts(self) -> list[int]:
         """Position of the first result of each rule, for each side that it is held against."""
         sides = self.against or (None,) * len(self.rules)
-        owners = [(id(rule), side) for rule, side in zip(self.rules, sides, strict=True)]
+        owners = list(zip(self.owners.tolist(), sides, strict=True))
         return [i for i, owner in enumerate(owners) if i == 0 or owner != owners[i - 1]]
 
     @cached_property
@@ -270,16 +276,17 @@ def conclude(decisions: Decisions, effect: Codes, plan: Plan) -> NDArray[np.intp
     -----
     A result that need not pass must have been answered: one that is not comparable or undefined
     keeps the gate from passing, and so does one beyond its limit that could not be tested, a
-    suspect (except under `proven_only`), and a rule without any testable result. An advisory rule
-    never keeps the gate from passing.
+    suspect (except under `proven_only`), and a rule without any testable result. Of an advisory
+    rule, only what fails or could not be judged at all does.
     """
     verdicts, inconclusive = decisions.verdicts, decisions.verdicts == VerdictCode.inconclusive
     passes = (verdicts == VerdictCode.passed) | ((effect == EFFECTS.index("pass")) & inconclusive)
-    judged = np.isin(verdicts, JUDGED)
-    answered = judged & ~decisions.blocking(plan)
-    enough = np.where(plan.mandatory, passes, answered | plan.advisory)
+    judged = _IS_JUDGED[verdicts]
+    kept = judged & (verdicts != VerdictCode.fail)
+    answered = kept & ~decisions.blocking(plan)
+    enough = np.where(plan.mandatory, passes, answered | plan.advisory & kept)
     tested = judged & ~(inconclusive & np.isnan(decisions.p_value))
-    assessed = tested | passes | plan.advisory
+    assessed = tested | passes | plan.advisory & judged
     every_rule = np.logical_or.reduceat(assessed, plan.starts, axis=-1).all(-1)
     passed = enough.all(-1) & every_rule
     failed = (effect == EFFECTS.index("fail")).any(-1)

@@ -10,35 +10,6 @@ from rprime.core.scores.scores import Scores
 from rprime.core.values import Values
 
 
-def score_variance(values: Values, entry: Index) -> Array:
-    """Compute the variance of an index of scores.
-
-    Parameters
-    ----------
-    values
-        Values with scores.
-    entry
-        Index of the selection.
-
-    Returns
-    -------
-    Shape (k,) or (); NaN where none exists.
-
-    Notes
-    -----
-    Source: DeLong, DeLong, Clarke-Pearson 1988 for areas under ROC curves; the variance of a
-    mean for means over the items; the derivative by the weight of an item for average precision.
-    Items of a group are summed before they are squared (Obuchowski 1997).
-    """
-    scores = scores_of(values)
-    if entry.scope == "class":
-        if entry.interval is None:
-            return np.full(scores.k, np.nan)
-        return rankings_of(values).variances[entry.key].classes
-    influence = influence_of_items(values, entry, values.options.sampling)
-    return np.asarray(np.nan if influence is None else scores.square(influence))
-
-
 def scores_of(values: Values) -> Scores:
     """Return the scores of values that have some."""
     assert values.scores is not None  # noqa: S101 (the callers have checked)
@@ -51,14 +22,6 @@ def rankings_of(values: Values) -> ScoreRankings:
     return scores_of(values).ranking(influences=True, fixed_rows=fixed)
 
 
-def class_influence(scores: Scores, key: str, own: int) -> Array | None:
-    """Influence of every item on an index of one class, shape (n,); None without a value."""
-    rankings = scores.ranking()
-    if np.isnan(rankings.of_classes(key)[own]):
-        return None
-    return scores.influence(key, scores.class_ranking(own, ordered=True), rankings)
-
-
 def ranked_key(entry: Index) -> str | None:
     """Return the index of `RANKED` that an overall index averages; None for means of items."""
     key = entry.of[0] if entry.of else entry.key
@@ -66,7 +29,14 @@ def ranked_key(entry: Index) -> str | None:
 
 
 def influence_of_items(values: Values, entry: Index, sampling: str) -> Array | None:
-    """Return the influence of every item on an overall index, shape (n,); None if none exists."""
+    """Return the influence of every item on an overall index, shape (n,); None if none exists.
+
+    Notes
+    -----
+    Source: DeLong, DeLong, Clarke-Pearson 1988 for areas under ROC curves; of average precision it
+    is the derivative by the weight of an item. Items of a group are summed before they are squared
+    (Obuchowski 1997).
+    """
     place = values.selection.overall_place[entry.key]
     if entry.interval is None or not np.isfinite(values.overall[place]):
         return None

@@ -209,7 +209,7 @@ def overall_terms(
     blocks = [
         *_averages(values, gradient, macro_of, macro),
         pooled_gradient(values, entries.numerators, entries.denominators),
-        _moments(values, entries, found),
+        *_moments(values, entries, found),
         *_by_cell(values, entries),
     ]
     factors = np.concatenate([block.factors for block in blocks], axis=1)
@@ -315,8 +315,12 @@ def pooled_gradient(values: Values, numerators: Array, denominators: Array) -> G
     return Gradient(factors, np.broadcast_to(silent[..., None], factors.shape[1:]))
 
 
-def _moments(values: Values, entries: SmoothOverallIndices, found: Array | None) -> Gradient:
+def _moments(
+    values: Values, entries: SmoothOverallIndices, found: Array | None
+) -> Iterator[Gradient]:
     """Differentiate functions of `Moments` by the sums, then by the chain rule."""
+    if not len(entries.moments):
+        return
     table, sums = values.table.classified, values.moments
     total, correct, products, support_squares, predicted_squares = _stepped_sums(
         sums.total, sums.correct, sums.products, sums.support_squares, sums.predicted_squares
@@ -336,7 +340,7 @@ def _moments(values: Values, entries: SmoothOverallIndices, found: Array | None)
     factors[1] = total + products * table.predicted + 2 * support_squares * table.support
     factors[2] = products * table.support + 2 * predicted_squares * table.predicted
     silent = None if values.table.unclassified is None else np.zeros(factors.shape[1:])
-    return Gradient(factors, silent)
+    yield Gradient(factors, silent)
 
 
 def _stepped_sums(*sums: Array) -> Array:

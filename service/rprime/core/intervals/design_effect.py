@@ -144,10 +144,9 @@ class Holding:
         with np.errstate(all="ignore"):
             ratio = grouped / ungrouped * self.groups / (self.groups - 1)
         few = np.minimum(self.with_errors, self.with_rights) < FEW_GROUPS
-        known = grouped > NOTHING * ungrouped
-        found = np.where(known & np.isfinite(ratio), ratio, 0.0)
-        found = np.where(few, np.maximum(found, self.mean_size), found)
-        return np.where((self.groups > 1) & (found > 0), found, np.nan)
+        known = (grouped > NOTHING * ungrouped) & np.isfinite(ratio)
+        found = np.maximum(np.where(known, ratio, 0.0), np.where(few, self.mean_size, 0.0))
+        return np.where(found > 0, found, np.nan)
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,8 +156,8 @@ class DesignEffects:
     Parameters
     ----------
     per_class, overall
-        Shapes (c, k) and (o,): of the entries of a plan, or of all entries. NaN where one group
-        holds all items, or the groups do not differ at all.
+        Shapes (c, k) and (o,): of the entries of a plan, or of all entries. NaN where the groups
+        do not differ at all. One group counts as one item, inside averages.
     class_groups, groups
         The same shapes: the number of groups behind each index.
 

@@ -48,7 +48,7 @@ class ScoreIntervals:
         edge = np.minimum(np.maximum(at, 0.0), 1.0)
         inside = np.abs(at - edge) <= ROUNDING
         items = there * (1 - there) / variances * (width * width) * growth
-        known = inside & (items > 0) & (variances > 0)
+        known = inside & (items > 0) & (variances > (ROUNDED * width) ** 2)
         return cls(edge, np.where(known, items, np.nan), low, width)
 
     def take(self, places: Array) -> "ScoreIntervals":
@@ -63,3 +63,4 @@ class ScoreIntervals:
 
 
 ROUNDING = 1e-9
+ROUNDED = 1e-14  # of the range; smaller standard errors are rounding

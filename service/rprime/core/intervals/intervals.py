@@ -15,6 +15,7 @@ from rprime.core.intervals.delta import classified_entries
 from rprime.core.intervals.methods import Methods, ScopeMethods
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts, quantile_of
+from rprime.core.intervals.top_k import highest_of
 from rprime.core.items import Items
 from rprime.core.values import Values
 
@@ -94,7 +95,8 @@ def intervals(
     methods = prepared.methods
     own, whole = methods.per_class, methods.overall
     quantile = quantile_of(values.options.confidence)
-    per_class, overall = prepared.limits(quantile)
+    per_class = prepared.limits("class", quantile)
+    overall = prepared.limits("overall", quantile)
     if values.options.intervals == "all":
         per_class, overall = per_class.copy(), overall.copy()
         if can_resample(values, items):
@@ -102,6 +104,8 @@ def intervals(
         add_score_bootstrap(values, overall)
     if values.counted_as_zero is not None:
         per_class = np.where(values.counted_as_zero, np.nan, per_class)
+    if values.options.undefined != "null":  # what replaces an infinite value has no interval
+        per_class = np.where(np.isinf(values.per_class), np.nan, per_class)
     few_items, low, overall_low = _reliability(prepared, per_class[0], overall[0])
     return Intervals(
         per_class_low=per_class[0],
@@ -177,6 +181,10 @@ def _reliability(
         errors[list(values.selection.scored)] = False
         few[list(values.selection.overall_scored)] = False
         _mark_few_ranked(values, per_class, few)
+    if prepared.highest is not None:
+        own, whole = highest_of(values.selection)[1]
+        found = _reliability(prepared.highest, class_low[own], overall_low[whole])
+        per_class[own], errors[own], few[whole] = found
     exists = np.isfinite(class_low)
     per_class &= exists
     np.logical_or.at(few, methods.weakest, per_class[methods.weakest_of].any(-1))
@@ -210,7 +218,8 @@ def _mark_few_ranked(values: Values, per_class: Array, overall: Array) -> None:
     inside = scores.effective
     few = np.minimum(inside, np.add.reduce(inside) - inside) < FEW_RANKED
     for place in selection.scored:
-        per_class[place] = few
+        if ranked_key(selection.computed[place]) is not None:
+            per_class[place] = few
     for place in selection.overall_scored:
         if ranked_key(selection.overall[place]) is not None:
             overall[place] = few[inside > 0].any()

@@ -62,5 +62,11 @@ METHODS = (
         "delta method on the logarithm, with half an item more in the cells",
     ),
     IntervalMethod("log_ratio", ("delta_log",), "delta method on the logarithm"),
+    IntervalMethod(
+        "top_k",
+        ("wilson", "clopper_pearson"),
+        "that of recall, precision or accuracy if items whose true class is among their k highest "
+        "scores are predicted as it",
+    ),
     IntervalMethod("bootstrap", ("bootstrap",), 'bootstrap, if `intervals` is "all"'),
 )

@@ -12,6 +12,7 @@ from rprime.core.catalog import CLASS_INDICES
 from rprime.core.counts import CountRow, RatioRows
 from rprime.core.index import Index
 from rprime.core.intervals import limits, score_limits
+from rprime.core.intervals.top_k import plain
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe
 
@@ -235,7 +236,9 @@ def _scope(
 ) -> ScopeMethods:
     names = []
     for i, entry in enumerate(entries):
-        name = "proportion" if i in proportions else setting.method(entry)
+        shown = plain(entry)
+        share = shown is not entry and pooled_ratio(shown, setting) is not None
+        name = "proportion" if i in proportions or share else setting.method(shown)
         name = "bootstrap" if entry.resampled else name
         names.append("" if name is None else INTERVALS[name].reported[-1 if setting.exact else 0])
     return ScopeMethods(

@@ -153,11 +153,11 @@ class PartIntervals:
         # A function that falls with a proportion has its lower limit at the upper one of that.
         np.maximum(steps[0], steps[1], out=distances[0])
         np.minimum(steps[0], steps[1], out=distances[1])
-        distances *= distances
-        result = np.empty((2, *self.values.shape))
-        if self.values.size:
-            np.add.reduceat(distances, self.layout.starts, axis=1, out=result)
-        np.sqrt(result, out=result)
+        if len(self.layout.of) == len(self.layout.parts):  # one proportion each
+            result = np.abs(distances)
+        else:
+            distances *= distances
+            result = np.sqrt(np.add.reduceat(distances, self.layout.starts, axis=1))
         np.negative(result[0], out=result[0])
         result += self.values
         for place, part in self.layout.mapped:

@@ -17,6 +17,7 @@ from rprime.core.table import Universe
 
 PEIRCE = "peirce_skill_score"
 BY_LOGARITHM = "geometric_mean_recall"
+ADJUSTED = "adjusted_balanced_accuracy"
 MACRO_R_PRIME = "macro_r_prime"
 MOST_DENSE = 1000
 """Most classes with intervals of indices that read single cells: smoothing fills every cell."""
@@ -41,6 +42,8 @@ class Averages:
         Positions of the averages with these weights.
     logarithmic
         Positions of those that average logarithms.
+    adjusted
+        Positions of those that map macro recall onto another range.
     rows
         The average behind each proportion of its `ClassIntervals`.
     kept
@@ -59,6 +62,7 @@ class Averages:
     weighted: Array
     peirce: Array
     logarithmic: Array
+    adjusted: Array
     rows: Array
     kept: Array
     equal: tuple[int, int] | None
@@ -306,6 +310,7 @@ def _averages(
         weighted=positions(kind == "weighted" for kind in kinds),
         peirce=positions(kind == "peirce" for kind in kinds),
         logarithmic=positions(key == BY_LOGARITHM for key in keys),
+        adjusted=positions(key == ADJUSTED for key in keys),
         rows=np.concatenate((np.repeat(by_parts, sizes), by_scores)),
         kept=positions(i not in equal[1:] for i in range(len(of))),
         equal=(equal[0], equal[1]) if len(equal) > 1 else None,

@@ -7,12 +7,15 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.counts import Counts
+from rprime.core.index import IndexScope
 from rprime.core.intervals.design_effect import DesignEffects
 from rprime.core.intervals.methods import INTERVALS, Methods, ScopeMethods, Setting, methods_of
 from rprime.core.intervals.parts import ratio_counts
 from rprime.core.intervals.plan import Bounds, plan_of
 from rprime.core.intervals.proportions import ScoreCounts, mover_r, student
+from rprime.core.intervals.top_k import highest_of, of_highest
 from rprime.core.intervals.universe import UniverseIntervals, at
+from rprime.core.intervals.variance import CANCELLED
 from rprime.core.intervals.weights import Weights
 from rprime.core.items import Items
 from rprime.core.values import Values
@@ -117,10 +120,19 @@ class PreparedIntervals:
         overall = np.full(values.overall.shape, np.nan)
         for universe in self.universes:
             universe.fill_items(per_class, overall)
+        if self.highest is not None and self.highest.effective_items is not None:
+            own, whole = highest_of(values.selection)[1]
+            per_class[own], overall[whole] = self.highest.effective_items
         plain = methods.per_class.proportions
         per_class[plain] = self.proportions.trials[: len(plain)]
         overall[methods.overall.proportions] = self.pooled.trials
         return per_class, overall
+
+    @cached_property
+    def highest(self) -> "PreparedIntervals | None":
+        """The intervals of the table of the k highest scores; None if no index is one of it."""
+        found = of_highest(self.values)
+        return None if found is None else PreparedIntervals.of(*found)
 
     @property
     def standard_errors(self) -> tuple[Array, Array] | None:
@@ -132,27 +144,31 @@ class PreparedIntervals:
         """The effects of groups, which take Student's quantile."""
         return self.effects if self.weights is None else None
 
-    def limits(self, quantile: float) -> tuple[Array, Array]:
-        """Compute the limits of all indices.
+    def limits(self, scope: IndexScope, quantile: float | Array) -> Array:
+        """Compute the limits of all indices of a scope.
 
         Parameters
         ----------
         quantile
-            Of the normal distribution, above 0; that of each limit's one-sided level.
+            Of the normal distribution, above 0; that of each limit's one-sided level. A number, or
+            one for each value.
 
         Returns
         -------
-        Shapes (2, computed, ..., k) and (2, overall, ...): NaN without an interval. The same
-        arrays for the same quantile, so that a report, a comparison and a gate compute them once.
+        Shape (2, computed, ..., k) or (2, overall, ...): NaN without an interval. The same array
+        for the same number, so that a report, a comparison and a gate compute it once.
         """
-        place = round(quantile, 12)
+        compute = self.class_limits if scope == "class" else self.overall_limits
+        if np.ndim(quantile):
+            return compute(quantile)
+        place = scope, round(float(quantile), 12)
         if place not in self._known:
-            self._known[place] = self.class_limits(quantile), self.overall_limits(quantile)
+            self._known[place] = compute(quantile)
         return self._known[place]
 
     @cached_property
-    def _known(self) -> dict[float, tuple[Array, Array]]:
-        """The limits found so far, by quantile."""
+    def _known(self) -> dict[tuple[IndexScope, float], Array]:
+        """The limits found so far, by scope and quantile."""
         return {}
 
     @np.errstate(all="ignore")
@@ -187,6 +203,9 @@ class PreparedIntervals:
         for place in self.methods.log_ratios:
             limits[:, place] = self._log_ratio(place, at(z, place))
         _score_limits(values, normal, limits)
+        if self.highest is not None:
+            places = highest_of(values.selection)[1][0]
+            limits[:, places] = self.highest.class_limits(at(normal, places))
         if values.table.spurious is not None:
             places, stray = self.methods.predictions, np.asarray(values.table.spurious.any(-1))
             limits[:, places] = np.where(stray[..., None], np.nan, limits[:, places])
@@ -224,6 +243,9 @@ class PreparedIntervals:
         if values.table.spurious is not None:
             limits[:, mixed] = np.where(values.table.spurious.any(-1), scores, limits[:, mixed])
         _score_limits(values, normal, limits)
+        if self.highest is not None:
+            places = highest_of(values.selection)[1][1]
+            limits[:, places] = self.highest.overall_limits(at(normal, places))
         return self._masked(values.overall, limits, own)
 
     def _masked(self, values: Array, limits: Array, methods: ScopeMethods) -> Array:
@@ -262,6 +284,7 @@ class PreparedIntervals:
             (counts.tn, whole),
         )
         variance = sum(items * influence * influence for items, influence in kinds)
+        variance = np.where(variance > CANCELLED / counts.tp, variance, np.nan)
         if self.effects is not None:
             variance = variance * self.effects.per_class[place]
         half = np.sqrt(variance) * z

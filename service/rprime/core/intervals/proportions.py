@@ -36,15 +36,9 @@ def quantile_of(confidence: float) -> float:
     return float(normal_quantile(confidence))
 
 
-def confidence_of(quantile: ArrayLike) -> FloatArray:
-    """Two-sided confidence level of a normal quantile, elementwise: P(-z < Z < z)."""
-    return _floats(1 - 2 * special.ndtr(-_floats(quantile)))
-
-
 def student(quantile: ArrayLike, groups: ArrayLike) -> FloatArray:
-    """Quantile of Student's t with one degree of freedom less than groups, at the same level."""
-    degrees = np.maximum(_floats(groups) - 1, 1)
-    return _floats(-special.stdtrit(degrees, special.ndtr(-_floats(quantile))))
+    """Quantile of Student's t with a degree of freedom less than groups; NaN for one group."""
+    return _floats(-special.stdtrit(_floats(groups) - 1, special.ndtr(-_floats(quantile))))
 
 
 def one_sided_quantile(alpha: ArrayLike) -> FloatArray:
@@ -106,7 +100,7 @@ class ScoreCounts:
 
     def exact_limits(self, z: float | FloatArray) -> FloatArray:
         """Compute the lower and upper limits, as `clopper_pearson` does, shape (2, ...)."""
-        return clopper_pearson(self.successes, self.trials, confidence_of(z))
+        return clopper_pearson(self.successes, self.trials, 1 - 2 * special.ndtr(-_floats(z)))
 
 
 @np.errstate(all="ignore")

@@ -6,21 +6,9 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.index import Index
-from rprime.core.intervals.delong import (
-    influence_of_items,
-    ranked_key,
-    rankings_of,
-    score_variance,
-    scores_of,
-)
+from rprime.core.intervals.delong import influence_of_items, ranked_key, rankings_of, scores_of
 from rprime.core.intervals.limits import IntervalMethod
-from rprime.core.intervals.proportions import (
-    FEW_GROUPS,
-    clopper_pearson,
-    confidence_of,
-    student,
-    wilson,
-)
+from rprime.core.intervals.proportions import FEW_GROUPS, student, wilson
 from rprime.core.scores.ranking import effective_number
 from rprime.core.scores.scores import Scores
 from rprime.core.values import Values
@@ -56,15 +44,6 @@ def of_mean(values: Values, entry: Index, found: Array, quantile: float | Array)
     return np.array([found - error * unskewed(q, skewness) for q in (t, -t)])
 
 
-def of_share(values: Values, entry: Index, found: Array, quantile: float | Array) -> Array:
-    """Limits of a share of the items."""
-    trials = effective_items(values, entry, found)
-    quantile = of_groups(quantile, group_number(scores_of(values)))
-    if values.options.exact:
-        return clopper_pearson(found * trials, trials, confidence_of(quantile))
-    return wilson(found * trials, trials, quantile)
-
-
 METHODS = (
     IntervalMethod(
         "area",
@@ -85,18 +64,7 @@ METHODS = (
         "t interval of a mean over the items, corrected for their skewness (Johnson; Hall)",
         of_mean,
     ),
-    IntervalMethod(
-        "share",
-        ("wilson", "clopper_pearson"),
-        "Wilson, or Clopper-Pearson where `exact` is asked for",
-        of_share,
-    ),
 )
-
-
-def of_groups(quantile: float | Array, groups: int) -> float | Array:
-    """Return the quantile of Student's t if the items are grouped, else the normal one."""
-    return student(quantile, np.asarray(groups)) if groups else quantile
 
 
 def unskewed(quantile: float | Array, skewness: float) -> Array:
@@ -189,8 +157,8 @@ class Ranked:
         Shape (k,): effective numbers of items.
     alike
         Shape (k,): the least design effect of the groups; 1 without groups.
-    groups
-        Number of groups; 0 if the items are independent.
+    degrees
+        Shape (k,): degrees of freedom of the variances of grouped or weighted items, else infinite.
     """
 
     key: str
@@ -200,13 +168,14 @@ class Ranked:
     positives: Array
     negatives: Array
     alike: Array
-    groups: int
+    degrees: Array
 
     @classmethod
     def of(cls, values: Values, key: str) -> "Ranked":
         """Collect an index of `RANKED`."""
         scores, rankings = scores_of(values), rankings_of(values)
-        support, effective = scores.support, scores.effective
+        support, effective, groups = scores.support, scores.effective, group_number(scores)
+        found = rankings.variances[key]
         with np.errstate(all="ignore"):
             if key == "hand_till_auc":  # every other class has the same say
                 inverse = np.where(effective > 0, 1 / effective, 0.0)
@@ -219,12 +188,12 @@ class Ranked:
         return cls(
             key,
             rankings.of_classes(key),
-            rankings.variances[key].classes,
-            rankings.variances[key].bias,
+            found.classes,
+            found.bias,
             effective,
             negatives,
             least_effects(scores),
-            group_number(scores),
+            np.full(scores.k, groups - 1.0) if groups else found.degrees,
         )
 
     @property
@@ -236,7 +205,8 @@ class Ranked:
 
     def limits(self, quantile: float | Array) -> Array:
         """Compute the limits of the classes at a normal quantile, shape (2, k)."""
-        quantile = of_groups(quantile, self.groups)
+        if not np.isinf(self.degrees).all():
+            quantile = student(quantile, np.maximum(self.degrees, 1) + 1)
         if self.key == "average_precision":
             centre = (self.positives * self.values + 0.5) / (self.positives + 1)
             number = centre * (1 - centre) / (self.variances + self.guards)
@@ -282,7 +252,7 @@ def _averaged(values: Values, entry: Index, ranked: Ranked, quantile: float | Ar
     """Limits of an average over the classes: macro, weighted, or of Hand and Till."""
     scores = scores_of(values)
     mean = float(values.overall[values.selection.overall_place[entry.key]])
-    variance = float(score_variance(values, entry))
+    influence = influence_of_items(values, entry, values.options.sampling)
     there = np.isfinite(ranked.values)
     shares = np.where(there, 1.0, 0.0)
     if entry.reads == "weighted":
@@ -292,6 +262,7 @@ def _averaged(values: Values, entry: Index, ranked: Ranked, quantile: float | Ar
         shares /= np.count_nonzero(values.defined[values.selection.averaged(entry)])
     else:
         shares /= np.count_nonzero(there)
+    variance = np.nan if influence is None else float(scores.square(influence))
     if np.isnan(mean) or np.isnan(variance):
         return np.full(2, np.nan)
     return ranked.average(quantile, shares, mean, variance)
@@ -319,36 +290,6 @@ def least_effects(scores: Scores) -> Array:
         right = np.where(
             positive, column >= column[~positive].min(), column <= column[positive].max()
         )
-        if fewest_groups(scores, wrong, right) < FEW_GROUPS:
+        if min(len(np.unique(scores.groups[items])) for items in (wrong, right)) < FEW_GROUPS:
             result[own] = len(scores.true) / group_number(scores)
     return result
-
-
-def fewest_groups(scores: Scores, *chosen: Array) -> int:
-    """Count the groups that hold some of the chosen items (n,), the smallest number of all."""
-    assert scores.groups is not None  # noqa: S101 (the callers have checked)
-    return min(len(np.unique(scores.groups[items])) for items in chosen)
-
-
-def effective_items(values: Values, entry: Index, share: Array) -> Array:
-    """Return the effective number of items behind a share.
-
-    It is the smaller of Kish's and of that by the linearised variance if the items are weighted;
-    the design effect divides it if they are grouped.
-    """
-    scores = scores_of(values)
-    kish = effective_number(scores.item_weights)
-    influence = influence_of_items(values, entry, values.options.sampling)
-    if influence is None or group_number(scores) == 1:
-        return np.asarray(np.nan)
-    with np.errstate(all="ignore"):
-        linearised = share * (1 - share) / (float(influence @ influence) * (kish - 1) / kish)
-        number = np.fmin(kish, linearised)
-        if scores.groups is None:
-            return np.asarray(number)
-        effect = scores.square(influence) / float(influence @ influence)
-        assert entry.of_items is not None  # noqa: S101 (a share is a mean over items)
-        right = np.asarray(entry.of_items(scores, *values.option(entry)), dtype=bool)
-        few = fewest_groups(scores, right, ~right) < FEW_GROUPS
-        mean_size = len(scores.true) / group_number(scores)
-        return np.asarray(number / np.fmax(effect, mean_size if few else 0.0))

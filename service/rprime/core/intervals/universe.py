@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rprime.core.arrays import Array
+from rprime.core.families.agreement import corrected
 from rprime.core.intervals.delta import macro_weights
 from rprime.core.intervals.design_effect import DesignEffects
 from rprime.core.intervals.effective import ScoreIntervals
@@ -83,6 +84,11 @@ class AverageIntervals:
     fixed: Array | None
     r_prime_is_recall: Array
 
+    @property
+    def chance(self) -> Array:
+        """Balanced accuracy of guessing behind each adjusted average, shape (n, ...)."""
+        return np.asarray(1 / np.count_nonzero(self.shares[self.averages.adjusted], axis=-1))
+
     def limits(self, quantile: float | Array) -> Array:
         """Compute the limits, shape (2, m, ...), at a number or an array of shape (m, ...)."""
         own = self.averages
@@ -101,6 +107,8 @@ class AverageIntervals:
         result: Array = np.add.reduce(each, axis=-1)
         if own.logarithmic.size:
             result[:, own.logarithmic] = np.exp(result[:, own.logarithmic])
+        if own.adjusted.size:
+            result[:, own.adjusted] = corrected(result[:, own.adjusted], self.chance)
         if own.equal is not None:
             left, right = own.equal
             result[:, left] = np.where(self.r_prime_is_recall, result[:, right], result[:, left])
@@ -276,12 +284,16 @@ def _class_scores(plan: Plan, values: Values, more: Smoothed) -> ScoreIntervals:
 def _overall_bounds(plan: Plan, averages: AverageIntervals | None) -> Array:
     """Ranges of the score intervals, (2, o, ...): that of recall where macro R' equals it."""
     bounds = plan.overall_bounds
-    if averages is None or averages.averages.equal is None:
+    own = None if averages is None else averages.averages
+    if averages is None or own is None or not (own.equal or own.adjusted.size):
         return bounds
-    same, place = averages.r_prime_is_recall, averages.averages.entries[averages.averages.equal[0]]
+    same = averages.r_prime_is_recall
     found = np.empty((*bounds.shape, *np.shape(same)))
     found[...] = bounds.reshape(*bounds.shape, *(1,) * np.ndim(same))
-    found[0, place] = np.where(same, 0.0, found[0, place])
+    if own.equal is not None:
+        place = own.entries[own.equal[0]]
+        found[0, place] = np.where(same, 0.0, found[0, place])
+    found[0, own.entries[own.adjusted]] = corrected(np.zeros(()), averages.chance)
     return found
 
 
@@ -311,6 +323,8 @@ def _averages(  # noqa: PLR0917 (what an average is made of)
     if own.logarithmic.size:
         errors[own.logarithmic] /= more.values.per_class[own.of[own.logarithmic], ROW_WISE]
         whole[own.logarithmic] /= more.overall[own.entries[own.logarithmic], ROW_WISE]
+    if own.adjusted.size:
+        whole[own.adjusted] *= 1 - 1 / np.count_nonzero(shares[own.adjusted], axis=-1)
     weighted = shares * errors
     if some:
         weighted[absent] = 0.0

@@ -199,7 +199,9 @@ def _variance_by_cell(by_cell: CellGradient, table: ConfusionTable, sampling: Sa
     """Compute the variance of an index with a gradient by cell, shape (...)."""
     cells = table.cells
     rows, columns = np.broadcast_arrays(*cells.positions())
-    influence = by_cell(rows.ravel(), columns.ravel()).reshape(cells.counts.shape)
+    # In rows, so that the last digit of a sum does not depend on the other tables of the stack.
+    influence = np.ascontiguousarray(by_cell(rows.ravel(), columns.ravel()))
+    influence = influence.reshape(cells.counts.shape)
     counts = cells.counts
     squares, sums = counts * influence**2, cells.row_totals(counts * influence)
     square = cells.row_totals(squares)

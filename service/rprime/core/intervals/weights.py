@@ -8,10 +8,14 @@ from rprime.core.arrays import Array
 from rprime.core.counts import CountRow, Counts
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.design_effect import DesignEffects
+from rprime.core.intervals.variance import class_variances, variances
 from rprime.core.items import Items
 from rprime.core.selection import Selection
 from rprime.core.table import ConfusionTable, Universe, coordinates
 from rprime.core.values import Values, compute
+
+# A variance smaller than this share of the squared value is a rounded zero.
+ROUNDED = 1e-30
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,24 +84,18 @@ class Weights:
         own = class_gradient(found)
         whole = overall_gradient(found, own)
         codes, squares = coordinates(self.squares.universe(universe))
-        rows, columns = np.divmod(codes, table.k + 1)
-        every, counts = coordinates(replace(table, spurious=None))
-        plain = counts[np.isin(every, codes)]  # a tiny weight has a square of 0
-        influences = (whole.only(i).at(rows, columns)[0] for i in range(len(selection.overall)))
-        overall = np.array([_ratio(one, squares, plain, self.scale) for one in influences])
+        at = np.divmod(codes, table.k + 1)
+        influences = (whole.only(i).at(*at)[0] for i in range(len(selection.overall)))
+        summed = np.array([np.sum(squares * influence**2) for influence in influences])
+        overall = self._ratios(found.overall, summed, variances(whole, table, "random"))
         kinds = slice(CountRow.tp, CountRow.tn + 1)
-        below = found.counts.rows[kinds, :-1][:, None] * own.kinds**2
         above = self.counts(universe).rows[kinds, :-1][:, None] * own.kinds**2
-        with np.errstate(all="ignore"):
-            per_class = np.add.reduce(above, axis=0) / np.add.reduce(below, axis=0)
-        per_class *= self.scale * self.scale
-        nothing = np.full(per_class.shape, np.inf)
-        effects = np.where(per_class > 1, per_class, 1.0)
-        return DesignEffects(effects, overall, nothing, np.full(overall.shape, np.inf))
+        below = class_variances(found, own, "random")
+        per_class = self._ratios(found.per_class, np.add.reduce(above, axis=0), below)
+        return DesignEffects(per_class, overall, np.inf * per_class, np.inf * overall)
 
-
-def _ratio(influence: Array, squares: Array, plain: Array, scale: float) -> float:
-    """Linearised variance divided by that of as many unweighted items, at least 1."""
-    below = np.sum(plain * influence * influence)
-    above = np.sum(squares * influence * influence) * scale * scale
-    return float(max(above / below, 1.0)) if below > 0 else 1.0
+    def _ratios(self, values: Array, above: Array, below: Array) -> Array:
+        """Linearised variances divided by those of as many unweighted items, at least 1."""
+        known = below > ROUNDED * values * values
+        ratios = np.divide(above, below, out=np.zeros(below.shape), where=known)
+        return np.asarray(np.maximum(ratios * self.scale**2, 1.0))

@@ -6,12 +6,12 @@ from functools import cached_property
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, positions
 from rprime.core.counts import Counts
 from rprime.core.index import Index
 from rprime.core.intervals.delta import class_gradient, overall_gradient
 from rprime.core.intervals.effective import ScoreIntervals
-from rprime.core.intervals.methods import Setting
+from rprime.core.intervals.methods import PREVALENCE, Setting
 from rprime.core.intervals.plan import Bounds
 from rprime.core.intervals.prepared import PreparedIntervals
 from rprime.core.intervals.proportions import ScoreCounts
@@ -72,9 +72,8 @@ class ScopeIntervals:
         spread[plan.without] = variances[plan.without, OBSERVED] = np.nan
         scores = ScoreIntervals.of(values, smooth, spread, **about)
         sides[:, [*plan.sums, *plan.without]] = np.nan
-        by_parts = np.isfinite(sides[0, plan.lift])
-        spread[plan.lift] = np.where(by_parts, np.nan, spread[plan.lift])
-        logs = LogRatios.of(values[plan.logs], smooth[plan.logs], spread[plan.logs])
+        apart = np.where(np.isfinite(sides[0, plan.logs]), np.nan, spread[plan.logs])
+        logs = LogRatios.of(values[plan.logs], smooth[plan.logs], apart)
         errors = np.sqrt(variances[:, OBSERVED])
         counts = ScoreCounts.of(scores.shares * scores.items, scores.items)
         errors = np.where(np.isfinite(values), errors, np.nan)
@@ -226,7 +225,10 @@ def _scopes(
 
 def _averages(values: Values, distances: Array) -> Array:
     """Compute averages, and functions of these, at distances of the classes; else NaN."""
+    # The mean prevalence is fixed, although the prevalences may vary.
+    fixed = positions(entry.rows == PREVALENCE for entry in values.selection.computed)
     averaged = values.averaged + np.where(np.isnan(distances), 0.0, distances)
+    averaged[fixed] = values.averaged[fixed]
     moved, entries = replace(values, averaged=averaged), smooth_overall_indices(values.selection)
     found, places = moved.averages(), [*entries.macro, *entries.weighted]
     result = np.full(found.shape, np.nan)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rprime.core.arrays import Array
+from rprime.core.arrays import Array, positions
 from rprime.core.counts import Counts
 from rprime.core.intervals.delta import row_gradients
 from rprime.core.intervals.methods import MISSES, RECALL
@@ -19,7 +19,8 @@ def part_errors(values: Values, population: Population, strata: StratumCounts) -
 
     Returns
     -------
-    Shape (2, computed, ..., k); NaN for recall, and where strata are their own.
+    Shape (2, computed, ..., k); NaN where strata are their own, and for the recall of a class that
+    every other stratum shows.
 
     Notes
     -----
@@ -28,6 +29,9 @@ def part_errors(values: Values, population: Population, strata: StratumCounts) -
     the limits of their sum at the reduced quantile, too narrow where one stratum outweighs the
     others, and of the root of their summed squared distances, too narrow where each of many strata
     holds few items.
+
+    The influences on recall know each stratum that shows an item of the class, so that effective
+    items alone are enough. Of strata without one they know half an item, spread over all classes.
     """
     if population.strata == "own":
         return np.full((2, *values.per_class.shape), np.nan)
@@ -47,7 +51,9 @@ def part_errors(values: Values, population: Population, strata: StratumCounts) -
     own = np.diagonal(steps, axis1=-2, axis2=-1)
     at = np.stack((_moved(values, [0, margin], own), _moved(values, [margin], both)))
     distances = (at - values.per_class[:, None]) / Z
-    distances[:, [entry.rows in {RECALL, MISSES} for entry in values.selection.computed]] = np.nan
+    recalls = positions(entry.rows in {RECALL, MISSES} for entry in values.selection.computed)
+    unseen = ((hits == 0) & (others > 0)).any(-1)
+    distances[:, recalls] = np.where(unseen, distances[:, recalls], np.nan)
     lower, upper = distances.clip(max=0).min(2), distances.clip(min=0).max(2)
     return np.stack((-np.hypot(*lower), np.hypot(*upper)))
 

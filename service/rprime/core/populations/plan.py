@@ -9,8 +9,6 @@ from rprime.core.counts import CountRow
 from rprime.core.index import Index
 from rprime.core.intervals.methods import (
     INTERVALS,
-    MISSES,
-    RECALL,
     Methods,
     ScopeMethods,
     Setting,
@@ -42,8 +40,8 @@ class ScopePlan:
     ----------
     sums, numerators, denominators
         Entries that are sums over the strata, and their terms as `CountRow`s.
-    logs, lift
-        Entries with intervals on the logarithmic scale, and the lift among them.
+    logs
+        Ratios without a largest value.
     without
         Entries without an interval.
     """
@@ -52,7 +50,6 @@ class ScopePlan:
     numerators: Array
     denominators: Array
     logs: Array
-    lift: Array
     without: Array
 
 
@@ -105,8 +102,7 @@ def _class_kind(entry: Index, setting: Setting, strata: Strata) -> Kind:
         return ("proportion" if entry.rows[1] == fixed[1] != fixed[0] else "average"), entry.rows
     if entry.interval in LOGARITHMIC:
         return entry.interval, None
-    by_parts = strata != "own" and entry.rows not in {RECALL, MISSES}
-    return ("parts" if by_parts else "score"), None
+    return ("score" if strata == "own" else "parts"), None
 
 
 def _overall_kind(entry: Index, setting: Setting, strata: Strata) -> Kind:
@@ -127,8 +123,8 @@ def _without(entry: Index, setting: Setting) -> bool:
 def _named(
     methods: ScopeMethods, kinds: Iterable[Kind], setting: Setting, strata: Strata
 ) -> ScopeMethods:
-    by_parts = {} if strata == "own" else {"log_ratio": "parts"}
-    found = (by_parts.get(kind, kind) for kind, _ in kinds)
+    by_parts = () if strata == "own" else LOGARITHMIC
+    found = ("parts" if kind in by_parts else kind for kind, _ in kinds)
     names = (INTERVALS[kind].reported if kind else ("",) for kind in found)
     return replace(
         methods,
@@ -145,6 +141,5 @@ def _scope(kinds: list[Kind]) -> ScopePlan:
         numerators=integers(terms[0] for _, terms in sums),
         denominators=integers(terms[1] for _, terms in sums),
         logs=positions(kind in LOGARITHMIC for kind, _ in kinds),
-        lift=positions(kind == "log_ratio" for kind, _ in kinds),
         without=positions(not kind for kind, _ in kinds),
     )

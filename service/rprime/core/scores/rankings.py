@@ -22,6 +22,8 @@ class RankedVariances:
         Shape (k,); NaN where a class has no value.
     bias
         Shape (k,): how much the values exceed what they estimate on average.
+    degrees
+        Shape (k,): degrees of freedom of the variances, infinite without weights.
     mean, weighted
         Influence of every item on the sum over the classes and on the sum weighted by m_i / w,
         the weights held fixed, shape (n,).
@@ -29,6 +31,7 @@ class RankedVariances:
 
     classes: Array
     bias: Array
+    degrees: Array
     mean: Array
     weighted: Array
 
@@ -150,6 +153,29 @@ class RankedItems:
             return float("nan")
         return float(sums @ sums) * number / (number - 1) * (n - 1) / n
 
+    def degrees(self, influence: Array) -> float:
+        """Compute the degrees of freedom of a variance from influences (n,) of weighted items.
+
+        Returns
+        -------
+        Infinite where the items are equally heavy.
+
+        Notes
+        -----
+        Source: Satterthwaite 1946. The squared influences are spread over (sum s)^2 / sum s^2
+        items. Twice their number would be the degrees of freedom; here counts only what the
+        weights add, since score intervals need none for items that count once.
+        """
+        if self.weights is None:
+            return np.inf
+        there = self.weights > 0
+        squares = np.square([influence[there], influence[there] / self.weights[there]])
+        totals = np.add.reduce(squares, axis=-1)
+        if not totals.all():
+            return np.inf
+        heavy, equal = np.vecdot(squares, squares) / totals**2
+        return float(2 / (heavy - equal)) if heavy > equal else np.inf
+
 
 def rank(
     items: RankedItems, *, influences: bool = False, fixed_rows: bool = False
@@ -169,7 +195,9 @@ def rank(
     if influences:
         for key in RANKED:
             sums = np.zeros((2, n))
-            result.variances[key] = RankedVariances(np.full(k, np.nan), np.zeros(k), *sums)
+            result.variances[key] = RankedVariances(
+                np.full(k, np.nan), np.zeros(k), np.full(k, np.inf), *sums
+            )
     for own in np.flatnonzero(support).tolist():
         ranking = items.class_ranking(own, ordered=influences)
         wins = ranking.wins(support)
@@ -187,6 +215,7 @@ def rank(
                 if fixed_rows:
                     influence = items.within_classes(influence)
                 variances.classes[own] = items.square(influence)
+                variances.degrees[own] = items.degrees(influence)
                 variances.mean[:] += influence
                 influence *= support[own] / np.add.reduce(support)
                 variances.weighted[:] += influence

@@ -238,7 +238,7 @@ def hand_till_auc(s: Scores) -> Any:  # noqa: ANN401 (a numpy scalar)
     range=(0.0, 1.0),
     undefined=("no_scores",),
     takes="top_k",
-    interval="share",
+    interval="top_k",
 )
 def top_k_accuracy(s: Scores, most: int | None) -> Array:
     """Share of the items whose true class is among the k highest scores; of equal scores, the

@@ -13,18 +13,15 @@ from rprime.core.comparison.paired_variance import (
     CellLookup,
     PairedVariance,
     parts_of,
-    variance_of_patterns,
     without_noise,
 )
-from rprime.core.comparison.patterns import pattern_counts
 from rprime.core.counts import CountRow
 from rprime.core.estimates import Estimates
 from rprime.core.index import Index
-from rprime.core.intervals.gradient import ClassGradient, Gradient
+from rprime.core.intervals.gradient import Gradient
 from rprime.core.selection import select
 from rprime.core.slices.evaluation import (
     ADJUST,
-    asked_indices,
     differences,
     ordering_index,
     shrink,
@@ -68,23 +65,29 @@ class SliceChanges:
     p_adjusted: Array
 
 
-def slice_changes(whole: Comparison) -> SliceChanges | None:
+def slice_changes(whole: Comparison, indices: tuple[str, ...]) -> SliceChanges | None:
     """Compare all slices of both sides; None where there are none, or nothing is compared.
+
+    Slices are of independent items that count once: none is compared with a baseline of others.
 
     Parameters
     ----------
     whole
         The comparison of all items, whose options hold for the slices, too.
+    indices
+        Keys of those that are compared: each more makes the others harder to find.
 
     Notes
     -----
     Paired if the sides have the same items: then the slices are those of the candidate.
     """
     candidate, baseline = whole.sides
-    if candidate.slices is None or whole.comparability == "different":
+    if candidate.slices is None or not baseline.counts_once:
+        return None
+    if whole.comparability == "different":
         return None
     options = whole.aligned.candidate.values.options
-    options = replace(options, indices=asked_indices(options), families=())
+    options = replace(options, indices=indices, families=())
     selection, pairs, own = select(options), None, candidate.slices
     if whole.comparability in PAIRED and own.columns:
         pairs = SlicedPairs.of(own, candidate, baseline)
@@ -96,7 +99,12 @@ def slice_changes(whole: Comparison) -> SliceChanges | None:
     ours, theirs = (Estimates.of(table, options, selection) for table in (own.tables, other))
     found = np.full((REASON + 2, *ours.values.overall.shape), np.nan)
     one_test_set = whole.comparability in (*PAIRED, "same_test_set")
-    for places, part in differences(ours, theirs, pairs=pairs, one_test_set=one_test_set):
+    for places, part in differences(
+        ours,
+        theirs,
+        pairs=pairs,  # type: ignore[arg-type] # overall differences need no class_variance
+        one_test_set=one_test_set,
+    ):
         limits = part.limits((1 - options.confidence) / 2)
         if pairs is None:
             p = two_sided_p(part, selection.overall)
@@ -208,17 +216,15 @@ class SlicedPairs:
         return ConfusionTable.dense(cells[..., :k], cells[..., k])
 
     def flips(self, row: CountRow, *, per_class: bool) -> tuple[Array, Array]:
-        """Return the items that enter and that leave a count, shape (s, k) or (s,)."""
-        if per_class:
-            entering, leaving = self.joint.flips(row, per_class=True)
-            return entering.reshape(self.shape), leaving.reshape(self.shape)
+        """Return the items that enter and that leave an overall count, shape (s,)."""
+        assert not per_class  # noqa: S101 (slices are compared in overall indices)
         if row == CountRow.fn:
             return self.flips(CountRow.tp, per_class=False)[::-1]
-        entering, leaving = (self._by_slice(part) for part in self.joint.changed(row))
+        entering, leaving = (
+            self.joint.by_class(self.joint.true, part).reshape(self.shape).sum(-1)
+            for part in self.joint.changed(row)
+        )
         return entering, leaving
-
-    def _by_slice(self, where: Array) -> Array:
-        return self.joint.by_class(self.joint.true, where).reshape(self.shape).sum(-1)
 
     def overall_variance(self, old: Gradient, new: Gradient) -> PairedVariance:
         """Compute the variances of `PairedItems.overall_variance`, shape (index, s).
@@ -239,16 +245,6 @@ class SlicedPairs:
         items = joint.support.reshape(self.shape).sum(-1)[:, None]
         square = sums[1] - sums[0] ** 2 / items
         found = np.where(np.isnan(square), np.nan, without_noise(square, sums[2])).T
-        return PairedVariance(found, found)
-
-    def class_variance(
-        self, old: ClassGradient, new: ClassGradient, classified: Array
-    ) -> PairedVariance:
-        """Compute the variances of `PairedItems.class_variance`, shape (index, s, k)."""
-        size, k = self.shape
-        counts = pattern_counts(self.joint, size).reshape(-1, size, k)
-        occurring = np.flatnonzero(counts.any((1, 2)))
-        found = variance_of_patterns(occurring, counts[occurring], old, new, classified)
         return PairedVariance(found, found)
 
 

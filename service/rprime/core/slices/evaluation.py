@@ -159,12 +159,7 @@ def _difference(
     sides: tuple[ComparedSide, ComparedSide], pairs: PairedPredictions | None, *, one_test_set: bool
 ) -> Difference:
     none, (own, other) = np.zeros(0, np.intp), sides
-    found = AlignedValues(own, other, (), none, pairs=pairs, one_test_set=one_test_set).overall
-    if found.mover is None:
-        return found
-    # The classes need no limits at other quantiles than that of the report.
-    source = replace(found.mover.source, scopes=(False, True))
-    return replace(found, mover=replace(found.mover, source=source))
+    return AlignedValues(own, other, (), none, pairs=pairs, one_test_set=one_test_set).overall
 
 
 def _part(side: Estimates, places: list[int], shared: Array) -> ComparedSide:
@@ -240,7 +235,7 @@ def _weakest(whole: Estimates, own: Estimates) -> tuple[Index | None, Array, Arr
         return None, np.full(table.total.shape, np.nan), np.zeros(0, np.intp)
     place = selection.overall_place[index.key]
     z = quantile_of(whole.values.options.confidence)
-    low, high = whole.prepared.limits(z)[1][:, place]
+    low, high = whole.prepared.limits("overall", z)[:, place]
     item_variance = ((high - low) / (2 * z)) ** 2 * whole.values.table.total
     mean = whole.values.overall[place]
     shrunken, order = shrink(

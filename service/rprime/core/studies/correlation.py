@@ -85,6 +85,8 @@ def agreements(values: Array) -> list[Agreement]:
     ----------
     Zhang, Su, Dou 2021, section 4.2; Kendall 1945 for tau-b.
     """
+    if not values.size:
+        return []
     known = np.isfinite(values)
     filled = np.where(known, values, 0.0)
     taus, ranks = _orderings(filled, known)
