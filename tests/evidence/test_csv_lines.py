@@ -48,6 +48,28 @@ def test_empty_lines_are_no_items() -> None:
     assert counts(b"\n\ny_true,y_pred\n\na,a\n\r\n\nb,a\n\n") == {("a", "a"): 1, ("b", "a"): 1}
 
 
+@pytest.mark.parametrize("first", ["sep=;", "SEP=;\r", '"sep=;"', "\ufeffsep=;"])
+def test_the_first_line_of_a_spreadsheet_names_the_separator(first: str) -> None:
+    assert counts(f"{first}\ny_true;y_pred;a,b\na;a;1\nb;a;2\n".encode()) == {
+        ("a", "a"): 1,
+        ("b", "a"): 1,
+    }
+
+
+@pytest.mark.parametrize("sign", [",", "\t", "|", ":", "~"])
+def test_the_named_separator_counts(sign: str) -> None:
+    lines = [["y_true", "y_pred", "a;b"], ["a", "a", "1"], ["b", "a", "2"]]
+    body = "\n".join([f"sep={sign}", *map(sign.join, lines)])
+    assert counts(body.encode()) == {("a", "a"): 1, ("b", "a"): 1}
+
+
+def test_the_line_of_the_separator_is_a_line() -> None:
+    with pytest.raises(Problem, match="Line 4 of the CSV has 1 field, the header 2"):
+        counts(b"sep=;\ny_true;y_pred\na;a\nb\n")
+    with pytest.raises(Problem, match="The CSV is empty"):
+        counts(b"sep=;\n")
+
+
 def test_a_line_without_end_is_refused() -> None:
     with pytest.raises(Problem, match="longer than 1048576 bytes"):
         counts(b"y_true,y_pred\n" + b"a" * (3 * LONGEST_LINE))

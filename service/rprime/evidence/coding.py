@@ -269,7 +269,7 @@ class Raw:
             return
         for raw, place in ((self.true, self.places.true), (self.predicted, self.places.predicted)):
             items = np.flatnonzero(absent[raw])
-            detail = f"{items.size} items have a label that is not in `labels`; this is the first."
+            detail = f"The label is not in `labels`; this is the first of {items.size} such items."
             if raw is self.predicted:
                 detail += ' `"unknown_labels": "unclassified"` counts such predictions as missing.'
             raise_places(items[:1, None], place, "undeclared_label", detail)

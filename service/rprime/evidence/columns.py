@@ -19,7 +19,7 @@ from rprime.evidence.slices import PREFIX as SLICE_PREFIX
 from rprime.evidence.slices import SliceValues, is_slice
 from rprime.evidence.vocabulary import Growing, Positions, Vocabulary, Where
 from rprime.problems.problem import Problem, UnknownMember, invalid, refuse
-from rprime.schemas.document import Document
+from rprime.schemas.document import EVIDENCE, Document
 
 LABELS = ("y_true", "y_pred", "y_pred_baseline")
 NAMES = (*LABELS, "sample_weight", "item_id", "group")
@@ -73,7 +73,7 @@ class _Weights(Growing):
         where = Where("/sample_weight", row, null=False)
         if piece.missing is not None:
             where.refuse(piece.missing, "not_a_number", "Each item needs a weight.")
-        if piece.names is not None or piece.texts is not None:
+        if piece.names is not None:
             raise refuse("/sample_weight", "not_a_number", WEIGHT.rule)
         values = piece.values.astype(np.float64)
         where.refuse(~((values >= WEIGHT.low) & (values <= MOST)), "out_of_range", WEIGHT.rule)
@@ -237,7 +237,8 @@ class Columns:
                 raise invalid([UnknownMember("/columns", "unknown_column", detail, name)])
         found = [name for name, _ in places]
         if len(set(found)) < len(found):
-            detail = "Two columns have the same name; keep one of them."
+            twice = next(name for name in found if found.count(name) > 1)
+            detail = f"Two columns have the name {_listed([twice])}; keep one of them."
             raise refuse("", "duplicate_column", detail)
         if len({place for _, place in places}) < len(places):
             raise refuse("/columns", "duplicate_column", "`columns` reads a column twice.")
@@ -248,8 +249,8 @@ class Columns:
         for name in ("y_true",) if any(scored) else ("y_true", "y_pred"):
             if name not in found:
                 detail = (
-                    f"The column `{name}` is missing; the body has {_listed(columns)}. `columns` "
-                    "says which of them is meant."
+                    f"The column `{name}` is missing; the body has {_listed(columns)}. If one of "
+                    "them holds it, say so in `columns`."
                 )
                 raise refuse("", "missing_column", detail)
 
@@ -366,9 +367,8 @@ def selected(
     for name, source in chosen.items():
         number = found.count(source)
         if number > 1 or not (number or optional):
-            what = "two columns have" if number else "no column has"
-            detail = f"Of the body {what} the name that was chosen for `{name}`; it has "
-            detail += f"{_listed(found)}."
+            what = "Two columns have" if number else "No column has"
+            detail = f"{what} the name chosen for `{name}`; the body has {_listed(found)}."
             raise invalid([UnknownMember("", "missing_column", detail, source)])
         if number:
             places.append((name, found.index(source)))
@@ -401,17 +401,7 @@ _NEAR = 0.85
 _MOST_SHOWN = 20
 _SOURCE = "docs/cli.md#files"
 
-_OWN = (
-    "y_true",
-    "y_pred",
-    "y_score",
-    "sample_weight",
-    "inclusion_probability",
-    "groups",
-    "slices",
-    "confusion_matrix",
-    "cells",
-)
+_OWN = [name for name in EVIDENCE if name not in ("labels", "unclassified", "spurious")]
 
 
 def _are_positions(document: Document) -> bool:

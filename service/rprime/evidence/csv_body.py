@@ -1,6 +1,7 @@
 """CSV and its relatives, parsed by pyarrow block by block."""
 
 import csv
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from io import StringIO
@@ -19,6 +20,9 @@ from rprime.problems.problem import Problem
 _DELIMITERS = ",\t;|"
 """The first of them that stands in the header separates the columns."""
 _BOM = b"\xef\xbb\xbf"
+_DECLARED = re.compile(rb'"?sep=([\t!#-/:-@[-`{-~])"?(\r\n|\n|\r)', re.IGNORECASE)
+"""The first line by which Excel knows the delimiter."""
+_LONGEST_BEGINNING = 4096
 _WIDE = (b"\xff\xfe", b"\xfe\xff")
 """How UTF-16 begins."""
 
@@ -26,7 +30,8 @@ _WIDE = (b"\xff\xfe", b"\xfe\xff")
 def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
     """Read CSV in UTF-8 with a header line; an empty field is missing.
 
-    Commas separate the columns; where the header has none, tabs, semicolons or bars do.
+    Commas separate the columns; where the header has none, tabs, semicolons or bars do. A first
+    line such as `sep=;` declares the delimiter and is left out.
 
     Read blocks of lines: pyarrow's own stream reader may deadlock in its thread pool if it stops
     before the end, as after the first bad value.
@@ -38,10 +43,16 @@ def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
             "unreadable_body",
             "The CSV is UTF-16. Save it as UTF-8, as by `iconv -f utf-16 -t utf-8`.",
         )
-    lines = first.lstrip(b"\r\n")
+    if b"\0" in first[:_LONGEST_BEGINNING]:
+        raise Problem("unreadable_body", "The body is not text, so it is no CSV.")
+    declared = _DECLARED.match(first)
+    delimiter = declared[1].decode() if declared else ""
+    lines = first[declared.end() if declared else 0 :].lstrip(b"\r\n")
+    if not lines:
+        raise Problem("unreadable_body", "The CSV is empty; its first line names the columns.")
     line = 1 + _line_ends(first[: len(first) - len(lines)])
     end = min(lines.find(mark) % (len(lines) + 1) for mark in (b"\n", b"\r"))
-    delimiter, found = _header(lines[:end], line)
+    delimiter, found = _header(lines[:end], line, delimiter or _DELIMITERS)
     wanted = columns.begin(found)
     layout = _Layout(delimiter, len(found), wanted, _types(wanted, columns))
     positions = {name: place for place, name in enumerate(wanted)}
@@ -123,26 +134,28 @@ class _Layout:
             for name, place in self.wanted.items()
             if pa.types.is_floating(self.types[name]) or pa.types.is_integer(self.types[name])
         ]
-        reader = csv.reader(StringIO(text, newline=""), delimiter=self.delimiter)
+        reader = csv.reader(StringIO(text, newline=""), delimiter=self.delimiter, strict=True)
+        last = 0
         try:
-            for fields in filter(None, reader):
+            for fields in reader:
                 here = f"Line {line + reader.line_num - 1} of the CSV"
-                if len(fields) != self.width:
+                if fields and len(fields) != self.width:
                     number = f"{len(fields)} field{'' if len(fields) == 1 else 's'}"
                     return f"{here} has {number}, the header {self.width}."
-                wrong = [place for place in numbers if not _is_number(fields[place])]
+                wrong = [place for place in numbers if fields and not _is_number(fields[place])]
                 if wrong:
                     return f"{here} has no number in column {wrong[0] + 1}."
+                last = reader.line_num
         except csv.Error:
-            return f"Line {line + reader.line_num - 1} of the CSV is not valid."
+            return f"Line {line + last} of the CSV is not valid: see its quotation marks."
         return None
 
 
-def _header(head: bytes, line: int) -> tuple[str, list[str]]:
-    """Return the delimiter and the names of the columns."""
+def _header(head: bytes, line: int, delimiters: str) -> tuple[str, list[str]]:
+    """Return the first of the delimiters that is there, and the names of the columns."""
     try:
         text = head.decode()
-        delimiter = next((sign for sign in _DELIMITERS if sign in text), ",")
+        delimiter = next((sign for sign in delimiters if sign in text), delimiters[0])
         names = next(csv.reader([text], delimiter=delimiter), [])
     except UnicodeDecodeError:
         raise Problem("unreadable_body", _not_utf8(line)) from None

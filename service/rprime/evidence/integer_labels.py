@@ -63,7 +63,10 @@ class Distinct:
     @classmethod
     def of(cls, *arrays: Array) -> "Distinct":
         """Find the distinct integers of arrays in which NaN means unclassified."""
-        whole = [_without_nan(values) for values in arrays]
+        whole = [
+            values[~np.isnan(values)].astype(np.int64) if values.dtype == np.float64 else values
+            for values in arrays
+        ]
         low = min(int(values.min()) for values in whole if values.size)
         high = max(int(values.max()) for values in whole if values.size)
         if high - low >= DENSE_RANGE:
@@ -89,12 +92,6 @@ class Distinct:
         if low == 0 and self.values.size == self.table.size:
             return values
         return self.table[_offsets(values, low)]
-
-
-def _without_nan(values: Array) -> Array:
-    if values.dtype != np.float64:
-        return values
-    return values[~np.isnan(values)].astype(np.int64)
 
 
 def _offsets(values: Array, low: int) -> Array:

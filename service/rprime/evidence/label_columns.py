@@ -12,8 +12,8 @@ from rprime.evidence.vocabulary import Growing, Names, Positions, Vocabulary, Wh
 from rprime.problems.problem import refuse
 
 
-class _Listed:
-    """Names in a list."""
+class Listed:
+    """Labels in a list; see `Names`."""
 
     def __init__(self, *labels: str) -> None:
         self._labels = labels
@@ -22,13 +22,15 @@ class _Listed:
         return len(self._labels)
 
     def taken(self, positions: Array) -> list[str]:
+        """Return the labels at some positions."""
         return [self._labels[place] for place in positions.tolist()]
 
     def same(self, other: Names) -> bool:
+        """Whether both are one object."""
         return other is self
 
 
-BOOLEANS = _Listed("False", "True")
+BOOLEANS = Listed("False", "True")
 """The names of booleans."""
 
 
@@ -44,14 +46,11 @@ class Piece:
         Which of the items are null; None: none of them.
     names
         The distinct labels.
-    texts
-        The labels themselves, instead of the other three.
     """
 
     values: Array
     missing: Array | None = None
     names: Names | None = None
-    texts: list[str] | None = None
 
     def coded(self, codes: "Vocabulary | Positions", where: Where) -> Array:
         """Return the codes of the labels."""
@@ -59,11 +58,9 @@ class Piece:
         if missing is not None and not where.null:
             where.refuse(missing, "no_label", NO_LABEL)
         if isinstance(codes, Vocabulary):
-            if self.texts is not None:
-                return codes.of_texts(self.texts, where)
             if self.names is not None:
                 return codes.of_positions(values, self.names, missing, where)
-        elif self.names is not None or self.texts is not None:
+        elif self.names is not None:
             raise refuse(where.pointer, "not_codes", "With `codes`, a label is an integer.")
         return codes.of_integers(values, missing, where)
 

@@ -24,11 +24,7 @@ def read_matrices(document: Document, k: int) -> dict[str, Array]:
                 given, pointer, quantity, (k, width), without_booleans=document.without_booleans
             )
     if "kappa_weights" in found:
-        _check_diagonal(found["kappa_weights"], f"{document.pointer}/kappa_weights")
+        bad = np.repeat(np.flatnonzero(np.diagonal(found["kappa_weights"]))[:, None], 2, axis=1)
+        detail = "Disagreement weights must be 0 on the diagonal, which is agreement."
+        numbers.raise_places(bad, f"{document.pointer}/kappa_weights", "not_zero", detail)
     return found
-
-
-def _check_diagonal(weights: Array, pointer: str) -> None:
-    bad = np.repeat(np.flatnonzero(np.diagonal(weights))[:, None], 2, axis=1)
-    detail = "Disagreement weights must be 0 on the diagonal, which is agreement."
-    numbers.raise_places(bad, pointer, "not_zero", detail)

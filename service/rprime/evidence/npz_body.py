@@ -1,6 +1,7 @@
 """Read NPZ archives of numpy arrays piece by piece, never unpickling."""
 
 import os
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterable, Mapping
@@ -16,7 +17,7 @@ from numpy.lib import format as npy
 from rprime.core.arrays import Array
 from rprime.evidence.coding import PIECE
 from rprime.evidence.columns import DUPLICATE_ID, MATRIX, Columns, too_large
-from rprime.evidence.label_columns import BOOLEANS, Piece
+from rprime.evidence.label_columns import BOOLEANS, Listed, Piece
 from rprime.evidence.numbers import raise_places
 from rprime.evidence.score_columns import is_score
 from rprime.problems.problem import Problem, refuse
@@ -71,6 +72,9 @@ def _check_directory(file: IO[bytes]) -> None:
 
 def _read(archive: zipfile.ZipFile, columns: Columns, most: int) -> None:
     found = archive.infolist()
+    if not any(member.filename.endswith(_SUFFIX) for member in found):
+        detail = "The archive has no arrays of numpy. Unpack a ZIP file; save a spreadsheet as CSV."
+        raise Problem("unreadable_body", detail)
     wanted = columns.begin([member.filename.removesuffix(_SUFFIX) for member in found])
     members = {name: found[place] for name, place in wanted.items()}
     # No more is read than the directory says, so zip bombs have no effect.
@@ -134,7 +138,7 @@ class _Member:
             ) from None
         pointer = f"/{MATRIX if is_score(name) else name}"
         numeric = name in {"sample_weight", MATRIX} or is_score(name)
-        is_label = kind.kind == "b" or (kind.kind == "U" and kind.itemsize <= _LONGEST)
+        is_label = kind.kind == "b" or (kind.kind == "U" and 0 < kind.itemsize <= _LONGEST)
         if kind.kind not in "iuf" and (numeric or not is_label):
             what = "numbers" if numeric else "integers, strings or booleans"
             detail = f"The array must hold {what}; pickles are never read."
@@ -142,8 +146,14 @@ class _Member:
         if name == MATRIX and len(shape) == len(("items", "classes")) and shape[1]:
             return cls(stream, kind, shape[0], shape[1], by_columns=by_columns)
         if len(shape) != 1:
-            what = "one of the items and one of the classes" if name == MATRIX else "of the items"
-            raise refuse(pointer, "wrong_shape", f"The array must have these dimensions: {what}.")
+            what = (
+                "a row for each item, a column for each class"
+                if name == MATRIX
+                else "one dimension"
+            )
+            raise refuse(
+                pointer, "wrong_shape", f"The array must have {what}; it has shape {shape}."
+            )
         return cls(stream, kind, shape[0])
 
     def piece(self, rows: int) -> Piece:
@@ -153,7 +163,7 @@ class _Member:
             return Piece(values.view(np.uint8), names=BOOLEANS)
         if self.kind.kind != "U":
             return Piece(values.astype(self.kind.newbyteorder("="), copy=False))
-        return Piece(np.empty(rows, np.uint8), texts=values.tolist())
+        return _strings(values)
 
     def fill(self, scores: Array) -> None:
         """Read all items into an array piece by piece, in row or column order as stored."""
@@ -171,6 +181,26 @@ class _Member:
         return np.frombuffer(content, self.kind)
 
 
+def _strings(values: Array) -> Piece:
+    """Code strings without making a Python object of each."""
+    import pyarrow as pa  # noqa: PLC0415 (it takes time to import)
+
+    size = values.dtype.itemsize
+    column = pa.Array.from_buffers(pa.binary(size), len(values), [None, pa.py_buffer(values)])
+    coded = column.dictionary_encode()
+    labels = np.frombuffer(coded.dictionary.buffers()[1], values.dtype, len(coded.dictionary))
+    _check_characters(labels)
+    positions = np.frombuffer(coded.indices.buffers()[1], np.int32, len(values))
+    return Piece(positions, names=Listed(*labels.tolist()))
+
+
+def _check_characters(texts: Array) -> None:
+    """Refuse numbers that are no characters, of which Python makes no string."""
+    numbers = texts.view(np.dtype(np.uint32).newbyteorder(texts.dtype.byteorder))
+    if numbers.max() > sys.maxunicode:
+        raise Problem("unreadable_body", "The archive has strings that are not Unicode.")
+
+
 class _Ids:
     """The ids of the items."""
 
@@ -182,6 +212,8 @@ class _Ids:
             values = member.read(room.size)
             if values.dtype.kind == "f":
                 raise refuse("/item_id", "column_type", "An id is an integer or a string.")
+            if values.dtype.kind == "U":
+                _check_characters(values)
             room[:] = values
 
     def order(self, pointer: str) -> Array:

@@ -34,7 +34,7 @@ class Quantity:
     @property
     def rule(self) -> str:
         """The rule as a sentence."""
-        return f"{self.name} is a number from {self.low:.0f} to 2^53-1."
+        return f"{self.name} is a number: {self.low:,.0f} or more, and at most {MOST:,}."
 
 
 COUNT = Quantity("A count")
@@ -70,7 +70,7 @@ def matrix(
         raise refuse(pointer, "wrong_length", detail)
     if set(map(len, rows)) != {width}:
         raise invalid(_ragged(rows, pointer, width))
-    values = _flat(rows, quantity, without_booleans=without_booleans)
+    values = flat(rows, quantity, without_booleans=without_booleans)
     if values is None:
         raise invalid(
             fault
@@ -94,7 +94,7 @@ def vector(
     if len(numbers) != size:
         detail = f"There are {len(numbers)} numbers; {size} are needed."
         raise refuse(pointer, "wrong_length", detail)
-    values = _flat([numbers], quantity, without_booleans=without_booleans)
+    values = flat([numbers], quantity, without_booleans=without_booleans)
     if values is None:
         raise invalid(_faults(numbers, pointer, quantity))
     return values
@@ -124,9 +124,7 @@ def raise_places(places: Array, pointer: str, code: str, detail: str) -> None:
         )
 
 
-def _flat(
-    parts: Sequence[list[Any]], quantity: Quantity, *, without_booleans: bool
-) -> Array | None:
+def flat(parts: Sequence[list[Any]], quantity: Quantity, *, without_booleans: bool) -> Array | None:
     """Join lists of numbers into one array; None if an element is no number or out of range.
 
     `array` accepts only numbers (and booleans), and is faster than numpy, which would guess a
@@ -151,7 +149,7 @@ def _flat(
 def _ragged(rows: list[list[Any]], pointer: str, width: int) -> Iterator[Violation]:
     for i, row in enumerate(rows):
         if len(row) != width:
-            detail = f"The row has {len(row)} numbers; {width} are needed."
+            detail = f"The row has length {len(row)}; {width} is needed."
             yield Violation(f"{pointer}/{i}", "wrong_length", detail)
 
 

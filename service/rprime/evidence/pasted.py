@@ -51,7 +51,9 @@ def read_pasted(text: str) -> dict[str, Any]:
     if "..." in text or "…" in text:
         raise refuse(MATRIX, "shortened", _SHORTENED)
     if "[" in text:
-        found = {"confusion_matrix": _numbers(_bracketed(text), row_offset=0, column_offset=0)}
+        # JSON, Python, and numpy with or without commas.
+        rows = [re.split(r"[\s,]+", row.strip(" ,\n\t\r")) for row in _ROW.findall(text)]
+        found = {"confusion_matrix": _numbers(rows, row_offset=0, column_offset=0)}
     else:
         found = _tabular(_split(text))
     if _are_shares(found["confusion_matrix"]):
@@ -64,11 +66,6 @@ def _are_shares(rows: list[list[float]]) -> bool:
     fractions = any(number % 1 for row in rows for number in row)
     small = all(0 <= number <= 1 for row in rows for number in row)
     return fractions and (small or all(abs(sum(row) - 100) <= 1 for row in rows))
-
-
-def _bracketed(text: str) -> Cells:
-    """Read rows in brackets: JSON, Python, numpy with or without commas."""
-    return [re.split(r"[\s,]+", row.strip(" ,\n\t\r")) for row in _ROW.findall(text)]
 
 
 def _split(text: str) -> Cells:

@@ -1,6 +1,6 @@
 """Read each kind of evidence into a confusion table."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain
@@ -106,8 +106,14 @@ def read(document: Document, limits: Limits) -> Evidence:
     Problem
         With up to 20 places of one array.
     """
-    has_items = _kind(document) in {"labels", "scores"}
-    evidence = (_read_items if has_items else _read_table)(document, limits)
+    kind = _kind(document)
+    if kind in {"labels", "scores"}:
+        evidence = _read_items(document, limits)
+    else:
+        labels, table = _TABLES[kind](document, limits)
+        evidence = Evidence(kind=kind, labels=labels, table=table)
+        if "slices" in document.arrays:
+            evidence = replace(evidence, slices=_slices_of_table(document, evidence, limits))
     notes = (*document.warnings, *evidence.warnings)
     if (same := twins(evidence.labels)) is not None:
         notes = (*notes, _similar(*same))
@@ -248,16 +254,19 @@ def _misplaced(kind: Kind, document: Document) -> Iterator[Violation]:
             )
 
 
-def _read_table(document: Document, limits: Limits) -> Evidence:
-    kind = _kind(document)
-    read = read_matrix if kind == "confusion_matrix" else read_cells
-    labels, table = read(document, limits)
-    found = Evidence(kind=kind, labels=labels, table=table)
-    if "slices" not in document.arrays:
-        return found
-    _check_classes(document, len(labels), limits)
-    slices = slices_of_tables(document, table, labels, lambda one: _read_table(one, limits).table)
-    return replace(found, slices=slices)
+_TABLES: Mapping[Kind, Callable[[Document, Limits], tuple[tuple[str, ...], ConfusionTable]]] = {
+    "confusion_matrix": read_matrix,
+    "cells": read_cells,
+}
+
+
+def _slices_of_table(document: Document, whole: Evidence, limits: Limits) -> Slices:
+    _check_classes(document, len(whole.labels), limits)
+
+    def table(one: Document) -> ConfusionTable:
+        return _TABLES[_kind(one)](one, limits)[1]
+
+    return slices_of_tables(document, whole.table, whole.labels, table)
 
 
 def _read_items(document: Document, limits: Limits) -> Evidence:

@@ -87,7 +87,7 @@ class ScoreColumns(Growing):
             values = values.astype(np.float64)
         if piece.missing is not None:
             self._refuse(piece.missing, name, row, "not_a_number", "Each item needs a score.")
-        if piece.names is not None or piece.texts is not None:
+        if piece.names is not None:
             self._refuse(np.ones(1, bool), name, row, "not_a_number", SCORE.rule)
         if not (values.min() >= SCORE.low and values.max() <= MOST):
             bad = ~((values >= SCORE.low) & (values <= MOST))

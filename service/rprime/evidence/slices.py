@@ -1,6 +1,7 @@
 """Read the slices of a request: values of the items, or tables of their own."""
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from rprime.core.slices.slices import (
     check_size,
 )
 from rprime.core.table import ConfusionTable
-from rprime.evidence import names
+from rprime.evidence import names, numbers
 from rprime.evidence.coding import Codes, looked_up, recoded
 from rprime.evidence.cuts import PARTS, are_few, as_numbers, cut_column
 from rprime.evidence.integer_labels import Distinct, plain_integers
@@ -62,8 +63,7 @@ class SliceValues(CodedColumn):
 
     def add(self, piece: Piece, row: int) -> None:
         """Append items."""
-        named = piece.names is not None or piece.texts is not None
-        if not self._measured or named:
+        if not self._measured or piece.names is not None:
             super().add(piece, row)
             return
         missing = False if piece.missing is None else piece.missing
@@ -127,23 +127,21 @@ def slice_columns(
         422 if a column has another length, or a value is no name.
     """
     place = f"{document.pointer}/slices"
-    weighing = [n for n in ("sample_weight", "inclusion_probability") if n in document.arrays]
-    for name in (*weighing, *(["groups"] if "groups" in document.arrays else [])):
-        detail = f"Slices cannot be combined with `{name}`: leave one of the two out."
+    weighing = ("sample_weight", "inclusion_probability", "groups")
+    for name in (one for one in weighing if one in document.arrays):
+        detail = (
+            f"Slices cannot be combined with `{name}`: leave one of the two out, or send the items "
+            "of each slice, with theirs, as a request of their own."
+        )
         raise refuse(place, "not_with_slices", detail)
-
-    def plain(values: object, at: str) -> SliceColumn:
-        return _column(values, size, at, without_booleans=document.without_booleans)
 
     def column(name: str, values: object, at: str) -> SliceColumn:
         cut = cuts.get(name, PARTS if measured else None)
-        if cut is None:
-            return plain(values, at)
-        found = _numbers(values, size)
+        found = None if cut is None else _numbers(values, size)
         if found is None and name in cuts:
             raise refuse(at, "not_a_number", "Only a column of numbers can be cut.")
-        if found is None or (name not in cuts and are_few(found)):
-            return plain(values, at)
+        if cut is None or found is None or (name not in cuts and are_few(found)):
+            return _column(values, size, at, without_booleans=document.without_booleans)
         return cut_column(found, cut, at)
 
     given = document.arrays["slices"]
@@ -228,15 +226,17 @@ def _crossings(document: Document, columns: Mapping[str, SliceColumn]) -> list[t
     found: list[tuple[str, ...]] = []
     given = document.rest.get("slice_crossings") or ()
     for i, chosen in enumerate(given if isinstance(given, list) else ()):
+        listed = chosen if isinstance(chosen, list) else ()
         place = f"{document.pointer}/slice_crossings/{i}"
-        known = [names.plain(name) for name in chosen if isinstance(name, str)]
+        known = [names.plain(name) for name in listed if isinstance(name, str)]
         if unknown := [name for name in known if name not in columns]:
             shown = ", ".join(f"`{name}`" for name in columns)
             detail = f"{len(unknown)} of the names are not in `slices`, which has {shown}."
             raise refuse(place, "unknown_slices", detail)
         if len(set(known)) < len(known) or set(known) in map(set, found):
             raise refuse(place, "duplicate_name", "Each crossing combines other columns.")
-        found.append(tuple(known))
+        if known:
+            found.append(tuple(known))
     return found
 
 
@@ -271,20 +271,24 @@ def slices_of_tables(
     except TooManySlicesError as error:
         raise refuse(place, "too_many_slices", _merge(error)) from None
     found: dict[frozenset[tuple[str, str]], dict[str, str]] = {}
+    stack = _matrices([one for _, _, one in entries], whole.k, document)
     tables: list[ConfusionTable] = []
     of_columns: dict[frozenset[str], list[int]] = {}
     for i, (at, name_at, one) in enumerate(entries):
         name = _slice_name(one, at, name_at)
-        if frozenset(name.items()) in found:
+        values = frozenset(name.items())
+        if values in found:
             raise refuse(name_at, "duplicate_name", "This slice stands twice.")
-        found[frozenset(name.items())] = name
+        found[values] = name
         of_columns.setdefault(frozenset(name), []).append(i)
-        tables.append(_table(one, at, document, labels, read))
+        if stack is None:
+            tables.append(_table(one, at, document, labels, read))
+    stack = stack or ConfusionTable.stack(tables)
     for places in of_columns.values():
-        if _exceeds(ConfusionTable.stack([tables[i] for i in places]), whole):
+        if _exceeds(stack[places], whole):
             detail = "The slices of these columns have more items in a cell than the whole table."
             raise refuse(entries[places[0]][0], "slices_exceed_table", detail)
-    return Slices(tuple(found.values()), ConfusionTable.stack(tables))
+    return Slices(tuple(found.values()), stack)
 
 
 def _entries(given: object, place: str) -> list[tuple[str, str, dict[str, Any]]]:
@@ -297,8 +301,9 @@ def _entries(given: object, place: str) -> list[tuple[str, str, dict[str, Any]]]
     for column, by_value in given.items():
         if not isinstance(by_value, dict) or not by_value:
             raise refuse(f"{place}{pointer(column)}", "not_an_object", _OF_TABLES)
+        column_at = f"{place}{pointer(column)}"
         for value, one in by_value.items():
-            at = f"{place}{pointer(column, value)}"
+            at = f"{column_at}{pointer(value)}"
             if not isinstance(one, dict) or "slice" in one:
                 raise refuse(at, "not_an_object", _OF_TABLES)
             found.append((at, place, {**one, "slice": {column: value}}))
@@ -320,11 +325,33 @@ def _slice_name(one: object, place: str, name_at: str) -> dict[str, str]:
     if len(given) > _MOST_CROSSED:
         detail = f"A slice is of at most {_MOST_CROSSED} columns."
         raise refuse(name_at, "too_long", detail)
-    there = [f"{name_at}{pointer(name)}" for name in given]
-    columns = names.distinct(list(given), there.__getitem__)
-    return dict(
-        zip(columns, names.normalised(list(given.values()), there.__getitem__), strict=True)
-    )
+    sent = list(given)
+
+    def at(i: int) -> str:
+        return f"{name_at}{pointer(sent[i])}"
+
+    columns = names.distinct(sent, at)
+    return dict(zip(columns, names.normalised(list(given.values()), at), strict=True))
+
+
+def _matrices(contents: list[Any], k: int, document: Document) -> ConfusionTable | None:
+    """Read the tables together; None if one has cells or a fault, which `_table` finds."""
+    if not all(isinstance(one, dict) and one.keys() <= _TABLE - {"cells"} for one in contents):
+        return None
+    given = [one.get("confusion_matrix") for one in contents]
+    if set(map(type, given)) != {list} or set(map(len, given)) != {k}:
+        return None
+    silent = [[0] * k if (own := one.get("unclassified")) is None else own for one in contents]
+    rows = [*chain(*given), *silent]
+    if set(map(type, rows)) != {list} or set(map(len, rows)) != {k}:
+        return None
+    values = numbers.flat(rows, numbers.COUNT, without_booleans=False)
+    if values is None:
+        return None
+    counts, unclassified = np.split(values.reshape(-1, k), [len(given) * k])
+    counts = counts.reshape(-1, k, k)
+    turned = document.rest.get("axis") == "rows_are_predicted"
+    return ConfusionTable.dense(counts.swapaxes(1, 2) if turned else counts, unclassified)
 
 
 def _table(

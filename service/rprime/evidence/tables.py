@@ -34,13 +34,13 @@ def read_matrix(document: Document, limits: Limits) -> tuple[tuple[str, ...], Co
     if k > most:
         raise names.too_many(k, pointer, most)
     if len(rows[0]) != k and len(set(map(len, rows))) == 1:
-        detail = f"The matrix has {k} rows of {len(rows[0])} numbers; it must be square."
+        detail = f"The matrix is {k} x {len(rows[0])}, rows x columns; it must be square."
         raise refuse(pointer, "not_square", detail)
     proven = document.without_booleans
     counts = numbers.matrix(rows, pointer, numbers.COUNT, (k, k), without_booleans=proven)
     labels = names.numbered(k) if arrays.get("labels") is None else labels_of(document, most)
     if len(labels) != k:
-        detail = f"There are {len(labels)} labels for {k} classes."
+        detail = f"`labels` has length {len(labels)}; {k} is needed, one for each class."
         raise refuse(f"{document.pointer}/labels", "wrong_length", detail)
     table = ConfusionTable.dense(
         counts.T if document.rest.get("axis") == "rows_are_predicted" else counts,

@@ -165,12 +165,6 @@ class Vocabulary:
             codes = recoded(positions, self._of_names)
         return _without_missing(codes, missing)
 
-    def of_texts(self, texts: Iterable[str], where: Where) -> Array:
-        """Code a piece of strings, none of them missing."""
-        found = list(texts)
-        self._add(dict.fromkeys(found), where)
-        return np.fromiter(map(self._codes.__getitem__, found), self._type, len(found))
-
     @property
     def _type(self) -> Any:  # noqa: ANN401 (a dtype)
         return np.min_scalar_type(len(self.labels))
