@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from rprime.core.items import Items
+from rprime.core.items import Items, table_of
 from rprime.core.scores.scores import Scores
 from rprime.core.scores.summary import ScoreSummary
-from rprime.core.slices.slices import Slices
+from rprime.core.slices.slices import SliceColumn, Slices
 from rprime.core.table import ConfusionTable
 from rprime.store import Idempotency, NewEvaluation, Outcome, Store, Stored
+from rprime.store.packed_items import Columns
 
 LABELS = ("cat", "dog", "naïve bird")
 FINGERPRINT = "ab" * 32
@@ -53,6 +54,31 @@ def slices(seed: int = 0, k: int = 3) -> Slices:
     names += [{"region": r, "device": d} for r in regions for d in devices]
     counts = generator.integers(0, 400, (len(names), k, k))
     return Slices(tuple(names), ConfusionTable.dense(counts, generator.integers(0, 9, (8, k))))
+
+
+def sliced(n: int = 60, k: int = 3) -> dict[str, Any]:
+    """Items with the slices of two columns, one of them with items in no slice."""
+    generator = np.random.default_rng(n)
+    true, predicted = generator.integers(0, k, n), generator.integers(0, k + 1, n)
+    values = {"region": ("EU", "US"), "büro": ("1", "2", "nobody")}
+    columns = {
+        name: SliceColumn(known, generator.integers(0, size, n).astype(np.uint8))
+        for (name, known), size in zip(values.items(), (3, 2), strict=True)
+    }
+    crossing = tuple(columns)
+    slices = Slices.of_items(columns, [crossing], true * (k + 1) + predicted, k)
+    items = Items(true.astype(np.uint8), predicted.astype(np.uint8))
+    return {"items": items, "slices": slices, "table": table_of(items, k)}
+
+
+def same_columns(one: Columns, other: Columns) -> bool:
+    """Whether the items are in the same slices."""
+    pairs = zip(one.items(), other.items(), strict=True)
+    return all(
+        (name, a.values) == (named, b.values)
+        and np.array_equal(np.minimum(a.codes, len(a.values)), b.codes)
+        for (name, a), (named, b) in pairs
+    )
 
 
 def digest(text: object) -> str:

@@ -253,6 +253,22 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t place) {
 """
 
 
+@pytest.fixture(scope="module")
+def failing(
+    serve: Serve, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[tuple[httpx.Client, Path]]:
+    """Serve a store whose writes fail with the number that a file holds, while it is there."""
+    folder = tmp_path_factory.mktemp("failing")
+    fails_with = folder / "number"
+    settings = {
+        "RPRIME_STORE": f"sqlite:///{folder}/r.db",
+        "LD_PRELOAD": str(compiled(FAILING_WRITES, folder)),
+        "FAILS_WITH": str(fails_with),
+    }
+    with serve(**settings) as client:
+        yield client, fails_with
+
+
 @pytest.mark.parametrize(
     ("number", "status", "told"),
     [
@@ -265,27 +281,25 @@ ssize_t pwrite(int fd, const void *data, size_t size, off_t place) {
     ids=errno.errorcode.get,
 )
 def test_each_error_of_the_disk_is_told(
-    serve: Serve, tmp_path: Path, number: int, status: int, told: str
+    failing: tuple[httpx.Client, Path], number: int, status: int, told: str
 ) -> None:
-    fails_with = tmp_path / "number"
-    settings = {
-        "RPRIME_STORE": f"sqlite:///{tmp_path}/r.db",
-        "LD_PRELOAD": str(compiled(FAILING_WRITES, tmp_path)),
-        "FAILS_WITH": str(fails_with),
-    }
-    with serve(**settings) as client:
-        kept = client.post("/evaluate", json=matrix()).json()["id"]
+    client, fails_with = failing
+    kept = [client.post("/evaluate", json=matrix()).json()["id"]]
+    try:
         fails_with.write_text(str(number))
         code = "store_full" if status == 507 else "store_unavailable"
         for version in "ab":
             answer = client.post("/evaluate", json=matrix(version=version))
             assert (answer.status_code, answer.json()["code"]) == (status, code)
         assert state(client) == told
-        works_besides_storing(client, [kept])
+        works_besides_storing(client, kept)
+    finally:
         fails_with.unlink()
-        assert client.post("/evaluate", json=matrix(version="c")).status_code == 201
-        assert state(client) == "ok"
-        assert not list(tmp_path.glob("*-trial"))
+    answer = client.post("/evaluate", json=matrix(version="c"))
+    assert answer.status_code == 201
+    assert state(client) == "ok"
+    assert not list(fails_with.parent.glob("*-trial"))
+    assert client.delete("/v1/projects/pets").status_code == 204
 
 
 def failures(log: Path) -> list[dict[str, str]]:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from rprime.core.items import Items
+from rprime.core.slices.slices import SliceColumn
 from rprime.core.table import ConfusionTable
 from rprime.store import new_id, packed_items, packed_table
 from rprime.store.compression import digest_bytes, digest_text, expand, squeeze
@@ -78,12 +79,47 @@ def test_items_come_back_as_they_were(n: int, k: int, more: bool, ids: bool) -> 
         (generator.integers(0, 1000, n), generator.random(n)) if more else (None, None)
     )
     names = generator.integers(0, 1 << 63, n).astype(np.uint64) * 2 + 1 if ids else None
-    kept = packed_items.unpack(packed_items.pack(Items(true, predicted, groups, weights, names)))
+    given = Items(true, predicted, groups, weights, names)
+    kept, columns = packed_items.unpack(packed_items.pack(given))
+    assert columns == {}
     assert np.array_equal(kept.true, true)
     assert np.array_equal(kept.predicted, predicted)
     assert kept.predicted.dtype.kind == "u"
     for got, want in ((kept.groups, groups), (kept.weights, weights), (kept.ids, names)):
         assert got is want is None or np.array_equal(np.asarray(got), np.asarray(want))
+
+
+@pytest.mark.parametrize("values", [1, 2, 255, 256, 300])
+def test_columns_come_back_as_they_were(values: int) -> None:
+    """Also where the code of an item in no slice takes a larger type than any of the items has."""
+    names = tuple(f"ü{i}" for i in range(values))
+    codes = np.arange(50, dtype=np.min_scalar_type(values)) % min(values + 1, 7)
+    columns = {"a=b": SliceColumn(names, codes), "b": SliceColumn(("x",), 1 - codes % 2)}
+    items = Items(np.zeros(50, np.uint8), np.zeros(50, np.uint8))
+    _, kept = packed_items.unpack(packed_items.pack(items, columns))
+    assert samples.same_columns(columns, kept)
+    for column in kept.values():
+        assert np.minimum(column.codes, len(column.values)).dtype == column.codes.dtype
+
+
+def test_a_column_of_four_values_takes_a_third_of_a_byte_for_an_item() -> None:
+    generator = np.random.default_rng(0)
+    true, region = (generator.integers(0, k, 100_000).astype(np.uint8) for k in (10, 4))
+    items = Items(true, true)
+    columns = {"region": SliceColumn(("a", "b", "c", "d"), region)}
+    more = len(packed_items.pack(items, columns)) - len(packed_items.pack(items))
+    assert more < 33_000
+
+
+def test_too_many_columns_are_not_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+    given = samples.sliced()
+    items, columns = given["items"], given["slices"].columns
+    monkeypatch.setattr(packed_items, "MOST_COLUMN_BYTES", 2 * 60 - 1)
+    kept, found = packed_items.unpack(packed_items.pack(items, columns))
+    assert samples.same_items(kept, items)
+    assert found == {}
+    monkeypatch.setattr(packed_items, "MOST_COLUMN_BYTES", 2 * 60)
+    assert len(packed_items.unpack(packed_items.pack(items, columns))[1]) == 2
 
 
 def test_right_predictions_cost_next_to_nothing() -> None:

@@ -74,6 +74,22 @@ def test_items_are_kept_apart(store: Store) -> None:
     assert samples.same_items(found, kept)
 
 
+def test_columns_of_slices_are_kept_with_the_items(store: Store) -> None:
+    given = samples.evaluation(**samples.sliced())
+    samples.put(store, given).result()
+    assert given.items is not None
+    assert given.slices is not None
+    found = store.sliced_items(given.id)
+    assert found is not None
+    assert samples.same_items(found[0], given.items)
+    assert samples.same_columns(given.slices.columns, found[1])
+    for less in ({"items": None}, {"slices": None}):
+        other = samples.evaluation(**samples.sliced() | less)
+        samples.put(store, other).result()
+        known = store.sliced_items(other.id)
+        assert known is None or known[1] == {}
+
+
 def test_there_may_be_no_items(store: Store) -> None:
     given = samples.evaluation()
     samples.put(store, given).result()

@@ -89,6 +89,42 @@ def test_an_export_is_imported_as_it_was(store: Store, other_store: Store) -> No
     assert list(other_store.export())[1:] == lines[1:]
 
 
+def test_columns_of_slices_are_imported(store: Store, other_store: Store) -> None:
+    given = samples.evaluation(**samples.sliced())
+    samples.put(store, given).result()
+    other_store.import_lines(store.export())
+    found = other_store.sliced_items(given.id)
+    assert found is not None
+    assert given.slices is not None
+    assert samples.same_columns(given.slices.columns, found[1])
+    assert [p.bytes for p in other_store.projects()] == [p.bytes for p in store.projects()]
+
+
+def test_other_slices_than_those_of_the_items_are_not_imported(
+    store: Store, other_store: Store
+) -> None:
+    given = samples.sliced()
+    columns = given["slices"].columns
+    samples.put(store, samples.evaluation(**given)).result()
+    header, line = store.export()
+    short = {name: replace(one, codes=one.codes[:-1]) for name, one in columns.items()}
+    spoiled: list[dict[str, Any]] = [
+        {"items": packed_items.pack(given["items"], short)},
+        {"items": packed_items.pack(given["items"], {"region": columns["region"]})},
+    ]
+    listed = orjson.loads(line)["evaluation"]["slices"]
+    spoiled += [{"slices": listed[:-1]}, {"slices": [*listed[1:], listed[0]]}]
+    spoiled.append({"slices": [{**listed[0], "counts": listed[1]["counts"]}, *listed[1:]]})
+    for changes in spoiled:
+        document = orjson.loads(line)
+        for name, value in changes.items():
+            packed = isinstance(value, bytes)
+            document["evaluation"][name] = base64.b64encode(value).decode() if packed else value
+        with pytest.raises(InvalidExportError):
+            other_store.import_lines([header, orjson.dumps(document)])
+    assert other_store.projects() == ()
+
+
 def test_an_import_repeated_changes_nothing(store: Store) -> None:
     fill(store)
     lines = list(store.export())

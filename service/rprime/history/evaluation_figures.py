@@ -4,16 +4,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from rprime.core.index import Index
-from rprime.history.stored_report import NOTHING, stored_report
+from rprime.history.stored_report import NOTHING, StoredReport
 from rprime.problems.problem import Problem, refuse
-from rprime.report.figures.evaluation import FIGURES, default_indices, shown_indices
+from rprime.report.class_charts import default_indices
+from rprime.report.figures.evaluation import FIGURES, shown_indices
 from rprime.report.figures.sheet import (
     Canvas,
     NoFiguresError,
     NothingToDrawError,
     TooMuchToDrawError,
 )
-from rprime.store import Store, StoredEvaluation
 
 _PLACE = "/query/index"
 
@@ -36,9 +36,7 @@ def drawn(draw: Callable[[], bytes]) -> bytes:
         raise refuse("", "too_much", str(error)) from None
 
 
-def figure_of(
-    name: str, stored: StoredEvaluation, store: Store, indices: tuple[str, ...], canvas: Canvas
-) -> bytes:
+def figure_of(name: str, report: StoredReport, indices: tuple[str, ...], canvas: Canvas) -> bytes:
     """Draw a figure of a stored evaluation; no indices means the default ones. Blocks.
 
     Raises
@@ -47,10 +45,9 @@ def figure_of(
         422 or 501.
     """
     figure_indices(indices, mixed=name == "radar")
-    compared = stored.comparison not in {None, NOTHING}
+    compared = report.stored.comparison not in {None, NOTHING}
     shown = indices or default_indices(name, compared=compared)
-    # Listing options do not matter here.
-    subject = replace(stored_report(stored, store, 0), indices=shown).subject
+    subject = replace(report, indices=shown).subject
     return drawn(lambda: FIGURES[name](subject, canvas))
 
 

@@ -214,8 +214,11 @@ def side_of_stored(
     one
         The slice to read; without it all of them.
     """
-    items = store.items(stored.id) if with_items and stored.keeps_items else None
+    known = store.sliced_items(stored.id) if with_items and stored.keeps_items else None
+    items, columns = known or (None, {})
     slices = store.slices(stored, one) if extras_of(stored).get("sliced") else None
+    if slices is not None:
+        slices = replace(slices, columns=columns)
     return Side(
         labels=stored.labels,
         table=stored.table,
@@ -331,8 +334,8 @@ class PendingEvaluation:
             self.evaluation_request.evidence.items,
         )
         extras: dict[str, Any] = {}
-        if self.evaluation_request.warnings:
-            extras["warnings"] = self.evaluation_request.warnings
+        if warnings := (assessment or self.evaluation_request.evidence).warnings:
+            extras["warnings"] = warnings
         if items is not None and items.groups is not None:
             extras["grouped"] = True
         if assessment is not None and assessment.gate and not assessment.is_comparable:
@@ -357,8 +360,7 @@ class PendingEvaluation:
         sides = (assessment.baseline_side, assessment.anchor_side) if assessment else ()
         declared = given.test_set
         identity = (
-            given.model,
-            given.version,
+            *(given.model, given.version, given.branch, given.commit),
             declared and (declared.id, declared.fingerprint),
             self.evaluation_request.evidence.input_digest,
             *(None if side is None else side.identity for side in sides),

@@ -8,17 +8,17 @@ from typing import NamedTuple
 import numpy as np
 
 from rprime.core.catalog import find
-from rprime.core.index import Index
 from rprime.history.evaluation_figures import drawn, figure_indices
-from rprime.history.series import Measured, Point, filters_of
+from rprime.history.series import Measured, filters_of
 from rprime.history.stored_values import values_of_classes
 from rprime.problems.problem import refuse
 from rprime.report.decimals import plural
 from rprime.report.figures.boxes import draw_boxes
-from rprime.report.figures.lines import draw_lines, worst_columns
+from rprime.report.figures.lines import draw_lines
 from rprime.report.figures.sheet import Canvas
-from rprime.report.figures.steps import MOST_PANELS, ClassHistory, FigureStep
-from rprime.report.figures.trend import Course, TrendLines, draw_trend
+from rprime.report.figures.steps import MOST_PANELS
+from rprime.report.figures.trend import draw_trend
+from rprime.report.history_charts import ClassHistory, FigureStep, TrendChart, course_of, union
 from rprime.schemas.figures import HistoryFigureQuery
 from rprime.store import Filters, Store, ids
 
@@ -63,7 +63,7 @@ class HistoryFigure:
     def _by_class(self) -> bool:
         return self.query.by == "class"
 
-    def _trend(self, store: Store) -> TrendLines:
+    def _trend(self, store: Store) -> TrendChart:
         if self._by_class:
             raise refuse("/query/by", "misplaced", "A trend shows one class: name it in `class`.")
         label = self.query.class_
@@ -82,15 +82,26 @@ class HistoryFigure:
             for found in series
             for point in found
         )
-        return TrendLines(
+        drawn = [
+            (one, model, [point for point in found if point.model == model])
+            for one, found in zip(measured, series, strict=True)
+            for model in steps.models
+        ]
+        return TrendChart(
             title=_title(measured),
             about=self._about(store, steps),
             steps=steps.named,
             courses=tuple(
-                _course(one.index, model, found, steps)
-                for one, found in zip(measured, series, strict=True)
-                for model in steps.models
+                course_of(
+                    one.index.name if steps.lone else f"{model or 'no model'} {one.index.name}",
+                    number,
+                    np.array([steps.place[point.evaluation] for point in own], dtype=np.intp),
+                    [(point.value, *(point.interval or (None, None))) for point in own],
+                    lone=len(drawn) == 1,
+                )
+                for number, (one, model, own) in enumerate(drawn)
             ),
+            within=union(one.index.range for one in measured),
         )
 
     def _of_classes(self, store: Store) -> tuple[list[ClassHistory], str]:
@@ -116,6 +127,7 @@ class HistoryFigure:
                 series.of_classes(index),
                 whole,
                 falling=index.higher_is_better is False,
+                within=union(one.range for one in indices),
             )
             for index in of_classes
         ]
@@ -160,6 +172,7 @@ def _boxes_of_classes(history: ClassHistory) -> ClassHistory:
         tuple(FigureStep(name) for name in (*history.labels, *history.overall)),
         tuple(step.name for step in history.steps),
         columns.T,
+        within=history.within,
     )
 
 
@@ -168,9 +181,7 @@ def _panels_of_classes(
 ) -> list[ClassHistory]:
     """Return a panel for each class, with all indices; of many classes, for the worst ones."""
     first = histories[0]
-    columns = np.arange(len(first.labels))
-    if columns.size > MOST_PANELS:
-        columns = np.sort(worst_columns(first)[:MOST_PANELS])
+    columns = sorted(first.weakest[:MOST_PANELS])
     return [
         ClassHistory(
             first.labels[column],
@@ -179,8 +190,9 @@ def _panels_of_classes(
             np.column_stack(
                 (*(history.values[:, column] for history in histories), *first.overall.values())
             ),
+            within=first.within,
         )
-        for column in columns.tolist()
+        for column in columns
     ]
 
 
@@ -202,23 +214,15 @@ class _Steps:
         self.models = tuple(dict.fromkeys(one.model for one in self.found))
 
     @property
+    def lone(self) -> bool:
+        """Whether all are of one model."""
+        return len(self.models) <= 1
+
+    @property
     def named(self) -> tuple[FigureStep, ...]:
         """The names of the steps: version or time, with the model if there are several."""
         return tuple(FigureStep(self._name(one), one.verdict) for one in self.found)
 
     def _name(self, one: _Found) -> str:
         version = one.version or f"{ids.created_at(one.id):%Y-%m-%d %H:%M}"
-        return f"{one.model or _NO_MODEL} {version}" if len(self.models) > 1 else version
-
-
-def _course(index: Index, model: str | None, found: Sequence[Point], steps: _Steps) -> Course:
-    """Return the line of an index for one model."""
-    own = [point for point in found if point.model == model]
-    ends = [point.interval or (None, None) for point in own]
-    numbers = [[point.value for point in own], *([pair[i] for pair in ends] for i in (0, 1))]
-    several = len(steps.models) > 1
-    return Course(
-        f"{model or 'no model'} {index.name}" if several else index.name,
-        np.array([steps.place[point.evaluation] for point in own], dtype=np.intp),
-        *(np.array(column, dtype=np.float64) for column in numbers),
-    )
+        return version if self.lone else f"{one.model or _NO_MODEL} {version}"

@@ -1,6 +1,6 @@
 """Compute one index over the evaluations of a project, their tables as one stack."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
@@ -8,7 +8,6 @@ from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy as np
-import orjson
 
 from rprime.core.arrays import Array
 from rprime.core.catalog import find
@@ -18,7 +17,7 @@ from rprime.core.options import Options
 from rprime.core.selection import Selection, select
 from rprime.core.suggestions import nearest_slices, unknown_index
 from rprime.core.table import ConfusionTable
-from rprime.history.stored_populations import OneKind, kinds_of
+from rprime.history.stored_populations import OneKind, extras_of, kinds_of
 from rprime.problems.problem import Problem, refuse
 from rprime.schemas.history import Narrowed
 from rprime.store import Filters, Stack, Store
@@ -135,14 +134,18 @@ class Measured:
 
     def _of_stack(self, stack: Stack) -> Columns:
         column = None if self.label is None else stack.labels.index(self.label)
-        extras = [{} if given is None else orjson.loads(given) for given in stack.extras]
+        extras = extras_of(stack)
         found, about = np.full((4, len(extras)), np.nan), [""] * len(extras)
         reasons = [""] * len(extras)
         for kind in kinds_of(stack, extras, uniform=self.uniform):
             for row, text in zip(kind.rows.tolist(), kind.about, strict=False):
                 about[row], reasons[row] = text, kind.reason
-            if len(kind.rows) and not kind.reason:
-                found[:, kind.rows] = self._measure(stack.table, kind, column)
+            options, selection = (
+                Options(indices=(self.index.key,)),
+                minimal_selection(self.index.key),
+            )
+            for rows, estimates in estimates_of(stack.table, kind, options, selection):
+                found[:, rows] = self._numbers(estimates, column)
         values, low, high, codes = found
         numbers = _without(values.tolist(), ~np.isfinite(values))
         ends = list(zip(low.tolist(), high.tolist(), strict=True))
@@ -158,21 +161,6 @@ class Measured:
         partial = _omits(stack.table) & (self.index.universe == "classified")
         return (*names, anchors, numbers, pairs, reasons, partial.tolist(), about)
 
-    def _measure(self, table: ConfusionTable, kind: OneKind, column: int | None) -> Array:
-        """Return values, both ends of the intervals and codes of reasons, shape (4, n)."""
-        options, parts = Options(indices=(self.index.key,)), []
-        selection, together = minimal_selection(self.index.key), TOGETHER
-        if kind.population is not None:
-            together = max(1, min(TOGETHER, MOST_CELLS // table.k**2))
-        for start in range(0, len(kind.rows), together):
-            part = slice(start, start + together)
-            if kind.population is not None:
-                own = replace(kind.population, shares=kind.population.shares[part])
-                options = replace(options, population=own)
-            found = Estimates.of(table[kind.rows[part]], options, selection)
-            parts.append(self._numbers(found, column))
-        return np.concatenate(parts, axis=1)
-
     def _numbers(self, found: Estimates, column: int | None) -> Array:
         values, known = found.values, found.intervals
         if column is None:
@@ -185,6 +173,21 @@ class Measured:
             ends = (known.per_class_low, known.per_class_high)
         codes = np.zeros(shown[place].shape) if reasons is None else reasons[place]
         return np.stack((shown[place], ends[0][place], ends[1][place], codes))
+
+
+def estimates_of(
+    table: ConfusionTable, kind: OneKind, options: Options, selection: Selection
+) -> Iterator[tuple[Array, Estimates]]:
+    """Yield positions of evaluations in a stack, and their estimates; none without a value."""
+    together = TOGETHER
+    if kind.population is not None:
+        together = max(1, min(TOGETHER, MOST_CELLS // table.k**2))
+    for start in range(0, 0 if kind.reason else len(kind.rows), together):
+        part = slice(start, start + together)
+        if kind.population is not None:
+            own = replace(kind.population, shares=kind.population.shares[part])
+            options = replace(options, population=own)
+        yield kind.rows[part], Estimates.of(table[kind.rows[part]], options, selection)
 
 
 def _omits(table: ConfusionTable) -> Array:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+import orjson
 
 from rprime.core.arrays import Array
 from rprime.core.populations.population import MOST_CLASSES, Population
@@ -40,6 +41,11 @@ def kept_with(population: Population) -> dict[str, Any]:
     if population.strata == "own":
         return {"strata": "own"}
     return {"strata": population.strata, "shares": population.shares.tolist()}
+
+
+def extras_of(stack: Stack) -> list[dict[str, Any]]:
+    """Return what is stored beside each evaluation of a stack."""
+    return [{} if given is None else orjson.loads(given) for given in stack.extras]
 
 
 def kinds_of(
@@ -83,9 +89,5 @@ def _uniform(stack: Stack) -> Iterator[OneKind]:
     yield OneKind(rows, None, [""] * len(rows), NOT_WITH_POPULATION)
     rows = np.flatnonzero(~refused)
     found = Population.uniform(table[rows])
-    about = []
-    for there in (found.shares > 0).tolist():
-        left_out = [name for name, here in zip(stack.labels, there, strict=True) if not here]
-        but = f" but {', '.join(left_out)}, of which there are no items" if left_out else ""
-        about.append(f"about a population with equal shares of all classes{but}")
-    yield OneKind(rows, found, about)
+    each = [Population("true", own) for own in found.shares]
+    yield OneKind(rows, found, [shares_text(one, stack.labels) for one in each])

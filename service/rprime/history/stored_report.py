@@ -1,23 +1,30 @@
 """A stored evaluation as it was, computed again from its table."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
 import orjson
 
 from rprime import __version__
-from rprime.application.stored_options import read_options
+from rprime.application.population import refuse_evidence
+from rprime.application.stored_options import read_options, with_options
+from rprime.core.comparison.alignment import Side
 from rprime.core.evaluate import Evaluation, evaluate
+from rprime.core.gates.sliced import Slice
 from rprime.core.items import Items
 from rprime.core.options import Options
+from rprime.core.populations.population import Population
 from rprime.core.scores.summary import ScoreSummary
 from rprime.core.slices.evaluation import evaluate_slices
-from rprime.core.slices.slices import Slices
+from rprime.core.slices.slices import SliceName, Slices
+from rprime.core.suggestions import nearest_slices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.history.pending_evaluation import extras_of, metadata_members, storing_warnings
+from rprime.problems.problem import Problem
 from rprime.report.document import render
 from rprime.report.scores import stored_curves
+from rprime.report.slices import named
 from rprime.report.subject import ORIGIN, ReportSubject, baseline_name, read_comparison, read_gate
 from rprime.store import Store, StoredEvaluation
 
@@ -47,6 +54,8 @@ class StoredReport:
         Keys of what is computed; None: what it was asked for.
     scores, slices
         What is stored of them.
+    slice
+        What all of it is about, without comparison and verdict; empty: all items.
     """
 
     stored: StoredEvaluation
@@ -55,6 +64,7 @@ class StoredReport:
     indices: tuple[str, ...] | None = None
     scores: ScoreSummary | None = None
     slices: Slices | None = None
+    slice: SliceName = field(default_factory=dict)
 
     @cached_property
     def evaluation(self) -> Evaluation:
@@ -85,6 +95,29 @@ class StoredReport:
         given = tuple(Warning(**one) for one in self._extras.get("warnings", ()))
         return (*given, *((ITEMS_GONE,) if self._lacks_groups else ()))
 
+    def at(self, population: Population | None) -> "StoredReport":
+        """Return it at another population, without what is about the one it was stored with."""
+        options = replace(read_options(self.stored.options, 0), population=population)
+        asked = with_options(self.stored.options, options)
+        beside: dict[str, Any] = dict.fromkeys(("comparison", "gate", "verdict"))
+        left = {k: v for k, v in self._extras.items() if k not in {"sliced", "warnings"}}
+        beside["extras"] = orjson.dumps(left)
+        stored = replace(self.stored, options=asked, waived=False, **beside)
+        return replace(self, stored=stored, scores=None, slices=None)
+
+    def at_equal_shares(self) -> "StoredReport":
+        """Return it at equal shares of the classes that have items.
+
+        Raises
+        ------
+        Problem
+            422 if its items stand for no population.
+        """
+        stored = self.stored
+        side = Side(labels=stored.labels, table=stored.table, items=self.items)
+        refuse_evidence(side, weighed=self.options.cell_weights is not None)
+        return self.at(Population.uniform(stored.table))
+
     def report(self, *, with_table: bool = False, with_curves: bool = False) -> bytes:
         """Render it as the JSON document of the contract."""
         stored = self.stored
@@ -92,6 +125,8 @@ class StoredReport:
         judged = {name: content for name, content in given.items() if content is not None}
         if with_curves and self.scores is not None:
             judged["curves"] = stored_curves(self.scores, stored.labels)
+        if self.slice:
+            judged["slice"] = orjson.dumps(self.slice)
         return render(
             self.evaluation,
             engine_version=__version__,
@@ -113,6 +148,7 @@ class StoredReport:
             baseline=baseline_name(comparison),
             source=None if stored.source is None else orjson.loads(stored.source),
             kept_scores=self.scores,
+            slice=named(self.slice),
             **{name: getattr(stored, name) for name in _SHOWN},
         )
 
@@ -125,10 +161,27 @@ class StoredReport:
         return extras_of(self.stored)
 
 
-def stored_report(stored: StoredEvaluation, store: Store, top_confusions: int) -> StoredReport:
-    """Gather what it takes to compute a stored evaluation again. It blocks."""
+def stored_report(
+    stored: StoredEvaluation, store: Store, top_confusions: int, one: Slice = ()
+) -> StoredReport:
+    """Gather what it takes to compute a stored evaluation, or one slice of it, again. It blocks.
+
+    Raises
+    ------
+    Problem
+        404 if it has no such slice.
+    """
     extras = extras_of(stored)
     grouped = stored.keeps_items and "grouped" in extras
+    if one:
+        found = store.slices(stored, one)
+        if found is None:
+            known = store.slices(stored)
+            near = "" if known is None else nearest_slices(dict(one), known.names)
+            raise Problem("not_found", f"The evaluation has no such slice.{near}")
+        beside: dict[str, Any] = dict.fromkeys(("comparison", "gate", "verdict", "extras"))
+        alone = replace(stored, table=found.tables[0], waived=False, **beside)
+        return StoredReport(alone, None, top_confusions, slice=found.names[0])
     return StoredReport(
         stored,
         store.items(stored.id) if grouped else None,

@@ -8,8 +8,8 @@ from rprime.core.arrays import Array
 from rprime.core.index import Index
 from rprime.core.options import Options
 from rprime.core.selection import Selection, select
-from rprime.core.values import compute
-from rprime.history.series import TOGETHER
+from rprime.history.series import estimates_of
+from rprime.history.stored_populations import extras_of, kinds_of
 from rprime.problems.problem import refuse
 from rprime.report.measures import finite
 from rprime.store import Filters, Stack, Store
@@ -27,6 +27,8 @@ class StoredValues:
         The evaluations, in any order.
     selection
         The indices to compute.
+    uniform
+        Whether at equal shares of the classes; else each at the population that it was stored with.
 
     Attributes
     ----------
@@ -38,7 +40,9 @@ class StoredValues:
         Shape (reported, evaluation, class); NaN for undefined values.
     """
 
-    def __init__(self, stacks: Sequence[Stack], selection: Selection) -> None:
+    def __init__(
+        self, stacks: Sequence[Stack], selection: Selection, *, uniform: bool = False
+    ) -> None:
         self.stacks = stacks
         self.selection = selection
         self.ids = sorted(identifier for stack in stacks for identifier in stack.ids)
@@ -51,25 +55,30 @@ class StoredValues:
         for stack in stacks:
             rows = np.array([row[identifier] for identifier in stack.ids])
             columns = np.array([column[label] for label in stack.labels])
-            self._place(stack, rows, columns)
+            self._place(stack, rows, columns, uniform=uniform)
 
     def of_classes(self, index: Index) -> Array:
         """Return one index of the classes, shape (evaluation, class)."""
         found: Array = self.per_class[self.selection.place[index.key]]
         return found
 
-    def _place(self, stack: Stack, rows: Array, columns: Array) -> None:
-        for start in range(0, len(rows), TOGETHER):
-            part = rows[start : start + TOGETHER]
-            values = compute(stack.table[start : start + TOGETHER], Options(), self.selection)
-            self.overall[:, part] = finite(values.overall)
-            self.per_class[:, part[:, None], columns] = finite(
-                values.per_class[: self.selection.reported]
-            )
+    def _place(self, stack: Stack, rows: Array, columns: Array, *, uniform: bool) -> None:
+        for kind in kinds_of(stack, extras_of(stack), uniform=uniform):
+            for places, found in estimates_of(stack.table, kind, Options(), self.selection):
+                part, values = rows[places], found.values
+                self.overall[:, part] = finite(values.overall)
+                per_class = values.per_class[: self.selection.reported]
+                self.per_class[:, part[:, None], columns] = finite(per_class)
 
 
 def values_of_classes(
-    store: Store, project: str, filters: Filters, *, newest: int, indices: Sequence[Index]
+    store: Store,
+    project: str,
+    filters: Filters,
+    *,
+    newest: int,
+    indices: Sequence[Index],
+    uniform: bool = False,
 ) -> StoredValues:
     """Compute per-class indices over the newest evaluations of a project. Reads the store.
 
@@ -82,7 +91,8 @@ def values_of_classes(
     if sum(len(stack.ids) for stack in stacks) * len(_labels(stacks)) > MOST_VALUES:
         detail = "Too many classes for so many evaluations: lower `limit`."
         raise refuse("/query/limit", "too_much", detail)
-    return StoredValues(stacks, select(Options(indices=tuple(index.key for index in indices))))
+    selection = select(Options(indices=tuple(index.key for index in indices)))
+    return StoredValues(stacks, selection, uniform=uniform)
 
 
 def _labels(stacks: Iterable[Stack]) -> tuple[str, ...]:

@@ -8,14 +8,13 @@ from typing import Any, Literal
 import orjson
 from sqlalchemy import ColumnElement, Connection, Row, Select, func, select
 
+from rprime.core.suggestions import MOST_NAMED, listed
 from rprime.store import aliases
 from rprime.store.compression import expand
 from rprime.store.evaluations import SUMMARY, EvaluationMissingError, check, get
 from rprime.store.records import StoredEvaluation
 from rprime.store.schema import evaluations
 
-MOST_NAMED = 5
-"""Most names in a sentence."""
 _MOST_SEARCHED = 1000
 """Most names, from the newest, among which the nearest ones are sought."""
 _LONGEST = 64
@@ -188,6 +187,9 @@ def _by_version(scope: _Scope, name: str) -> Baseline:
     near = _nearest(name, scope.names(_of.version), "versions")
     models = _models(scope.connection, scope.project, _of.version == name)
     others = f" Other models have it; `model` names one: {_listed('', models)}." if models else ""
+    every = _models(scope.connection, scope.project)
+    if scope.model is None and every and not models:
+        others = f" `model` may name {_listed('', every)}."
     text = f"There is no evaluation of version `{name}` {scope}. {near}{others}"
     raise BaselineNotFoundError(text)
 
@@ -223,17 +225,14 @@ def _newest_not_skipped(scope: _Scope, where: str, *fits: ColumnElement[bool]) -
             check(row)
             reason = _skipped(row)
             if reason is None:
-                why = f"It is the newest evaluation {where} that is not skipped"
-                return Baseline(get(scope.connection, row.id), f"{why}; {_skips(skipped)}.")
+                why = f"It is the newest evaluation {where} that is not skipped; "
+                why += f"skipped newer ones: {listed(skipped)}." if skipped else _NONE_SKIPPED
+                return Baseline(get(scope.connection, row.id), why)
             skipped.append(f"`{row.version or row.id}` ({reason})")
         rows = scope.connection.execute(query.where(_of.id < rows[-1].id)).all()
     if not skipped:
         return None
-    return Baseline(None, f"Every evaluation {where} is skipped: {_some(skipped)}.")
-
-
-def _skips(skipped: list[str]) -> str:
-    return f"skipped newer ones: {_some(skipped)}" if skipped else "no newer one was skipped"
+    return Baseline(None, f"Every evaluation {where} is skipped: {listed(skipped)}.")
 
 
 def _skipped(row: Row[Any]) -> str | None:
@@ -260,6 +259,7 @@ def _by_id(scope: _Scope, name: str) -> Baseline:
     return Baseline(evaluation, "The request named its id.")
 
 
+_NONE_SKIPPED = "no newer one was skipped."
 _RESOLVERS = {
     "alias": _by_alias,
     "version": _by_version,
@@ -290,9 +290,4 @@ def _near(name: str, known: list[str]) -> list[str]:
 
 def _listed(name: str, known: list[str]) -> str:
     """List names, those nearest to a name first."""
-    return _some([f"`{other}`" for other in dict.fromkeys([*_near(name, known), *known])])
-
-
-def _some(parts: list[str]) -> str:
-    left_out = len(parts) - MOST_NAMED
-    return ", ".join(parts[:MOST_NAMED]) + (f" and {left_out} more" if left_out > 0 else "")
+    return listed([f"`{other}`" for other in dict.fromkeys([*_near(name, known), *known])])

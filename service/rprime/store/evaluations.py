@@ -1,7 +1,5 @@
 """Read evaluations: one, a page, or conditions for all that match filters."""
 
-import base64
-import binascii
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -17,6 +15,7 @@ from rprime.core.slices.slices import SliceName, Slices
 from rprime.store import ids, packed_items, packed_scores, packed_table, project_sizes
 from rprime.store.compression import digest_bytes, digest_text, expand
 from rprime.store.errors import StoreDamagedError, decoding
+from rprime.store.packed_items import Columns
 from rprime.store.packed_slices import key_of, unpack_slices
 from rprime.store.records import (
     NAMES,
@@ -126,8 +125,8 @@ def labels_of(content: bytes | None) -> tuple[str, ...]:
     return tuple(orjson.loads(present(content)))
 
 
-def kept_items(connection: Connection, identifier: str) -> Items | None:
-    """Read the items of an evaluation; None if none were stored."""
+def kept_items(connection: Connection, identifier: str) -> tuple[Items, Columns] | None:
+    """Read the items of an evaluation with their columns; None if none were stored."""
     content = connection.scalar(select(items.c.content).where(items.c.evaluation == identifier))
     with decoding():
         return None if content is None else packed_items.unpack(content)
@@ -169,10 +168,12 @@ def page(
     """Read the summaries that follow a cursor, newest first, as `Store.page`."""
     query = select(*SUMMARY).where(*conditions(project, filters))
     if cursor is not None:
-        query = query.where(_of.id < _read_cursor(cursor))
+        if not ids.is_id(cursor):
+            raise InvalidCursorError
+        query = query.where(_of.id < cursor)
     rows = connection.execute(query.order_by(_of.id.desc()).limit(limit + 1)).all()
     found = tuple(EvaluationSummary(**_shown(row)) for row in rows[:limit])
-    return EvaluationPage(found, _cursor(found[-1].id) if len(rows) > limit else None)
+    return EvaluationPage(found, found[-1].id if len(rows) > limit else None)
 
 
 def conditions(project: str, filters: Filters) -> list[ColumnElement[bool]]:
@@ -261,17 +262,3 @@ def _shown(row: Row[Any]) -> dict[str, Any]:
     shown["tags"] = tags_of(row.tags)
     shown["fingerprint"] = None if row.fingerprint is None else digest_text(row.fingerprint)
     return shown
-
-
-def _cursor(identifier: str) -> str:
-    return base64.urlsafe_b64encode(f"1{identifier}".encode()).decode()
-
-
-def _read_cursor(cursor: str) -> str:
-    try:
-        text = base64.urlsafe_b64decode(cursor.encode()).decode()
-    except (binascii.Error, UnicodeError) as exc:
-        raise InvalidCursorError from exc
-    if text[:1] != "1" or not ids.is_id(text[1:]):
-        raise InvalidCursorError
-    return text[1:]

@@ -167,8 +167,9 @@ def pack(new: NewEvaluation, idempotency: Idempotency | None, now: int) -> Packe
     new.check()
     contents = (_labels(new.labels), _content(new.options))
     fingerprint = None if new.fingerprint is None else digest_bytes(new.fingerprint)
+    columns = None if new.slices is None else new.slices.columns
     kept: dict[Table, Sequence[Row]] = {
-        items: _alone(new.id, None if new.items is None else packed_items.pack(new.items)),
+        items: _alone(new.id, None if new.items is None else packed_items.pack(new.items, columns)),
         scores: _alone(new.id, None if new.scores is None else packed_scores.pack(new.scores)),
         slices: [] if new.slices is None else pack_slices(new.slices, new.id),
     }

@@ -24,6 +24,7 @@ from rprime.store.errors import StoreDamagedError, StoreError, StoreFullError
 from rprime.store.evaluations import EvaluationMissingError
 from rprime.store.health import OK, trial
 from rprime.store.insertion import Idempotency, Outcome, Packed, Replay
+from rprime.store.packed_items import Columns
 from rprime.store.projects import Purged, Retention
 from rprime.store.records import (
     ALL,
@@ -159,6 +160,11 @@ class Store:
 
     def items(self, identifier: str) -> Items | None:
         """Read the items of an evaluation; None if none were stored."""
+        found = self.sliced_items(identifier)
+        return None if found is None else found[0]
+
+    def sliced_items(self, identifier: str) -> tuple[Items, Columns] | None:
+        """Read the items of an evaluation with the columns that slices are of, if any were sent."""
         return self._read(lambda c: evaluations.kept_items(c, identifier))
 
     def scores(self, identifier: str) -> ScoreSummary | None:

@@ -3,7 +3,7 @@
 import base64
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
@@ -310,7 +310,10 @@ def _read_evaluation(step: ImportStep, given: dict[str, Any]) -> None:
             beside.append({"evaluation": given["id"], "content": content})
             step.kept.append((table_, beside[-1]))
     if given.get("slices"):
-        found = pack_slices(_read_slices(given["slices"], table), given["id"])
+        read = _read_slices(given["slices"], table)
+        if given["items"] is not None:
+            _check_columns(read, base64.b64decode(given["items"]), len(labels))
+        found = pack_slices(read, given["id"])
         step.kept += [(slices, one) for one in found]
         beside += found
     step.evaluations.append(checked_row(row, *beside))
@@ -359,11 +362,24 @@ def _read_slices(given: list[dict[str, Any]], whole: ConfusionTable) -> Slices:
 
 
 def _check_items(content: bytes, k: int) -> None:
-    items_ = packed_items.unpack(content)
-    if items_.true.shape != items_.predicted.shape:
+    items_, columns = packed_items.unpack(content)
+    values = (items_.predicted, *(column.codes for column in columns.values()))
+    if any(part.shape != items_.true.shape for part in values):
         raise InvalidRecordError("The numbers of predictions and items differ.")
     if (items_.true >= k).any() or (items_.predicted > k).any():
         raise InvalidRecordError("An item names an unknown class.")
+
+
+def _check_columns(found: Slices, content: bytes, k: int) -> None:
+    """Refuse columns of items that other slices than the given ones are of."""
+    items_, columns = packed_items.unpack(content)
+    if not columns:
+        return
+    counted = replace(found, columns=columns).of_some(np.arange(len(items_.true)), items_, k)
+    known, tables = found.tables, counted.tables
+    same = counted.names == found.names and np.array_equal(tables.total, known.total)
+    if not same or not np.array_equal(tables.cells.counts, known.cells.counts):
+        raise InvalidRecordError("The slices are not those of the items.")
 
 
 _KEPT: dict[Table, Callable[[bytes, int], None]] = {
