@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import socket
-import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from http.client import HTTPResponse
@@ -24,6 +23,7 @@ from rprime.problems.problem import Problem
 from rprime.server.admission import COMPLETED_AT, AdmissionControl
 from rprime.settings import Limits, Settings
 from tests.command import Run
+from tests.forked_command import start
 from tests.services import RPRIME, ServeApp, environment
 from tests.waiting import gauge, wait_until
 
@@ -74,14 +74,10 @@ def test_connections_that_arrive_together_are_all_accepted(client: httpx.Client)
             assert connection.recv(12) == b"HTTP/1.1 200"
 
 
-def test_readiness_ends_before_the_shutdown() -> None:
-    process = subprocess.Popen(
-        [RPRIME, "serve", "--port", "0"],
-        env=environment(RPRIME_STORE="none", RPRIME_DRAIN_SECONDS="30"),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+def test_readiness_ends_before_the_shutdown(tmp_path: Path) -> None:
+    env = environment(RPRIME_STORE="none", RPRIME_DRAIN_SECONDS="30")
+    with (tmp_path / "log").open("w") as stderr:
+        process = start(RPRIME, "serve", "--port", "0", env=env, stderr=stderr)
     assert process.stdout is not None
     with process.stdout:
         found = re.search(r"http://\S+(?=,)", process.stdout.readline())

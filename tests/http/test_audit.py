@@ -52,6 +52,8 @@ def audited(serve: Serve, folder: Path, **variables: str) -> Iterator[Audited]:
     revoked, tokens["revoked"] = keys.create(path, ["admin"])
     keys.revoke(path, revoked.id)
     with serve(log=folder / "log", RPRIME_KEYS_FILE=str(path), **variables) as client:
+        # The address is printed before the application starts and reads the keys.
+        client.get("/livez")
         yield Audited(client, folder / "log", tokens)
 
 

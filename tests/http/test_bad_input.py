@@ -2,10 +2,13 @@
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
+
+from tests.history_service import ServeApp, keeping, matrix
 
 CANARY = "canary-5e1f"
 JSON = {"Content-Type": "application/json"}
@@ -16,6 +19,13 @@ def served(server: str) -> Iterator[httpx.Client]:
     with httpx.Client(base_url=server, timeout=30) as client:
         # The very first answer of a process pays for what all later ones share.
         client.post("/evaluate", content=b"{}", headers=JSON)
+        yield client
+
+
+@pytest.fixture
+def stored(serve_app: ServeApp, tmp_path: Path) -> Iterator[httpx.Client]:
+    with keeping(serve_app, tmp_path) as client:
+        assert client.post("/v1/evaluate", json=matrix()).status_code == 201
         yield client
 
 
@@ -143,6 +153,43 @@ def test_a_typo_is_found_without_repeating_it(served: httpx.Client) -> None:
     index = next(error for error in errors if error["code"] == "unknown_index")
     assert index["pointer"] == "/indices/0"
     assert "accuracy" in index["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body"),
+    [
+        ("PUT", "/v1/projects/pets", {"badge_public": True}),
+        ("POST", "/v1/projects/pets/purge", {"keep_last": 1}),
+        ("PUT", "/v1/projects/pets/aliases/champion", {"evaluation": "x"}),
+    ],
+)
+def test_no_route_repeats_an_unknown_member(
+    stored: httpx.Client, method: str, path: str, body: dict[str, Any]
+) -> None:
+    absent = {"If-None-Match": "*"}
+    response = stored.request(method, path, json=body | {CANARY: 1}, headers=absent)
+    assert response.status_code == 422
+    assert CANARY not in response.text
+    (error,) = response.json()["errors"]
+    assert (error["pointer"], error["code"]) == ("", "unknown_field")
+
+
+def test_a_wrong_name_in_the_address_is_repeated_safely(stored: httpx.Client) -> None:
+    shown = {
+        "acuracy": "'acuracy'",
+        "\u202eacuracy": "'\\u202eacuracy'",
+        "\u05e7": "\u2068'\u05e7'\u2069",
+        "y" * 500: f"\u2068'{'y' * 63}…'\u2069",
+    }
+    for path in ("trend", "leaderboard", "figures/trend.svg"):
+        for name, safe in shown.items():
+            response = stored.get(f"/v1/projects/pets/{path}", params={"index": name})
+            assert response.status_code == 422, response.text
+            error = response.json()["errors"][0]
+            assert error["detail"].startswith(f"{safe}: The catalog has no such index."), error
+    assert "Did you mean `accuracy`?" in (
+        stored.get("/v1/projects/pets/trend", params={"index": "acuracy"}).text
+    )
 
 
 def test_options_and_evidence_are_checked_together(served: httpx.Client) -> None:

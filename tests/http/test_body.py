@@ -152,3 +152,10 @@ def test_a_media_type_that_is_not_read_is_refused(client: httpx.Client, given: s
     response = client.post("/type", content=b"x", headers={"Content-Type": given})
     assert code(response) == (415, "unsupported_media_type")
     assert "text/csv" in response.json()["detail"]
+
+
+def test_a_media_type_that_is_there_twice_is_refused(client: httpx.Client) -> None:
+    headers = [("Content-Type", "text/csv"), ("Content-Type", "application/json")]
+    response = client.post("/type", content=b"x", headers=headers)
+    assert code(response) == (415, "unsupported_media_type")
+    assert "send it once" in response.json()["detail"]

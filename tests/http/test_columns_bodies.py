@@ -272,6 +272,30 @@ def test_pickles_are_never_read(client: httpx.Client) -> None:
     assert fault(response) == (422, "/y_true", "column_type")
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "expected"),
+    [
+        ("y_true", np.full(2, 0x110000, np.uint32).view("<U1"), (400, "", "unreadable_body")),
+        ("item_id", np.full(2, 0x110000, np.uint32).view("<U1"), (400, "", "unreadable_body")),
+        ("y_true", np.empty(2, np.dtype((np.str_, 0))), (422, "/y_true", "class_name")),
+    ],
+)
+def test_strings_that_are_none_are_refused(
+    client: httpx.Client, name: str, values: Any, expected: tuple[int, str, str]
+) -> None:
+    columns = {"y_true": np.array(["a", "b"]), "y_pred": np.array(["a", "b"]), name: values}
+    found = fault(send(client, "npz", as_npz(columns)))
+    assert (found[0], found[1].rpartition("/0")[0] or found[1], found[2]) == expected
+
+
+def test_strings_in_either_byte_order_are_the_same_classes(client: httpx.Client) -> None:
+    names = np.array(["é", "b", "\U0001d54f", "b"])
+    columns = {"y_true": names.astype(">U9"), "y_pred": names.astype("<U2")}
+    found = json.loads(report(client, "npz", columns))
+    assert found["labels"] == ["b", "é", "\U0001d54f"]
+    assert found["overall"]["accuracy"]["value"] == 1
+
+
 def test_nothing_is_nothing_to_evaluate(client: httpx.Client) -> None:
     for kind in MEDIA_TYPES:
         body = WRITERS[kind]({"y_true": np.array([], int), "y_pred": np.array([], int)})

@@ -90,6 +90,7 @@ def test_the_same_once_more_is_the_one_that_is_there(client: httpx.Client) -> No
     first = keep(client, matrix(version="1"))
     assert keep(client, matrix(version="1"), 200) == first
     others: list[Json] = [{"version": "2"}, {"model": "m"}, {"errors": 6}, {"beta": 2.0}]
+    others += [{"branch": "main"}, {"commit": "4af1"}]
     for other in others:
         assert keep(client, matrix(**{"version": "1", **other}))["id"] != first["id"]
     gated = keep(client, matrix(version="1", gates={"rules": []}))

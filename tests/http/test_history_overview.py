@@ -108,7 +108,7 @@ def test_models_come_with_their_newest_evaluation(store: Store, reports: list[Js
         ("others", None, reports[5]["id"]),
         ("pets", "b", reports[3]["id"]),
     ]
-    assert found["lines"][0]["entry"]["verdict"].word == "fail"
+    assert found["lines"][0]["entry"]["verdict"].word == "failed"
     for line, report in zip(found["lines"], (reports[4], reports[5], reports[3]), strict=True):
         assert line["cell"]["value"] == f"{value_of(report, 'r_prime'):.4f}"
     drawn = [line["sparkline"] and len(line["sparkline"]["places"]) for line in found["lines"]]

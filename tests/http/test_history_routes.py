@@ -65,6 +65,16 @@ def test_pages_follow_one_another(client: httpx.Client) -> None:
     assert found == ["4", "3", "2", "1", "0"]
 
 
+def test_a_cursor_is_a_moment_for_any_filter_and_project(client: httpx.Client) -> None:
+    for number, branch in enumerate(("main", "side", "main", "side")):
+        for project in ("pets", "birds"):
+            keep(client, matrix(1, project, version=str(number), branch=branch))
+    path = "/v1/projects/{}/evaluations"
+    cursor = client.get(path.format("birds"), params={"limit": 2}).json()["next_cursor"]
+    assert listed(client, cursor=cursor) == ["2", "1", "0"]
+    assert listed(client, cursor=cursor, branch="main") == ["2", "0"]
+
+
 @pytest.mark.parametrize(
     ("query", "pointer"),
     [

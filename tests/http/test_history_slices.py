@@ -1,5 +1,7 @@
 """Slices of stored evaluations: how they are named, kept and compared."""
 
+import html
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,14 +166,98 @@ def test_an_unknown_slice_is_not_found_and_the_nearest_is_named(store: httpx.Cli
     assert answer.status_code == 404
 
 
-def test_versions_are_ranked_on_a_slice(store: httpx.Client) -> None:
-    for version, wrong in (("1", 0.5), ("2", 0.1), ("3", 0.11)):
-        keep(store, body(version, wrong))
+@pytest.mark.parametrize(
+    ("query", "name", "inside"),
+    [
+        ("slice=region=EU", {"region": "EU"}, REGION == "EU"),
+        (
+            "slice=device=ios&slice=region=US",
+            {"region": "US", "device": "ios"},
+            (REGION == "US") & (DEVICE == "ios"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("indices", [["accuracy", "recall"], None])
+def test_a_slice_is_reported_as_its_items_alone(
+    store: httpx.Client, query: str, name: Json, inside: Any, indices: list[str] | None
+) -> None:
+    rules = [{"index": "accuracy", "max_drop": 0.1}]
+    keep(store, body("1"))
+    whole = body("2", 0.4, gates={"rules": rules}, baseline={"version": "1"})
+    del whole["indices"]
+    whole |= {} if indices is None else {"indices": indices}
+    place = f"/v1/evaluations/{keep(store, whole)['id']}"
+    alone = {
+        "labels": ["0", "1", "2"],
+        **{side: np.array(whole[side])[inside].tolist() for side in ("y_true", "y_pred")},
+        **({} if indices is None else {"indices": indices}),
+    }
+    wanted = store.post("/v1/evaluate?include=table", json=alone).json()
+    answer = store.get(f"{place}?include=table&{query}")
+    found = answer.json()
+    for member in ("overall", "per_class", "counts", "top_confusions", "table", "options"):
+        assert found[member] == wanted[member], member
+    assert found["slice"] == name
+    assert not {"gate", "comparison", "slices"} & found.keys()
+    assert "evaluation-verdict" not in answer.headers
+    assert answer.headers["etag"] != store.get(f"{place}?include=table").headers["etag"]
+    part = store.get(f"{place}?include=overall&{query}").json()
+    assert (part["overall"], part["slice"]) == (found["overall"], name)
+    accuracy = f"{wanted['overall']['accuracy']['value']:.4f}"
+    text = ", ".join(f"{column}={value}" for column, value in name.items())
+    for suffix in ("md", "html", "csv", "openmetrics.txt", "junit.xml"):
+        rendering = store.get(f"{place}/report.{suffix}?{query}").text
+        assert suffix == "junit.xml" or accuracy in rendering, suffix
+        assert suffix == "csv" or text in html.unescape(rendering), suffix
+    for figure in ("confusion", "per_class", "radar"):
+        image = store.get(f"{place}/figures/{figure}.svg?{query}")
+        assert text in image.text, figure
+        assert image.headers["etag"] != store.get(f"{place}/figures/{figure}.svg").headers["etag"]
+
+
+def test_a_badge_is_about_a_slice(store: httpx.Client) -> None:
+    report = keep(store, body("1", 0.4))
+    keep(store, {key: m for key, m in body("2").items() if not key.startswith("slice")})
+    [own] = [one for one in report["slices"] if one["slice"] == {"region": "EU"}]
+    badge = "/v1/projects/pets/badge.json?slice=region=EU"
+    found = store.get(f"{badge}&index=accuracy").json()
+    assert found["label"] == "Accuracy of region=EU"
+    assert found["message"] == f"{own['overall']['accuracy']['value']:.4f}"
+    found = store.get(f"{badge}&index=recall&class=1").json()
+    assert found["label"] == "Recall of 1, region=EU"
+    assert found["message"] == f"{own['per_class']['1']['recall']['value']:.4f}"
+    assert store.get(badge).status_code == 422  # a verdict is about all items
+    assert store.get("/v1/projects/pets/badge.svg?class=1").status_code == 422
+    assert store.get("/v1/projects/pets/badge.json?index=recall&class=9").status_code == 404
+
+
+def test_an_evaluation_without_such_a_slice_is_not_found(store: httpx.Client) -> None:
+    path = f"/v1/evaluations/{keep(store, body('1'))['id']}"
+    bare = keep(store, {key: m for key, m in body("2").items() if not key.startswith("slice")})
+    project = "/v1/projects/pets"
+    places = [path, f"{path}/report.md", f"{path}/figures/confusion.svg", f"/ui{path[3:]}"]
+    for place in (*places, f"{project}/badge.svg?index=accuracy"):
+        sign = "&" if "?" in place else "?"
+        answer = store.get(f"{place}{sign}slice=regio=EU", headers={"Accept": "application/json"})
+        assert answer.status_code == 404, place
+        assert "Did you mean `region=EU`" in answer.json()["detail"], place
+        assert store.get(f"{place}{sign}slice=region").status_code == 422, place
+    assert store.get(f"/v1/evaluations/{bare['id']}?slice=region=EU").status_code == 404
+
+
+@pytest.mark.parametrize("keep_items", [True, False])
+def test_versions_are_ranked_on_a_slice(store: httpx.Client, keep_items: bool) -> None:
+    for version, wrong in (("1", 0.5), ("2", 0.1), ("3", 0.12)):
+        keep(store, body(version, wrong, keep_items=keep_items))
     place = "/v1/projects/pets/leaderboard?index=accuracy"
     found = store.get(f"{place}&slice=region=EU").json()
     assert found["slice"] == {"region": "EU"}
     tiers = [{one["version"] for one in tier["versions"]} for tier in found["tiers"]]
-    assert tiers == [{"2", "3"}, {"1"}]
+    # A few items more are wrong and none less, which only shows item by item.
+    lost = int(((REGION == "EU") & (LUCK >= 0.1) & (LUCK < 0.12)).sum())
+    assert 0.5**lost < 0.05
+    assert tiers == ([{"2"}, {"3"}, {"1"}] if keep_items else [{"2", "3"}, {"1"}])
+    assert ("unpaired" in found["tiers"][0]["why"]) is not keep_items
     calm = store.get(f"{place}&slice=region=US").json()
     assert len(calm["tiers"]) == 1
     assert calm["tiers"][0]["versions"][0]["value"] != found["tiers"][0]["versions"][0]["value"]
@@ -202,7 +288,7 @@ def test_two_models_are_compared_on_a_slice(store: httpx.Client, keep_items: boo
         values = [part["overall"]["accuracy"]["value"] for part in own]
         difference = found["comparison"]["overall"]["accuracy"]
         assert difference["value"] == pytest.approx(values[1] - values[0])
-        paired = keep_items and "evaluation" not in candidate
+        paired = keep_items
         assert found["comparison"]["pairing"] == ("paired" if paired else "unpaired")
     for baseline in (stored, evidence(0.1)):
         asked = {"candidate": stored, "baseline": baseline, "slice": {"region": "Eu"}}
@@ -234,6 +320,50 @@ def test_a_history_is_computed_at_equal_shares(store: httpx.Client) -> None:
         assert refused.status_code == 422
 
 
+def test_classes_of_a_history_are_computed_at_their_populations(store: httpx.Client) -> None:
+    """On the page of a model, in figures and in agreements; each as a report on it says."""
+    uneven = {name: member for name, member in UNEVEN.items() if name != "indices"}
+    population = {"prevalence": {"a": 0.2, "b": 0.8}}
+    known = {"project": "pets", "model": "m"}
+    keep(store, {**uneven, **known, "version": "1"})
+    keep(store, {**uneven, **known, "version": "2", "population": population})
+    wanted = [
+        store.post("/v1/evaluate", json={**uneven, **more}).json()["per_class"]
+        for more in ({}, {"population": population}, {"population": {"prevalence": "uniform"}})
+    ]
+    precision = [[one[label]["precision"]["value"] for label in "ab"] for one in wanted]
+    page = "/ui/projects/pets/models/m?index=precision"
+    for query, (newest, oldest), about in (
+        ("", (precision[1], precision[0]), "a 0.2, b 0.8"),
+        ("&prevalence=uniform", (precision[2], precision[2]), "equal shares of all classes"),
+    ):
+        shown = store.get(page + query).text
+        table = shown[shown.index('<table class="steps">') :]
+        found = re.findall(
+            r'<td class="n">(?:<a [^>]*>)?(\d\.\d{4})', table[: table.index("</table>")]
+        )
+        pairs = zip(newest, oldest, strict=True)
+        assert found == [f"{value:.4f}" for pair in pairs for value in pair]
+        assert about in shown[: shown.index("<form")]
+    asked = {"project": "pets", "indices": ["precision"]}
+    study = store.post("/v1/studies/agreement", json=asked)
+    assert study.status_code == 200, study.text
+    for label, values in zip("ab", zip(*precision[:2], strict=True), strict=True):
+        box = study.json()["boxes"][label]["precision"]
+        assert [box["minimum"], box["maximum"]] == pytest.approx(sorted(values))
+
+
+def test_a_class_of_a_slice_leads_to_the_comparison_of_the_slice(store: httpx.Client) -> None:
+    for version, wrong in (("1", 0.1), ("2", 0.4)):
+        keep(store, body(version, wrong, model="m"))
+    page = store.get("/ui/projects/pets/models/m?slice=region=EU&index=recall").text
+    links = re.findall(r'href="[^"]*(/?ui/compare[^"]*)"', page)
+    assert len(links) == 3
+    for link in links:
+        compared = store.get(f"/{html.unescape(link)}").text
+        assert "Candidate against baseline, <bdi>region=EU</bdi>" in compared
+
+
 def test_a_slice_is_computed_at_equal_shares(store: httpx.Client) -> None:
     report = keep(store, body("1", 0.4, indices=["accuracy", "macro_recall"]))
     [own] = [one for one in report["slices"] if one["slice"] == {"region": "EU"}]
@@ -248,7 +378,7 @@ def test_two_models_are_compared_at_equal_shares(store: httpx.Client, kept: bool
         sides = [{"evaluation": keep(store, {**one, "project": "pets"})["id"]} for one in sides]
     asked = {"candidate": sides[0], "baseline": sides[1], "prevalence": "uniform"}
     found = store.post("/v1/compare", json=asked).json()
-    assert "a 0.5, b 0.5" in found["population"]
+    assert found["population"] == "about a population with equal shares of all classes"
     expected = (45 / 50 + 41 / 50) / 2 - (80 / 90 + 8 / 10) / 2
     assert found["comparison"]["overall"]["accuracy"]["value"] == pytest.approx(expected)
     plain = store.post("/v1/compare", json={n: asked[n] for n in ("candidate", "baseline")}).json()
@@ -286,3 +416,109 @@ def evidence(wrong: float) -> Json:
     """Return a side of a comparison."""
     given = body("", wrong)
     return {name: given[name] for name in ("y_true", "y_pred", "slices", "slice_crossings")}
+
+
+def head(store: httpx.Client, place: str, **query: str) -> str:
+    """Return the text of a page up to its classes."""
+    page = store.get(place, params=query)
+    assert page.status_code == 200, page.text
+    text = re.sub(r"<[^>]+>", " ", page.text[page.text.index("<main") :])
+    return re.sub(r"\s+", " ", html.unescape(text))
+
+
+@pytest.mark.parametrize("slice_", [{}, {"slice": "region=EU"}])
+def test_pages_show_an_evaluation_at_equal_shares(store: httpx.Client, slice_: Json) -> None:
+    """Page and comparison have the values of POST /v1/compare; links and forms keep the choice."""
+    one, two = (keep(store, body(v, w, model="m")) for v, w in (("1", 0.1), ("2", 0.4)))
+    sides = {"candidate": two["id"], "baseline": one["id"]}
+    asked: Json = {name: {"evaluation": identifier} for name, identifier in sides.items()}
+    asked |= {"prevalence": "uniform", "slice": {"region": "EU"} if slice_ else {}}
+    compared = store.post("/v1/compare", json={n: m for n, m in asked.items() if m}).json()
+    changes = compared["comparison"]["overall"]["accuracy"]
+    query = {**slice_, "prevalence": "uniform"}
+    about = "about a population with equal shares of all classes"
+    page = head(store, f"/ui/evaluations/{two['id']}", **query)
+    assert about in page
+    assert f"{changes['candidate']:.4f}" in page
+    assert "The slices are not stored" not in page  # they are, but without this population
+    shown = head(store, "/ui/compare", **sides, **query)
+    assert f"The changes are {about}" in shown
+    assert f"{changes['candidate']:.4f}" in shown
+    assert f"{abs(changes['value']):.4f}" in shown
+    # A figure of the service is about the evaluation as it is stored.
+    assert "/figures/" in store.get(f"/ui/evaluations/{two['id']}", params=slice_).text
+    assert "/figures/" not in store.get(f"/ui/evaluations/{two['id']}", params=query).text
+    text = store.get("/ui/compare", params={**sides, **query}).text
+    assert text.count('type="hidden" name="prevalence" value="uniform"') >= 1  # to swap the sides
+    assert '<option value="uniform" selected>' in text
+    model = store.get("/ui/projects/pets/models/m", params={**query, "index": "recall"}).text
+    links = re.findall(r'href="[^"]*(ui/compare[^"]*)"', model)
+    assert links
+    assert all("prevalence=uniform" in link for link in links)
+    assert about in store.get(f"/{html.unescape(links[0])}").text
+    assert "prevalence=uniform" in store.get(f"/ui/evaluations/{two['id']}", params=slice_).text
+    # The route of figures draws evaluations as they were stored.
+    figure = "figures/per_class.svg?width=640" + ("&amp;slice=" if slice_ else "")
+    page = f"/ui/evaluations/{two['id']}"
+    assert figure in store.get(page, params=slice_).text
+    assert "figures/per_class.svg?" not in store.get(page, params=query).text
+
+
+def test_pages_say_why_an_evaluation_has_no_equal_shares(store: httpx.Client) -> None:
+    first = keep(store, {**EVEN, "spurious": [1, 0], "project": "pets"})
+    figure = f"v1/evaluations/{first['id']}/figures/per_class.svg?width=640"
+    assert figure in store.get(f"/ui/evaluations/{first['id']}").text
+    page = store.get(f"/ui/evaluations/{first['id']}?prevalence=uniform")
+    assert figure not in page.text  # the route draws evaluations as they were stored
+    assert page.status_code == 422
+    assert "spurious" in page.text
+    assert store.get(f"/ui/evaluations/{first['id']}/slices?prevalence=uniform").status_code == 422
+
+
+def test_a_comparison_says_that_it_is_not_about_the_population(store: httpx.Client) -> None:
+    """Where the baseline lacks a class of it, both values and changes are about the items."""
+    bare = {n: m for n, m in EVEN.items() if n != "indices"} | {"project": "pets"}
+    population = {"prevalence": {"a": 0.2, "b": 0.8}}
+    two = keep(store, {**bare, "population": population})
+    one = keep(store, {**bare, "confusion_matrix": [[45, 5], [0, 0]]})
+    shown = head(store, "/ui/compare", candidate=two["id"], baseline=one["id"])
+    assert "about the items, not about the population of the candidate's report" in shown
+    assert "0.8600" in shown
+    assert f"{0.2 * 0.9 + 0.8 * 0.82:.4f}" not in shown
+
+
+def test_slices_are_left_out_at_equal_shares(store: httpx.Client) -> None:
+    """A slice has shares of the classes of its own, or lacks some: no test holds for it."""
+    one, two = (keep(store, body(v, w)) for v, w in (("1", 0.1), ("2", 0.4)))
+    asked: Json = {"candidate": {"evaluation": two["id"]}, "baseline": {"evaluation": one["id"]}}
+    asked |= {"prevalence": "uniform"}
+    found = store.post("/v1/compare", json=asked).json()
+    assert found["comparison"].get("slices") is None
+    assert "slices_not_compared" in [warning["code"] for warning in found["warnings"]]
+    rule = {"index": "accuracy", "max_drop": 0.1, "slices": "region"}
+    answer = store.post("/v1/compare", json={**asked, "gates": {"rules": [rule]}})
+    [error] = answer.json()["errors"]
+    assert (error["pointer"], error["code"]) == ("/gates/rules/0/slices", "not_with_population")
+
+
+@pytest.mark.parametrize("keep_items", [True, False])
+def test_page_and_compare_find_the_slices_of_the_report(
+    store: httpx.Client, keep_items: bool
+) -> None:
+    """Unless the items are gone: then the slices are compared as tables, and the page says so."""
+    asked = {"indices": ["kappa", "recall"], "slice_adjust": "benjamini_hochberg"}
+    one = keep(store, body("1", 0.1))
+    more = {"baseline": {"version": "1"}, "confidence": 0.9, "keep_items": keep_items}
+    two = keep(store, body("2", 0.2, **asked, **more))
+    sides = {"candidate": two["id"], "baseline": one["id"]}
+    stored = {name: {"evaluation": identifier} for name, identifier in sides.items()}
+    found = store.post("/v1/compare", json=stored).json()["comparison"]
+    assert (found["slices"] == two["comparison"]["slices"]) is keep_items
+    assert [*found["slices"][0]["overall"]] == ["kappa"]
+    shown = head(store, "/ui/compare", **sides)
+    report = head(store, f"/ui/evaluations/{two['id']}")
+    assert ("compared as tables" in shown) is not keep_items
+    assert "compared as tables" not in report
+    sentence = re.search(r"\d+ of \d+ slices got worse \([^)]*\)", report)
+    assert sentence
+    assert (sentence[0] in shown) is keep_items

@@ -21,6 +21,7 @@ import pytest
 from tests.waiting import gauge, wait_until
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]
+Service = tuple[httpx.Client, Path]
 Workers = Callable[[httpx.Client], list[int]]
 JSON = {"Content-Type": "application/json"}
 ARROW = {"Content-Type": "application/vnd.apache.arrow.stream"}
@@ -158,26 +159,34 @@ ENDS = {
 }
 
 
+@pytest.fixture(scope="module")
+def hit(serve: Serve, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """Return a service whose workers end, and its log."""
+    log = tmp_path_factory.mktemp("hit") / "log"
+    with serve(log=log, RPRIME_STORE="none") as client:
+        yield client, log
+
+
 @pytest.mark.parametrize("number", ENDS)
 def test_a_worker_that_ends_ends_its_request_alone(
-    serve: Serve, workers: Workers, arrow: bytes, tmp_path: Path, number: signal.Signals
+    hit: Service, workers: Workers, arrow: bytes, number: signal.Signals
 ) -> None:
-    log = tmp_path / "log"
-    with serve(log=log, RPRIME_STORE="none") as client:
-        assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
-        with start(client, arrow, ARROW, held=10) as connection:
-            (worker,) = workers(client)
-            os.kill(worker, number)
-            response = HTTPResponse(connection, method="POST")
-            response.begin()
-            problem = orjson.loads(response.read())
-        assert (problem["status"], problem["code"]) == ENDS[number], problem
-        assert (response.getheader("Retry-After") is not None) == (number == signal.SIGKILL)
-        found = client.get("/metrics").text
-        labels = f'kind="large_requests",reason="{number.name}"'
-        assert f"rprime_workers_ended_total{{{labels}}} 1.0" in found
-        assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
-    events = [orjson.loads(line) for line in log.read_text().splitlines()]
+    client, log = hit
+    assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
+    before = len(log.read_text().splitlines())
+    with start(client, arrow, ARROW, held=10) as connection:
+        (worker,) = workers(client)
+        os.kill(worker, number)
+        response = HTTPResponse(connection, method="POST")
+        response.begin()
+        problem = orjson.loads(response.read())
+    assert (problem["status"], problem["code"]) == ENDS[number], problem
+    assert (response.getheader("Retry-After") is not None) == (number == signal.SIGKILL)
+    found = client.get("/metrics").text
+    labels = f'kind="large_requests",reason="{number.name}"'
+    assert f"rprime_workers_ended_total{{{labels}}} 1.0" in found
+    assert client.post("/evaluate", content=arrow, headers=ARROW).status_code == 200
+    events = [orjson.loads(line) for line in log.read_text().splitlines()[before:]]
     (ended,) = [event for event in events if event["event"] == "worker_ended"]
     assert (ended["reason"], ended["body"]) == (number.name, "arrow")
 

@@ -111,6 +111,20 @@ BASELINE = {"confusion_matrix": [[5, 1, 0], [1, 5, 0], [0, 0, 0]], "labels": LAB
     [
         ({"prevalence": {"a": 0.7, "b": 0.2}}, PREVALENCE, "shares_do_not_sum_to_one", "0.9"),
         ({"prevalence": {"a": 0.7, "z": 0.3}}, PREVALENCE, "undeclared_label", "`labels`"),
+        ({"prevalence": {"a": "1", "b": 0}}, PREVALENCE, "float_type", "a number"),
+        ({"prevalence": {"a": 1.5, "b": 0}}, PREVALENCE, "less_than_equal", "at most 1"),
+        ({"prevalence": {}}, PREVALENCE, "too_short", "at least 1"),
+        ({"prevalence": "even"}, PREVALENCE, "literal_error", "'uniform'"),
+        ({"prevalence": [1, 0]}, PREVALENCE, "dict_type", "an object"),
+        ({"strata": "a", "shares": {"a": 1}}, "/population/strata", "literal_error", "'predicted'"),
+        ({"strata": 5, "shares": {"a": 1}}, "/population/strata", "list_type", "a list"),
+        (
+            {"strata": ["n", None, "s"], "shares": {"n": 1}},
+            "/population/strata/1",
+            "string_type",
+            "Item 2",
+        ),
+        ({"strata": [1, None], "shares": {"1": 1}}, "/population/strata/1", "int_type", "Item 2"),
         ({"strata": "predicted"}, "/population", "one_population", "`shares`"),
         ({}, "/population", "one_population", "`prevalence`"),
         ({"strata": ["n"], "shares": {"n": 1}}, "/population/strata", "no_items", "`y_true`"),
@@ -356,7 +370,7 @@ def test_a_series_at_equal_shares_has_the_values_of_reports_at_them(
         assert point.value == pytest.approx(whole["value"])
         assert point.interval == pytest.approx(whole["interval"])
     assert points[0].population.endswith("equal shares of all classes")
-    assert points[1].population.endswith("but eel, of which there are no items")
+    assert points[1].population.endswith("but eel")
     assert (points[2].value, points[2].reason) == (None, "not_with_population")
 
 

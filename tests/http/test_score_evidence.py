@@ -298,8 +298,8 @@ def test_the_catalog_says_which_indices_need_scores(client: httpx.Client) -> Non
 
 def test_intervals_drawn_from_scores_delay_no_other_request(client: httpx.Client) -> None:
     draw = np.random.default_rng(3)
-    scores = draw.dirichlet(np.ones(4), 2000).round(3)
-    slow = {"y_true": draw.integers(4, size=2000).tolist(), "y_score": scores.tolist()}
+    scores = draw.dirichlet(np.ones(4), 1000).round(3)
+    slow = {"y_true": draw.integers(4, size=1000).tolist(), "y_score": scores.tolist()}
     slow |= {"intervals": "all", "families": ["all"]}
     quick = {"confusion_matrix": [[9, 1], [2, 8]]}
 

@@ -25,6 +25,7 @@ DEVICE = DRAW.integers(2, size=600)
 ITEMS = {"y_true": ["a", "a", "b", "b"], "y_pred": ["a", "b", "b", "b"]}
 MATRIX = {"confusion_matrix": [[40, 10], [5, 45]], "labels": ["a", "b"]}
 SLICE: Json = {"slice": {"a": "x"}, "confusion_matrix": MATRIX["confusion_matrix"]}
+TABLE: Json = {"confusion_matrix": [[1, 0], [0, 1]]}
 CROSSED = {"slice_crossings": [["region", "device"]]}
 
 
@@ -60,6 +61,23 @@ def test_each_slice_has_the_report_of_its_items(client: httpx.Client) -> None:
     assert whole["weakest_by"] == "accuracy"
     shrunken = [whole["slices"][i]["shrunken"] for i in whole["weakest"]]
     assert shrunken == pytest.approx(sorted(shrunken))
+
+
+@pytest.mark.parametrize("more", [{}, {"classes": {"limit": 2, "order_by": "recall"}}])
+def test_hundreds_of_slices_have_each_the_report_of_its_table(
+    client: httpx.Client, more: Json
+) -> None:
+    tables = np.random.default_rng(1).integers(0, 4, (130, 3, 3))
+    tables[:, 0, 0] += 1
+    by_name = {f"s{i}": {"confusion_matrix": one} for i, one in enumerate(tables)}
+    options = {"labels": ["a%", "b", "c"], "indices": ["kappa", "macro_recall", "recall"], **more}
+    slices = {"part": by_name}
+    whole = found(client, confusion_matrix=tables.sum(0), slices=slices, **options)
+    for i in (0, 1, 63, 127, 128, 129):
+        alone = found(client, confusion_matrix=tables[i], **options)
+        one = whole["slices"][i]
+        assert one["slice"] == {"part": f"s{i}"}
+        assert (one["overall"], one["per_class"]) == (alone["overall"], alone["per_class"])
 
 
 def test_indices_of_classes_alone_order_no_slices(client: httpx.Client) -> None:
@@ -122,6 +140,23 @@ def test_tables_of_slices_give_the_report_of_their_items(client: httpx.Client) -
         of_tables = found(client, **matrix, slices=slices)
         assert of_tables["slices"] == of_items["slices"]
         assert of_tables["weakest"] == of_items["weakest"]
+
+
+def test_matrices_are_read_together_as_one_by_one(client: httpx.Client) -> None:
+    whole = {"confusion_matrix": [[50, 9], [2, 40]], "unclassified": [9, 9]}
+    for axis in ("rows_are_true", "rows_are_predicted"):
+        by_value: Json = {
+            "x": {"confusion_matrix": [[20, 3], [1, 17]], "unclassified": [2, 0]},
+            "y": {"confusion_matrix": [[9, 1.5], [0, 8]], "unclassified": None},
+        }
+        together = found(client, **whole, axis=axis, slices={"part": by_value})
+        own = by_value["y"].pop("confusion_matrix")  # as cells, which are read one by one
+        by_value["y"]["cells"] = [[i, j, own[i][j]] for i in range(2) for j in range(2)]
+        assert (
+            together["slices"]
+            == found(client, **whole, axis=axis, slices={"part": by_value})["slices"]
+        )
+        assert [one["items"] for one in together["slices"]] == [43, 18.5]
 
 
 def test_the_report_is_that_of_the_contract(client: httpx.Client) -> None:
@@ -198,6 +233,17 @@ def test_baselines_and_gates_stand_beside_slices(client: httpx.Client) -> None:
     assert whole["slices"] == found(client, **members())["slices"]
 
 
+def test_slices_are_not_compared_with_a_baseline_in_groups(client: httpx.Client) -> None:
+    other = {
+        "y_true": TRUE.tolist(),
+        "y_pred": TRUE.tolist(),
+        "groups": [i // 2 for i in range(600)],
+    }
+    whole = found(client, **members(baseline=other))
+    assert "slices" not in whole["comparison"]
+    assert "slices_not_compared" in {warning["code"] for warning in whole["warnings"]}
+
+
 @pytest.mark.parametrize(
     ("content", "pointer", "code"),
     [
@@ -213,6 +259,14 @@ def test_baselines_and_gates_stand_beside_slices(client: httpx.Client) -> None:
         ({**ITEMS, "slices": {}}, "/slices", "not_an_object"),
         ({**ITEMS, "slices": ["x"] * 4}, "/slices", "not_an_object"),
         ({**ITEMS, "slice_crossings": [["a", "b"]]}, "/slices", "required"),
+        *(
+            (
+                {**ITEMS, "slices": {"a": ["x"] * 4}, "slice_crossings": [crossing]},
+                "/slice_crossings/0",
+                code,
+            )
+            for crossing, code in ((1, "list_type"), (None, "list_type"), ([], "too_short"))
+        ),
         (
             {**ITEMS, "slices": {"a": ["x"] * 4}, "slice_crossings": [["a", "b"]]},
             "/slice_crossings/0",
@@ -273,6 +327,21 @@ def test_baselines_and_gates_stand_beside_slices(client: httpx.Client) -> None:
             "not_a_number",
         ),
         ({**ITEMS, "slice_cuts": {"a": [1]}}, "/slices", "required"),
+        *(
+            ({**MATRIX, "slices": {"a": {"x": TABLE, "y": other}}}, f"/slices/a/y{place}", code)
+            for other, place, code in (
+                (
+                    {"confusion_matrix": [[1, 0], [0, True]]},
+                    "/confusion_matrix/1/1",
+                    "not_a_number",
+                ),
+                ({"confusion_matrix": [[1, 0], [0, -1]]}, "/confusion_matrix/1/1", "out_of_range"),
+                ({"confusion_matrix": [[1, 0], [0]]}, "/confusion_matrix/1", "wrong_length"),
+                ({"confusion_matrix": {"a": 1, "b": 2}}, "/confusion_matrix", "not_an_array"),
+                ({**TABLE, "unclassified": [0, "1"]}, "/unclassified/1", "not_a_number"),
+                ({**TABLE, "unclassified": [0]}, "/unclassified", "wrong_length"),
+            )
+        ),
     ],
 )
 def test_what_does_not_fit_is_refused(

@@ -2,7 +2,7 @@
 
 from rprime.application.compare import compare_request
 from rprime.application.lint import lint_request, plan_request
-from rprime.application.request import EvaluationRequest, read_request, validate_request
+from rprime.application.request import EvaluationRequest, read_request
 from rprime.application.slice_search import search_request
 
 __all__ = [
@@ -12,5 +12,4 @@ __all__ = [
     "plan_request",
     "read_request",
     "search_request",
-    "validate_request",
 ]

@@ -17,6 +17,7 @@ from rprime.core.gates.sliced import MOST_JUDGED, Slice, too_many
 from rprime.core.options import Options
 from rprime.core.selection import DEFAULT_KEYS, default_keys
 from rprime.core.slices.changes import slice_changes
+from rprime.core.slices.evaluation import asked_indices
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import refuse
@@ -78,6 +79,8 @@ class Assessment:
         How the evidence of both sides was read.
     slice
         That all sides are; empty: all items.
+    slice_indices
+        Keys of the indices of slices; empty: those of the options.
 
     Raises
     ------
@@ -95,6 +98,7 @@ class Assessment:
     missing_anchor: str | None = None
     notes: tuple[Warning, ...] = ()
     slice: Slice = ()
+    slice_indices: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         baselines = [b.side for b in (self.baseline_side, self.anchor_side) if b is not None]
@@ -194,7 +198,8 @@ class Assessment:
         if self.missing is not None:
             yield "comparison", b"null"
         if self.comparison is not None and self.baseline_side is not None:
-            changes = slice_changes(self.comparison)
+            asked = self.slice_indices or asked_indices(self.options)
+            changes = slice_changes(self.comparison, asked)
             yield (
                 "comparison",
                 render_comparison(self.comparison, self.baseline_side.source, changes),
@@ -227,6 +232,10 @@ class Assessment:
         if self.missing_anchor is not None:
             place = "/gate/since_anchor"
             found.append(Warning("no_baseline", place, self.missing_anchor, _BASELINES))
+        known, other = self.candidate.slices, self.baseline_side
+        if known is not None and other is not None and not other.side.counts_once:
+            place = "/comparison/slices"
+            found.append(Warning("slices_not_compared", place, _NOT_ONCE, "docs/slices.md"))
         if self.has_budget and self.look is None:
             found.append(Warning("looks_not_counted", "/gate/look", _NOT_COUNTED, _LOOKS))
         return tuple(found)
@@ -236,6 +245,10 @@ _HEADLINE = ("accuracy",)
 """Index of the difference from the anchor if no rule is about an index."""
 _BASELINES = "docs/gates.md#baselines"
 _LOOKS = "docs/gates.md#repeated-looks"
+_NOT_ONCE = (
+    "The slices are not compared: the items of the baseline are weighted or in groups, and slices "
+    "are of independent items that count once. Send the baseline without weights and `groups`."
+)
 _NOT_COUNTED = (
     "The gate has a budget of looks at one test set, but nobody counts them: that takes a "
     "`project` and a fingerprint of the test set."

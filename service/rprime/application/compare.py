@@ -1,6 +1,5 @@
 """From the bytes of a request to compare to its answer."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -17,12 +16,16 @@ from rprime.application.request import (
     notes_of,
     reference_of,
 )
-from rprime.application.stored_options import CandidateOrigin, stored_prevalence_of
-from rprime.core.arrays import Array
+from rprime.application.stored_options import (
+    CandidateOrigin,
+    comparison_options,
+    stored_prevalence_of,
+)
 from rprime.core.comparison.alignment import Side, comparability
 from rprime.core.gates.sliced import Slice, side_of_slice, sides_of_slice
 from rprime.core.populations.population import Population
 from rprime.core.suggestions import nearest_slices
+from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, refuse
 from rprime.schemas.document import Document, parse
@@ -35,6 +38,13 @@ if TYPE_CHECKING:
     from rprime.store import BaselineQuery, StoredEvaluation
 
 PARTS = ("candidate", "baseline", "options")
+SLICES_APART = Warning(
+    "slices_not_compared",
+    "/comparison/slices",
+    "The slices have other shares of the classes, so they are not compared at equal shares all at "
+    "once: choose one of them by `slice`, or leave `prevalence` out.",
+    "docs/slices.md",
+)
 
 
 def compare_request(
@@ -60,7 +70,7 @@ def compare_request(
     Problem
         400, 404, 409 or 422.
     """
-    assessment = _assessment(body, limits, stored_sides)
+    assessment = assess(body, limits, stored_sides)
     return render_assessment(assessment), assessment.verdict.verdict if assessment.verdict else None
 
 
@@ -109,14 +119,24 @@ class CandidateSide:
     stored: "StoredEvaluation | None" = None
 
 
-def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None") -> Assessment:
+def assess(
+    body: bytes, limits: Limits, stored_sides: "StoredSides | None", *, or_items: bool = False
+) -> Assessment:
+    """Read a request as `compare_request` does, and find its sides.
+
+    Parameters
+    ----------
+    or_items
+        Whether the items are compared where the baseline lacks a class of the population that a
+        stored candidate is about.
+    """
     document = parse(body, limits.json_depth, PARTS, ())
     errors: list[Violation] = []
     wanted = validated(ComparisonRest, document, errors)
     if wanted is None or not {"candidate", "baseline"} <= document.inner.keys():
         raise Problem("invalid_request", errors=errors)
     candidate = _candidate(wanted, document.inner["candidate"], limits, stored_sides)
-    matrices: dict[str, Array] = {}
+    matrices: dict[str, Any] = {}
     other_side = None
     try:
         if "options" in document.inner:
@@ -128,12 +148,16 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
     if errors:
         raise Problem("invalid_request", errors=errors)
     options = wanted.options.options(matrices, limits.top_confusions)
+    of_slices: tuple[str, ...] = ()
+    if candidate.stored is not None and "options" not in document.inner:
+        options, of_slices = comparison_options(candidate.stored.options, limits.top_confusions)
     assessment = Assessment(
         candidate=candidate.side,
         baseline_side=baseline_from_evidence(other_side, wanted.baseline),
         options=options,
         gate=gate_of(wanted.gates, options),
         notes=notes_of(candidate.evidence, other_side),
+        slice_indices=of_slices,
     )
     named = (reference_of(wanted.baseline), anchor_of(wanted.gates))
     for query, place in zip(named, ("/baseline", "/gates/anchor"), strict=True):
@@ -142,23 +166,49 @@ def _assessment(body: bytes, limits: Limits, stored_sides: "StoredSides | None")
             anchor = place != "/baseline"
             assessment = sides.with_side(assessment, origin, query, anchor=anchor)
     if wanted.slice:
-        assessment = at_slice(assessment, wanted.slice)
-    population = _population(wanted, candidate, assessment.candidate, matrices)
-    return replace(assessment, options=replace(options, population=population))
-
-
-def _population(
-    wanted: ComparisonRest, candidate: CandidateSide, side: Side, matrices: Mapping[str, Array]
-) -> Population | None:
-    """Return equal shares if they are asked for, else what a stored candidate is about."""
+        assessment = _at_slice(assessment, wanted.slice)
     if wanted.prevalence is not None:
-        refuse_evidence(replace(side, slices=None), matrices)
-        return Population.uniform(side.table)
-    stored = candidate.stored
-    return None if stored is None else stored_prevalence_of(stored.options)
+        return _at_equal_shares(assessment)
+    known = candidate.stored
+    return assessment if known is None else _at_prevalence(assessment, known, or_items=or_items)
 
 
-def at_slice(assessment: Assessment, one: Slice) -> Assessment:
+def _at_prevalence(
+    assessment: Assessment, stored: "StoredEvaluation", *, or_items: bool
+) -> Assessment:
+    """Compare at the prevalence that a stored candidate is about, if it is about one."""
+    options = replace(assessment.options, population=stored_prevalence_of(stored.options))
+    try:
+        return replace(assessment, options=options)
+    except Problem:
+        if not or_items:
+            raise
+        return assessment
+
+
+def _at_equal_shares(assessment: Assessment) -> Assessment:
+    """Compare at equal shares of the candidate's classes.
+
+    The slices, which have other shares of the classes, are left out.
+
+    Raises
+    ------
+    Problem
+        422 if a side stands for no population, or a rule is about slices.
+    """
+    whole, gate, notes = assessment.candidate, assessment.gate, assessment.notes
+    side, options = replace(whole, slices=None), assessment.options
+    refuse_evidence(side, weighed=options.cell_weights is not None)
+    for i, rule in enumerate(() if gate is None else gate.rules):
+        if rule.slices is not None:
+            detail = "A rule about slices is judged without `prevalence`, or with their `slice`."
+            raise refuse(f"/gates/rules/{i}/slices", "not_with_population", detail)
+    notes += () if whole.slices is None else (SLICES_APART,)
+    options = replace(options, population=Population.uniform(side.table))
+    return replace(assessment, candidate=side, options=options, notes=notes)
+
+
+def _at_slice(assessment: Assessment, one: Slice) -> Assessment:
     """Leave the items of a slice alone on each side.
 
     Raises

@@ -5,10 +5,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import IO, cast
 
-from rprime.application.report_subject import report_subject
-from rprime.application.request import EvaluationRequest, read_request, validate_request
+from rprime.application.request import EvaluationRequest, read_request
 from rprime.application.slice_search import search_document
-from rprime.core.evaluate import Evaluation
 from rprime.evidence import Kind, read_columns
 from rprime.evidence.reader import Kind as EvidenceKind
 from rprime.problems.problem import Problem
@@ -92,22 +90,13 @@ class UnstoredEvaluation:
     large: bool = True
 
 
-def render_report(
-    evaluation_request: EvaluationRequest, evaluation: Evaluation, options: ResponseOptions
-) -> RenderedReport:
-    """Render a report that is not stored."""
-    if options.form is None:
-        content = evaluation_request.report(evaluation, with_table=options.with_table)
-    else:
-        content = options.form.render(report_subject(evaluation_request, evaluation))
-    return RenderedReport(content, evaluation_request.evidence.kind, evaluation_request.verdict)
-
-
 def evaluated_report(
     evaluation_request: EvaluationRequest, options: ResponseOptions
 ) -> RenderedReport:
     """Evaluate and render a request that is not stored."""
-    return render_report(evaluation_request, evaluation_request.evaluate(), options)
+    found, evaluation = evaluation_request, evaluation_request.evaluate()
+    content = found.report(evaluation, options.form, with_table=options.with_table)
+    return RenderedReport(content, found.evidence.kind, found.verdict)
 
 
 def evaluate_body(body: bytes, options: ResponseOptions) -> RenderedReport | UnstoredEvaluation:
@@ -135,7 +124,7 @@ def evaluate_stream(body: Channel, options: ResponseOptions) -> RenderedReport |
             limits.lift()
             found = search_document(document, options.limits)
             return RenderedReport(found, "labels", None)
-        evaluation_request = validate_request(document, options.limits)
+        evaluation_request = read_request(document, options.limits)
         limits.lift()
         return _answered(evaluation_request, payload or _digests(evaluation_request), options)
     except MemoryError:
@@ -163,7 +152,8 @@ def _json(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, Wor
     most = options.limits.worker_bytes
     limits = WorkerLimits(_SLACK + _TIMES_JSON * len(content), most=most)
     document = parse(content, options.limits.json_depth)
-    return document, hashlib.sha256(content).digest(), limits
+    stored = "project" in document.names
+    return document, hashlib.sha256(content).digest() if stored else b"", limits
 
 
 def _columns(body: Channel, options: ResponseOptions) -> tuple[Document, bytes, WorkerLimits]:

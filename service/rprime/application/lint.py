@@ -46,7 +46,9 @@ def plan_request(body: bytes, limits: Limits) -> bytes:
     Problem
         400 or 422.
     """
-    return _simulated(body, limits, PlanRest, _plan)
+    return _simulated(
+        body, limits, PlanRest, lambda e, g, more: plan_items(g, side_of(e, None), **more)
+    )
 
 
 # Any: the options of a simulation by name.
@@ -55,10 +57,6 @@ def _lint(read: Evidence, gate: Gate, options: dict[str, Any]) -> GateLint:
         del options["population"]  # it cannot be combined with scores
         return lint_scores(gate, side_of(read, None), **options)
     return lint(gate, read.table, read.labels, slices=read.slices, **options)
-
-
-def _plan(read: Evidence, gate: Gate, options: dict[str, Any]) -> ItemPlan:
-    return plan_items(gate, side_of(read, None), **options)
 
 
 def _simulated(

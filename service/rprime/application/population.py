@@ -1,23 +1,23 @@
 """The population that a request names, as the core takes it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.comparison.alignment import Side
 from rprime.core.populations.population import MOST_CLASSES, Population
+from rprime.core.suggestions import listed
 from rprime.core.table import ConfusionTable
 from rprime.evidence import Evidence
 from rprime.evidence.coding import group_codes
-from rprime.problems.problem import refuse
+from rprime.problems.problem import UnknownMember, raise_violations, refuse
 from rprime.schemas.gate import Gates
 from rprime.schemas.population import PopulationAsked
 
 PLACE = "/population"
 MOST_CELLS = 2**21
 """Numbers in the tables of all strata."""
-MOST_NAMED = 5
 CLOSE = 1e-6
 """By how much shares may miss a sum of 1, because they are rounded."""
 
@@ -32,11 +32,14 @@ def population_of(
     Problem
         422 if the shares do not fit the evidence.
     """
-    refuse_evidence(read, read.matrices)
+    refuse_evidence(read, weighed="cell_weights" in read.matrices)
     if asked.stored is not None:
         return None
     if asked.shares is None:
-        found = Population("true", _prevalence(asked, read))
+        found = Population.uniform(read.table)
+        if isinstance(asked.prevalence, Mapping):
+            shares = _of_labels(asked.prevalence, read.labels, f"{PLACE}/prevalence")
+            found = Population("true", shares)
     elif asked.strata == "predicted":
         if read.table.unclassified is not None:
             detail = (
@@ -96,17 +99,21 @@ def refuse_empty(shares: Array, sizes: Array, names: Sequence[str], what: str) -
     """Refuse shares of the population of which there is nothing."""
     empty = [f"`{names[i]}`" for i in np.flatnonzero((shares > 0) & (sizes == 0)).tolist()]
     if empty:
-        more = len(empty) - MOST_NAMED
-        listed = ", ".join(empty[:MOST_NAMED]) + (f" and {more} more" if more > 0 else "")
         detail = (
-            f"There is a share but there are no {what} of {listed}, so nothing is known of that "
-            "part of the population: send items of it, or merge it with others."
+            f"There is a share but there are no {what} of {listed(empty)}, so nothing is known of "
+            "that part of the population: send items of it, or merge it with others."
         )
         raise refuse(PLACE, "stratum_without_items", detail)
 
 
-def refuse_evidence(read: Evidence | Side, matrices: Collection[str]) -> None:
-    """Refuse evidence that stands for no population."""
+def refuse_evidence(read: Evidence | Side, *, weighed: bool) -> None:
+    """Refuse evidence that stands for no population.
+
+    Parameters
+    ----------
+    weighed
+        Whether the option `cell_weights` multiplies the cells.
+    """
     if read.table.k > MOST_CLASSES:
         detail = f"A population has at most {MOST_CLASSES} classes: merge classes."
         raise refuse(PLACE, "too_many_classes", detail)
@@ -116,7 +123,7 @@ def refuse_evidence(read: Evidence | Side, matrices: Collection[str]) -> None:
         and read.items.groups is not None,
         "`spurious` predictions, which belong to no item of the population": read.table.spurious
         is not None,
-        "`cell_weights`": "cell_weights" in matrices,
+        "`cell_weights`": weighed,
         "`slices`: leave one of the two out": read.slices is not None,
     }
     for what, given in refused.items():
@@ -125,17 +132,19 @@ def refuse_evidence(read: Evidence | Side, matrices: Collection[str]) -> None:
             raise refuse(PLACE, "not_with_population", detail)
 
 
-def _prevalence(asked: PopulationAsked, read: Evidence) -> Array:
-    if isinstance(asked.prevalence, Mapping):
-        return _of_labels(asked.prevalence, read.labels, f"{PLACE}/prevalence")
-    return Population.uniform(read.table).shares
+def refuse_unknown_classes(given: Iterable[str], labels: Sequence[str], place: str) -> None:
+    """Refuse names of classes in an object that are not classes."""
+    known = frozenset(labels)
+    detail = "Name {} of the object is not a class; use the names in `labels`."
+    raise_violations(
+        UnknownMember(place, "undeclared_label", detail.format(number), name)
+        for number, name in enumerate(given, 1)
+        if name not in known
+    )
 
 
 def _of_labels(shares: Mapping[str, float], labels: Sequence[str], place: str) -> Array:
-    unknown = shares.keys() - set(labels)
-    if unknown:
-        detail = f"{len(unknown)} of the names are not classes; use the names in `labels`."
-        raise refuse(place, "undeclared_label", detail)
+    refuse_unknown_classes(shares, labels, place)
     return _shares([shares.get(name, 0.0) for name in labels], place)
 
 

@@ -6,35 +6,16 @@ from typing import Any
 
 import orjson
 
-from rprime import __version__
-from rprime.application.request import EvaluationRequest, read_request
+from rprime.application.request import ORIGIN, EvaluationRequest, read_request
 from rprime.core.evaluate import Evaluation
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
-from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
+from rprime.report.slices import named
+from rprime.report.subject import ReportSubject, baseline_name
 from rprime.schemas.report import Report
 from rprime.settings import Limits
 
 _KEPT = {"beta", "undefined", "confidence", "exact", "sampling"}
 """Options of a report that shape its intervals and values."""
-ORIGIN = ("project", "model", "version", "branch", "commit", "source")
-"""Members of a request, and of a stored report, that say where it belongs."""
-
-
-def report_subject(evaluation_request: EvaluationRequest, evaluation: Evaluation) -> ReportSubject:
-    """Return what a rendering shows of an evaluation that is not stored."""
-    given, assessment = evaluation_request.given, evaluation_request.assessment
-    warnings = evaluation.warnings + evaluation_request.warnings
-    members = assessment.members if assessment else {}
-    comparison = read_comparison(members.get("comparison"))
-    return ReportSubject(
-        evaluation=replace(evaluation, warnings=warnings),
-        engine_version=__version__,
-        comparison=comparison,
-        gate=read_gate(members.get("gate")),
-        baseline=baseline_name(comparison),
-        input_digest=evaluation_request.evidence.input_digest,
-        **{name: getattr(given, name) for name in ORIGIN},
-    )
 
 
 def without_items(evaluation_request: EvaluationRequest) -> EvaluationRequest:
@@ -54,13 +35,20 @@ def request_of_report(report: Report) -> EvaluationRequest:
     Raises
     ------
     ValueError
-        If the report has no table.
+        If the report has no table, or is about strata of items, which it does not have.
     """
+    population = report.population
     if report.table is None:
         raise ValueError("the report has no table: ask for it with table=True")
+    if population is not None and population.strata == "own":
+        raise ValueError("the report is about strata of its items: it is rendered by the service")
     body: dict[str, Any] = {"labels": report.labels}
     body |= report.table.model_dump(exclude_none=True)
     body |= report.options.model_dump(include=_KEPT)
+    if population is not None:
+        mapped: dict[str, Any] = {"strata": "predicted", "shares": population.shares}
+        known = {"prevalence": population.shares}
+        body["population"] = mapped if population.strata == "predicted" else known
     # Of counts that carry weights there were no intervals.
     body |= {"intervals": False} if report.counts.weighted else {}
     return read_request(orjson.dumps(body), Limits())
@@ -91,6 +79,7 @@ def subject_of_report(report: Report, evaluation: Evaluation) -> ReportSubject:
         comparison=report.comparison,
         gate=report.gate,
         baseline=baseline_name(report.comparison),
+        slice=named(report.slice or {}),
         input_digest=report.input_digest,
         **{name: getattr(report, name) for name in (*ORIGIN, "id", "created_at")},
     )

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rprime import __version__, evidence
 from rprime.application.assessment import Assessment, BaselineSide, side_of
-from rprime.application.population import population_of
+from rprime.application.population import population_of, refuse_unknown_classes
 from rprime.application.stored_options import StoreRequest, write_options
 from rprime.core.evaluate import Evaluation, evaluate, evaluation_of
 from rprime.core.gates.rules import Gate, mistakes
@@ -18,6 +18,7 @@ from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import Evidence
 from rprime.problems.problem import Problem, Violation, pointer, raise_violations, refuse
 from rprime.report.document import render
+from rprime.report.subject import ReportSubject, baseline_name, read_comparison, read_gate
 from rprime.schemas.document import Document, parse
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import WAYS, Provenance, Reference
@@ -26,8 +27,11 @@ from rprime.schemas.violations import validated
 from rprime.settings import Limits
 
 if TYPE_CHECKING:
+    from rprime.report.formats import Format
     from rprime.store import BaselineQuery
 
+ORIGIN = ("project", "model", "version", "branch", "commit", "source")
+"""Members of a request, and of a stored report, that say where it belongs."""
 MOST_MEMBERS = 100
 """Most members of a request, far above the number of known ones."""
 _NO_PROVENANCE = Provenance()
@@ -75,25 +79,39 @@ class EvaluationRequest:
     def report(
         self,
         evaluation: Evaluation,
+        form: "Format | None" = None,
         *,
         with_table: bool = False,
         members: Mapping[str, bytes] | None = None,
     ) -> bytes:
-        """Render its evaluation as JSON; `members` adds further ones, as JSON."""
+        """Render its evaluation; form None means JSON, to which `members` adds further ones."""
+        if form is not None:
+            return form.render(self.subject(evaluation))
         assessment = self.assessment
         return render(
             evaluation,
             engine_version=__version__,
             input_digest=self.evidence.input_digest,
             members={**(members or {}), **(assessment.members if assessment else {})},
-            warnings=self.warnings,
+            warnings=(assessment or self.evidence).warnings,
             with_table=with_table,
         )
 
-    @property
-    def warnings(self) -> tuple[Warning, ...]:
-        """What weakens its comparison or verdict, and how its evidence was read."""
-        return self.assessment.warnings if self.assessment else self.evidence.warnings
+    def subject(self, evaluation: Evaluation) -> ReportSubject:
+        """Return what a rendering shows of its evaluation, which is not stored."""
+        given, assessment = self.given, self.assessment
+        warnings = evaluation.warnings + (assessment or self.evidence).warnings
+        members = assessment.members if assessment else {}
+        comparison = read_comparison(members.get("comparison"))
+        return ReportSubject(
+            evaluation=replace(evaluation, warnings=warnings),
+            engine_version=__version__,
+            comparison=comparison,
+            gate=read_gate(members.get("gate")),
+            baseline=baseline_name(comparison),
+            input_digest=self.evidence.input_digest,
+            **{name: getattr(given, name) for name in ORIGIN},
+        )
 
     @property
     def verdict(self) -> str | None:
@@ -108,32 +126,22 @@ class EvaluationRequest:
         return bool(found and found.judged)
 
 
-def read_request(body: bytes, limits: Limits) -> EvaluationRequest:
-    """Read a request.
+def read_request(content: bytes | Document, limits: Limits) -> EvaluationRequest:
+    """Read a request: its members, its evidence, its baseline, and then its rules.
 
     Parameters
     ----------
-    body
-        JSON, UTF-8.
+    content
+        JSON, UTF-8, or what was parsed from it or put together from columns.
     limits
         The limits of a request.
 
     Raises
     ------
     Problem
-        400 if it cannot be read, 422 if it cannot be evaluated.
+        400 if it cannot be read; 422 with the violations of members and evidence together.
     """
-    return validate_request(parse(body, limits.json_depth), limits)
-
-
-def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
-    """Validate a parsed request: its members, its evidence, its baseline, and then its rules.
-
-    Raises
-    ------
-    Problem
-        422 with the violations of members and evidence together.
-    """
+    document = content if isinstance(content, Document) else parse(content, limits.json_depth)
     if len(document.rest) > MOST_MEMBERS:
         # Each unknown member costs some microseconds, and only the first ones are reported.
         detail = f"The object has more than {MOST_MEMBERS} members; few of them are known."
@@ -152,14 +160,22 @@ def validate_request(document: Document, limits: Limits) -> EvaluationRequest:
         raise Problem("invalid_request", errors=errors)
     if wanted.indices:
         _refuse_missing_options(wanted, read.matrices)
-    if wanted.thresholds:
-        _refuse_unknown_classes(wanted.thresholds, read)
-    options = wanted.options(read.matrices, limits.top_confusions)
+    options = wanted.options(read.matrices, wanted.top_confusions or limits.top_confusions)
+    if wanted.curves or wanted.reject or wanted.thresholds:
+        thresholds = wanted.thresholds or {}
+        refuse_unknown_classes(thresholds, read.labels, "/thresholds")
+        options = replace(
+            options,
+            curves=wanted.curves,
+            reject=wanted.reject,
+            thresholds=tuple(thresholds.items()),
+        )
     if wanted.population is not None:
         population = population_of(wanted.population, read, wanted.gates)
         options = replace(options, population=population)
-    if options.classes is not None:
-        _refuse_large_page(options.classes, options, read)
+    if wanted.classes is not None:
+        options = replace(options, classes=wanted.classes.core())
+        _refuse_large_page(wanted.classes.core(), options, read)
     stored = wanted.population and wanted.population.stored
     if not (wanted.baseline or wanted.gates or wanted.project or stored):
         return EvaluationRequest(read, options, given=wanted)
@@ -281,10 +297,3 @@ def _refuse_large_page(page: Paging, options: Options, read: Evidence) -> None:
             f"{indices}: ask for fewer classes at a time, or for fewer `indices`."
         )
         raise refuse("/classes/limit", "too_many_values", detail)
-
-
-def _refuse_unknown_classes(thresholds: Mapping[str, float], read: Evidence) -> None:
-    unknown = sum(name not in read.labels for name in thresholds)
-    if unknown:
-        detail = f"{unknown} of the names are not classes; use the names in `labels`."
-        raise refuse("/thresholds", "undeclared_label", detail)

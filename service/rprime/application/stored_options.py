@@ -1,6 +1,6 @@
 """The options and gates of a stored evaluation, to compute its report again."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,8 @@ import orjson
 
 from rprime.core.options import SCORE_OPTIONS, Options
 from rprime.core.populations.population import Population
+from rprime.core.selection import default_keys
+from rprime.core.slices.evaluation import asked_indices
 from rprime.evidence.matrices import MATRICES
 from rprime.schemas.gate import Gates
 from rprime.schemas.provenance import Provenance
@@ -126,6 +128,18 @@ def read_options(asked: bytes, top_confusions: int) -> Options:
             "top_confusions": top_confusions,
         }
     )
+
+
+def comparison_options(asked: bytes, top_confusions: int) -> tuple[Options, tuple[str, ...]]:
+    """Return the options that a stored candidate is compared by, and the indices of its slices.
+
+    They are those of its report, so that a comparison finds in the slices what the report does;
+    but all default indices are compared, and the population is chosen apart.
+    """
+    given = read_options(asked, top_confusions)
+    of_slices = asked_indices(given)
+    indices = tuple(dict.fromkeys((*default_keys(scored=False), *of_slices)))
+    return replace(given, indices=indices, population=None), of_slices
 
 
 def stored_prevalence_of(asked: bytes) -> Population | None:

@@ -10,18 +10,13 @@ from typing import Annotated, Any
 from pydantic import BaseModel, ConfigDict, Field
 
 from rprime.problems.kinds import KINDS, Kind
+from rprime.problems.sentences import member, sentence
 
 MEDIA_TYPE = "application/problem+json"
 MOST_VIOLATIONS = 20
 LONGEST_SEGMENT = 64
 NO_PROJECT = "There is no such project, or you may not see it."
 """One detail for both: a client must not learn which projects exist."""
-
-# Replaces messages of Pydantic that would repeat the input or do not help.
-_SILENT = {
-    "union_tag_invalid": "The tag is none of the expected ones",
-    "extra_forbidden": "The name is not known: correct or remove it; /docs lists the names",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +36,7 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class UnknownMember(Violation):
-    """A member that is not known; its name is said only to those who hold the request anyway."""
+    """What is not known; its name is said in-process, and of a query, which the address shows."""
 
     name: str
 
@@ -110,8 +105,11 @@ class Problem(Exception):  # noqa: N818 - RFC 9457 calls it a problem
 def _published_violation(violation: Violation, *, local: bool) -> dict[str, str]:
     found: dict[str, str] = asdict(violation)
     name = found.pop("name", None)
-    if local and name is not None:
-        found["detail"] = f"{name[:LONGEST_SEGMENT]!r}: {found['detail']}"
+    if name is not None and (local or violation.pointer.startswith("/query")):
+        shown = repr(_clipped(name))
+        # Isolated: text from right to left must not reorder the sentence.
+        shown = shown if shown.isascii() else f"\u2068{shown}\u2069"
+        found["detail"] = f"{shown}: {found['detail']}"
     return found
 
 
@@ -179,7 +177,7 @@ class ProblemDocument(BaseModel):
     type: str = Field(description="Reference to the explanation of this kind of problem.")
     title: str = Field(description="The kind of problem in a few words.")
     status: int = Field(description="The status of the response.")
-    detail: str = Field(description="What is wrong this time. It never repeats the input.")
+    detail: str = Field(description="What is wrong this time. It repeats nothing of the body.")
     code: str = Field(description="The kind of problem, for programs.")
     request_id: str = Field(description="The X-Request-Id of the response.")
     errors: list[Violation] = Field(
@@ -236,13 +234,20 @@ def _count(found: int) -> str:
 def _violation(error: Mapping[str, Any]) -> Violation:
     place, *rest = error["loc"] or ("body",)
     parts = rest if place == "body" else error["loc"]
-    return Violation(pointer(*parts), error["type"], _SILENT.get(error["type"], error["msg"]) + ".")
+    kind, text = error["type"], sentence(error, member(parts))
+    if kind == "unknown_index":
+        return UnknownMember(pointer(*parts), kind, text, error["ctx"]["name"])
+    if kind == "extra_forbidden" and place != "query":
+        return UnknownMember(pointer(*parts[:-1]), "unknown_field", text, str(parts[-1]))
+    return Violation(pointer(*parts), kind, text)
+
+
+def _clipped(text: str) -> str:
+    return text if len(text) <= LONGEST_SEGMENT else text[: LONGEST_SEGMENT - 1] + "…"
 
 
 def _segment(part: str | int) -> str:
-    text = str(part)
-    if len(text) > LONGEST_SEGMENT:
-        text = text[: LONGEST_SEGMENT - 1] + "…"
+    text = _clipped(str(part))
     # A lone surrogate has no UTF-8 form, so it cannot be sent.
     text = text.encode("utf-8", "replace").decode("utf-8")
     return text.replace("~", "~0").replace("/", "~1")

@@ -8,14 +8,13 @@ import orjson
 from fastapi import APIRouter, Request, Response
 from starlette.concurrency import run_in_threadpool
 
-from rprime.application import EvaluationRequest, read_request, validate_request
+from rprime.application import EvaluationRequest, read_request
 from rprime.application.evaluate import (
     RenderedReport,
     ResponseOptions,
     UnstoredEvaluation,
     evaluate_body,
     evaluated_report,
-    render_report,
 )
 from rprime.auth.access import requires
 from rprime.core.evaluate import Evaluation
@@ -28,7 +27,7 @@ from rprime.routes.examples import EXAMPLES
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
 from rprime.routes.query_parameters import check_repeated
 from rprime.routes.request_route import RequestRoute
-from rprime.routes.services import get_services, get_store
+from rprime.routes.services import Services, get_services, get_store
 from rprime.routes.store_evaluation import (
     LONGEST_KEY,
     IdempotencyKey,
@@ -172,7 +171,8 @@ async def evaluate(request: Request) -> Response:
     """Return the report."""
     media = media_type(request, _ACCEPTED)
     columns = MEDIA_TYPES.get(media)
-    services, has_query = get_services(request), bool(request.scope["query_string"])
+    services: Services = request.app.state.services
+    has_query = bool(request.scope["query_string"])
     options = ResponseOptions(
         limits=services.limits,
         form=wanted_format(request),
@@ -188,7 +188,7 @@ async def evaluate(request: Request) -> Response:
         response = await store_and_respond(request, answer, options)
         kind = answer.evaluation_request.evidence.kind
         verdict = response.headers.get("Evaluation-Verdict")
-    services.metrics.count_evaluation(kind, verdict)
+    services.metrics.evaluations.labels(kind, verdict or "none").inc()
     return response
 
 
@@ -214,7 +214,8 @@ async def _evaluated(
     if slow:
         return await run_in_threadpool(evaluated_report, evaluation_request, options)
     evaluation = await batcher.evaluate(evaluation_request)
-    return render_report(evaluation_request, evaluation, options)
+    content = evaluation_request.report(evaluation, options.form, with_table=options.with_table)
+    return RenderedReport(content, evidence.kind, evaluation_request.verdict)
 
 
 async def _evaluated_apart(
@@ -351,7 +352,7 @@ def _earlier_answers(
 
 def _understood(request: Request, document: Document) -> EvaluationRequest | Problem:
     try:
-        evaluation_request = validate_request(document, get_services(request).limits)
+        evaluation_request = read_request(document, get_services(request).limits)
         if evaluation_request.store_request is not None:
             check_access(request, evaluation_request.store_request)
     except Problem as problem:
@@ -368,10 +369,10 @@ def _reported(
     key: IdempotencyKey | None,
 ) -> tuple[int, bytes] | Problem:
     """Report on one request of a batch; store it first if it names a project."""
-    metrics = get_services(request).metrics
+    evaluations = get_services(request).metrics.evaluations
     kind = evaluation_request.evidence.kind
     if evaluation_request.store_request is None:
-        metrics.count_evaluation(kind, evaluation_request.verdict)
+        evaluations.labels(kind, evaluation_request.verdict or "none").inc()
         return HTTPStatus.OK, evaluation_request.report(evaluation, with_table=with_table)
     try:
         options = StoreOptions(
@@ -389,7 +390,7 @@ def _reported(
         if known is None:
             raise
         return known
-    metrics.count_evaluation(kind, answer.verdict)
+    evaluations.labels(kind, answer.verdict or "none").inc()
     return answer.status, answer.content
 
 

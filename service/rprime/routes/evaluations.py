@@ -10,6 +10,7 @@ from starlette.concurrency import run_in_threadpool
 from rprime import __version__
 from rprime.auth.access import check_project, requires
 from rprime.core.catalog import OVERALL_INDICES
+from rprime.core.gates.sliced import Slice
 from rprime.core.selection import AVERAGES
 from rprime.history.series import filters_of
 from rprime.history.stored_report import StoredReport, stored_report
@@ -26,7 +27,7 @@ from rprime.routes.evaluate import (
 from rprime.routes.negotiation import JSON, RENDERINGS, rendered, wanted_format
 from rprime.routes.preconditions import etag_of, is_known
 from rprime.routes.services import get_services, get_store
-from rprime.schemas.history import ListQuery
+from rprime.schemas.history import ListQuery, ReportQuery, SliceQuery
 from rprime.store import EvaluationSummary, StoredEvaluation
 
 router = APIRouter(route_class=CompressedRoute, tags=["History"], default_response_class=Response)
@@ -80,21 +81,11 @@ async def require_project(request: Request, project: str) -> None:
         raise Problem("not_found", NO_PROJECT)
 
 
-_INCLUDE = {
-    "name": "include",
-    "in": "query",
-    "description": "`table` adds the table, `curves` what is stored of the curves of scores. Any "
-    "of the other parts, separated by commas, reduces the report to them; `averages` are part of "
-    "`overall`.",
-    "schema": {"type": "string", "examples": ["table", "per_class,averages"]},
-}
-
-
 @router.get(
     "/v1/evaluations/{evaluation}",
     summary="The report on an evaluation",
     description="Computed now from the stored table, with every index of this version; the "
-    "comparison and the verdict are those of the first answer.",
+    "comparison and the verdict are those of the first answer, and left out of a slice.",
     responses={
         **responses("not_found", "not_acceptable", *PROBLEMS),
         200: {
@@ -104,12 +95,14 @@ _INCLUDE = {
         },
         304: {"description": "The report equals the one that If-None-Match names."},
     },
-    openapi_extra={"parameters": [_INCLUDE]},
 )
 @requires("read")
-async def get_evaluation(request: Request, evaluation: str) -> Response:
+async def get_evaluation(
+    request: Request, evaluation: str, query: Annotated[ReportQuery, Query()]
+) -> Response:
     """Return the report or a rendering of it."""
-    return await _represented(request, evaluation, wanted_format(request), _parts(request))
+    form, parts = wanted_format(request), _parts(query.include)
+    return await _represented(request, evaluation, form, parts, query.slice)
 
 
 @router.get(
@@ -123,28 +116,30 @@ async def get_evaluation(request: Request, evaluation: str) -> Response:
     },
 )
 @requires("read")
-async def get_rendering(request: Request, evaluation: str, suffix: str) -> Response:
+async def get_rendering(
+    request: Request, evaluation: str, suffix: str, query: Annotated[SliceQuery, Query()]
+) -> Response:
     """Return the rendering that the path names."""
     if suffix not in BY_SUFFIX:
         raise Problem("not_found")
-    return await _represented(request, evaluation, BY_SUFFIX[suffix], ())
+    return await _represented(request, evaluation, BY_SUFFIX[suffix], (), query.slice)
 
 
 async def _represented(
-    request: Request, evaluation: str, form: Format | None, parts: tuple[str, ...]
+    request: Request, evaluation: str, form: Format | None, parts: tuple[str, ...], one: Slice
 ) -> Response:
     stored = await find(request, evaluation)
     limits = get_services(request).limits
     # Stored evaluations never change, so these parts determine every byte.
-    variant = (form.name if form else "json", *parts)
+    variant = (form.name if form else "json", *parts, one)
     etag = etag_of(stored.id, __version__, limits.top_confusions, *variant)
-    headers = {"ETag": etag, "Vary": "Accept", **verdict_header(stored.verdict)}
+    headers = {"ETag": etag, "Vary": "Accept", **verdict_header(None if one else stored.verdict)}
     if is_known(request, etag):
         return rendered(b"", form, HTTPStatus.NOT_MODIFIED, headers)
     store = get_store(request)
 
     def answer() -> bytes:
-        found = stored_report(stored, store, limits.top_confusions)
+        found = stored_report(stored, store, limits.top_confusions, one)
         return form.render(found.subject) if form else _report(found, parts)
 
     return rendered(await run_in_threadpool(answer), form, headers=headers)
@@ -165,15 +160,12 @@ async def find(request: Request, evaluation: str) -> StoredEvaluation:
     return stored
 
 
-def _parts(request: Request) -> tuple[str, ...]:
+def _parts(include: str) -> tuple[str, ...]:
     """Return the distinct parts that `include` names."""
-    given = dict(request.query_params)
-    if not given:
-        return ()
-    names = set(given.pop("include", "").split(","))
-    if given or not names <= {*PARTS, *ADDED}:
-        detail = f"The only parameter is `include`; its parts: table, curves, {', '.join(PARTS)}."
-        raise refuse("/query", "unknown_parameter", detail)
+    names = {*include.split(",")} if include else set()
+    if not names <= {*PARTS, *ADDED}:
+        detail = f"The parts of a report are table, curves, {', '.join(PARTS)}."
+        raise refuse("/query/include", "unknown_parameter", detail)
     return tuple(sorted(names))
 
 

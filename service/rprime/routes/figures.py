@@ -5,11 +5,13 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request, Response
+from starlette.concurrency import run_in_threadpool
 
 from rprime import __version__
 from rprime.auth.access import requires
 from rprime.history.evaluation_figures import figure_of
 from rprime.history.project_figures import FIGURES, HistoryFigure
+from rprime.history.stored_report import stored_report
 from rprime.problems.problem import Problem, refuse, responses
 from rprime.report.figures import evaluation as of_evaluation
 from rprime.report.figures.sheet import MEDIA_TYPES, Canvas, library
@@ -55,8 +57,7 @@ def drawing_of(limits: Limits) -> ThreadPool:
     "circle, with the baseline, if any, and overall indices as regular polygons; `per_class`, a "
     "row for each class with its intervals; or, of an evaluation that was stored with `curves`, "
     "`roc`, `precision_recall`, `reliability`, `risk_coverage` or `scores`, histograms by class. "
-    "Of many classes only the worst are shown, or blocks of "
-    f"classes. {_SIZES}",
+    f"Of many classes only the worst are shown; fewer than four have bars, no radar. {_SIZES}",
     responses=_OF_STORED,
 )
 @requires("read")
@@ -69,12 +70,13 @@ async def get_evaluation_figure(
         raise refuse("/query/index", "misplaced", f"The figure `{name}` has no index.")
     stored = await find(request, evaluation)
     # Stored evaluations never change, so these parts determine every byte.
-    etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index)
+    etag = etag_of(stored.id, __version__, library(), name, sheet, *query.index, query.slice)
     if is_known(request, etag):
         return unchanged(etag)
-    store = get_store(request)
-    indices = tuple(dict.fromkeys(query.index))
-    image = await draw_in_pool(request, lambda: figure_of(name, stored, store, indices, sheet))
+    store, indices = get_store(request), tuple(dict.fromkeys(query.index))
+    # Listing options do not matter here.
+    report = await run_in_threadpool(stored_report, stored, store, 0, query.slice)
+    image = await draw_in_pool(request, lambda: figure_of(name, report, indices, sheet))
     return answer_image(image, etag, sheet)
 
 

@@ -14,7 +14,6 @@ from starlette.responses import Response
 
 from rprime.application import EvaluationRequest
 from rprime.application.evaluate import ResponseOptions, UnstoredEvaluation
-from rprime.application.report_subject import report_subject
 from rprime.application.stored_options import StoreRequest
 from rprime.auth.access import access_of, check_project, check_scopes
 from rprime.core.evaluate import Evaluation
@@ -218,7 +217,7 @@ def _answer(pending: PendingEvaluation, options: StoreOptions) -> StoredResponse
         content = pending.report(with_table=options.with_table)
     else:
         subject = replace(
-            report_subject(pending.evaluation_request, pending.evaluation),
+            pending.evaluation_request.subject(pending.evaluation),
             id=pending.id,
             created_at=ids.created_at(pending.id),
         )

@@ -9,8 +9,9 @@ from rprime.auth.access import requires
 from rprime.history.leaderboard import leaderboard_document
 from rprime.history.series import Measured, filters_of
 from rprime.history.trend import trend_document
-from rprime.problems.problem import responses
+from rprime.problems.problem import refuse, responses
 from rprime.report.badge import Badge, render_badge, render_endpoint, value_badge, verdict_badge
+from rprime.report.slices import named
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluate import json_responses
 from rprime.routes.evaluations import PROBLEMS, require_project
@@ -130,8 +131,10 @@ async def get_badge_json(
 async def _badge(request: Request, project: str, query: BadgeQuery) -> Badge:
     store = get_store(request)
     measured = None if query.index is None else Measured.of(query.index, query.class_)
+    if measured is None and (query.slice or query.class_ is not None):
+        raise refuse("/query", "misplaced", "A verdict is about all items: name an `index`, too.")
     await require_some(request, project)
-    filters = Filters(model=query.model, branch=query.branch)
+    filters = Filters(model=query.model, branch=query.branch, slice=query.slice)
     return await run_in_threadpool(_newest, store, project, filters, measured)
 
 
@@ -141,8 +144,11 @@ def _newest(store: Store, project: str, filters: Filters, measured: Measured | N
         verdict: GateVerdict | None = newest[0].verdict if newest else None  # type: ignore[assignment] # as stored
         return verdict_badge(verdict)
     points = measured.points(store, project, filters, 1)
+    if not points:
+        measured.refuse_unknown(store, project, filters)
     value = points[0].value if points else None
-    return value_badge(measured.index, value, measured.label)
+    about = (measured.label, named(dict(filters.slice)))
+    return value_badge(measured.index, value, ", ".join(filter(None, about)))
 
 
 async def _cached(request: Request, project: str, picture: bytes, media_type: str) -> Response:

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 import orjson
@@ -26,6 +27,7 @@ MATRICES = ("cost", "cell_weights", "kappa_weights")
 ARRAYS = EVIDENCE + MATRICES
 """Names of the arrays that bypass Pydantic."""
 _ARRAYS_OF = {"options": MATRICES}
+_NESTED = frozenset({dict, list})
 OPTIONAL_ARRAYS = frozenset(ARRAYS) - {"confusion_matrix", "cells", "y_true", "y_pred", "y_score"}
 
 
@@ -131,11 +133,16 @@ def loads(body: bytes | str) -> dict[str, Any]:
     try:
         content = orjson.loads(body)
     except orjson.JSONDecodeError as error:
-        place = f"line {error.lineno}, column {error.colno}"
-        raise Problem("unreadable_body", f"The body is not valid JSON: see {place}.") from None
+        rest = error.doc[error.pos :].lstrip("-")
+        detail = f"The body is not valid JSON: see line {error.lineno}, column {error.colno}."
+        if not error.doc.strip():
+            detail = f"The body is empty. {_TABLE}"
+        elif rest.startswith(("NaN", "Infinity")):
+            detail += " JSON has no NaN and no Infinity; in `y_pred`, null is a missing prediction."
+        raise Problem("unreadable_body", detail) from None
     if not isinstance(content, dict):
         raise refuse(
-            "", "not_an_object", f"The body is an object, not {kind_of(content)}. {_TABLE}"
+            "", "not_an_object", f"The body must be an object; this is {kind_of(content)}. {_TABLE}"
         )
     return content
 
@@ -173,7 +180,7 @@ def _requests(content: dict[str, Any], most: int) -> list[dict[str, Any]]:
         raise refuse("/requests", "not_a_batch", f"`requests` is an array of 1 to {most} objects.")
     for number, request in enumerate(requests):
         if not isinstance(request, dict):
-            detail = f"A request is an object, not {kind_of(request)}."
+            detail = f"A request must be an object; this is {kind_of(request)}."
             raise refuse(f"/requests/{number}", "not_an_object", detail)
     return requests
 
@@ -206,12 +213,8 @@ def _lift(
 def _check_depth(content: dict[str, Any], depth: int) -> None:
     level: list[Any] = [content]
     for _ in range(depth):
-        level = [
-            part
-            for whole in level
-            for part in (whole.values() if isinstance(whole, dict) else whole)
-            if isinstance(part, dict | list)
-        ]
+        parts = chain.from_iterable(p.values() if type(p) is dict else p for p in level)
+        level = [part for part in parts if type(part) in _NESTED]
         if not level:
             return
     raise _too_deep(depth)

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Sized
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from pydantic import (
     AfterValidator,
@@ -24,7 +24,6 @@ from rprime.core.suggestions import unknown_index
 
 MOST = 2**53 - 1
 """The largest integer that every JSON parser reads exactly."""
-NO_NULL: Final = "Remove the field instead of sending null."
 DENSE_CLASSES = 1_000
 SPARSE_CLASSES = 100_000
 
@@ -62,7 +61,7 @@ class NeverNull(BaseModel):
     @classmethod
     def _is_not_null(cls, value: object) -> object:
         if value is None:
-            raise PydanticCustomError("null", NO_NULL)
+            raise PydanticCustomError("null", "Leave it out instead of sending null")
         return value
 
     @classmethod

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from rprime.schemas.fields import IndexKey
-from rprime.schemas.history import ClassWanted, Narrowed, Query
+from rprime.schemas.history import ClassWanted, Narrowed, SliceQuery
 
 _WIDTH = Field(
     default=800, ge=320, le=1600, description="In CSS pixels: 96 are an inch, 363 are 96 mm."
@@ -16,7 +16,7 @@ _SCALE = Field(
 _MOST_INDICES = 6
 
 
-class FigureQuery(Query):
+class FigureQuery(SliceQuery):
     """A figure of one evaluation."""
 
     index: Annotated[

@@ -79,8 +79,8 @@ SliceWanted = Annotated[
     Slice,
     _READ,
     Field(
-        description="Only this slice, of the evaluations that have it: `region=EU`, or a JSON "
-        "object where a name has an equals sign. Repeated: a crossing of columns."
+        description="Only this slice, `region=EU`, of the evaluations that have it; a JSON object "
+        "where a name has an equals sign. Repeated: a crossing of columns."
     ),
     WithJsonSchema({"type": "array", "items": {"type": "string"}}),
 ]
@@ -119,7 +119,27 @@ class ListQuery(Narrowed):
 
     limit: int = Field(default=50, ge=1, le=200, description="Most evaluations on a page.")
     cursor: str | None = Field(
-        default=None, max_length=100, description="`next_cursor` of the previous page."
+        default=None,
+        max_length=100,
+        description="`next_cursor` of a page: a point in time, valid with any filters.",
+    )
+
+
+class SliceQuery(Query):
+    """The slice of an evaluation."""
+
+    slice: SliceWanted = ()
+
+
+class ReportQuery(SliceQuery):
+    """The parts of a report."""
+
+    include: str = Field(
+        default="",
+        description="`table` adds the table, `curves` what is stored of the curves of scores. Any "
+        "of the other parts, separated by commas, reduces the report to them; `averages` are part "
+        "of `overall`.",
+        examples=["table", "per_class,averages"],
     )
 
 
@@ -157,6 +177,7 @@ class BadgeQuery(Query):
     class_: ClassWanted = None
     model: Wanted | None = Field(default=None, description="Name of the model; absent: any.")
     branch: Wanted | None = Field(default=None, description="Branch; absent: any.")
+    slice: SliceWanted = ()
 
 
 class ExportQuery(Query):

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
 from rprime.schemas.fields import Absent, Answer, IntegerLabel, Request
@@ -11,6 +11,17 @@ MOST_SHARES = 10_000
 Share = Annotated[float, Field(ge=0, le=1)]
 Shares = Annotated[dict[str, Share], Field(min_length=1, max_length=MOST_SHARES)]
 StratumName = Annotated[str, Field(min_length=1)]
+
+
+def _prevalence_kind(given: object) -> str:
+    """Tell which form is meant, so that a mistake is told of this one alone."""
+    named = isinstance(given, dict) and isinstance(given.get("evaluation"), str)
+    return "a word" if isinstance(given, str) else "of another" if named else "its shares"
+
+
+def _strata_kind(given: object) -> str:
+    texts = isinstance(given, list) and any(isinstance(one, str) for one in given)
+    return "a word" if isinstance(given, str) else "of texts" if texts else "of numbers"
 
 
 class StoredPrevalence(Request):
@@ -33,15 +44,26 @@ class PopulationAsked(Request):
         }
     )
 
-    prevalence: Shares | Literal["uniform"] | StoredPrevalence | None = Field(
+    prevalence: (
+        Annotated[
+            Annotated[Shares, Tag("its shares")]
+            | Annotated[Literal["uniform"], Tag("a word")]
+            | Annotated[StoredPrevalence, Tag("of another")],
+            Discriminator(_prevalence_kind),
+        ]
+        | None
+    ) = Field(
         default=None,
         description="The share of each true class, `uniform`, or that of a stored evaluation of "
         "the project.",
     )
     strata: (
-        Literal["predicted"]
-        | Annotated[list[StratumName], Field(min_length=1)]
-        | Annotated[list[IntegerLabel], Field(min_length=1)]
+        Annotated[
+            Annotated[Literal["predicted"], Tag("a word")]
+            | Annotated[list[StratumName], Field(min_length=1), Tag("of texts")]
+            | Annotated[list[IntegerLabel], Field(min_length=1), Tag("of numbers")],
+            Discriminator(_strata_kind),
+        ]
         | None
     ) = Field(
         default=None,

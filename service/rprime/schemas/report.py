@@ -324,6 +324,9 @@ class Report(Answer):
     weakest_by: str | Absent | None = Field(
         default=None, description="The overall index that orders them."
     )
+    slice: dict[str, str] | Absent = Field(
+        default=None, description="The slice of a stored evaluation that all numbers are about."
+    )
     id: str | Absent = Field(default=None, description="Id of a stored evaluation.")
     created_at: datetime | Absent = Field(default=None, description="When it was stored, in UTC.")
     links: dict[str, str] | Absent = Field(

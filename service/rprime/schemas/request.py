@@ -1,7 +1,6 @@
 """Models of requests: options and evidence of POST /evaluate."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import replace
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -219,16 +218,6 @@ class RequestOptions(MatrixOptions, ScoreOptions, ListOptions, LabelOptions, Pro
     population: PopulationAsked | None = None
     slice_crossings: Crossings | None = None
     slice_cuts: Cuts | None = None
-
-    def options(self, matrices: Mapping[str, Array], top_confusions: int) -> Options:
-        """Return the options of the core, including those of scores and lists."""
-        found = super().options(matrices, self.top_confusions or top_confusions)
-        if self.classes is not None:
-            found = replace(found, classes=self.classes.core())
-        if not (self.curves or self.reject or self.thresholds):
-            return found
-        thresholds = tuple((self.thresholds or {}).items())
-        return replace(found, curves=self.curves, reject=self.reject, thresholds=thresholds)
 
 
 class SideRest(EvidenceRest):

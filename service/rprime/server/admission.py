@@ -44,6 +44,8 @@ class AdmissionControl:
         Bytes of the requests that have not ended.
     queued
         How many requests are complete and not answered yet; counted in the event loop only.
+    is_full
+        Whether the queue has as many requests as it may have.
     rejected
         How many requests were rejected, by the name of the limit.
     """
@@ -52,14 +54,10 @@ class AdmissionControl:
         self.limit = limits.in_flight_bytes
         self.held = 0
         self.queued = 0
+        self.is_full = False
         self.rejected = Counter[str]()
         self._limits = limits
         self._lock = Lock()
-
-    @property
-    def is_full(self) -> bool:
-        """Whether the queue has as many requests as it may have."""
-        return self.queued >= self._limits.in_flight_requests
 
     def enqueue(self, scope: Any) -> None:  # noqa: ANN401 - uvicorn's is a TypedDict
         """Add a complete request to the queue, or have `admit` reject it if that is full."""
@@ -68,6 +66,7 @@ class AdmissionControl:
         else:
             scope["state"][COMPLETED_AT] = monotonic()
             self.queued += 1
+            self.is_full = self.queued >= self._limits.in_flight_requests
 
     def hold(self, scope: Scope, size: int) -> None:
         """Count bytes that were read for a request, until the request ends.
@@ -103,5 +102,6 @@ class AdmissionControl:
         state = scope["state"]
         if state.pop(COMPLETED_AT, -inf) > -inf:
             self.queued -= 1
+            self.is_full = False
         with self._lock:
             self.held -= state.pop(_BYTES, 0)

@@ -27,9 +27,12 @@ def media_type(request: Request, accepted: Collection[str]) -> str:
     Raises
     ------
     Problem
-        415 if it is missing or not accepted, or names another charset than UTF-8.
+        415 if it is missing, given twice or not accepted, or names another charset than UTF-8.
     """
-    given = request.headers.get("content-type", "").lower()
+    headers = request.headers.getlist("content-type")
+    if len(headers) > 1:
+        raise Problem("unsupported_media_type", "Content-Type is there twice: send it once.")
+    given = "".join(headers).lower()
     found = given.partition(";")[0].strip()
     if found not in accepted:
         raise Problem(

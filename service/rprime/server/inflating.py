@@ -27,16 +27,18 @@ def inflated_bound(limit: int, sent: int) -> int:
     return min(limit, max(FREE_OF_RATIO, sent * MOST_RATIO))
 
 
-def _gunzip(body: IO[bytes]) -> Iterator[bytes]:
+def gunzip(body: IO[bytes]) -> Iterator[bytes]:
+    """Yield what a body in gzip holds."""
     with gzip.GzipFile(fileobj=body) as stream:
         while piece := stream.read(PIECE):
             yield piece
 
 
-def _unzstd(body: IO[bytes]) -> Iterator[bytes]:
+def unzstd(body: IO[bytes], *, window: int = LARGEST_WINDOW) -> Iterator[bytes]:
+    """Yield what a body in zstd holds; a window of 0 allows the 128 MiB of `zstd --long`."""
     # Frame by frame, since the stream reader of zstandard takes a frame cut short for its end;
     # by small slices, since what one call may put out has no other bound.
-    decompressor = zstandard.ZstdDecompressor(max_window_size=LARGEST_WINDOW)
+    decompressor = zstandard.ZstdDecompressor(max_window_size=window)
     frame = decompressor.decompressobj()
     ready = bytearray()
     while piece := body.read(_SENT_PIECE):
@@ -112,6 +114,6 @@ class Inflated(RawIOBase):
         return bool(piece)
 
 
-INFLATERS: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {"gzip": _gunzip, "zstd": _unzstd}
+INFLATERS: dict[str, Callable[[IO[bytes]], Iterator[bytes]]] = {"gzip": gunzip, "zstd": unzstd}
 BROKEN = (EOFError, OSError, zlib.error, zstandard.ZstdError)
 """What is raised where a body cannot be inflated."""

@@ -2,7 +2,7 @@
 
 import logging
 import sys
-from typing import Any, TextIO
+from typing import TextIO
 
 import orjson
 import structlog
@@ -52,11 +52,8 @@ def _rendering() -> list[Processor]:
         # A path can have control characters; the terminal gets their escapes.
         return [structlog.dev.ConsoleRenderer(exception_formatter=_show, repr_native_str=True)]
     shown = structlog.processors.ExceptionRenderer(lambda raised: "".join(traced(raised[1])))
-    return [shown, structlog.processors.JSONRenderer(_dumps)]
-
-
-def _dumps(event: EventDict, **_: Any) -> str:  # noqa: ANN401 - what structlog passes to any serializer
-    return orjson.dumps(event, default=repr).decode()
+    dumps = structlog.processors.JSONRenderer(lambda e, **_: orjson.dumps(e, default=repr).decode())
+    return [shown, dumps]
 
 
 def _show(sink: TextIO, raised: ExcInfo) -> None:

@@ -86,6 +86,8 @@ class Metrics:
     ----------
     commits
         Times the commits of the store.
+    evaluations
+        Counts evaluations, by kind of evidence and verdict of the gate; in any thread.
     closed
         Counts connections that the server closed, by reason.
     ended
@@ -109,7 +111,7 @@ class Metrics:
             buckets=BUCKETS,
             registry=self._registry,
         )
-        self._evaluations = Counter(
+        self.evaluations = Counter(
             "rprime_evaluations",
             "Evaluations by kind of evidence and verdict of the gate.",
             ["evidence", "verdict"],
@@ -137,10 +139,6 @@ class Metrics:
             group = f"{status // 100}xx" if status else "none"
             series = self._series[key] = self._requests.labels(method, route, group)
         series.observe(seconds)
-
-    def count_evaluation(self, evidence: str, verdict: str | None) -> None:
-        """Count an evaluation by its kind of evidence and its verdict; in any thread."""
-        self._evaluations.labels(evidence, verdict or "none").inc()
 
     def read(self, *readings: Reading) -> None:
         """Read more values at each scrape."""

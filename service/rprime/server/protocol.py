@@ -1,22 +1,54 @@
-"""The protocol that uvicorn runs, with a queue of requests and load shedding."""
+"""The protocol that uvicorn runs: deadlines and bounds for clients, a queue, load shedding."""
 
 import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
 
-from rprime.server.bounded_connection import BoundedConnection
+from rprime.problems.problem import Problem
+from rprime.server.connection import Connection
+from rprime.server.deadlines import INTERVAL, Deadlines
 from rprime.server.load_shedding import reject_early, reject_socket
 from rprime.server.read_scheduler import ScheduledFlowControl
+from rprime.server.services import LIFESPAN_KEY, ServerServices
 
 _LARGE_READ = 64 * 1024
 """Bytes: more than a request has that costs much less to read than to answer. A client that sends
 more at a time lets the others be read first."""
 _MAX_ACCEPTED = 1000
+_LARGE_BODY = 1 << 20
+"""Bytes of a body whose client has to keep its side open until the answer."""
+_MAX_TARGET_BYTES = 65_535
+"""The parser of targets counts in 16 bits."""
+_LINE_BYTES = len(b"  HTTP/1.1\r\n") + len(b"\r\n")
+"""What the first and the last line of a head have besides the method and the target."""
+_FIELD_BYTES = len(b": \r\n")
+"""What a header field has besides its name and value."""
+
+
+class _Rejection(NamedTuple):
+    """The problem of a request that cannot be read, and the reason that the metrics count."""
+
+    problem: Problem
+    reason: str
+
+
+_MALFORMED = _Rejection(Problem("bad_request"), "malformed")
+_LARGE_HEAD = _Rejection(Problem("head_too_large"), "head")
+_LARGE_FRAMING = _Rejection(
+    Problem("bad_request", "The chunks of the body have more framing than content."), "malformed"
+)
+_TRAILERS = _Rejection(
+    Problem("bad_request", "The body has trailer fields; send them as headers."), "trailers"
+)
+
+
+class _FramingError(Exception):
+    """Stops the parser, which calls `send_400_response`."""
 
 
 def pending_sockets(listener: socket.socket) -> Iterator[socket.socket]:
@@ -33,11 +65,17 @@ def pending_sockets(listener: socket.socket) -> Iterator[socket.socket]:
         yield accepted
 
 
-class HttpProtocol(BoundedConnection):
+class HttpProtocol(Connection):
     """The protocol that uvicorn runs for each connection.
+
+    uvicorn waits without end for a head, for a body and for a response to be read. Here deadlines
+    run while the server waits for the client, and only then: not while a request is answered, and
+    not while its body is not read because other connections are read first.
 
     While the queue of requests is full, requests that are already complete are rejected without the
     application, which costs some per cent of an answer. Large bodies are read in turns.
+
+    The callbacks count in place, without calls: they run for every header of every request.
 
     Parameters
     ----------
@@ -53,26 +91,98 @@ class HttpProtocol(BoundedConnection):
     ) -> None:
         super().__init__(*args, **more)
         self._listener = listener
+        self.shared: ServerServices = self.app_state[LIFESPAN_KEY]
+        self.deadlines = Deadlines(self.shared.limits)
+        self._max_head = self.shared.limits.head_bytes
+        self._rejection = _MALFORMED
+        self._body_bytes = 0
+        self._timer: asyncio.TimerHandle | None = None
+
+    # Callbacks of the transport
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # by TCP
         super().connection_made(transport)
+        self._timer = self.loop.call_later(INTERVAL, self._check_deadlines)
         self.flow: ScheduledFlowControl = ScheduledFlowControl(transport, self.shared.scheduler)
         if self._listener is not None:
             self._accept_pending(self._listener)
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        super().connection_lost(exc)
+
     def data_received(self, data: bytes) -> None:
-        if self.deadlines.phase != "rejected" and not (
+        deadlines = self.deadlines
+        if deadlines.phase != "rejected" and not (
             self.shared.admission.is_full and self._is_shed(data)
         ):
+            received = deadlines.received
             super().data_received(data)
+            if deadlines.phase == "head" or (
+                deadlines.phase == "body" and deadlines.received == received
+            ):
+                # The parser may have buffered all of it: it reports only complete fields.
+                deadlines.unreported += len(data)
+                if deadlines.unreported > self._max_head:
+                    self._reject(*(_LARGE_HEAD if deadlines.phase == "head" else _LARGE_FRAMING))
         if len(data) > _LARGE_READ and not self.flow.read_paused:
             # libuv would read 32 such parts at a time, even of a rejected request.
             self.flow.yield_turn()
 
+    def eof_received(self) -> bool:  # type: ignore[override] # asyncio reads what it returns
+        """Whether to stay open, to answer a client that sends nothing after a whole request."""
+        cycle = self.active_request
+        # A client that is gone looks the same, and large work stops when its client is gone.
+        if cycle is None or cycle.more_body or self._body_bytes > _LARGE_BODY:
+            return False
+        self.close_after(cycle)
+        return True
+
+    def resume_writing(self) -> None:
+        self.deadlines.record_write()
+        super().resume_writing()
+
+    # Callbacks of the parser
+
+    def on_message_begin(self) -> None:
+        self.deadlines.enter("head")
+        super().on_message_begin()
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        deadlines = self.deadlines
+        deadlines.head += len(name) + len(value) + _FIELD_BYTES
+        if deadlines.phase == "body":
+            # uvicorn would append it to the headers that the application reads, which RFC 9110,
+            # 6.5.1, forbids: a trailer comes after the checks of a proxy.
+            self._rejection = _TRAILERS
+            raise _FramingError
+        if deadlines.head > self._max_head:
+            self._rejection = _LARGE_HEAD
+            raise _FramingError
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        lines = len(self.parser.get_method()) + len(self.url) + _LINE_BYTES
+        if self.deadlines.head + lines > self._max_head or len(self.url) > _MAX_TARGET_BYTES:
+            self._rejection = _LARGE_HEAD
+            raise _FramingError
+        self.deadlines.enter("body")
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self.deadlines.received += len(body)
+        super().on_body(body)
+
     def on_message_complete(self) -> None:
+        self._body_bytes = self.deadlines.received
+        self.deadlines.enter("idle")
         super().on_message_complete()
         if not (self.cycle.response_complete or self.pipeline):
             self.shared.admission.enqueue(self.cycle.scope)
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - it is a problem like others
+        self._reject(*self._rejection)
 
     def _start_asgi_task(self, cycle: RequestResponseCycle, app: ASGI3Application) -> None:
         if not cycle.more_body:
@@ -80,6 +190,34 @@ class HttpProtocol(BoundedConnection):
             self.shared.admission.enqueue(cycle.scope)
         self._started = cycle
         super()._start_asgi_task(cycle, app)
+
+    # Deadlines
+
+    def _check_deadlines(self) -> None:
+        self._timer = self.loop.call_later(INTERVAL, self._check_deadlines)
+        if self.deadlines.is_write_overdue(self.transport.get_write_buffer_size()):
+            self._abort("answer")
+        elif self._is_client_awaited() and self.deadlines.is_read_overdue():
+            self._time_out()
+
+    def _is_client_awaited(self) -> bool:
+        if self.deadlines.phase == "rejected":
+            return self.request_before(None) is None
+        if self.deadlines.phase == "body":
+            return self.is_body_awaited
+        return self.is_next_request_awaited
+
+    def _time_out(self) -> None:
+        phase = self.deadlines.phase
+        if phase == "rejected":
+            self.transport.abort()
+        elif phase == "idle" or (phase == "body" and self.cycle.response_started):
+            # There is no request to answer, or its response has begun.
+            self._abort(phase)
+        else:
+            self._reject(Problem("request_timeout"), phase)
+
+    # Load
 
     def _is_shed(self, data: bytes) -> bool:
         if self.deadlines.phase != "idle" or self.active_request:
@@ -112,3 +250,24 @@ class HttpProtocol(BoundedConnection):
 
         with suppress(OSError):
             await self.loop.connect_accepted_socket(protocol, accepted)
+
+    # The end
+
+    def _abort(self, reason: str) -> None:
+        self.shared.metrics.closed.labels(reason).inc()
+        self.transport.abort()
+
+    def _reject(self, problem: Problem, reason: str) -> None:
+        """Respond without the application, if no response has begun, and close the connection."""
+        self.shared.metrics.closed.labels(reason).inc()
+        rejected = self.cycle if self.deadlines.phase == "body" else None
+        self.deadlines.enter("rejected")
+        if earlier := self.request_before(rejected):
+            self.close_after(earlier)
+            return
+        if rejected is not None:
+            self.disconnect(rejected)
+            if rejected.response_started:
+                self.transport.close()
+                return
+        self.write_last_response(problem)
