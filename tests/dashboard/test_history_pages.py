@@ -10,12 +10,12 @@ from typing import Any
 import httpx
 import numpy as np
 import pytest
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from rprime.dashboard import project_pages
 from rprime.report.decimals import decimal, signed
 from rprime.store import open_store
-from tests.dashboard.browser import WIDTHS, Visitor
+from tests.dashboard.browser import HEIGHT, PAPER, WIDTHS, Visitor
 from tests.history_service import ServeApp, keep, keeping, labels, matrix, stored
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&amp;"
@@ -209,9 +209,7 @@ def test_the_page_says_what_the_route_answers(history: httpx.Client) -> None:
     for label, deltas in answer["comparison"]["per_class"].items():
         # What the rule is about stands first.
         shown = signed(deltas["recall"]["value"])
-        assert re.search(
-            rf"<bdi>{label}</bdi></a></th><td[^>]*><span[^>]*>{re.escape(shown)}", page
-        )
+        assert re.search(rf"<bdi>{label}</bdi></a></th><td[^>]*>{re.escape(shown)}", page)
     flips = answer["comparison"]["flips"]
     assert f"<dt>From right to wrong</dt><dd>{flips['right_to_wrong']:.0f}</dd>" in page
     assert (answer["gate"]["verdict"], "Gate failed" in page) == ("fail", True)
@@ -297,7 +295,7 @@ def test_a_model_has_the_values_of_the_trend(history: httpx.Client) -> None:
     assert source is not None
     charts = json.loads(source[1])
     assert charts["trend"]["values"] == pytest.approx([item["value"] for item in trend], abs=1e-6)
-    by_label = {line["label"]: line["values"] for line in charts["lines"]}
+    by_label = {line["name"]: line["values"] for line in charts["lines"]}
     of_cat = {**query, "index": "r_prime", "class": "cat"}
     of_class = history.get("/v1/projects/digits/trend", params=of_cat).json()["items"]
     assert by_label["cat"] == pytest.approx([item["value"] for item in of_class], abs=1e-6)
@@ -335,7 +333,10 @@ def test_a_version_is_promoted(history: httpx.Client, visit: Visitor) -> None:
             assert "Point it to lenet" in page.get_by_role("alert").inner_text()
             assert target(history, alias) == before
             page.get_by_role("button", name="Move the alias").click()
-        assert page.get_by_role("status").inner_text().startswith(f"{alias} now points to lenet")
+        status = page.get_by_role("status")
+        assert status.inner_text().startswith(f"{alias} now points to lenet")
+        # The browser goes to the form again: the answer is there, not above the screen.
+        expect(status).to_be_in_viewport()
         assert target(history, alias) == chosen
     row = page.locator(
         "section[aria-labelledby=versions] tr", has=page.locator(f'a[href$="{chosen}"]')
@@ -375,6 +376,26 @@ def test_an_alias_is_set_back_later(history: httpx.Client, browser: Browser) -> 
             assert one.get_by_role("status").inner_text() == status
         else:
             assert "moved this alias meanwhile" in one.get_by_role("alert").inner_text()
+    context.close()
+
+
+def test_without_a_script_figures_of_the_service_stand_in(
+    history: httpx.Client, browser: Browser
+) -> None:
+    where = {"model": "lenet", "branch": "main"}
+    newest = history.get("/v1/projects/digits/evaluations", params=where).json()["items"][0]
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    for path in (f"evaluations/{newest['id']}", "projects/digits/models/lenet?branch=main"):
+        page.goto(f"{history.base_url}/ui/{path}", wait_until="networkidle")
+        figures = page.locator("main img.figure")
+        assert figures.count() == 3, path
+        assert figures.evaluate_all("all => all.every(one => one.naturalWidth > 500)"), path
+        assert page.locator("main .chart").filter(visible=True).count() == 0, path
+    # A column that is empty in all rows is left out; no evaluation here names its test set.
+    heads = page.locator("section[aria-labelledby=versions] th").all_inner_texts()
+    assert "Branch" in heads
+    assert "Test set" not in heads
     context.close()
 
 
@@ -425,6 +446,24 @@ def test_a_promotion_proves_where_it_comes_from(history: httpx.Client) -> None:
         assert target(history, "proven") == evaluation[1]
 
 
+def test_paper_cuts_neither_charts_nor_tables(history: httpx.Client, visit: Visitor) -> None:
+    page = visit(f"{history.base_url}/ui/projects/digits/models/lenet").page
+    page.locator("canvas").first.wait_for()
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": PAPER, "height": HEIGHT})
+    over = (
+        "all => all.map(one => one.getBoundingClientRect().right"
+        " - one.closest('.card').getBoundingClientRect().right)"
+    )
+    assert max(page.locator("canvas, .steps, .stacked").evaluate_all(over)) <= 0
+    # A row of the list is a row on paper, too, and nothing there is to be pressed.
+    assert (
+        page.locator(".stacked tbody tr").first.evaluate("one => getComputedStyle(one).display")
+        == "table-row"
+    )
+    assert page.locator("button:visible, [aria-labelledby=promote]:visible").count() == 0
+
+
 # Nothing there
 
 
@@ -441,6 +480,7 @@ def test_a_promotion_proves_where_it_comes_from(history: httpx.Client) -> None:
         ("/ui/projects/digits/models/nothing", 404),
         ("/ui/projects/digits/models/lenet?index=%3Cb%3Ebad", 422),
         ("/ui/projects/digits/models/lenet?limit=1", 422),
+        ("/ui/evaluations/nothing?cell=x", 422),
     ],
 )
 def test_what_is_wrong_is_said_on_a_page(history: httpx.Client, path: str, status: int) -> None:
@@ -451,6 +491,56 @@ def test_what_is_wrong_is_said_on_a_page(history: httpx.Client, path: str, statu
     assert "<b>bad" not in page.text
     data = history.get(path)
     assert data.headers["content-type"] == "application/problem+json"
+
+
+def test_a_page_speaks_of_pages_and_shows_the_way_back(history: httpx.Client) -> None:
+    one = history.get(f"/v1/projects/{NAMED['failing']}").json()["items"][0]["id"]
+    browser = {"Accept": "text/html"}
+    for path in ("/nope", "/ui/evaluations/none", "/ui/projects/nothing"):
+        page = history.get(path, headers=browser).text
+        assert "<h1>Page not found</h1>" in page
+        assert path.endswith("nothing") or "It may have been deleted, or your key" in page
+        assert re.search(r'href="[^"]*ui/projects">Go to Projects</a>', page)
+    same = f"/ui/compare?candidate={one}&baseline={one}"
+    for path in ("/ui/compare", f"/ui/compare?candidate={one}", same):
+        page = history.get(path, headers=browser).text
+        assert "Choose a candidate and another evaluation as its baseline." in page
+        assert "Field required" not in page
+        assert "listed place" not in page
+        assert "Go to Projects" in page
+
+
+def test_a_part_or_another_population_says_which_items_the_gate_judged(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        request = labels(1, 0.1, gates={"rules": PASSING})
+        length = len(request["y_true"])
+        kept = keep(client, request | {"slices": {"half": ["a", "b"] * (length // 2)}})
+        plain = keep(client, labels(2, 0.1))
+        place = f"/ui/evaluations/{kept['id']}"
+        stored_items = "about the items as stored, not about equal shares of the classes"
+        for query, of_stored in (("?prevalence=uniform", True), ("?slice=half%3Da", False)):
+            page = client.get(f"{place}{query}").text
+            assert "The gate judged the items as stored" in page
+            assert f'{place[1:]}">See the stored report</a>' in page
+            assert ", not judged · rprime</title>" in page
+            assert (stored_items in page) is of_stored
+        assert "The gate judged" not in client.get(place).text
+        ungated = client.get(f"/ui/evaluations/{plain['id']}?prevalence=uniform").text
+        assert "No gate was set" in ungated
+        assert "See the stored report" not in ungated
+
+
+def test_an_evaluation_belongs_to_the_projects(history: httpx.Client) -> None:
+    failing, champion = (
+        history.get(f"/v1/projects/{NAMED[side]}").json()["items"][0]["id"]
+        for side in ("failing", "champion")
+    )
+    compared = f"/ui/compare?candidate={failing}&baseline={champion}"
+    for path in (f"/ui/evaluations/{failing}", compared, "/ui/projects"):
+        current = re.findall(r'<a [^>]*aria-current="page">([^<]*)', history.get(path).text)
+        assert current == ["Projects"]
 
 
 def test_an_empty_history_says_how_to_fill_it(
@@ -490,7 +580,7 @@ def test_the_start_shows_what_somebody_must_look_at_first(
         assert rows.locator("th a").all_inner_texts() == ["old", "close", "c", "up v2"]
         found = [link.get_attribute("href") for link in rows.locator("th a").all()[:2]]
         assert found == [f"../ui/evaluations/{one}" for one in (worst, unsure)]
-        assert page.locator(".head .lead").inner_text() == "4 models: 1 failed, 1 undecided."
+        assert page.locator(".head .lead").inner_text() == "4 models: 1 failed, 1 inconclusive."
         line = rows.nth(3).get_by_role("img", name="R' of 3 evaluations")
         # One of the three failed, and the newest has a dot.
         assert (line.locator(".failed").count(), line.locator("circle").count()) == (1, 1)

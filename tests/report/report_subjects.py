@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime
+from functools import cache
 
 import numpy as np
 
@@ -157,7 +158,9 @@ def hostile() -> ReportSubject:
     )
 
 
+@cache
 def many(k: int = 1_000) -> ReportSubject:
+    """Many classes, made once for all tests: it takes seconds."""
     return of_items(tuple(f"class {i:04d}" for i in range(k)), 200 * k)
 
 

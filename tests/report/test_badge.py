@@ -54,7 +54,7 @@ def test_hostile_names_are_text(name: str) -> None:
 def test_the_endpoint_is_what_shields_reads() -> None:
     found = json.loads(render_endpoint(verdict_badge("fail")))
     assert found["schemaVersion"] == 1
-    assert (found["label"], found["message"]) == ("rprime", "fail")
+    assert (found["label"], found["message"]) == ("rprime", "failed")
     assert found["isError"] is True
 
 

@@ -17,6 +17,7 @@ from tests.report.drawings import SVG, drawing, size, texts
 from tests.report.report_subjects import HOSTILE
 from tests.services import Serve
 
+BIRDS = ["owl", "tit", "jay", "emu"]
 ODD = ["<b>x</b>", "$a_1$", "_hidden"]
 
 
@@ -30,6 +31,13 @@ def stored(serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory) -> Ite
         baseline = {"version": "1.1"}
         keep(client, matrix(2, version="2.0", model="net", baseline=baseline, indices=["r_prime"]))
         keep(client, matrix(4, project="odd", labels=ODD))
+        for name, wrong in (("1.1", 1), ("2.0", 2)):
+            table = [
+                [100 - 3 * wrong * i if i == j else wrong * i for j in range(4)] for i in range(4)
+            ]
+            body = {"confusion_matrix": table, "labels": BIRDS, "project": "birds", "model": "net"}
+            against = {"baseline": {"version": "1.1"}, "indices": ["r_prime"]} if wrong > 1 else {}
+            keep(client, {**body, "version": name, **against})
         yield client
 
 
@@ -91,15 +99,26 @@ def test_the_confusion_matrix_has_a_cell_for_every_pair_and_its_items(
     assert texts(content).count("2") == 6
 
 
-def test_the_radar_has_the_baseline_that_was_compared_with(
+def test_the_radar_has_the_baseline_that_was_compared_with(stored: httpx.Client) -> None:
+    place = newest_of(stored, "birds")
+    content = image(stored, f"{place}/radar.svg")
+    assert {"net 2.0", "1.1", "R' by class", *BIRDS} <= set(texts(content))
+    assert [marks(content, f"outline-{i}") for i in (1, 2)] == [5, 5]
+    several = image(stored, f"{place}/radar.svg", index=["recall", "precision"])
+    assert {"Recall", "Precision"} <= set(texts(several))
+    assert "1.1" not in texts(several)
+
+
+def test_three_classes_have_bars_since_each_radar_of_them_is_a_triangle(
     stored: httpx.Client, newest: str
 ) -> None:
     content = image(stored, f"{newest}/radar.svg")
-    assert {"net 2.0", "1.1", "R' by class"} <= set(texts(content))
-    assert [marks(content, f"outline-{i}") for i in (1, 2)] == [4, 4]
-    several = image(stored, f"{newest}/radar.svg", index=["recall", "precision"])
-    assert {"Recall", "Precision"} <= set(texts(several))
-    assert "1.1" not in texts(several)
+    assert {"net 2.0", "1.1", "R' by class", *LABELS} <= set(texts(content))
+    groups = [e.get("id") for e in drawing(content).iter(f"{SVG}g")]
+    assert [groups.count(f"outline-{i}") for i in (1, 2, 3)] == [3, 3, 0]
+    # Lengths are compared, so they begin at 0.
+    assert {"0", "1"} <= set(texts(content))
+    assert not any("centre" in text for text in texts(content))
 
 
 def test_per_class_has_a_dot_for_each_value_and_a_whisker_for_each_interval(
@@ -121,17 +140,20 @@ def test_an_index_is_shown_that_the_evaluation_was_not_asked_for(
     )
 
 
-def test_overall_indices_are_regular_polygons_beside_those_of_classes(
-    stored: httpx.Client, newest: str
-) -> None:
-    mixed = image(stored, f"{newest}/radar.svg", index=["recall", "kappa", "macro_f1"])
+def test_overall_indices_are_regular_polygons_beside_those_of_classes(stored: httpx.Client) -> None:
+    place = newest_of(stored, "birds")
+    mixed = image(stored, f"{place}/radar.svg", index=["recall", "kappa", "macro_f1"])
     assert {"Recall", "Cohen's kappa", "Macro F1"} <= set(texts(mixed))
-    assert [marks(mixed, f"outline-{i}") for i in (1, 2, 3)] == [4, 4, 4]
-    # All values are .96, but kappa is .94: its corners are nearer to the centre.
-    (recall, kappa) = (_corners(mixed, i) for i in (1, 2))
-    assert np.ptp(np.hypot(*(kappa - kappa[:3].mean(axis=0)).T)) < 1e-3
-    assert np.ptp(recall[:, 1]) > np.ptp(kappa[:, 1])
-    compared = image(stored, f"{newest}/radar.svg", index=["r_prime", "accuracy"])
+    assert [marks(mixed, f"outline-{i}") for i in (1, 2, 3)] == [5, 5, 5]
+    recall, kappa = (_corners(mixed, i)[:4] for i in (1, 2))
+    # All corners are as far from the centre, which lies between the first and the third.
+    centre = kappa[[0, 2]].mean(axis=0)
+    assert np.ptp(np.hypot(*(kappa - centre).T)) < 1e-3
+    assert np.ptp(np.hypot(*(recall - centre).T)) > 1
+    # Clockwise from the top, as in the pages.
+    assert kappa[0][1] < centre[1]
+    assert kappa[1][0] > centre[0]
+    compared = image(stored, f"{place}/radar.svg", index=["r_prime", "accuracy"])
     assert {"net 2.0", "1.1", "Accuracy"} <= set(texts(compared))
 
 

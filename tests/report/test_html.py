@@ -10,6 +10,7 @@ import pytest
 
 from rprime.core.gates.rules import Gate, Rule, RuleKind
 from rprime.report.class_selection import MOST_CLASSES
+from rprime.report.gate_results import MOST_OPEN, gate_groups
 from rprime.report.page import render_html
 from tests.report.report_subjects import (
     HOSTILE,
@@ -18,6 +19,7 @@ from tests.report.report_subjects import (
     empty,
     hostile,
     many,
+    of_items,
     of_paper,
     passing_with_undecided,
     undecided,
@@ -27,7 +29,7 @@ VOID = {"meta", "br"}
 PROSE = {"a", "b", "bdi", "br", "code", "dd", "div", "dl", "dt", "i", "li", "p", "span"}
 PARTS = {"body", "details", "footer", "head", "header", "html", "main", "meta", "section", "style"}
 HEADINGS = {"h1", "h2", "h3"}
-TABLES = {"caption", "table", "tbody", "td", "th", "thead", "tr", "summary", "title", "ul"}
+TABLES = {"caption", "table", "tbody", "td", "tfoot", "th", "thead", "tr", "summary", "title", "ul"}
 DRAWN = {"abbr", "circle", "rect", "svg"}
 MATH = {"math", "mfrac", "mi", "mn", "mo", "mrow", "msqrt", "mstyle", "msub", "msubsup", "msup"}
 MATH |= {"mover", "mpadded", "mspace", "mtext", "munder", "munderover"}
@@ -107,6 +109,17 @@ def test_the_policy_allows_exactly_our_style() -> None:
     assert "unsafe" not in text
 
 
+def test_the_heat_map_has_the_totals_of_its_rows_and_columns() -> None:
+    subject = cifar()
+    table = subject.evaluation.table
+    (heat,) = re.findall(r'<table class="heat.*?</table>', render_html(subject), re.DOTALL)
+    rows = re.findall(r"<tr>.*?</tr>", heat, re.DOTALL)
+    found = [re.findall(r'class="total">([\d,]+)', row) for row in rows[1:]]
+    totals = [[int(number.replace(",", "")) for number in row] for row in found]
+    assert [n for row in totals[:-1] for n in row] == table.support.tolist()
+    assert totals[-1] == table.predicted.tolist()
+
+
 def test_hostile_names_are_isolated_text() -> None:
     isolated = set(read(render_html(hostile())).isolated)
     assert set(HOSTILE[:43]) <= isolated
@@ -169,3 +182,18 @@ def test_a_pass_names_what_is_undecided() -> None:
         "The gate passed, but undecided: recall.max_drop of class <code><bdi>1</bdi></code>."
         in page
     )
+
+
+def test_without_a_failure_the_first_warnings_are_in_view_suspects_first() -> None:
+    rule = Rule(index="recall", kind="max_drop", limit=0.05, classes="all")
+    gate = of_items(tuple("abcdefghijklmnop"), 20, gate=Gate(rules=(rule,))).gate
+    assert gate is not None
+    results = [one.model_copy(update={"effect": "warn", "suspect": False}) for one in gate.results]
+    results[-1] = results[-1].model_copy(update={"suspect": True})
+    (group,) = gate_groups(gate.model_copy(update={"results": results}))
+    assert (group["folded"], len(group["results"])) == (False, MOST_OPEN)
+    assert group["results"][0]["label"] == results[-1].class_
+    assert group["more"].startswith(f"{len(results) - MOST_OPEN} results more")
+    results[3] = results[3].model_copy(update={"effect": "fail"})
+    failed, folded = gate_groups(gate.model_copy(update={"results": results}))
+    assert (failed["folded"], folded["folded"]) == (False, True)

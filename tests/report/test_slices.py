@@ -6,7 +6,6 @@ import numpy as np
 import orjson
 import pytest
 
-from rprime.application.report_subject import report_subject
 from rprime.application.request import read_request
 from rprime.core.arrays import Array
 from rprime.core.catalog import CLASS_INDICES
@@ -35,7 +34,7 @@ def subject(kept: Array = EVERY, **more: object) -> ReportSubject:
     body = {"y_true": true, "y_pred": predicted, "slices": {"site": site}, **more}
     body["labels"] = ["0", "1", "2"]
     request = read_request(orjson.dumps(body), Limits())
-    return report_subject(request, request.evaluate())
+    return request.subject(request.evaluate())
 
 
 def table(subject: ReportSubject, key: str = "", place: int | None = None) -> SliceTable:

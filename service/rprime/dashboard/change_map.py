@@ -6,9 +6,13 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
+from rprime.dashboard.class_query import ROWS
 from rprime.report.decimals import MINUS, bound, decimal, signed
-from rprime.report.heat_map import DARKEST_ERROR, LEVELS, MOST_CLASSES, Cell, shaded_table
+from rprime.report.heat_map import LEVELS, Cell, shaded_table
 from rprime.store import StoredEvaluation
+
+DARKEST_CHANGE = 0.2
+"""At least this change of a share is the darkest, so that no small one is."""
 
 
 def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[str, Any] | None:
@@ -24,7 +28,7 @@ def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[
     after, before = (_shares(side, labels) for side in (candidate, baseline))
     moved = abs(after - before)
     total = moved.sum(axis=1) + moved[:, : len(labels)].sum(axis=0)
-    places = np.sort(np.argsort(-total, kind="stable")[:MOST_CLASSES])
+    places = np.sort(np.argsort(-total, kind="stable")[:ROWS])
     places = places[total[places] > 0]
     if not places.size:
         return None
@@ -32,7 +36,7 @@ def change_map(candidate: StoredEvaluation, baseline: StoredEvaluation) -> dict[
     silent = [len(labels)] if any(table.unclassified is not None for table in tables) else []
     cells = np.ix_(places, [*places, *silent])
     new, old = after.tocsr()[cells].toarray(), before.tocsr()[cells].toarray()
-    darkest = max(float(abs(new - old).max()), DARKEST_ERROR)
+    darkest = max(float(abs(new - old).max()), DARKEST_CHANGE)
     number = {label: i for i, label in enumerate(candidate.labels)}
     names = [labels[place] for place in places]
 

@@ -9,9 +9,10 @@ from fastapi import Request
 from pydantic import Field
 
 from rprime.report.class_selection import ClassSelection
-from rprime.schemas.history import Query, SliceWanted
+from rprime.schemas.history import Prevalence, Query, SliceWanted
 
-PAGE_SIZE = 30
+ROWS = 25
+"""Classes of a page."""
 
 
 class ClassQuery(Query):
@@ -27,6 +28,7 @@ class ClassQuery(Query):
     cell: Annotated[str, Field(pattern=r"^(\d+,\d+)?$", max_length=16)] = ""
     index: Annotated[str, Field(pattern="^[a-z0-9_]*$", max_length=64)] = ""
     slice: SliceWanted = ()
+    prevalence: Prevalence = None
 
     @property
     def sliced(self) -> str:
@@ -34,9 +36,15 @@ class ClassQuery(Query):
         return slice_text(dict(self.slice)) if self.slice else ""
 
     @property
+    def given(self) -> dict[str, str]:
+        """What a form hands on, besides the classes: which items, and which population."""
+        given = {"slice": self.sliced, "prevalence": self.prevalence}
+        return {name: value for name, value in given.items() if value}
+
+    @property
     def selection(self) -> ClassSelection:
         """What is asked for."""
-        return ClassSelection(self.order, self.name, self.page, PAGE_SIZE)
+        return ClassSelection(self.order, self.name, self.page, ROWS)
 
     def address(self, **changed: str | int) -> str:
         """Return the query of the same page with another selection, as its links have it."""

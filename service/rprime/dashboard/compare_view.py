@@ -1,7 +1,6 @@
 """Two stored evaluations, compared for their page."""
 
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import replace
 from typing import Annotated, Any
 from urllib.parse import quote
@@ -9,10 +8,7 @@ from urllib.parse import quote
 import orjson
 from pydantic import Field
 
-from rprime.application.assessment import Assessment
-from rprime.application.compare import at_slice
-from rprime.application.request import gate_of
-from rprime.application.stored_options import CandidateOrigin, stored_prevalence_of
+from rprime.application.compare import assess
 from rprime.core.catalog import CLASS_INDICES
 from rprime.dashboard.change_map import change_map
 from rprime.dashboard.class_query import ClassQuery, slice_text
@@ -28,14 +24,15 @@ from rprime.report.marks import Axis, Mark
 from rprime.report.measures import CLASS_HEADLINES
 from rprime.report.names import shown
 from rprime.report.reasons import explained
-from rprime.report.slices import named, of_slice
+from rprime.report.slices import named
 from rprime.report.subject import read_comparison, read_gate
 from rprime.report.view import term, view_of
 from rprime.schemas.comparison import Comparison
-from rprime.schemas.gate import Gate, Gates
-from rprime.schemas.request import MatrixOptions
+from rprime.schemas.gate import Gate
 from rprime.settings import Limits
-from rprime.store import BaselineQuery, StoredEvaluation
+from rprime.store import StoredEvaluation
+
+THE_ITEMS = "about the items, not about the population of the candidate's report"
 
 
 class CompareQuery(ClassQuery):
@@ -49,8 +46,7 @@ class CompareQuery(ClassQuery):
     @property
     def given(self) -> dict[str, str]:
         """What a form hands on."""
-        slices = {"slice": self.sliced} if self.slice else {}
-        return {"candidate": self.candidate, "baseline": self.baseline, **slices}
+        return {"candidate": self.candidate, "baseline": self.baseline, **super().given}
 
     def row(self, name: str) -> str:
         """Return the query of this page with the row of a class alone, as its links have it."""
@@ -73,16 +69,13 @@ def comparison_view(
     candidate, baseline = map(visible_history.find, (asked.candidate, asked.baseline))
     if candidate is None or baseline is None:
         raise Problem("not_found", "One of the two evaluations is not there.")
-    assessment = _compared(candidate, baseline, limits, visible_history)
-    subject = stored_report(candidate, visible_history.open(), limits.top_confusions).subject
-    slices = assessment.candidate.slices
-    if asked.slice:
-        # The rules are about all items.
-        assessment = at_slice(replace(assessment, gate=None), asked.slice)
-        assert assessment.baseline_side is not None  # noqa: S101 (it was found)
-        candidate = replace(candidate, table=assessment.candidate.table)
-        baseline = replace(baseline, table=assessment.baseline_side.side.table)
-        subject = of_slice(subject, asked.slice)
+    assessment = assess(_request(asked, candidate), limits, visible_history, or_items=True)
+    store, most = visible_history.open(), limits.top_confusions
+    report, slices = stored_report(candidate, store, most, asked.slice), store.slices(candidate)
+    subject = report.at(assessment.options.population).subject
+    assert assessment.baseline_side is not None  # noqa: S101 (it was found)
+    candidate = replace(candidate, table=assessment.candidate.table)
+    baseline = replace(baseline, table=assessment.baseline_side.side.table)
     comparison = read_comparison(assessment.members["comparison"])
     assert comparison is not None  # noqa: S101 (the baseline was found)
     subject = replace(
@@ -105,35 +98,23 @@ def comparison_view(
         "moved": moved,
         "flips": _flips(comparison),
         "slice": subject.slice,
-        "population": assessment.population_text,
+        "population": assessment.population_text or (report.options.population and THE_ITEMS),
         "choice": [] if slices is None else [(slice_text(n), named(n)) for n in slices.names],
     }
 
 
-def _compared(
-    candidate: StoredEvaluation,
-    baseline: StoredEvaluation,
-    limits: Limits,
-    visible_history: VisibleHistory,
-) -> Assessment:
-    """Compare with the options that a comparison has by default, at the candidate's prevalence."""
-    rules = orjson.loads(candidate.options).get("gates")
-    if rules is not None:
+def _request(asked: CompareQuery, candidate: StoredEvaluation) -> bytes:
+    """Ask for the comparison of a page; the rules are about all items, as they are."""
+    sides = {"candidate": candidate.id, "baseline": asked.baseline}
+    rules, apart = orjson.loads(candidate.options).get("gates", {}), asked.slice or asked.prevalence
+    members = {
+        **{name: {"evaluation": one} for name, one in sides.items()},
+        "slice": dict(asked.slice),
+        "prevalence": asked.prevalence,
         # Compared with the baseline of the page alone.
-        rules.pop("anchor", None)
-    options = MatrixOptions().options({}, limits.top_confusions)
-    assessment = Assessment(
-        candidate=visible_history.side(candidate),
-        baseline_side=None,
-        options=options,
-        gate=gate_of(None if rules is None else Gates.model_validate(rules), options),
-    )
-    query = BaselineQuery(by="evaluation", name=baseline.id)
-    found = visible_history.with_side(assessment, CandidateOrigin(baseline.project), query)
-    population = stored_prevalence_of(candidate.options)
-    with suppress(Problem):  # the baseline lacks a class: the changes are about the items
-        return replace(found, options=replace(options, population=population))
-    return found
+        "gates": {} if apart else {name: rules[name] for name in rules if name != "anchor"},
+    }
+    return orjson.dumps({name: member for name, member in members.items() if member})
 
 
 def changes_of(comparison: Comparison, gate: Gate | None, asked: CompareQuery) -> dict[str, Any]:

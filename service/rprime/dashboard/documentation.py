@@ -9,7 +9,6 @@ from typing import Any
 
 from fastapi import APIRouter, Request, Response
 from markdown_it import MarkdownIt
-from markdown_it.token import Token
 from markupsafe import Markup
 from starlette.responses import FileResponse, RedirectResponse
 from starlette.staticfiles import StaticFiles
@@ -31,24 +30,17 @@ DOCUMENTS = next(
 
 router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 
+PROGRAMS = {"/docs": ("API", "swagger-ui"), "/redoc": ("API reference", "redoc")}
 # Swagger UI and Redoc write styles into the page; Redoc searches in a worker made from a blob.
 _POLICY = POLICY.replace("style-src 'self'", "style-src 'self' 'unsafe-inline'; worker-src blob:")
 _GUIDE_POLICY = POLICY.replace("form-action 'self'", "form-action 'none'; worker-src 'self'")
 
 
 @router.get("/docs")
-async def swagger_ui(request: Request) -> Response:
-    """Show the operations with forms to try them."""
-    return _contract(request, "API", "swagger-ui")
-
-
 @router.get("/redoc")
-async def redoc(request: Request) -> Response:
-    """Show the operations as a reference text."""
-    return _contract(request, "API reference", "redoc")
-
-
-def _contract(request: Request, title: str, program: str) -> Response:
+async def contract(request: Request) -> Response:
+    """Show the operations, with forms to try them or as a reference text."""
+    title, program = PROGRAMS[request.scope["route"].path]
     response = shown(render("pages/contract.html", page_of(request, title), program=program))
     response.headers["Content-Security-Policy"] = _POLICY
     return response
@@ -103,14 +95,10 @@ def rendered(text: str) -> Markup:
     tokens = markdown.parse(text)
     for heading, inline in pairwise(tokens):
         if heading.type == "heading_open":
-            heading.attrSet("id", _anchor(inline))
+            heading.attrSet("id", re.sub(r"[^\w -]", "", inline.content.lower()).replace(" ", "-"))
     content = markdown.renderer.render(tokens, markdown.options, {})
     # What is wider than the page is scrolled, by the keyboard, too.
     return Markup(re.sub("<(pre|table)>", r'<\1 tabindex="0">', content))  # noqa: S704 (our own)
-
-
-def _anchor(heading: Token) -> str:
-    return re.sub(r"[^\w -]", "", heading.content.lower()).replace(" ", "-")
 
 
 @router.get("/favicon.ico")

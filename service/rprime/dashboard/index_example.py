@@ -77,23 +77,14 @@ def _plot(index: Index, moved: str, tables: Array) -> dict[str, Any]:
     values = _values(index, tables).reshape(STEPS.size, -1)[:, :2]
     axis = Axis.around(values.ravel().tolist(), index.range)
     names = LABELS if index.scope == "class" else (index.name,)
-    lines = [
-        (name, [(x, y) for x, y in zip(STEPS.tolist(), column, strict=True) if np.isfinite(y)])
-        for name, column in zip(names, values.T.tolist(), strict=False)
-    ]
-    return {
-        "moved": moved,
-        "ends": axis.ends,
-        "lines": [
-            (
-                name,
-                " ".join(
-                    f"{LEFT + WIDTH * x:.1f},{TOP + HEIGHT * (1 - axis.at(y) / 100):.1f}"
-                    for x, y in points
-                ),
-                f"{name} from {decimal(points[0][1])} to {decimal(points[-1][1])}",
+    lines = []
+    for name, column in zip(names, values.T.tolist(), strict=False):
+        points = [(x, y) for x, y in zip(STEPS.tolist(), column, strict=True) if np.isfinite(y)]
+        if points:
+            path = " ".join(
+                f"{LEFT + WIDTH * x:.1f},{TOP + HEIGHT * (1 - axis.at(y) / 100):.1f}"
+                for x, y in points
             )
-            for name, points in lines
-            if points
-        ],
-    }
+            said = f"{name} from {decimal(points[0][1])} to {decimal(points[-1][1])}"
+            lines.append((name, path, said))
+    return {"moved": moved, "ends": axis.ends, "lines": lines}

@@ -7,28 +7,28 @@ import numpy as np
 from pydantic import Field
 
 from rprime.core.arrays import Array
-from rprime.core.index import Index
-from rprime.core.studies.correlation import Box, box
 from rprime.dashboard.compare_view import CompareQuery
 from rprime.dashboard.tables import cell_of, entry_of, legend_of, measure_of
 from rprime.history.series import Measured, filters_of
 from rprime.history.stored_values import values_of_classes
-from rprime.report.charts import DIGITS, finite_range
 from rprime.report.decimals import decimal, signed
+from rprime.report.history_charts import (
+    MOST_FALLEN,
+    ClassHistory,
+    FigureStep,
+    TrendChart,
+    course_of,
+)
 from rprime.report.marks import axis_of
-from rprime.report.measures import Measure
 from rprime.report.names import isolated, shown
 from rprime.report.view import term
 from rprime.schemas.fields import IndexKey
-from rprime.schemas.history import Narrowed
+from rprime.schemas.history import Narrowed, Prevalence
 from rprime.store import Filters, Store
 
 MOST_STEPS = 200
 """What a list of the store has at most."""
-MOST_LINES = 14
-"""Classes up to which each has a line; of more, the weakest and those that fell most have one."""
-MOST_WEAKEST = 5
-MOST_FALLEN = 3
+ITEMS = "about the items"
 
 
 class ModelQuery(Narrowed):
@@ -39,6 +39,7 @@ class ModelQuery(Narrowed):
     limit: Annotated[int, Field(ge=2, le=MOST_STEPS)] = 40
     spacing: Literal["versions", "dates"] = "versions"
     """Whether the versions of a chart have equal distances, or lie at their dates."""
+    prevalence: Prevalence = None
     promoted: Annotated[str | None, Field(max_length=128)] = None
 
 
@@ -59,11 +60,15 @@ def model_history(
     """
     # A class is only named so that an overall index is refused.
     index = Measured.of(query.index, "").index
-    trend = Measured.of(query.overall, None)
+    uniform = query.prevalence is not None
+    trend = Measured.of(query.overall, None, uniform=uniform)
     points = trend.points(store, project, filters_of(query), query.limit)
     named = Filters(ids=tuple(point.evaluation for point in points), slice=query.slice)
-    series = values_of_classes(store, project, named, newest=query.limit, indices=[index])
+    series = values_of_classes(
+        store, project, named, newest=query.limit, indices=[index], uniform=uniform
+    )
     summaries = store.page(project, named, limit=query.limit).items
+    verdicts = {summary.id: summary.verdict for summary in summaries}
     entries = {summary.id: entry_of(summary) for summary in summaries}
     # One may have been deleted in between.
     ids = [i for i in series.ids if i in entries and any(p.evaluation == i for p in points)]
@@ -71,8 +76,14 @@ def model_history(
     values = series.of_classes(index)[stored]
     chosen = [point for point in points if point.evaluation in set(ids)]
     steps = [entries[identifier] for identifier in ids]
-    drawn = _drawn(index, values)
+    drawn = tuple(FigureStep(e["version"] or e["time"], verdicts[e["id"]]) for e in steps)
+    falling = index.higher_is_better is False
+    classes = ClassHistory(
+        index.name, drawn, series.labels, values, falling=falling, within=index.range
+    )
     measures = [measure_of(trend.index, point) for point in chosen]
+    numbers = [(m.value, m.low, m.high) for m in measures]
+    course = course_of(trend.index.name, 0, np.arange(len(numbers)), numbers, lone=True)
     axis = axis_of(measures)
     return {
         "index": term(index),
@@ -82,19 +93,22 @@ def model_history(
             {
                 "entry": entry,
                 "cell": cell_of(measure, axis),
-                "lowest": _lowest(series.labels, row, index),
+                "lowest": ("", "") if at is None else (shown(series.labels[at]), decimal(row[at])),
             }
-            for entry, measure, row in zip(steps, measures, values, strict=True)
+            for entry, measure, row, at in zip(steps, measures, values, classes.worst, strict=True)
         ][::-1],
         "legend": legend_of(measures),
         "classes": len(series.labels),
-        "lines": _lines(series.labels, values, drawn, ids),
-        "fallen": _fallen(series.labels, values * _sign(index)),
+        "about_items": ITEMS,
+        "populations": list(dict.fromkeys(point.population or ITEMS for point in chosen)),
+        "lines": _lines(classes, ids, query),
+        "fallen": _fallen(classes),
         "charts": {
             "spacing": query.spacing,
             "steps": [_step(entry, aliases.get(entry["id"], [])) for entry in steps],
-            "trend": _trend(trend.index, measures),
-            **_of_classes(index, series.labels, values, drawn),
+            "index": index.name,
+            "trend": TrendChart("", "", drawn, (course,), trend.index.range).data(),
+            **classes.data(),
         },
     }
 
@@ -106,98 +120,43 @@ def _step(entry: dict[str, Any], aliases: Sequence[str]) -> dict[str, Any]:
         "time": entry["time"],
         "milliseconds": round(1000 * entry["moment"].timestamp()),
         "verdict": entry["verdict"].word,
-        "tone": entry["verdict"].tone,
         "aliases": [isolated(alias) for alias in aliases],
     }
 
 
-def _trend(index: Index, measures: Sequence[Measure]) -> dict[str, Any]:
-    return {
-        "name": index.name,
-        "range": finite_range(index),
-        "values": [_short(m.value) for m in measures],
-        "low": [_short(m.low) for m in measures],
-        "high": [_short(m.high) for m in measures],
-    }
-
-
-def _of_classes(
-    index: Index, labels: tuple[str, ...], values: Array, drawn: Sequence[int]
-) -> dict[str, Any]:
-    return {
-        "index": {"name": index.name, "range": finite_range(index)},
-        "classes": len(labels),
-        "lines": [
-            {
-                "label": isolated(shown(labels[column])),
-                "values": [_short(value) for value in values[:, column].tolist()],
-            }
-            for column in drawn
-        ],
-        "boxes": [_quartiles(box(row)) for row in values],
-    }
-
-
 def _lines(
-    labels: tuple[str, ...], values: Array, drawn: Sequence[int], ids: Sequence[str]
+    history: ClassHistory, ids: Sequence[str], query: ModelQuery
 ) -> list[tuple[str, list[tuple[str, str]]]]:
     """Return the values of classes, newest first, each with the way to its change."""
 
     def change(label: str, at: int) -> str:
-        return CompareQuery(candidate=ids[at], baseline=ids[at - 1]).row(label) if at else ""
+        if not at:
+            return ""
+        sides: dict[str, Any] = {
+            "candidate": ids[at],
+            "baseline": ids[at - 1],
+            "slice": dict(query.slice),
+        }
+        sides |= {"prevalence": query.prevalence} if query.prevalence else {}
+        return CompareQuery.model_validate(sides).row(label)
 
-    newest_first = range(len(ids))[::-1]
+    def newest_first(values: Array) -> list[tuple[int, float]]:
+        return list(enumerate(values.tolist()))[::-1]
+
     return [
         (
-            shown(labels[column]),
-            [
-                (decimal(_short(float(values[at, column]))), change(labels[column], at))
-                for at in newest_first
-            ],
+            shown(one.name),
+            [(decimal(value), change(one.name, at)) for at, value in newest_first(one.values)],
         )
-        for column in drawn
+        for one in history.series
     ]
 
 
-def _fallen(labels: tuple[str, ...], good: Array) -> list[tuple[str, str]]:
+def _fallen(history: ClassHistory) -> list[tuple[str, str]]:
     """Name the classes that fell most since the version before, with their changes."""
+    good, labels = history.good, history.labels
     if len(good) < 2:  # noqa: PLR2004 (a change)
         return []
     changes = good[-1] - good[-2]
     order = np.argsort(changes, kind="stable")[:MOST_FALLEN].tolist()
     return [(shown(labels[i]), signed(float(changes[i]))) for i in order if changes[i] < 0]
-
-
-def _drawn(index: Index, values: Array) -> list[int]:
-    """Choose the classes that have a line: all, or the weakest and those that fell most."""
-    steps, classes = values.shape
-    if classes <= MOST_LINES or not steps:
-        return list(range(classes))
-    good = values * _sign(index)
-    weakest = np.argsort(good[-1], kind="stable")[:MOST_WEAKEST]
-    fallen = np.argsort(good[-1] - good[-2], kind="stable") if steps > 1 else weakest
-    others = [column for column in fallen.tolist() if column not in set(weakest.tolist())]
-    return [*weakest.tolist(), *others[:MOST_FALLEN]]
-
-
-def _lowest(labels: tuple[str, ...], row: Array, index: Index) -> tuple[str, str]:
-    """Name the worst class of an evaluation, with its value."""
-    if not np.isfinite(row).any():
-        return "", ""
-    worst = int(np.nanargmin(row * _sign(index)))
-    return shown(labels[worst]), decimal(float(row[worst]))
-
-
-def _sign(index: Index) -> int:
-    return -1 if index.higher_is_better is False else 1
-
-
-def _quartiles(found: Box | None) -> list[float | None] | None:
-    if found is None:
-        return None
-    parts = (found.minimum, found.lower, found.median, found.upper, found.maximum)
-    return [_short(part) for part in parts]
-
-
-def _short(value: float | None) -> float | None:
-    return None if value is None or not np.isfinite(value) else round(value, DIGITS)

@@ -28,9 +28,9 @@ def overview(store: Store, projects: Iterable[Project]) -> dict[str, Any]:
 
     Returns
     -------
-    `lines`, the newest evaluation of each model: those that failed first, then the undecided ones,
-    then the others, each group newest first; how many models are `left_out`; a `summary`; the
-    `term` of the value that is drawn; and `projects`.
+    `lines`, the newest evaluation of each model: those that failed first, then the inconclusive
+    ones, then the others, each group newest first; how many models are `left_out`; a `summary`;
+    the `term` of the value that is drawn; and `projects`.
     """
     recent = {one.name: store.page(one.name, limit=RECENT).items for one in projects}
     models = [
@@ -61,8 +61,8 @@ def urgency(summary: EvaluationSummary) -> int:
 
 def _summary(models: Sequence[EvaluationSummary]) -> str:
     ranks = [urgency(one) for one in models]
-    failed, undecided = ranks.count(0), ranks.count(1)
-    what = [f"{failed} failed"] * (failed > 0) + [f"{undecided} undecided"] * (undecided > 0)
+    failed, open_ones = ranks.count(0), ranks.count(1)
+    what = [f"{failed} failed"] * (failed > 0) + [f"{open_ones} inconclusive"] * (open_ones > 0)
     found = ", ".join(what) or "none failed"
     return f"{plural(len(models), 'model')}: {found}."
 

@@ -25,6 +25,7 @@ HEADERS = {
     # What one may see another may not.
     "Cache-Control": "private, no-cache",
 }
+NOT_FOUND = "It may have been deleted, or your key may not open it."
 Kind = int | type[Exception]
 
 
@@ -70,6 +71,11 @@ def _for_browsers(handler: Handler) -> Handler:
         problem = {"errors": [], **orjson.loads(response.body)}
         page = page_of(request, problem["title"])
         mend = KINDS[problem["code"]].mend if problem["code"] in KINDS else ""
+        if problem["status"] == HTTPStatus.NOT_FOUND:
+            # Readers know pages; resources and routes are words of the API.
+            page, mend = page_of(request, "Page not found"), ""
+            if problem["detail"] == KINDS["not_found"].meaning:
+                problem["detail"] = NOT_FOUND
         explained = render("pages/problem.html", page, problem=problem, mend=mend)
         answer = shown(explained, response.status_code)
         for name in set(response.headers) - {"content-type", "content-length"}:

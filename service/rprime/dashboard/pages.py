@@ -16,13 +16,7 @@ from rprime.dashboard.catalog_view import catalog, entries_of
 from rprime.dashboard.class_query import ClassQuery, class_query, given_of
 from rprime.dashboard.compare_view import CompareQuery, comparison_view
 from rprime.dashboard.page import page_of, shown
-from rprime.dashboard.report_view import (
-    NOT_KEPT,
-    render_pasted,
-    render_report_view,
-    sample,
-    view_of_columns,
-)
+from rprime.dashboard.report_view import NOT_KEPT, View, render_pasted, render_report_view, sample
 from rprime.dashboard.templates_environment import ASSETS, asset, render
 from rprime.evidence import MEDIA_TYPES
 from rprime.history.stored_report import stored_report
@@ -30,8 +24,8 @@ from rprime.history.visible_history import VisibleHistory
 from rprime.problems.problem import Problem
 from rprime.report.formats import FORMATS
 from rprime.report.names import shown as fit
-from rprime.report.slices import of_slice
-from rprime.report.verdicts import headline
+from rprime.report.subject import read_comparison
+from rprime.report.verdicts import NOT_JUDGED, headline
 from rprime.routes.compressed_route import CompressedRoute
 from rprime.routes.evaluations import find
 from rprime.routes.services import get_services, get_store
@@ -45,7 +39,8 @@ router = APIRouter(route_class=CompressedRoute, include_in_schema=False)
 PASTED = "text/plain"
 MOST_PASTED = 8 * 1024 * 1024
 """Bytes: a thousand classes; what is longer comes as a file of predictions."""
-_RENDERINGS = (("JSON", ""), *((entry.name, f"/report.{entry.suffix}") for entry in FORMATS))
+_NAMES = ("JSON", "Markdown", "HTML", "CSV", "JUnit", "OpenMetrics")
+_RENDERINGS = tuple(zip(_NAMES, ["", *(f"/report.{f.suffix}" for f in FORMATS)], strict=True))
 """Of a stored evaluation: how they are called, and where they are."""
 _FIGURES = {"confusion": "heat map", "per_class": "classes", "radar": "radar"}
 _SCORE_FIGURES = {
@@ -94,7 +89,8 @@ async def evaluate(request: Request) -> Response:
         options = request.query_params.get("request", "").encode()
         return shown(await run_in_threadpool(render_pasted, text, options, limits, query))
     kind = MEDIA_TYPES[media]
-    view = view_of_columns(query, kind)
+    reading = f"Read as predictions in {kind.upper()}, one row for each item."
+    view = View("view", "the page", "text/html", "", "", query=query, reading=reading)
     question = ResponseOptions(limits, view, with_table=False, kind=kind)
     answer = await answer_columns(request, question)
     if not isinstance(answer, RenderedReport):
@@ -109,19 +105,18 @@ async def evaluation(request: Request, evaluation: str) -> Response:
     query = ClassQuery.model_validate(given_of(request))
     stored = await find(request, evaluation)
     store, most = get_store(request), get_services(request).limits.top_confusions
-    subject = await run_in_threadpool(lambda: stored_report(stored, store, most).subject)
+    found = await run_in_threadpool(stored_report, stored, store, most, query.slice)
+    found = found.at_equal_shares() if query.prevalence else found
+    subject = await run_in_threadpool(lambda: found.subject)
+    compared = subject.comparison or read_comparison(stored.comparison)
     # Other evidence than a stored evaluation has no page to compare with.
-    baseline = None if subject.comparison is None else subject.comparison.baseline.resolved
-    if query.slice:
-        try:
-            subject = await run_in_threadpool(of_slice, subject, query.slice)
-        except KeyError:
-            raise Problem("not_found", "The evaluation has no such slice.") from None
-    page = page_of(request, f"{fit(subject.title)}, {headline(subject.gate).word}")
-    report = await run_in_threadpool(render_report_view, subject, page.root, query)
+    baseline = None if compared is None else compared.baseline.resolved
+    verdict = NOT_JUDGED if stored.gate and not subject.gate else headline(subject.gate)
+    page = page_of(request, f"{fit(subject.title)}, {verdict.word}")
+    report = await run_in_threadpool(render_report_view, subject, page.root, query, verdict=verdict)
     figures = _FIGURES if subject.kept_scores is None else _FIGURES | _SCORE_FIGURES
     content = {"report": report, "stored": stored, "baseline": baseline, "figures": figures}
-    content |= {"slice": subject.slice, "sliced": query.sliced}
+    content |= {"slice": subject.slice, "asked": query}
     return shown(render("pages/evaluation.html", page, renderings=_RENDERINGS, **content))
 
 
@@ -129,7 +124,12 @@ async def evaluation(request: Request, evaluation: str) -> Response:
 @requires("read")
 async def compare(request: Request) -> Response:
     """Show what changed from the baseline to the candidate."""
-    query = CompareQuery.model_validate(given_of(request))
+    given = given_of(request)
+    chosen = {given.get("candidate"), given.get("baseline")}
+    if None in chosen or len(chosen) == 1:
+        text = "Choose a candidate and another evaluation as its baseline."
+        raise Problem("invalid_request", text)
+    query = CompareQuery.model_validate(given)
     visible_history = VisibleHistory(lambda: get_store(request), access_of(request).may_use)
     limits = get_services(request).limits
     content = await run_in_threadpool(comparison_view, query, limits, visible_history)

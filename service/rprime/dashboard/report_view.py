@@ -8,14 +8,13 @@ import orjson
 from markupsafe import Markup
 
 from rprime import __version__
-from rprime.application.report_subject import report_subject
 from rprime.application.reproduction import printed_table
 from rprime.application.request import read_request
 from rprime.core.evaluate import evaluate
 from rprime.core.options import Options
 from rprime.dashboard.class_query import ClassQuery, slice_text
 from rprime.dashboard.templates_environment import fragment
-from rprime.evidence import Kind, read_pasted
+from rprime.evidence import read_pasted
 from rprime.problems.problem import refuse
 from rprime.report.charts import charts_of
 from rprime.report.formats import Format
@@ -29,7 +28,7 @@ MNIST = "table4_mnist_lenet5"
 
 
 def render_report_view(
-    subject: ReportSubject, root: str = "../", query: ClassQuery = WHOLE, reading: str = ""
+    subject: ReportSubject, root: str = "../", query: ClassQuery = WHOLE, **more: object
 ) -> Markup:
     """Render the part of a page that shows an evaluation.
 
@@ -41,21 +40,16 @@ def render_report_view(
         The way from the page to the root of the service.
     query
         Which classes the table shows, and the charts beside it.
-    reading
-        How the evidence was read, as a sentence; empty where nobody has to be told.
+    more
+        `reading`, a sentence on how the evidence was read, and `verdict`, the `Headline` in place
+        of that of the subject.
     """
     # Whoever looks at a page waits for the curves, too.
     content = view_of(replace(subject, kept_scores=subject.scores), query.selection)
     charts = charts_of(subject, content["selected"].labels, query.selection.by)
-    asked: dict[str, Any] = {
-        "selection": query.selection,
-        "address": query.address,
-        "reading": reading,
-    }
-    compared = subject.comparison
-    asked["resolved"] = None if compared is None else compared.baseline.resolved
-    asked |= {"stored": subject.id, "sliced": query.sliced, "slice_text": slice_text}
-    return Markup(fragment("pages/report.html", root, charts=charts, **content, **asked))  # noqa: S704 (a template)
+    content |= {"charts": charts, "query": query, "stored": subject.id, "slice_text": slice_text}
+    content |= {"resolved": subject.comparison and subject.comparison.baseline.resolved, **more}
+    return Markup(fragment("pages/report.html", root, **content))  # noqa: S704 (a template)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +62,6 @@ class View(Format):
     def render(self, subject: ReportSubject) -> bytes:
         """Render as UTF-8."""
         return render_report_view(subject, query=self.query, reading=self.reading).encode()
-
-
-def view_of_columns(query: ClassQuery, kind: Kind) -> View:
-    """Return what renders an evaluation of predictions."""
-    reading = f"Read as predictions in {kind.upper()}, one row for each item."
-    return View("view", "the page", "text/html", "", "", query=query, reading=reading)
 
 
 def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery) -> Markup:
@@ -100,7 +88,7 @@ def render_pasted(text: bytes, options: bytes, limits: Limits, query: ClassQuery
     evaluation_request = read_request(orjson.dumps({**more, **given}), limits)
     if evaluation_request.store_request is not None:
         raise NOT_KEPT
-    subject = report_subject(evaluation_request, evaluation_request.evaluate())
+    subject = evaluation_request.subject(evaluation_request.evaluate())
     return render_report_view(subject, query=query, reading=_reading(text, given, more))
 
 

@@ -35,6 +35,7 @@ class SliceQuery(ClassQuery):
 
     class_: ClassWanted = None
     column: Annotated[str, Field(max_length=1000)] = ""
+    prevalence: None = None
 
 
 @router.get("/ui/evaluations/{evaluation}/slices")

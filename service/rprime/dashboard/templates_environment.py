@@ -28,6 +28,8 @@ NAVIGATION = (
 """Names and paths, in the order in which they are shown."""
 OF_HISTORY = "ui/projects"
 """Of use only where evaluations are kept."""
+_HISTORY_PAGES = ("ui/evaluations/", "ui/compare")
+"""They stand below it for a reader, though not in their address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +84,8 @@ class PageContext:
     def navigation(self) -> list[tuple[str, str, bool]]:
         """The names and paths that can be visited, and whether the reader is there."""
         here = self.path.removeprefix("/")
+        if here.startswith(_HISTORY_PAGES):
+            here = OF_HISTORY
         return [
             (name, path, here == path or here.startswith(f"{path}/"))
             for name, path in NAVIGATION

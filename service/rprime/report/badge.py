@@ -42,9 +42,9 @@ def verdict_badge(verdict: GateVerdict | None) -> Badge:
     return Badge("rprime", found.word, found.tone)
 
 
-def value_badge(index: Index, value: float | None, of_class: str | None = None) -> Badge:
-    """Say one value. It is neither good nor bad: that is for a gate to say."""
-    name = index.name if of_class is None else f"{index.name} of {of_class}"
+def value_badge(index: Index, value: float | None, of: str = "") -> Badge:
+    """Say one value of a class or slice. It is neither good nor bad: that is for a gate to say."""
+    name = f"{index.name} of {of}" if of else index.name
     return Badge(name, "undefined" if value is None else decimal(value), "none")
 
 

@@ -36,7 +36,13 @@ def changed_predictions(comparison: Comparison | None) -> list[ChangedPrediction
     else:
         found = [_cells(comparison.cells)] if comparison.cells is not None else []
     worse = _worse_slices(comparison)
-    return [_slices(comparison, worse), *found] if worse else found
+    return [*found, _slices(comparison, worse)] if worse else found
+
+
+_AS_TABLES = (
+    " The slices are compared as tables, because their items are not known on both sides: item by "
+    "item, more can be found."
+)
 
 
 def _worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, SliceDelta]]:
@@ -57,22 +63,23 @@ def _slices(
 ) -> ChangedPrediction:
     names = {named(change.slice): change.slice for change, _, _ in worse}
     confidence = percent(comparison.confidence)
+    tables = any(delta.method == "mover" for _, _, delta in worse)
     return ChangedPrediction(
         "Slices that got worse",
         f"{len(names):,} of {plural(len(comparison.slices or ()), 'slice')} got worse "
-        f"(adjusted p at most {1 - comparison.confidence:.2g}).",
+        f"(adjusted p at most {1 - comparison.confidence:.2g}).{_AS_TABLES if tables else ''}",
         ("Slice",),
-        ("Items", "Index", "Was", "Is", "Change", f"{confidence} interval"),
+        ("Index", "Change", f"{confidence} interval", "Was", "Is", "Items"),
         tuple(
             (
                 (named(change.slice),),
                 (
-                    count(change.items),
                     index.name,
-                    decimal(delta.baseline),
-                    decimal(delta.candidate),
                     signed(delta.value),
                     span(*(delta.interval or (None, None))),
+                    decimal(delta.baseline),
+                    decimal(delta.candidate),
+                    count(change.items),
                 ),
             )
             for change, index, delta in worse[:MOST_SLICES]

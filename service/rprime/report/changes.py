@@ -8,7 +8,9 @@ from rprime.core.index import Index
 from rprime.schemas.comparison import Comparison
 from rprime.schemas.gate import Delta
 
-Judged = Literal["better", "worse", "higher", "lower", "no clear difference", "not compared"]
+Judged = Literal[
+    "better", "worse", "higher", "lower", "no clear difference", "no interval", "not compared"
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +77,9 @@ class Changes:
 
 
 def _judged(entry: Index | None, low: float | None, high: float | None) -> Judged:
-    if low is None or high is None or low <= 0 <= high:
+    if low is None or high is None:
+        return "no interval"
+    if low <= 0 <= high:
         return "no clear difference"
     upward = entry and entry.higher_is_better
     if upward is None:

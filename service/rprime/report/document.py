@@ -1,8 +1,8 @@
 """The JSON report, joined from prepared pieces and numbers dumped as whole arrays."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
-from math import isnan
+from math import isnan, prod
 
 import numpy as np
 import orjson
@@ -62,9 +62,9 @@ def render(
         "labels": b"[" + b",".join(labels) + b"]",
         "counts": counts(evaluation),
         "options": options(evaluation),
-        "overall": overall(evaluation, labels, layout),
+        "overall": overall(evaluation, labels, layout)[0],
         **({} if evaluation.page is None else page(evaluation.page)),
-        "per_class": per_class(evaluation, labels, layout),
+        "per_class": per_class(evaluation, labels, layout)[0],
         "top_confusions": top_confusions(evaluation, labels),
         **({} if evaluation.slices is None else slices(evaluation, evaluation.slices, labels)),
         **(members or {}),
@@ -125,59 +125,78 @@ def options(evaluation: Evaluation) -> bytes:
     )
 
 
-def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> bytes:
-    """Render the overall values by key."""
+def overall(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:
+    """Render the overall values of each table by key."""
+    known, rows = evaluation.intervals, evaluation.rows
+    found = [rows(evaluation.values.overall)]
+    tables = prod(found[0].shape[:-1])
     if not evaluation.overall_indices:
-        return b"{}"
-    known = evaluation.intervals
-    found = [evaluation.overall]
+        return [b"{}"] * tables
+    codes = evaluation.values.overall_reasons
+    coded = [(None if codes is None else rows(codes), REASON_MEMBERS)]
     if known:
-        found += [evaluation.at(known.overall_low), evaluation.at(known.overall_high)]
-    formats = layout.overall.values(*found[1:2])
-    explain(formats, evaluation.overall_reasons)
-    if known:
-        explain(formats, evaluation.at(known.overall_reasons))
-        explain(formats, evaluation.at(known.overall_low_reliability), LOW_RELIABILITY)
-        if known.overall_items is not None:
-            add_numbers(formats, "effective_items", evaluation.at(known.overall_items))
-        if known.overall_errors is not None:
-            add_numbers(formats, "standard_error", evaluation.at(known.overall_errors))
+        found += [rows(known.overall_low), rows(known.overall_high)]
+        coded.append((rows(known.overall_reasons), REASON_MEMBERS))
+        coded.append((rows(known.overall_low_reliability), LOW_RELIABILITY))
+    formats = layout.overall.values(found[1:2], coded, times=tables)
+    if known and known.overall_items is not None:
+        add_numbers(formats, "effective_items", rows(known.overall_items))
+    if known and known.overall_errors is not None:
+        add_numbers(formats, "standard_error", rows(known.overall_errors))
     annotate(formats, evaluation, labels, layout)
-    filled = b"".join(formats) % tuple(numbers(np.array(found).reshape(len(found), -1).T))
-    return b"{" + filled[2:] + b"}}"
+    return [b"{" + part[2:] + b"}}" for part in _filled(formats, found, tables)]
+
+
+def _filled(
+    formats: list[bytes], found: list[Array], tables: int, counts: list[bytes] | None = None
+) -> Iterator[bytes]:
+    """Yield the Values of each table: its part of the formats, filled with its numbers.
+
+    Parameters
+    ----------
+    found
+        The numbers of each Value, which have as many places as there are formats.
+    counts
+        The three counts that each class begins with, if any.
+    """
+    flat = numbers(np.array(found).reshape(len(found), -1).T)
+    if counts:
+        heads, width = 3, 3 * len(flat) // len(counts)
+        values, flat = flat, [b""] * (len(flat) + len(counts))
+        for i in range(heads):
+            flat[i :: heads + width] = counts[i::heads]
+        for i in range(width):
+            flat[heads + i :: heads + width] = values[i::width]
+    width, size = len(formats) // tables, len(flat) // tables
+    for i in range(tables):
+        own = formats[i * width : (i + 1) * width]
+        yield b"".join(own) % tuple(flat[i * size : (i + 1) * size])
 
 
 def slices(evaluation: Evaluation, found: SliceEvaluation, labels: list[bytes]) -> dict[str, bytes]:
     """Render the slices as small reports, their differences from the rest, and the weakest."""
-    known, selection = found.intervals, found.values.selection
+    known, selection, names = found.intervals, found.values.selection, found.slices.names
     methods = () if known is None else (known.per_class_methods, known.overall_methods)
-    layout, keys = layout_of(selection, *methods), [entry.key for entry in selection.overall]
+    layout = layout_of(selection, *methods)
     with_classes = found.values.per_class[: selection.reported].size <= LARGEST_SLICE_VALUES
     if not with_classes:
         layout = replace(layout, averages=(), equal_averages=())
-    shrunken = numbers(found.shrunken)
+    # A page has other classes in each slice.
+    together = _TOGETHER if evaluation.page is None else 1
     parts = []
-    for i, (name, items, differences) in enumerate(
-        zip(
-            found.slices.names,
-            numbers(found.slices.tables.total, counts=True),
-            _differences(found, keys),
-            strict=True,
+    for start in range(0, len(names), together):
+        own = slice(start, start + together)
+        position = own if evaluation.page is None else start
+        some = replace(evaluation, values=found.values, intervals=known, position=(position,))
+        members = (
+            [orjson.dumps(dict(name)) for name in names[own]],
+            numbers(found.slices.tables.total[own], counts=True),
+            overall(some, labels, layout),
+            per_class(some, labels, layout) if with_classes else [b"null"] * len(names[own]),
+            _differences(found, own, layout),
+            numbers(found.shrunken[own]),
         )
-    ):
-        one = replace(evaluation, values=found.values, intervals=known, position=(i,))
-        parts.append(
-            b'{"slice":%b,"items":%b,"overall":%b,"per_class":%b,"difference_to_rest":{%b},'
-            b'"shrunken":%b}'
-            % (
-                orjson.dumps(dict(name)),
-                items,
-                overall(one, labels, layout),
-                per_class(one, labels, layout) if with_classes else b"null",
-                differences,
-                shrunken[i],
-            )
-        )
+        parts += [_SLICE % values for values in zip(*members, strict=True)]
     weakest_by = None if found.index is None else found.index.key
     return {
         "slices": b"[" + b",".join(parts) + b"]",
@@ -186,21 +205,22 @@ def slices(evaluation: Evaluation, found: SliceEvaluation, labels: list[bytes]) 
     }
 
 
-def _differences(found: SliceEvaluation, keys: list[str]) -> Iterator[bytes]:
-    """Yield the differences of each slice from its rest, by the keys of the indices."""
+_TOGETHER = 128
+"""Slices that are rendered together: the texts of all their numbers are in memory at once."""
+_SLICE = (
+    b'{"slice":%b,"items":%b,"overall":%b,"per_class":%b,"difference_to_rest":%b,"shrunken":%b}'
+)
+
+
+def _differences(found: SliceEvaluation, own: slice, layout: Layout) -> list[bytes]:
+    """Render the differences of some slices from their rest, by the keys of the indices."""
     parts = (found.difference, found.lower, found.upper, found.p_adjusted, found.detectable)
-    for rows in np.moveaxis(np.array(parts), 2, 0):
-        yield b",".join(
-            b'%b:{"value":%b,"interval":%b,"p_adjusted":%b,"detectable":%b}'
-            % (orjson.dumps(key), value, _pair(low, high), p, detectable)
-            for key, (value, low, high, p, detectable) in zip(
-                keys, zip(*map(numbers, rows), strict=True), strict=True
-            )
-        )
-
-
-def _pair(low: bytes, high: bytes) -> bytes:
-    return b"null" if low == b"null" else b"[%b,%b]" % (low, high)
+    rows = [part[:, own].T for part in parts]
+    tables, entries = rows[0].shape
+    if not entries:
+        return [b"{}"] * tables
+    formats = layout.differences.values(rows[1:2], times=tables)
+    return [b"{" + part[2:] + b"}}" for part in _filled(formats, rows, tables)]
 
 
 def page(found: ClassPage) -> dict[str, bytes]:
@@ -209,57 +229,45 @@ def page(found: ClassPage) -> dict[str, bytes]:
     return {"classes": orjson.dumps(content | asdict(found.paging))}
 
 
-def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> bytes:
-    """Render the values of every class that is shown, in the order of the labels or the page."""
-    width, known = len(evaluation.per_class_indices), evaluation.intervals
-    heads = class_heads(evaluation, labels)
-    if not width or not heads:
-        return b"{" + b",".join(head + b"}" for head in heads) % () + b"}"
-    shown = slice(None) if evaluation.page is None else evaluation.page.positions
-    reported = slice(width), shown
-    found = [evaluation.per_class[reported]]
+_HEAD = b'%b:{"support":%%b,"predicted":%%b,"correct":%%b'
+
+
+def per_class(evaluation: Evaluation, labels: list[bytes], layout: Layout) -> list[bytes]:
+    """Render the classes of each table that are shown, in the order of the labels or the page."""
+    rows, known, shown = evaluation.class_rows, evaluation.intervals, evaluation.page
+    # Margins of the whole stack: it computes them once for all of its tables.
+    table = evaluation.values.sampled
+    margins = evaluation.rows(np.array((table.support, table.predicted, table.correct)))
+    if shown is not None:
+        margins, labels = margins[shown.positions], [labels[i] for i in shown.positions]
+    counts = numbers(margins, counts=True)
+    heads = [_HEAD % label.replace(b"%", b"%%") for label in labels]
+    found = [rows(evaluation.values.shown)]
+    *stack, classes, width = found[0].shape
+    tables = prod(stack)
+    if not found[0].size:
+        opened, size = b",".join(head + b"}" for head in heads), 3 * classes
+        rounds = (tuple(counts[i * size :][:size]) for i in range(tables))
+        return [b"{" + opened % own + b"}" for own in rounds]
+    codes = evaluation.values.class_reasons
+    coded = [(None if codes is None else rows(codes), REASON_MEMBERS)]
     if known:
-        limits = known.per_class_low, known.per_class_high
-        found += [evaluation.at(limit)[reported] for limit in limits]
-    found = [values.T for values in found]
-    formats = layout.per_class.values(*found[1:2], times=len(heads))
+        found += [rows(known.per_class_low), rows(known.per_class_high)]
+        coded.append((rows(known.per_class_reasons), REASON_MEMBERS))
+        coded.append((rows(known.per_class_low_reliability), LOW_RELIABILITY))
+    formats = layout.per_class.values(found[1:2], coded, times=tables * classes)
     population = evaluation.options.population
     if population is not None and population.strata != "true":
         name_estimated(formats, evaluation)
     formats[::width] = [
-        b"}},%b%b" % (head, opening[1:])
-        for head, opening in zip(heads, formats[::width], strict=True)
+        b"}}," + head + opening[1:]
+        for head, opening in zip(heads * tables, formats[::width], strict=True)
     ]
-    codes = evaluation.per_class_reasons
-    explain(formats, None if codes is None else codes[reported].T)
-    if known:
-        explain(formats, evaluation.at(known.per_class_reasons)[reported].T)
-        low = evaluation.at(known.per_class_low_reliability)
-        explain(formats, low[reported].T, LOW_RELIABILITY)
-        if known.per_class_items is not None:
-            items = evaluation.at(known.per_class_items)[reported].T
-            add_numbers(formats, "effective_items", items)
-        if known.per_class_errors is not None:
-            errors = evaluation.at(known.per_class_errors)[reported].T
-            add_numbers(formats, "standard_error", errors)
-    filled = b"".join(formats) % tuple(numbers(np.array(found).reshape(len(found), -1).T))
-    return b"{" + filled[3:] + b"}}}"
-
-
-def class_heads(evaluation: Evaluation, labels: list[bytes]) -> list[bytes]:
-    """Render the name and the counts that each class which is shown opens with, as a format."""
-    # Margins of the whole stack: it computes them once for all of its tables.
-    table, found = evaluation.values.sampled, evaluation.page
-    counted = (table.support, table.predicted, table.correct)
-    margins = np.array([margin[evaluation.position] for margin in counted]).T
-    if found is not None:
-        margins, labels = margins[found.positions], [labels[i] for i in found.positions]
-    counts = numbers(margins, counts=True)
-    return [
-        b'%b:{"support":%b,"predicted":%b,"correct":%b'
-        % (label.replace(b"%", b"%%"), *counts[3 * i : 3 * i + 3])
-        for i, label in enumerate(labels)
-    ]
+    if known and known.per_class_items is not None:
+        add_numbers(formats, "effective_items", rows(known.per_class_items))
+    if known and known.per_class_errors is not None:
+        add_numbers(formats, "standard_error", rows(known.per_class_errors))
+    return [b"{" + part[3:] + b"}}}" for part in _filled(formats, found, tables, counts)]
 
 
 def name_estimated(formats: list[bytes], evaluation: Evaluation) -> None:
@@ -271,19 +279,7 @@ def name_estimated(formats: list[bytes], evaluation: Evaluation) -> None:
 
 
 REASON_MEMBERS = [b',"reason":"%b"' % reason.encode() for reason in REASONS]
-LOW_RELIABILITY = (b"", b',"reliability":"low"')
-
-
-def explain(
-    formats: list[bytes], codes: Array | None, members: Sequence[bytes] = REASON_MEMBERS
-) -> None:
-    """Add to Values the member of each code but 0; codes of their shape, None for all 0."""
-    if codes is None:
-        return
-    flat = codes.reshape(-1)
-    places = np.flatnonzero(flat)
-    for place, code in zip(places.tolist(), flat[places].tolist(), strict=True):
-        formats[place] += members[code]
+LOW_RELIABILITY = [b"", b',"reliability":"low"']
 
 
 def add_numbers(formats: list[bytes], name: str, values: Array) -> None:
@@ -297,26 +293,30 @@ def annotate(
     formats: list[bytes], evaluation: Evaluation, labels: list[bytes], layout: Layout
 ) -> None:
     """Add what only some overall Values have: bands, p-values, names of classes."""
-    entries, values = evaluation.overall_indices, evaluation.overall
-    for place in layout.bands:
-        band = entries[place].band
-        if band and np.isfinite(values[place]):
-            formats[place] += b',"band":%b' % orjson.dumps(band(values[place]))
+    entries, known = evaluation.overall_indices, evaluation.values
+    width = len(entries)
+    for place, band in layout.bands:
+        values = np.atleast_1d(evaluation.overall[place])
+        for i in np.flatnonzero(np.isfinite(values)).tolist():
+            formats[i * width + place] += b',"band":%b' % orjson.dumps(band(values[i]))
     for place in layout.p_values:
-        p = evaluation.values.p_values[entries[place].key][evaluation.position]
-        if evaluation.values.grouped or not isnan(p):
-            formats[place] += b',"p_value":%b' % orjson.dumps(float(p))
-    if (found := evaluation.values.scores) is not None:
-        for place, member in scores.annotations(found, evaluation, labels):
+        p_values = np.atleast_1d(known.p_values[entries[place].key][evaluation.position])
+        for i, p in enumerate(p_values.tolist()):
+            if known.grouped or not isnan(p):
+                formats[i * width + place] += b',"p_value":%b' % orjson.dumps(p)
+    if known.scores is not None:
+        for place, member in scores.annotations(known.scores, evaluation, labels):
             formats[place] += member.replace(b"%", b"%%")
-    if evaluation.values.counted_as_zero is not None or not evaluation.values.complete:
-        name_classes(formats, evaluation, labels, layout)
+    if known.counted_as_zero is not None or not known.complete:
+        for i, single in enumerate(evaluation.singles):
+            own = slice(i * width, (i + 1) * width)
+            formats[own] = name_classes(formats[own], single, labels, layout)
 
 
 def name_classes(
     formats: list[bytes], evaluation: Evaluation, labels: list[bytes], layout: Layout
-) -> None:
-    """Add to averages the classes whose precision counts as 0, and those left out."""
+) -> list[bytes]:
+    """Return averages with the classes whose precision counts as 0, and those left out."""
     entries = evaluation.overall_indices
     zero = counted_as_zero(evaluation, labels) if layout.averages else {}
     for place in layout.averages if zero else ():
@@ -333,6 +333,7 @@ def name_classes(
             formats[place] += b',"excluded":[%b]' % classes.replace(b"%", b"%%")
             if elsewhere:
                 formats[place] += b',"excluded_elsewhere":%d' % elsewhere
+    return formats
 
 
 def excluded(evaluation: Evaluation, labels: list[bytes]) -> dict[str, tuple[bytes, int]]:

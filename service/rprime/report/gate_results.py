@@ -15,7 +15,7 @@ MOST_RESULTS = 30
 MOST_FOLDED = 12
 """Of those that nobody has to look at first."""
 MOST_OPEN = 8
-"""Of the results that warn: more are folded."""
+"""Of the results that warn: where some fail, more are folded; else only these are shown."""
 SIGNS: dict[str, tuple[str, Tone]] = {
     "fail": ("✗", "bad"),
     "warn": ("?", "open"),
@@ -24,28 +24,27 @@ SIGNS: dict[str, tuple[str, Tone]] = {
 
 
 def gate_groups(gate: Gate | None) -> Iterator[dict[str, Any]]:
-    """Group the results of a gate by effect: passes are folded, and warnings where they are many.
+    """Group the results of a gate by effect: passes are folded, and many warnings beside failures.
 
-    What fails the gate has no title and is never folded.
+    What fails the gate has no title and is never folded. Of the rest suspects come first.
     """
     results = [] if gate is None else separate(gate.results)
     axes = {rule: axis_of_rule(rule, results) for rule in {result.rule for result in results}}
-    titles = {"fail": "", "warn": "check{} with a warning", "pass": "check{} passed"}
+    failed = any(result.effect == "fail" for result in results)
+    titles = {"fail": "", "warn": " with a warning", "pass": " passed"}
     for effect, title in titles.items():
         found = [result for result in results if result.effect == effect]
         if not found:
             continue
-        heading = title.format("" if len(found) == 1 else "s")
-        folded = effect == "pass" or (effect == "warn" and len(found) > MOST_OPEN)
-        most = MOST_FOLDED if folded else MOST_RESULTS
+        found.sort(key=lambda result: not result.suspect)
+        folded = effect == "pass" or (effect == "warn" and failed and len(found) > MOST_OPEN)
+        most = MOST_FOLDED if folded else MOST_RESULTS if effect == "fail" else MOST_OPEN
         left_out = max(len(found) - most, 0)
         yield {
-            "title": f"{len(found):,} {heading}" if heading else "",
+            "title": title and f"{plural(len(found), 'check')}{title}",
             "folded": folded,
             "results": [_ruled(result, axes[result.rule]) for result in found[:most]],
-            "more": f"{plural(left_out, 'result')} more, all in the JSON report."
-            if left_out
-            else "",
+            "more": left_out and f"{plural(left_out, 'result')} more, all in the JSON report.",
         }
 
 

@@ -1,7 +1,8 @@
-"""Heat map: the confusion table as rows of shaded cells."""
+"""Heat map: the confusion table as rows of shaded cells, for pages and files alike."""
 
 from collections.abc import Callable, Sequence
-from math import ceil, sqrt
+from dataclasses import dataclass
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,83 @@ from rprime.core.evaluate import Evaluation
 from rprime.report.decimals import count, decimal
 from rprime.report.names import isolated, shown
 
+MOST_DRAWN = 40
+"""Classes of a chart: those with most errors; of hundreds nobody sees more."""
 MOST_CLASSES = 30
+"""Of an HTML table, which has a cell for each two of them."""
 MOST_WITH_NUMBERS = 15
 LEVELS = 10
-DARKEST_ERROR = 0.2
-"""At least this share of a class is the darkest error, so that one rare error is not."""
+POWERS = {"right": 1.0, "wrong": 0.5}
+"""A shade is this power of a share: errors are rare, and their roots show the small ones."""
+TINTS = (0.1, 0.62)
+"""Parts of the hue in the lightest and in the darkest shade, on which ink is still read."""
 LONGEST_UPRIGHT = 5
 """Characters of a class name that still stands upright above its column."""
 
 Cell = tuple[str, str, str]
 """What stands in a cell, the class of its shade, and what it says of its items, if any."""
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionChart:
+    """What a heat map shows of a table.
+
+    Parameters
+    ----------
+    places
+        Numbers of the classes that it shows, in their order.
+    labels
+        Their names; those of the columns have "unclassified" behind them, if there is any.
+    counts
+        Shape (n, n), or (n, n + 1) with unclassified items.
+    support, predicted
+        Items and predictions of each class, shape (n,).
+    total
+        Number of classes there are.
+    """
+
+    places: Array
+    labels: tuple[str, ...]
+    counts: Array
+    support: Array
+    predicted: Array
+    total: int
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> "ConfusionChart":
+        """Take all classes of a table or, of many, those with most errors."""
+        table, k = evaluation.table, len(evaluation.labels)
+        wrong = table.support + table.predicted - 2 * table.correct
+        places = np.sort(np.argsort(-wrong, kind="stable")[:MOST_DRAWN])
+        number = np.full(k, -1)
+        number[places] = np.arange(places.size)
+        rows, columns, items = table.cells.coordinates()
+        true, predicted = number[rows], number[columns]
+        kept = (true >= 0) & (predicted >= 0)
+        counts = np.zeros((places.size, places.size))
+        counts[true[kept], predicted[kept]] = items[kept]
+        if table.unclassified is not None:
+            counts = np.column_stack((counts, table.unclassified[places]))
+        labels = tuple(evaluation.labels[place] for place in places)
+        return cls(places, labels, counts, table.support[places], table.predicted[places], k)
+
+    @property
+    def unclassified(self) -> bool:
+        """Whether the last column is of items without a prediction."""
+        return bool(self.counts.shape[1] > len(self.labels))
+
+    @property
+    def shares(self) -> Array:
+        """Parts of the true class, of the shape of `counts`; 0 of a class without items."""
+        with np.errstate(all="ignore"):
+            return np.nan_to_num(self.counts / self.support[:, None])
+
+    @property
+    def left_out(self) -> str:
+        """Say which classes are shown where not all are."""
+        if len(self.labels) == self.total:
+            return ""
+        return f"Shown are the {len(self.labels)} of {self.total:,} classes with most errors."
 
 
 def shaded_table(
@@ -59,36 +127,20 @@ def shaded_table(
 
 
 def heat_map(evaluation: Evaluation) -> dict[str, Any] | None:
-    """Draw the table of an evaluation; None where it has too many classes to be read.
-
-    Returns
-    -------
-    The members of `shaded_table`; `darkest_error`, the share of a true class that is drawn darkest
-    where it is wrong, in words; and whether there are `errors`.
-    """
-    table, labels = evaluation.table, evaluation.labels
-    if len(labels) > MOST_CLASSES:
+    """Return what `shaded_table` does, and totals, `predicted`; None of too many classes."""
+    if len(evaluation.labels) > MOST_CLASSES:
         return None
-    rows, columns, items = table.cells.coordinates()
-    counts = np.zeros((len(labels), len(labels)))
-    counts[rows, columns] = items
-    if table.unclassified is not None:
-        counts = np.column_stack((counts, table.unclassified))
-    with np.errstate(all="ignore"):
-        shares = np.nan_to_num(counts / table.support[:, None])
-    wrong = shares.copy()
-    np.fill_diagonal(wrong, 0.0)
-    largest = float(wrong.max(initial=0.0))
-    darkest = max(largest, DARKEST_ERROR)
+    chart = ConfusionChart.of(evaluation)
+    shares = chart.shares
 
     def cell(row: int, column: int) -> Cell:
-        number, share, right = float(counts[row, column]), float(shares[row, column]), row == column
+        number, share = float(chart.counts[row, column]), float(shares[row, column])
+        kind = "right" if row == column else "wrong"
         if not number:
-            return "", "right" if right else "", ""
-        # Errors are rare: by the square root the small ones are seen beside the largest.
-        part = share if right else sqrt(share / darkest)
-        shade = f"{'right' if right else 'wrong'} s{ceil(LEVELS * part)}"
+            return "", kind if row == column else "", ""
+        shade = f"{kind} s{ceil(LEVELS * share ** POWERS[kind])}"
         return count(number), shade, f"{count(number)} items, {decimal(share)} of the class"
 
-    found = shaded_table(labels, table.support, cell, unclassified=table.unclassified is not None)
-    return {**found, "darkest_error": decimal(darkest), "errors": largest > 0}
+    found = shaded_table(chart.labels, chart.support, cell, unclassified=chart.unclassified)
+    totals = [*chart.predicted, *chart.counts[:, len(chart.labels) :].sum(axis=0)]
+    return {**found, "predicted": [count(float(items)) for items in totals]}

@@ -127,7 +127,7 @@ def _universe(subject: ReportSubject, keys: set[str]) -> dict[str, str]:
 def _properties(subject: ReportSubject) -> ET.Element:
     properties = ET.Element("properties")
     known = {**subject.provenance, "engine_version": subject.engine_version}
-    known["verdict"] = headline(subject.gate).word
+    known["verdict"] = "no gate" if subject.gate is None else subject.gate.verdict
     if subject.gate is not None:
         known |= _universe(
             subject, {result.index for result in subject.gate.results if result.index}

@@ -1,5 +1,6 @@
 """Layout: what every JSON report on one selection of indices has in common, prepared once."""
 
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -30,29 +31,52 @@ class Formats:
     unbounded: list[bytes]
 
     @classmethod
-    def of(cls, entries: tuple[Index, ...], methods: tuple[str, ...]) -> "Formats":
-        """Prepare them for the Values of indices, with the methods of their intervals, if any."""
+    def of(
+        cls, entries: tuple[Index, ...], methods: Sequence[bytes], always: bytes = b""
+    ) -> "Formats":
+        """Prepare them for the Values of indices.
+
+        Parameters
+        ----------
+        methods
+            What follows the interval of each entry; none where no interval is asked for.
+        always
+            What follows whether there is an interval or not.
+        """
         openings = [b'},"%b":{"value":%%b,"interval":' % entry.key.encode() for entry in entries]
-        bounded = [b'[%%b,%%b],"method":"%b"' % name.encode() for name in methods]
+        pairs = zip(openings, methods, strict=False)
         return cls(
-            plain=[opening + b"null" for opening in openings],
-            bounded=list(map(bytes.__add__, openings, bounded)),
-            unbounded=[opening + b"null%.0b%.0b" for opening in openings],
+            plain=[opening + b"null" + always for opening in openings],
+            bounded=[opening + b"[%b,%b]" + method + always for opening, method in pairs],
+            unbounded=[opening + b"null%.0b%.0b" + always for opening in openings],
         )
 
-    def values(self, low: Array | None = None, *, times: int = 1) -> list[bytes]:
+    def values(
+        self,
+        low: Sequence[Array] = (),
+        coded: Iterable[tuple[Array | None, Sequence[bytes]]] = (),
+        *,
+        times: int,
+    ) -> list[bytes]:
         """Return the formats of as many rounds of Values, to add more to them.
 
         Parameters
         ----------
         low
-            Lower limits, NaN where there is no interval; None where no interval was asked for.
+            The lower limits, NaN where there is no interval; none if no interval was asked for.
+        coded
+            Codes of all Values, None for all 0, with the further member of each code but 0.
         """
-        if low is None:
-            return self.plain * times
-        formats = self.bounded * times
-        for place in np.flatnonzero(np.isnan(low)).tolist():
-            formats[place] = self.unbounded[place % len(self.unbounded)]
+        formats = (self.bounded if low else self.plain) * times
+        for limits in low:
+            for place in np.flatnonzero(np.isnan(limits)).tolist():
+                formats[place] = self.unbounded[place % len(self.unbounded)]
+        for codes, members in coded:
+            if codes is not None:
+                flat = codes.reshape(-1)
+                places = np.flatnonzero(flat)
+                for place, code in zip(places.tolist(), flat[places].tolist(), strict=True):
+                    formats[place] += members[code]
         return formats
 
 
@@ -64,16 +88,21 @@ class Layout:
     ----------
     overall, per_class
         Of their Values, in the order of the selection.
-    bands, p_values, averages, equal_averages
-        Positions of the overall indices that have a band, a p-value, or average the classes; of
-        the averages in which every class counts the same.
+    differences
+        Of the differences of slices from their rest.
+    bands
+        Positions of the overall indices that have a band, with the function that names it.
+    p_values, averages, equal_averages
+        Positions of those that have a p-value, or average the classes; of the averages in which
+        every class counts the same.
     notes
         JSON, where all items are classified and where some are not.
     """
 
     overall: Formats
     per_class: Formats
-    bands: tuple[int, ...]
+    differences: Formats
+    bands: tuple[tuple[int, Callable[[float], str | None]], ...]
     p_values: tuple[int, ...]
     averages: tuple[int, ...]
     equal_averages: tuple[int, ...]
@@ -93,10 +122,15 @@ def layout_of(
     """
     entries = selection.overall
     numbered = tuple(enumerate(entries))
+    of_class, of_all = (
+        [b',"method":"%b"' % name.encode() for name in names] for names in (class_methods, methods)
+    )
+    adjusted = b',"p_adjusted":%b,"detectable":%b'
     return Layout(
-        overall=Formats.of(entries, methods),
-        per_class=Formats.of(selection.per_class, class_methods),
-        bands=tuple(i for i, entry in numbered if entry.band),
+        overall=Formats.of(entries, of_all),
+        per_class=Formats.of(selection.per_class, of_class),
+        differences=Formats.of(entries, [b""] * len(entries), adjusted),
+        bands=tuple((i, entry.band) for i, entry in numbered if entry.band),
         p_values=tuple(i for i, entry in numbered if entry.p_value),
         averages=tuple(i for i, e in numbered if e.reads in ("macro", "weighted", "means")),
         equal_averages=tuple(i for i, entry in numbered if entry.reads in ("macro", "means")),

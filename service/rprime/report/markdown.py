@@ -61,7 +61,8 @@ def render_markdown(subject: ReportSubject) -> str:
     }
     about = population_text(subject.evaluation)
     first = f"The numbers are {prose(about)}." if about else ""
-    opening = [marker(subject), first, *_verdict(subject), text_chart(subject.gate)]
+    only = f"Only the items of {code(subject.slice)}." if subject.slice else ""
+    opening = [marker(subject), only, first, *_verdict(subject), text_chart(subject.gate)]
     blocks = [*opening, *in_order(sections), _origin(subject)]
     return "\n\n".join(block for block in blocks if block) + "\n"
 

@@ -33,6 +33,12 @@ def clipped(text: str, most: int = LONGEST) -> str:
     return text if len(text) <= most else f"{text[: most - 1]}…"
 
 
+def shortened(name: str, most: int) -> str:
+    """Cut a name in its middle: names of classes often differ in their last characters."""
+    tail = (most - 1) // 2
+    return name if len(name) <= most else f"{name[: most - 1 - tail]}…{name[-tail:]}"
+
+
 def isolated(text: str) -> str:
     """Keep right-to-left text from reordering what stands beside it."""
     if text.isascii() or not any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in text):

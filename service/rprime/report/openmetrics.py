@@ -36,7 +36,7 @@ def render_openmetrics(subject: ReportSubject) -> str:
 
 def _common(subject: ReportSubject) -> dict[str, str]:
     """Return the labels that every sample has."""
-    names = ("project", "model", "version")
+    names = ("project", "model", "version", "slice")
     return {name: value for name in names if (value := getattr(subject, name))}
 
 

@@ -9,6 +9,7 @@ from jinja2 import BaseLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from rprime.report.decimals import MINUS
+from rprime.report.names import shortened
 from rprime.report.subject import ReportSubject
 from rprime.report.view import view_of
 
@@ -50,6 +51,7 @@ def environment_of(loader: BaseLoader) -> Environment:
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
     environment.filters["prose"] = prose
+    environment.filters["shortened"] = shortened
     return environment
 
 

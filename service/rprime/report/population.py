@@ -6,8 +6,8 @@ import orjson
 
 from rprime.core.evaluate import Evaluation
 from rprime.core.populations.population import Population
+from rprime.core.suggestions import listed
 
-MOST_NAMED = 5
 _WHAT = {
     "true": "a population with this prevalence of the classes",
     "predicted": "a population with these shares of the predicted classes",
@@ -23,11 +23,14 @@ def population_text(evaluation: Evaluation) -> str:
 
 def shares_text(found: Population, labels: Sequence[str]) -> str:
     """Say in one line what numbers at a population are about."""
-    named = list(_shares(found, labels).items())
-    text = ", ".join(f"{name} {share:.4g}" for name, share in named[:MOST_NAMED])
-    more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
+    shares = _shares(found, labels)
     source = "" if found.evaluation is None else f" (that of evaluation {found.evaluation})"
-    return f"about {_WHAT[found.strata]}{source}: {text}{more}"
+    left_out = [name for name, share in shares.items() if not share]
+    if found.strata == "true" and len({share for share in shares.values() if share}) == 1:
+        but = f" but {listed(left_out)}" if left_out else ""
+        return f"about a population with equal shares of all classes{but}{source}"
+    text = listed([f"{name} {share:.4g}" for name, share in shares.items()])
+    return f"about {_WHAT[found.strata]}{source}: {text}"
 
 
 def population_member(found: Population, evaluation: Evaluation) -> dict[str, bytes]:

@@ -14,7 +14,7 @@ REASONS = {
     "no_interval": "no interval for this index",
     "not_resampled": "no bootstrap interval here",
     "no_scores": "needs scores",
-    "not_probabilities": "the scores are no probabilities",
+    "not_probabilities": "the scores are not probabilities",
     "no_class_defined": "defined in no class",
     "excluded_classes_differ": "a class is undefined on one side",
     "classes_differ": "the lists of classes differ",

@@ -34,7 +34,7 @@ class Line:
     ----------
     name, value
         Of what, and the number that the legend has of it, if any.
-    look
+    style
         Position among the colours; None for the ink.
     x, y
         Shape (points,).
@@ -46,7 +46,7 @@ class Line:
 
     name: str
     value: str
-    look: int | None
+    style: int | None
     x: Array
     y: Array
     band: Array | None = None
@@ -129,11 +129,11 @@ class _Of:
         return cls(subject.evaluation, summary, names, note if less else "")
 
     def curves(self) -> list[tuple[int, str, int | None, Detections]]:
-        """Return place, name, look and curve of each class that is drawn."""
+        """Return place, name, style and curve of each class that is drawn."""
         found = [curve for _, curve in self.summary.detections()]
         return [
-            (i, name, None if name is POOLED else look, found[i])
-            for look, (i, name) in enumerate(self.names.items())
+            (i, name, None if name is POOLED else style, found[i])
+            for style, (i, name) in enumerate(self.names.items())
         ]
 
     def says(self, text: str) -> str:
@@ -155,10 +155,10 @@ def chart_of_scores(name: str, subject: ReportSubject) -> Chart | None:
 
 def _roc(of: _Of) -> Chart:
     lines, rows = [], []
-    for place, name, look, curve in of.curves():
+    for place, name, style, curve in of.curves():
         found, area = curve.roc(), decimal(of.summary.areas[0, place])
         rates, recall = found["false_positive_rate"], found["recall"]
-        lines.append(Line(name, area, look, rates, recall))
+        lines.append(Line(name, area, style, rates, recall))
         at = np.interp(_FALSE_POSITIVES, rates, recall)
         rows.append((name, area, *map(decimal, at.tolist())))
     labels = ("False-positive rate", "Recall")
@@ -174,10 +174,10 @@ def _roc(of: _Of) -> Chart:
 
 def _precision_recall(of: _Of) -> Chart:
     lines, rows = [], []
-    for place, name, look, curve in of.curves():
+    for place, name, style, curve in of.curves():
         found, area = curve.precision_recall(), decimal(of.summary.areas[1, place])
         recall, precision = found["recall"], found["precision"]
-        lines.append(Line(name, area, look, recall[1:], precision[1:]))
+        lines.append(Line(name, area, style, recall[1:], precision[1:]))
         at = precision[np.searchsorted(recall, np.array(_RECALLS) - 1e-12)]
         share = curve.tp[-1] / (curve.tp[-1] + curve.fp[-1])
         rows.append((name, area, decimal(share), *map(decimal, at.tolist())))
@@ -249,8 +249,8 @@ def _scores(of: _Of) -> Chart:
     x = np.repeat(edges, 2)
     for place, name in enumerate(classes.values()):
         lines = [
-            Line(what, "", look, x, np.concatenate(([0], np.repeat(part, 2), [0])), filled=True)
-            for look, (what, part) in enumerate(
+            Line(what, "", style, x, np.concatenate(([0], np.repeat(part, 2), [0])), filled=True)
+            for style, (what, part) in enumerate(
                 zip(("Items of the class", "Other items"), shares[:, place], strict=True)
             )
         ]

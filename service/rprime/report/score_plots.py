@@ -23,7 +23,7 @@ def plots(charts: list[Chart]) -> list[dict[str, Any]]:
             "lead": chart.lead,
             "panels": [_panel(panel, chart) for panel in chart.panels],
             "legend": [
-                (_look(chart.lines.get(name)), name, value) for name, value in chart.keys.items()
+                (_css(chart.lines.get(name)), name, value) for name, value in chart.keys.items()
             ],
             "columns": chart.columns,
             "rows": chart.rows,
@@ -49,7 +49,7 @@ def _panel(panel: Panel, chart: Chart) -> dict[str, Any]:
 def _line(panel: Panel, line: Line) -> dict[str, Any]:
     points = _points(panel, line.x, line.y)
     return {
-        "look": _look(line),
+        "css": _css(line),
         "points": " ".join(points),
         "filled": line.filled,
         "dots": [point.split(",") for point in points] if line.dotted else [],
@@ -57,11 +57,11 @@ def _line(panel: Panel, line: Line) -> dict[str, Any]:
     }
 
 
-def _look(line: Line | None) -> str:
+def _css(line: Line | None) -> str:
     """Return the class of a line; None is the diagonal."""
     if line is None:
         return "diagonal"
-    return "line" if line.look is None else f"line look{line.look}"
+    return "line" if line.style is None else f"line style{line.style}"
 
 
 def _around(panel: Panel, x: Array, band: Array) -> list[str]:

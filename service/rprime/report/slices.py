@@ -6,8 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rprime.core.arrays import Array
-from rprime.core.evaluate import Evaluation, evaluate
-from rprime.core.gates.sliced import Slice
+from rprime.core.evaluate import Evaluation
 from rprime.core.index import Index
 from rprime.core.intervals.proportions import quantile_of
 from rprime.core.slices.evaluation import shrink
@@ -15,7 +14,6 @@ from rprime.core.slices.slices import SliceName
 from rprime.report.decimals import ABSENT, count, decimal, percent, plural, signed, span
 from rprime.report.measures import Measure, finite
 from rprime.report.names import shown
-from rprime.report.subject import ReportSubject
 
 MOST_SLICES = 20
 
@@ -156,30 +154,6 @@ def slice_table(
     rests = ("Difference to the rest", confidence, "Adjusted p") if place is None else ()
     columns = ("Slice", "Items", index.name, confidence, *rests)
     return SliceTable(index, _measure(index, whole), lines, columns, by)
-
-
-def of_slice(subject: ReportSubject, one: Slice) -> ReportSubject:
-    """Return what a rendering shows of a slice alone, without comparison and verdict.
-
-    Raises
-    ------
-    KeyError
-        If the evaluation has no such slice.
-    """
-    e = subject.evaluation
-    if e.slices is None:
-        raise KeyError(one)
-    slices = e.slices.slices
-    place = slices.positions[frozenset(one)]
-    return replace(
-        subject,
-        evaluation=evaluate(slices.tables[place], e.labels, e.options),
-        comparison=None,
-        gate=None,
-        baseline=None,
-        kept_scores=None,
-        slice=named(slices.names[place]),
-    )
 
 
 def _values(e: Evaluation, index: Index, place: int | None) -> Array:

@@ -72,6 +72,7 @@ class ReportSubject:
         moment = self.created_at
         known["time"] = None if moment is None else moment.isoformat(" ", "seconds")
         known["evaluation"] = self.id
+        known["slice"] = self.slice
         known["population"] = population_text(self.evaluation)
         return {name: value for name, value in known.items() if value}
 

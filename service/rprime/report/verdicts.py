@@ -30,8 +30,8 @@ class Headline:
 
 NO_SIGN = "\u2013"
 HEADLINES: dict[GateVerdict | None, Headline] = {
-    "pass": Headline("✓", "Gate passed", "pass", "good"),
-    "fail": Headline("✗", "Gate failed", "fail", "bad"),
+    "pass": Headline("✓", "Gate passed", "passed", "good"),
+    "fail": Headline("✗", "Gate failed", "failed", "bad"),
     "inconclusive": Headline("?", "Gate inconclusive", "inconclusive", "open"),
     "no_rules": Headline(NO_SIGN, "Gate without rules: nothing was judged", "no rules", "none"),
     None: Headline(NO_SIGN, "No gate was set", "no gate", "none"),
@@ -50,9 +50,11 @@ LEADS_TO = {"fail": "fails the gate", "warn": "warns only", "pass": ""}
 
 
 UNJUDGED = {
-    "fail": Headline("✗", "Gate failed, but could not be judged", "fail", "bad"),
+    "fail": Headline("✗", "Gate failed, but could not be judged", "failed", "bad"),
     "inconclusive": Headline("?", "Gate inconclusive, nothing was judged", "inconclusive", "open"),
 }
+NOT_JUDGED = Headline(NO_SIGN, "The gate judged the items as stored", "not judged", "none")
+"""For a slice or another population of what a gate judged."""
 COMMON_CAUSES = frozenset(CAUSES)
 """Reasons that the message of the gate gives once for all results."""
 
@@ -61,8 +63,8 @@ def headline(gate: Gate | None) -> Headline:
     """Return the words for the verdict of a gate; None means no gate."""
     if gate is None:
         return HEADLINES[None]
-    found = HEADLINES[gate.verdict] if gate.judged else UNJUDGED.get(gate.verdict)
-    found = found or HEADLINES[gate.verdict]
+    found = HEADLINES[gate.verdict]
+    found = found if gate.judged else UNJUDGED.get(gate.verdict, found)
     left = sum(result.verdict != "pass" for result in gate.results)
     if gate.verdict == "pass" and left:
         return replace(found, words=f"{found.words}, {plural(left, 'result')} undecided")
@@ -112,14 +114,16 @@ def tally(gate: Gate) -> str:
     parts = [f"{first[0]:,} of {plural(len(gate.results), 'check')} {first[1]}"]
     parts += [f"{number:,} {word}" for number, word in others]
     level = f"One-sided tests at {percent(gate.alpha)}"
-    return f"{', '.join(parts)}. {level}{_look(gate)}."
+    return f"{', '.join(parts)}. {level}.{_look(gate)}"
 
 
 def _look(gate: Gate) -> str:
-    if gate.budget is not None:
-        number = "a look" if gate.look is None else f"look {gate.look}"
-        return f", {number} of a budget of {gate.budget} at this test set"
-    return "" if gate.look in {None, 1} else f", look {gate.look} at this test set"
+    if gate.look is None:
+        return f" {plural(gate.budget, 'gate')} may use the test set." if gate.budget else ""
+    planned = f" of {gate.budget} planned" if gate.budget else ""
+    return (
+        f" This is gate {gate.look}{planned} on this test set." if planned or gate.look > 1 else ""
+    )
 
 
 def separate(results: Iterable[Result]) -> list[Result]:

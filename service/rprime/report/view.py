@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+from rprime.core.catalog import CLASS_INDICES, OVERALL_INDICES
 from rprime.core.index import Index
 from rprime.report.changed_predictions import changed_predictions
 from rprime.report.changes import Change
@@ -45,6 +46,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
     """Return the content of a page; templates must escape every foreign text."""
     measures = Measures(subject)
     shown_first = (*(measure.index for measure in measures.headlines), *measures.class_headlines)
+    attributed = {} if subject.comparison is None else subject.comparison.attribution
     content = {
         **_opening(subject),
         **_overall(measures),
@@ -52,7 +54,7 @@ def view_of(subject: ReportSubject, selection: ClassSelection = WHOLE) -> dict[s
         **_confusion(measures),
         "results": list(gate_groups(subject.gate)),
         "movements": changed_predictions(subject.comparison),
-        "attributions": _attributions(subject),
+        "attributions": [_attribution(name, found) for name, found in attributed.items()],
         "slices": slice_plot(slice_table(subject.evaluation)),
         "plots": plots(charts_of_scores(subject)) if _draws_scores(subject) else [],
         "cautions": [_shown(warning) for warning in grouped_warnings(subject)],
@@ -210,17 +212,13 @@ def _confusion(measures: Measures) -> dict[str, Any]:
     return {"heat": found, "confusions": confusions}
 
 
-def _attributions(subject: ReportSubject) -> list[dict[str, Any]]:
-    if subject.comparison is None:
-        return []
-    return [_attribution(name, found) for name, found in subject.comparison.attribution.items()]
-
-
 def _attribution(name: str, found: Attribution) -> dict[str, Any]:
     kept, others = found.cells[:MOST_CELLS], found.cells[MOST_CELLS:]
     rest = None if found.rest is None else found.rest + sum(cell.contribution for cell in others)
+    key, _, label = name.partition("/")
+    index = (CLASS_INDICES if label else OVERALL_INDICES)[key]
     return {
-        "title": shown(name.replace("/", ", ", 1)),
+        "title": index.name + (f" of {shown(label)}" if label else ""),
         "rows": [
             (shown_if_any(cell.true), shown_if_any(cell.predicted), signed(cell.contribution))
             for cell in kept

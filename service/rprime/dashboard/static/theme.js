@@ -1,2 +1,2 @@
-/* Built by `npm run build` in dashboard/script; licences: rprime/static/licenses; sources: c88ea777a8a9ae729ff55c972067bd66b18ab26d560212446a7b5fc614be9d5e */
+/* Built by `npm run build` in dashboard/script; licences: rprime/static/licenses; sources: 6b640ff3859b90e752478479fed2817f9bee424797a4802661b9b268227a407f */
 (()=>{try{let e=localStorage.getItem("rprime-theme");(e==="light"||e==="dark")&&(document.documentElement.dataset.theme=e)}catch{}})();

@@ -6,20 +6,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rprime.core.studies.correlation import Box
-from rprime.report.figures.lines import plot_line
-from rprime.report.figures.palette import palette
+from rprime.report.figures.palette import line_style, palette
 from rprime.report.figures.sheet import Canvas, named
-from rprime.report.figures.steps import ClassHistory, band, draw_classes, name_ends
+from rprime.report.figures.steps import band, draw_classes, name_ends, plot_line
+from rprime.report.history_charts import MOST_BOXES, MOST_DOTS, MOST_NAMED, ClassHistory
+from rprime.report.styles import series_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_BOXES = 40
-"""Evaluations up to which each has a box; of more, the quartiles become bands."""
-MOST_DOTS = 50
-"""Classes up to which each has a dot."""
-MOST_NAMED = 12
-"""Evaluations up to which the worst class of each is named."""
+
+_LETTER = 0.085
+"""Width of one, in inches."""
+_NEAR = 0.08
+"""Part of an axis within which there is no room for a name."""
 
 
 def draw_boxes(histories: Sequence[ClassHistory], about: str, canvas: Canvas) -> bytes:
@@ -31,7 +31,7 @@ def _note(history: ClassHistory) -> str:
     if len(history.steps) > MOST_BOXES:
         return "Bands: the middle half of the values, and all of them; the line is the median."
     dots = " Dots are values." if len(history.labels) <= MOST_DOTS else ""
-    names = " The lowest is named." if len(history.steps) <= MOST_NAMED else ""
+    names = " The worst is named." if len(history.steps) <= MOST_NAMED else ""
     return f"Boxes are quartiles, whiskers end at the lowest and the highest value.{dots}{names}"
 
 
@@ -42,19 +42,19 @@ def _fill(axes: "Axes", history: ClassHistory) -> None:
     else:
         _plot(axes, boxes)
         _name_values(axes, history)
-    lines = enumerate(history.overall.items(), 1)
-    ends = [plot_line(axes, number, name, values) for number, (name, values) in lines]
-    name_ends(axes, [end for end in ends if end is not None])
+    places = np.arange(len(boxes))
+    overall = history.series[len(history.drawn) :]
+    name_ends(axes, [plot_line(axes, one, places, f"line-{i}") for i, one in enumerate(overall, 1)])
 
 
 def _name_values(axes: "Axes", history: ClassHistory) -> None:
     steps, labels = len(history.steps), len(history.labels)
     if labels <= MOST_DOTS:
         places = np.repeat(np.arange(steps), labels)
-        dots = axes.scatter(places, history.values.ravel(), 10, color=palette().ink)
+        dots = axes.scatter(places, history.values.ravel(), 10, color=palette()["ink"])
         dots.set(alpha=0.45, linewidth=0, zorder=3, gid="classes")
     if steps <= MOST_NAMED:
-        _name_lowest(axes, history)
+        _name_worst(axes, history)
 
 
 def _plot(axes: "Axes", boxes: Sequence[Box | None]) -> None:
@@ -65,7 +65,8 @@ def _plot(axes: "Axes", boxes: Sequence[Box | None]) -> None:
         for b in boxes
         if b is not None
     ]
-    line = {"color": colours.right, "linewidth": 1.3}
+    colour = line_style(series_style(0))["color"]
+    line = {"color": colour, "linewidth": 1.3}
     axes.bxp(
         stats,
         places,
@@ -73,22 +74,31 @@ def _plot(axes: "Axes", boxes: Sequence[Box | None]) -> None:
         showfliers=False,
         patch_artist=True,
         manage_ticks=False,
-        boxprops={"facecolor": "#dcebf5", "edgecolor": colours.right, "linewidth": 1.3},
+        boxprops={"facecolor": colours["track"], "edgecolor": colour, "linewidth": 1.3},
         whiskerprops=line,
         capprops=line,
-        medianprops={"color": colours.ink, "linewidth": 2.0},
+        medianprops={"color": colour, "linewidth": 2.0},
     )
 
 
-def _name_lowest(axes: "Axes", history: ClassHistory) -> None:
-    for place, row in enumerate(history.values):
-        if np.isfinite(row).any():
-            lowest = int(np.nanargmin(row))
-            look: dict[str, Any] = {"size": 8, "color": palette().soft, "ha": "center", "va": "top"}
-            axes.annotate(
-                named(history.labels[lowest]),
-                (place, row[lowest]),
-                (0, -4),
-                textcoords="offset points",
-                **look,
-            )
+def _name_worst(axes: "Axes", history: ClassHistory) -> None:
+    figure: Any = axes.get_figure()
+    room = int(figure.get_figwidth() / len(history.steps) / _LETTER)
+    style: dict[str, Any] = {"size": 8, "color": palette()["ink-soft"]}
+    low, high = axes.get_ylim()
+    outside = ((0, 4), "center", "bottom") if history.falling else ((0, -4), "center", "top")
+    for place, (worst, row) in enumerate(zip(history.worst, history.values, strict=True)):
+        if worst is None:
+            continue
+        # Beyond its mark, but beside one at the end of the axis.
+        near = min(row[worst] - low, high - row[worst]) < _NEAR * (high - low)
+        shift, across, down = ((5, 0), "left", "center") if near else outside
+        axes.annotate(
+            named(history.labels[worst], max(room, 3)),
+            (place, row[worst]),
+            shift,
+            textcoords="offset points",
+            ha=across,
+            va=down,
+            **style,
+        )

@@ -11,9 +11,10 @@ import numpy as np
 
 from rprime.core.arrays import Array
 from rprime.core.studies.discrimination import Line
-from rprime.report.figures.palette import palette
+from rprime.report.figures.palette import line_style
 from rprime.report.figures.sheet import PIXELS, Canvas, Form, Picture, TooMuchToDrawError, draw
 from rprime.report.figures.ticks import number_values
+from rprime.report.styles import series_style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -45,6 +46,10 @@ _SHARED: dict[Panels, tuple[str, ...]] = {
 _TOO_MANY = (
     f"A figure shows at most {MOST_PANELS} panels, and at most {MOST_CURVES} lines that differ."
 )
+_ABOUT = (
+    "Each point is a pair of classifiers, x and y. On a line the index gives both the same value; "
+    "above it the index prefers series y, below it series x."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +58,13 @@ class _Curve:
 
     Parameters
     ----------
-    look
+    style
         Number of its colour and dashes: the same for one name in all panels.
     """
 
     names: tuple[str, ...]
     branches: tuple[Array, ...]
-    look: int = 0
+    style: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,14 +117,14 @@ def draw_discrimination(
         If there are too many panels, or too many curves in one.
     """
     panels = _panels(lines, by)
-    looks = {curve.look for panel in panels for curve in panel.curves}
-    if len(looks) > MOST_CURVES:
+    styles = {curve.style for panel in panels for curve in panel.curves}
+    if len(styles) > MOST_CURVES:
         raise TooMuchToDrawError(_TOO_MANY)
     columns = min(columns, len(panels))
     rows = [panels[start : start + columns] for start in range(0, len(panels), columns)]
     picture = Picture(
         title=title or "Discrimination lines",
-        about="Above a line the index prefers series y, below it series x.",
+        about=_ABOUT,
         height=sum(HEIGHT + LEGEND_LINE * max(map(_lines, row)) for row in rows),
         fill=lambda figure: _fill(figure, panels, columns),
     )
@@ -148,9 +153,9 @@ def _panels(lines: Sequence[Line], by: Panels) -> list[_Panel]:
         for title in titles
     ]
     first = dict.fromkeys(curve.names[0] for panel in panels for curve in panel.curves)
-    looks = {name: look for look, name in enumerate(first)}
+    styles = {name: style for style, name in enumerate(first)}
     return [
-        replace(panel, curves=tuple(replace(c, look=looks[c.names[0]]) for c in panel.curves))
+        replace(panel, curves=tuple(replace(c, style=styles[c.names[0]]) for c in panel.curves))
         for panel in panels
     ]
 
@@ -218,15 +223,17 @@ def _plot(axes: "Axes", panel: _Panel) -> None:
     axes.grid()
     for curve in panel.curves:
         for points in curve.branches:
-            axes.plot(*points.T, **palette().look(curve.look), linewidth=1.8, clip_on=False)
+            axes.plot(
+                *points.T, **line_style(series_style(curve.style)), linewidth=1.8, clip_on=False
+            )
     _explain(axes, panel)
 
 
 def _explain(axes: "Axes", panel: _Panel) -> None:
     """Write the legend below the axes, where it never hides a line; notes have no line."""
-    looks = [palette().look(curve.look) for curve in panel.curves]
-    looks += [{"linestyle": "none"}] * len(panel.notes)
-    handles = [axes.plot([], [], **look, linewidth=1.8)[0] for look in looks]
+    styles = [line_style(series_style(curve.style)) for curve in panel.curves]
+    styles += [{"linestyle": "none"}] * len(panel.notes)
+    handles = [axes.plot([], [], **style, linewidth=1.8)[0] for style in styles]
     axes.legend(
         handles, panel.legend, loc="upper left", bbox_to_anchor=(-0.03, -0.14), handlelength=2.6
     )

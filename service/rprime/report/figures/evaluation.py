@@ -6,6 +6,7 @@ from rprime.core.aliases import canonical
 from rprime.core.catalog import find
 from rprime.core.index import Index
 from rprime.core.suggestions import unknown_index
+from rprime.report.class_charts import default_indices
 from rprime.report.figures.confusion import draw_confusion
 from rprime.report.figures.per_class import draw_per_class
 from rprime.report.figures.radar import draw_radar
@@ -24,8 +25,6 @@ WITHOUT_INDEX = frozenset({"confusion", *DRAWN})
 """Figures of the table or of the scores themselves."""
 _NO_CLASS = "The figure shows classes: name a per-class index, too."
 _OVERALL = "The index is overall; this figure shows classes."
-_LONE = ("r_prime",)
-_SOME = ("r_prime", "recall", "precision", "f1")
 
 
 def drawn(
@@ -86,8 +85,3 @@ def shown_indices(keys: Sequence[str], *, mixed: bool) -> list[Index]:
     if overall and (all(overall) if mixed else any(overall)):
         raise ValueError(_NO_CLASS if mixed else _OVERALL)
     return found
-
-
-def default_indices(name: str, *, compared: bool) -> tuple[str, ...]:
-    """Return what a figure shows: around the circle, of a comparison, both sides of one index."""
-    return _LONE if name in WITHOUT_INDEX or (name == "radar" and compared) else _SOME

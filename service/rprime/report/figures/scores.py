@@ -5,10 +5,11 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from rprime.report.figures.confusion import about
-from rprime.report.figures.palette import palette
+from rprime.report.figures.palette import line_style, palette
 from rprime.report.figures.sheet import Canvas, NothingToDrawError, Picture, draw, named
 from rprime.report.figures.ticks import number_values
 from rprime.report.score_charts import NO_SCORES, Chart, Line, Panel, chart_of_scores
+from rprime.report.styles import series_style
 from rprime.report.subject import ReportSubject
 
 if TYPE_CHECKING:
@@ -69,9 +70,9 @@ def _fill(figure: "Figure", chart: Chart, shape: tuple[int, int], *, beside: boo
         handles |= _plot(axes, panel)
     texts = [f"{value}  {named(name)}".strip() for name, value in chart.keys.items()]
     place = (1.04, 1) if beside else (0, -0.24 if shape[0] == 1 else -0.4)
-    look: dict[str, Any] = {"bbox_to_anchor": place, "handlelength": 3, "borderaxespad": 0}
+    placed: dict[str, Any] = {"bbox_to_anchor": place, "handlelength": 3, "borderaxespad": 0}
     if texts:
-        grid[-1][0].legend([handles[n] for n in chart.keys], texts, loc="upper left", **look)
+        grid[-1][0].legend([handles[n] for n in chart.keys], texts, loc="upper left", **placed)
 
 
 def _plot(axes: "Axes", panel: Panel) -> dict[str, Any]:
@@ -87,18 +88,21 @@ def _plot(axes: "Axes", panel: Panel) -> dict[str, Any]:
     found = {line.name: _draw(axes, line) for line in panel.lines}
     if panel.diagonal:
         ends = ([panel.ends[0], panel.ends[1]], [0, panel.top])
-        (found[panel.diagonal],) = axes.plot(*ends, color=palette().soft, linestyle=(0, (1, 3)))
+        (found[panel.diagonal],) = axes.plot(
+            *ends, color=palette()["ink-soft"], linestyle=(0, (1, 3))
+        )
     return found
 
 
 def _draw(axes: "Axes", line: Line) -> Any:  # noqa: ANN401 (matplotlib is an extra)
-    look: dict[str, Any] = {"color": palette().ink, "linestyle": "-"}
-    look = look if line.look is None else palette().look(line.look)
-    (drawn,) = axes.plot(line.x, line.y, **look, linewidth=1.7, clip_on=False, zorder=3)
+    style = (
+        {"color": palette()["ink"]} if line.style is None else line_style(series_style(line.style))
+    )
+    (drawn,) = axes.plot(line.x, line.y, **style, linewidth=1.7, clip_on=False, zorder=3)
     if line.dotted:
         drawn.set(marker="o", markersize=4.5)
     if line.band is not None:
-        axes.fill_between(line.x, *line.band, color=look["color"], alpha=0.18, linewidth=0)
+        axes.fill_between(line.x, *line.band, color=style["color"], alpha=0.18, linewidth=0)
     if line.filled:
-        axes.fill_between(line.x, line.y, color=look["color"], alpha=0.14, linewidth=0)
+        axes.fill_between(line.x, line.y, color=style["color"], alpha=0.14, linewidth=0)
     return drawn

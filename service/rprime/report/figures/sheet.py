@@ -11,7 +11,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
 from rprime.report.figures.palette import palette
-from rprime.report.names import clipped, shown
+from rprime.report.names import shortened, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -144,9 +144,9 @@ def library() -> str:
         return ""
 
 
-def named(label: str) -> str:
+def named(label: str, most: int = LONGEST_NAME) -> str:
     """Return the name of a class as a plot shows it."""
-    return clipped(shown(label), LONGEST_NAME)
+    return shortened(shown(label), most)
 
 
 @cache
@@ -181,23 +181,23 @@ def _style() -> dict[str, Any]:
         "axes.axisbelow": True,
         "axes.spines.top": False,
         "axes.spines.right": False,
-        "grid.color": colours.line,
+        "grid.color": colours["line"],
         "grid.linewidth": 0.8,
-        "axes.edgecolor": colours.soft,
-        "axes.facecolor": colours.surface,
-        "figure.facecolor": colours.surface,
-        "text.color": colours.ink,
-        "axes.labelcolor": colours.soft,
-        "axes.titlecolor": colours.ink,
-        "xtick.color": colours.soft,
-        "ytick.color": colours.soft,
-        "xtick.labelcolor": colours.ink,
-        "ytick.labelcolor": colours.ink,
+        "axes.edgecolor": colours["ink-soft"],
+        "axes.facecolor": colours["surface"],
+        "figure.facecolor": colours["surface"],
+        "text.color": colours["ink"],
+        "axes.labelcolor": colours["ink-soft"],
+        "axes.titlecolor": colours["ink"],
+        "xtick.color": colours["ink-soft"],
+        "ytick.color": colours["ink-soft"],
+        "xtick.labelcolor": colours["ink"],
+        "ytick.labelcolor": colours["ink"],
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Lines:
+class _Font:
     """Lines of text at the left edge, their sizes in points and in inches.
 
     Parameters
@@ -212,8 +212,8 @@ class _Lines:
     height: float
     letter: float
 
-    def wrapped(self, text: str, width: float) -> list[tuple[str, "_Lines"]]:
-        """Break a text, each line with its look."""
+    def wrapped(self, text: str, width: float) -> list[tuple[str, "_Font"]]:
+        """Break a text, each line with its font."""
         return [(line, self) for line in wrap(text, int(width / self.letter))]
 
 
@@ -225,12 +225,12 @@ def _filled(picture: Picture, canvas: Canvas) -> "Figure":
     colours, width = palette(), canvas.inches
     room = width - 2 * MARGIN
     head = [
-        *_Lines(12, "bold", colours.ink, 0.27, 0.112).wrapped(picture.title, room),
-        *_Lines(9, "normal", colours.soft, 0.21, 0.067).wrapped(picture.about, room),
+        *_Font(12, "bold", colours["ink"], 0.27, 0.112).wrapped(picture.title, room),
+        *_Font(9, "normal", colours["ink-soft"], 0.21, 0.067).wrapped(picture.about, room),
     ]
-    small = _Lines(8, "normal", colours.soft, 0.17, 0.063)
+    small = _Font(8, "normal", colours["ink-soft"], 0.17, 0.063)
     foot = [line for note in picture.notes for line in small.wrapped(note, room)]
-    above, below = (MARGIN + sum(look.height for _, look in lines) for lines in (head, foot))
+    above, below = (MARGIN + sum(font.height for _, font in lines) for lines in (head, foot))
     height = above + GAP + picture.height + below
     figure = Figure((width, height))
     _write(figure, head, height - MARGIN)
@@ -241,12 +241,12 @@ def _filled(picture: Picture, canvas: Canvas) -> "Figure":
     return figure
 
 
-def _write(figure: "Figure", lines: list[tuple[str, _Lines]], top: float) -> None:
+def _write(figure: "Figure", lines: list[tuple[str, _Font]], top: float) -> None:
     """Write lines from a height on downwards, in inches."""
     width, height = figure.get_size_inches()
-    for text, look in lines:
-        top -= look.height
-        style: dict[str, Any] = {"size": look.size, "weight": look.weight, "color": look.colour}
+    for text, font in lines:
+        top -= font.height
+        style: dict[str, Any] = {"size": font.size, "weight": font.weight, "color": font.colour}
         figure.text(MARGIN / width, top / height, text, va="bottom", **style)
 
 
@@ -257,6 +257,5 @@ def _saved(figure: "Figure", picture: Picture, canvas: Canvas) -> bytes:
         figure.savefig(image, format="png", dpi=dpi, metadata={"Title": picture.title})
     else:
         title = ", ".join(filter(None, (picture.title, picture.about)))
-        # What is raster in it, as the cells of a very large table, has twice the pixels.
-        figure.savefig(image, format="svg", dpi=2 * PIXELS, metadata={"Title": title, "Date": None})
+        figure.savefig(image, format="svg", metadata={"Title": title, "Date": None})
     return image.getvalue()

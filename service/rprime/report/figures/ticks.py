@@ -13,18 +13,11 @@ LINE = 0.17
 _LETTER = 0.082
 _TURNED = 30
 """Names that are rather turned than left out."""
-_UPRIGHT = 3
-"""Characters of a name that need not be turned below a narrow column."""
 
 
 def width_of(names: Iterable[str]) -> float:
     """Estimate the width of the longest name, in inches."""
     return _LETTER * max(map(len, names), default=0)
-
-
-def turns(names: Iterable[str]) -> bool:
-    """Whether names are too long to stand upright below narrow columns."""
-    return max(map(len, names), default=0) > _UPRIGHT
 
 
 def label_classes(axis: "Axis", names: Sequence[str], room: float, *, turned: bool = False) -> None:

@@ -36,6 +36,15 @@ export function startEvaluator() {
     const asked = { confidence: Number(form.elements.confidence.value) };
     return form.elements.axis.value === "rows_are_true" ? asked : { ...asked, axis: form.elements.axis.value };
   };
+  /** Stop what is under way, and take back what was said of earlier evidence. */
+  const clear = () => {
+    clearTimeout(timer);
+    running?.abort();
+    report.classList.remove("stale");
+    problem.hidden = true;
+    text.removeAttribute("aria-invalid");
+    status.textContent = "";
+  };
   const evaluate = async (body, type, more = {}) => {
     clearTimeout(timer);
     running?.abort();
@@ -84,9 +93,10 @@ export function startEvaluator() {
     const service = new URL("../evaluate", form.action).href;
     showSnippets(form.querySelector("[data-snippets]"), snippetsOf(charts && JSON.parse(charts.textContent), options().confidence, service));
   };
-  const explain = ({ title, detail, errors = [] }) => {
+  const explain = ({ title, code, detail, errors = [] }) => {
+    const heading = code === "invalid_request" ? "This cannot be evaluated" : title;
     const lines = errors.map((error) => [placeOf(error.pointer), error.detail]);
-    problem.replaceChildren(element("strong", title), ...(lines.length ? [listOf(lines)] : [element("p", detail)]), element("p", "The report below is still that of the matrix before."));
+    problem.replaceChildren(element("strong", heading), ...(lines.length ? [listOf(lines)] : [element("p", detail)]), element("p", "The report below is still that of the matrix before."));
     problem.hidden = false;
     text.setAttribute("aria-invalid", "true");
     report.classList.remove("stale");
@@ -95,9 +105,7 @@ export function startEvaluator() {
   const evaluateText = () => {
     const given = text.value;
     if (!given.trim()) {
-      running?.abort();
-      problem.hidden = true;
-      text.removeAttribute("aria-invalid");
+      clear();
       status.textContent = "Paste a matrix to evaluate it.";
       return undefined;
     }
@@ -107,7 +115,10 @@ export function startEvaluator() {
   };
   const refused = (given) => {
     const found = NO_MATRIX.find(([pattern]) => pattern.test(given));
-    if (found) explain({ title: found[1], detail: found[2] });
+    if (found) {
+      clear();
+      explain({ title: found[1], detail: found[2] });
+    }
     return Boolean(found);
   };
   /** Evaluate a file; the field says so, since it does not show it. */
@@ -118,6 +129,7 @@ export function startEvaluator() {
   };
   const takeNew = (given) => {
     selection = {};
+    clear();
     return take(given);
   };
   const take = async (given) => {

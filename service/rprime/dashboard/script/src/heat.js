@@ -4,20 +4,13 @@ import { brief, clipped, count, decimal, items, percent } from "./numbers.js";
 import { mixed, plot, tooltip } from "./plot.js";
 
 const LARGEST_CELL = 56;
-const DARKEST = 0.62;
-/** At least this share of a class is the darkest error, so that one rare error is not. */
-const DARKEST_ERROR = 0.2;
+const LINE = 13;
 
-/** The table as a map from cells to items. */
-function tableOf(charts) {
-  const { labels, correct, errors, unclassified } = charts;
-  const cells = new Map(correct.map((number, i) => [`${i},${i}`, number]));
-  errors.true.forEach((i, at) => cells.set(`${i},${errors.predicted[at]}`, errors.items[at]));
-  const silent = labels.length;
-  unclassified?.forEach((number, i) => cells.set(`${i},${silent}`, number));
+/** The table: rows and columns of numbers, the last column without a prediction, if there is one. */
+function tableOf({ labels, counts, unclassified }) {
   const shown = [...labels.keys()];
-  const at = (i, j) => cells.get(`${i},${j}`) ?? 0;
-  return { rows: shown, columns: unclassified ? [...shown, silent] : shown, at, silent };
+  const silent = labels.length;
+  return { rows: shown, columns: unclassified ? [...shown, silent] : shown, at: (i, j) => counts[i][j], silent };
 }
 
 function shareOf(charts, mode, i, j, number) {
@@ -44,37 +37,46 @@ export function drawHeat(element, charts, report) {
 
   const build = (colours, width) => {
     const longest = Math.max(...table.columns.map((j) => Math.min(nameOf(j).length, 12)));
-    const side = Math.min(16 + 6.5 * longest, width * 0.28);
-    const cell = Math.min((width - side - 8) / table.columns.length, LARGEST_CELL);
+    const side = Math.min(20 + 7 * longest, width * 0.28);
+    const [supports, predictions] = [charts.support.map(count), charts.predicted.map(count)];
+    const widest = Math.max(...[...supports, ...predictions].map((text) => text.length));
+    const margin = 14 + 6 * widest;
+    const cell = Math.min((width - side - margin) / table.columns.length, LARGEST_CELL);
     const turned = longest * 7 > cell;
     const top = turned ? side : 28;
-    let largest = DARKEST_ERROR;
     const data = [];
     table.rows.forEach((i, y) =>
       table.columns.forEach((j, x) => {
         const number = table.at(i, j);
         const share = shareOf(charts, mode, i, j, number);
-        if (i !== j) largest = Math.max(largest, share);
-        data.push({ value: [x, y, number], share, right: i === j });
+        const kind = i === j ? "right" : "wrong";
+        const [lightest, darkest] = charts.tints;
+        const tint = lightest + (darkest - lightest) * share ** charts.powers[kind];
+        const fill = number ? mixed(colours.surface, colours[kind], tint) : mixed(colours.surface, colours.track, 0.5);
+        data.push({ value: [x, y, number], share, fill });
       }),
     );
-    for (const one of data) {
-      const strength = one.right ? one.share : Math.sqrt(one.share / largest);
-      const hue = one.right ? colours.right : colours.wrong;
-      one.fill = one.value[2] ? mixed(colours.surface, hue, 0.06 + DARKEST * strength) : mixed(colours.surface, colours.track, 0.5);
-      one.text = cell >= 27 && one.value[2] ? textIn(one, cell) : "";
-    }
+    for (const one of data) one.text = cell >= 27 && one.value[2] ? textIn(one, cell) : "";
     const names = {
       type: "category",
       axisLine: { show: false },
       axisTick: { show: false },
-      axisLabel: { interval: 0, color: colours["ink-soft"], fontSize: cell < 14 ? 9 : 12, formatter: (name) => clipped(name, 12) },
+      // As many names as stand beside each other.
+      axisLabel: { interval: Math.ceil(LINE / cell) - 1, color: colours["ink-soft"], fontSize: 12, formatter: (name) => clipped(name, 12) },
     };
+    const bottom = { ...names.axisLabel, fontSize: 11, rotate: 6.5 * widest > cell ? 90 : 0 };
     return {
-      height: top + cell * table.rows.length + 8,
+      height: top + cell * table.rows.length + (bottom.rotate ? margin : 28),
       grid: { left: side, top, width: cell * table.columns.length, height: cell * table.rows.length },
-      xAxis: { ...names, position: "top", data: table.columns.map(nameOf), axisLabel: { ...names.axisLabel, rotate: turned ? 90 : 0 } },
-      yAxis: { ...names, inverse: true, data: table.rows.map(nameOf) },
+      // Opposite the names stand the predictions and the items of the classes.
+      xAxis: [
+        { ...names, position: "top", data: table.columns.map(nameOf), axisLabel: { ...names.axisLabel, rotate: turned ? 90 : 0 } },
+        { ...names, position: "bottom", data: table.columns.map((j) => predictions[j] ?? ""), axisLabel: bottom },
+      ],
+      yAxis: [
+        { ...names, inverse: true, data: table.rows.map(nameOf) },
+        { ...names, inverse: true, position: "right", data: supports, axisLabel: { ...names.axisLabel, fontSize: 11 } },
+      ],
       tooltip: tooltip(colours, ({ data: one }) => describe(one.value[0], one.value[1])),
       series: {
         type: "custom",
@@ -141,6 +143,7 @@ export function drawHeat(element, charts, report) {
   });
   const press = () => {
     for (const button of modes.children) button.setAttribute("aria-pressed", button.dataset.mode === mode);
+    report.querySelector("[data-heat-whole]").textContent = mode === "column" ? "the predictions" : "the true class";
   };
   press();
   modes.hidden = false;
@@ -151,10 +154,7 @@ export function drawHeat(element, charts, report) {
     remember({ cells: mode === known[0] ? "" : mode });
     redraw();
   });
-  if (table.rows.length < charts.classes) {
-    report.querySelector("[data-heat-note]").textContent =
-      `Shown are the ${table.rows.length} of ${count(charts.classes)} classes with most errors.`;
-  }
+  report.querySelector("[data-heat-note]").textContent = charts.note;
   tell();
 }
 
@@ -178,6 +178,7 @@ function costsOf(charts, table, i, j) {
 const element = (tag, text, properties = {}) => Object.assign(document.createElement(tag), { textContent: text, ...properties });
 
 function showCost(panel, number, [title, ...facts], costs) {
+  panel.hidden = false;
   const known = costs.filter(([, cost]) => Number.isFinite(cost));
   panel.replaceChildren(element("h3", title), ...facts.map((fact) => element("p", fact)));
   if (!known.length) return;

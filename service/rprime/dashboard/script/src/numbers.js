@@ -20,6 +20,13 @@ export const clipped = (text, most) => {
   return signs.length > most ? [...signs.slice(0, most - 1 - tail), "…", ...signs.slice(-tail)].join("") : text;
 };
 
+/** A round step that divides a range into up to five parts. */
+export function stepOf(low, high) {
+  const part = (high - low) / 5;
+  const ten = 10 ** Math.floor(Math.log10(part));
+  return [1, 2, 5, 10].map((n) => n * ten).find((step) => step >= part * 0.999);
+}
+
 /** Keep places at least a gap apart: from the first downwards, then from the end back. */
 export function apart(places, gap, end) {
   const order = [...places.keys()].sort((a, b) => places[a] - places[b]);
@@ -27,17 +34,4 @@ export function apart(places, gap, end) {
   order.reduce((last, i) => (found[i] = Math.max(found[i], last + gap)), -Infinity);
   order.reduceRight((last, i) => (found[i] = Math.min(found[i], last - gap)), end + gap);
   return found;
-}
-
-/** Round ends around numbers, none beyond what is possible, as the marks of the server have them. */
-export function axisAround(numbers, [least, most]) {
-  const known = numbers.filter((number) => Number.isFinite(number));
-  if (!known.length) return [0, 1];
-  let [low, high] = [Math.min(...known), Math.max(...known)];
-  const width = high - low || Math.abs(low) || 1;
-  const power = 10 ** Math.floor(Math.log10(width / 5));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => width / size <= 5);
-  [low, high] = [Math.floor(low / step + 1e-9) * step, Math.ceil(high / step - 1e-9) * step];
-  if (low >= high) [low, high] = [low - step, high + step];
-  return [Math.max(low, least ?? -Infinity), Math.min(high, most ?? Infinity)];
 }

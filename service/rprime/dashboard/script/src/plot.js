@@ -1,5 +1,5 @@
 // What all charts share: the parts of ECharts that are used, the palette, and their life in a page.
-import { BoxplotChart, CustomChart, LineChart, RadarChart } from "echarts/charts";
+import { BarChart, BoxplotChart, CustomChart, LineChart, RadarChart } from "echarts/charts";
 import {
   DataZoomComponent,
   GridComponent,
@@ -12,6 +12,7 @@ import { LabelLayout } from "echarts/features";
 import { CanvasRenderer } from "echarts/renderers";
 
 echarts.use([
+  BarChart,
   BoxplotChart,
   CanvasRenderer,
   CustomChart,
@@ -25,8 +26,7 @@ echarts.use([
   TooltipComponent,
 ]);
 
-const TOKENS = ["surface", "ink", "ink-soft", "line", "track", "accent", "right", "wrong", "good", "bad"];
-const SERIES = [1, 2, 3, 4, 5, 6, 7].map((number) => `series-${number}`);
+const TOKENS = ["surface", "ink", "ink-soft", "line", "track", "right", "wrong", "open", "bad", ...[1, 2, 3, 4, 5, 6, 7].map((number) => `series-${number}`)];
 
 let probe;
 
@@ -40,9 +40,15 @@ const resolved = (token) => {
 };
 
 export function palette() {
-  const found = Object.fromEntries(TOKENS.map((token) => [token, resolved(token)]));
-  return { ...found, series: SERIES.map(resolved) };
+  return Object.fromEntries(TOKENS.map((token) => [token, resolved(token)]));
 }
+
+/** How a line of a width looks: dashes are given in widths of the line, as in the figures. */
+export const lineOf = (style, colours, width) => ({
+  color: colours[style.colour],
+  width,
+  type: style.dash.length ? style.dash.map((part) => part * width) : "solid",
+});
 
 const channels = (colour) => colour.match(/[\d.]+/g).slice(0, 3).map(Number);
 
@@ -61,6 +67,8 @@ const drawn = new Set();
 export function plot(element, build) {
   element.hidden = false;
   const chart = echarts.init(element);
+  // For tests, which ask what is drawn.
+  element.chart = chart;
   let width = 0;
   const redraw = () => {
     if (!element.isConnected || !element.clientWidth) return;

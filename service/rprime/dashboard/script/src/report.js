@@ -11,9 +11,9 @@ export function drawReport(report) {
   const chart = (name) => report.querySelector(`[data-chart="${name}"]`);
   if (!charts.labels.length) return;
   drawHeat(chart("heat"), charts, report);
-  const { table } = charts;
+  const { table, radar } = charts;
   if (table.labels.length && table.indices.length) {
     drawDots(chart("dots"), table, report.querySelector("[data-dots-pick]"));
-    drawRadar(chart("radar"), table);
   }
+  if (radar) drawRadar(chart("radar"), radar);
 }

@@ -5,12 +5,10 @@ const MOST_CLASSES = 30;
 
 /** The confusion matrix behind the charts; null where the page does not hold all of it. */
 function matrixOf(charts) {
-  const { labels, correct, errors, unclassified, support } = charts;
+  const { labels, counts, unclassified, support } = charts;
   if (!labels.length || labels.length > MOST_CLASSES || unclassified) return null;
-  const rows = correct.map((number, i) => correct.map((_, j) => (i === j ? number : 0)));
-  errors.true.forEach((i, at) => (rows[i][errors.predicted[at]] = errors.items[at]));
-  const whole = rows.every((row, i) => row.reduce((sum, n) => sum + n, 0) === support[i]);
-  return whole ? rows : null;
+  const whole = counts.every((row, i) => row.reduce((sum, n) => sum + n, 0) === support[i]);
+  return whole ? counts : null;
 }
 
 /** Blocks of [title, text] for the evidence of a report. */

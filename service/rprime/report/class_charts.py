@@ -1,0 +1,204 @@
+"""Class charts: the values of the classes, as a page and a file draw them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.core.index import Index
+from rprime.report.class_selection import ClassSelection, ordered_classes
+from rprime.report.decimals import plural
+from rprime.report.marks import Axis
+from rprime.report.measures import MeasureColumns, Measures
+from rprime.report.names import isolated, shown
+from rprime.report.styles import Series, rounded, series_style
+from rprime.report.subject import ReportSubject
+
+MOST_ROWS = 30
+"""On a page of a table, and in the chart beside it."""
+MOST_SPOKES = 20
+FEWEST_SPOKES = 4
+"""Of three classes each radar is a triangle: they get bars."""
+
+
+@dataclass(frozen=True, eq=False)
+class ClassChart(MeasureColumns):
+    """Values of the classes with those of a baseline, shape (index, class) each.
+
+    Parameters
+    ----------
+    support
+        Items of the classes.
+    total
+        Number of classes there are; more than `labels` where only some are shown.
+    order
+        Which of them are shown, and in which order; empty where there is nothing to say.
+    """
+
+    baseline: Array
+    support: Array
+    total: int
+    order: str = ""
+
+    @classmethod
+    def of(cls, measures: Measures, indices: tuple[Index, ...]) -> "ClassChart":
+        """Gather indices of the classes in the order of the labels."""
+        found = measures.columns(indices)
+        changes = measures.subject.comparison and measures.subject.comparison.per_class
+        baseline = [[_baseline(changes, label, i) for label in found.labels] for i in indices]
+        return cls(
+            **vars(found),
+            baseline=np.array(baseline).reshape(found.values.shape),
+            support=measures.margins[0],
+            total=len(measures.subject.evaluation.labels),
+        )
+
+    @classmethod
+    def ordered(cls, subject: ReportSubject) -> "ClassChart":
+        """Take the first page of the classes, in the order of the report's table."""
+        measures = Measures(subject)
+        lines, order = ordered_classes(measures, ClassSelection(size=MOST_ROWS))
+        chart = cls.of(measures, asked_indices(subject)).named([line.label for line in lines])
+        kept = chart.taken(np.arange(min(len(chart.labels), MOST_ROWS)))
+        first = f"{len(kept.labels)} of " if len(kept.labels) < kept.total else ""
+        return replace(kept, order=f"{first}{plural(kept.total, 'class')}, {order}.")
+
+    @property
+    def title(self) -> str:
+        """Say what is shown."""
+        return f"{self.indices[0].name if len(self.indices) == 1 else 'Indices'} by class"
+
+    @property
+    def compared(self) -> bool:
+        """Whether there is anything to compare with."""
+        return bool(np.isfinite(self.baseline).any())
+
+    def named(self, labels: Sequence[str]) -> "ClassChart":
+        """Keep some classes, in the order given."""
+        number = {label: i for i, label in enumerate(self.labels)}
+        return self.taken(np.array([number[label] for label in labels], np.intp))
+
+    def taken(self, places: Array) -> "ClassChart":
+        """Keep the classes at some places, in the order given."""
+        labels = tuple(self.labels[place] for place in places.tolist())
+        names = ("values", "low", "high", "reasons", "baseline")
+        parts = {name: getattr(self, name)[:, places] for name in names}
+        return replace(self, labels=labels, support=self.support[places], **parts)
+
+    def worst(self, most: int) -> "ClassChart":
+        """Keep the worst classes by the first index where there are more than `most`."""
+        if len(self.labels) <= most:
+            return self
+        falling = self.indices[0].higher_is_better is False
+        badness = self.values[0] * (-1 if falling else 1)
+        kept = self.taken(np.sort(np.argsort(badness, kind="stable")[:most]))
+        which = f"the {'highest' if falling else 'lowest'} {self.indices[0].name}"
+        number = plural(self.total, "class")
+        return replace(kept, order=f"The {len(kept.labels)} of {number} with {which}.")
+
+    def axis(self, row: int) -> Axis:
+        """Return the ends of the axis of an index."""
+        parts = (self.values, self.low, self.high, self.baseline)
+        return Axis.around(np.concatenate([p[row] for p in parts]), self.indices[row].range)
+
+    def data(self) -> dict[str, Any]:
+        """Return what the script of the pages draws."""
+        return {
+            "labels": [isolated(shown(label)) for label in self.labels],
+            "support": rounded(self.support),
+            "indices": [
+                {
+                    "key": index.key,
+                    "name": index.name,
+                    "axis": self.axis(row),
+                    "values": rounded(self.values[row]),
+                    "low": rounded(self.low[row]),
+                    "high": rounded(self.high[row]),
+                    "baseline": rounded(self.baseline[row]),
+                }
+                for row, index in enumerate(self.indices)
+            ],
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class RadarChart:
+    """The classes around a circle; of very few, as bars.
+
+    Parameters
+    ----------
+    title, order
+        What it shows, and which classes where it has not all.
+    """
+
+    title: str
+    order: str
+    labels: tuple[str, ...]
+    outlines: tuple[Series, ...]
+    axis: Axis
+
+    @classmethod
+    def of(
+        cls, subject: ReportSubject, indices: tuple[Index, ...], overall: Sequence[str] = ()
+    ) -> "RadarChart":
+        """Draw every index or, for one index, candidate and baseline.
+
+        Parameters
+        ----------
+        overall
+            Keys of overall indices, each drawn as a regular polygon.
+        """
+        chart = ClassChart.of(Measures(subject), indices).worst(MOST_SPOKES)
+        rows = [(index.name, row) for index, row in zip(indices, chart.values, strict=True)]
+        if len(rows) == 1 and chart.compared:
+            names = (subject.title, subject.baseline or "baseline")
+            rows = list(zip(names, (chart.values[0], chart.baseline[0]), strict=True))
+        evaluation, corners = subject.evaluation, len(chart.labels)
+        keys = set(overall) - {index.key for index in indices}
+        whole = zip(evaluation.overall_indices, evaluation.overall.tolist(), strict=True)
+        rows += [(i.name, np.full(corners, value)) for i, value in whole if i.key in keys]
+        known = np.concatenate([row[np.isfinite(row)] for _, row in rows])
+        # A bar begins at 0. Nothing of a radar lies in its centre, where all spokes are one.
+        bars = corners < FEWEST_SPOKES or not known.size
+        ends = [0.0, 1.0] if bars else [known.min() - 0.15 * np.ptp(known)]
+        limits = [index.range for index in indices]
+        within = (min(low for low, _ in limits), max(high for _, high in limits))
+        axis = Axis.around([*known, *ends], within)
+        outlines = tuple(Series(name, series_style(i), row) for i, (name, row) in enumerate(rows))
+        return cls(chart.title, chart.order, chart.labels, outlines, axis)
+
+    @property
+    def bars(self) -> bool:
+        """Whether a radar would say nothing."""
+        return len(self.labels) < FEWEST_SPOKES
+
+    def data(self) -> dict[str, Any]:
+        """Return what the script of the pages draws."""
+        return {
+            "bars": self.bars,
+            "labels": [isolated(shown(label)) for label in self.labels],
+            "axis": self.axis,
+            "outlines": [one.data() for one in self.outlines],
+        }
+
+
+def default_indices(name: str, *, compared: bool) -> tuple[str, ...]:
+    """Return what a chart shows: around the circle, of a comparison, both sides of one index."""
+    several = name == "per_class" or (name == "radar" and not compared)
+    return ("r_prime", "recall", "precision", "f1") if several else ("r_prime",)
+
+
+def asked_indices(subject: ReportSubject) -> tuple[Index, ...]:
+    """Return the per-class indices of a subject, in the order of its options."""
+    evaluation = subject.evaluation
+    asked = list(evaluation.options.indices or ())
+    entries = [entry for entry in evaluation.per_class_indices if not asked or entry.key in asked]
+    return tuple(sorted(entries, key=lambda e: asked.index(e.key) if asked else 0))
+
+
+def _baseline(changes: Any, label: str, entry: Index) -> float:  # noqa: ANN401 (of a comparison)
+    """Return the value that a class is compared with; NaN for none, as of a new class."""
+    delta = changes.get(label, {}).get(entry.key) if changes else None
+    return np.nan if delta is None or delta.baseline is None else delta.baseline

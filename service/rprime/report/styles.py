@@ -1,0 +1,94 @@
+"""Styles: series with their colours, dashes and symbols, for the browser and for files alike."""
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from rprime.core.arrays import Array
+from rprime.report.names import isolated, shown
+
+DIGITS = 7
+"""Pages show four decimals; what they add up has some more."""
+_nothing = partial(np.empty, 0)
+_COLOURS = tuple(f"series-{number}" for number in range(1, 8))
+_DASHES: tuple[tuple[float, ...], ...] = ((), (5, 1.5), (1.2, 1.2), (6, 1.5, 1.2, 1.5))
+_SYMBOLS = ("circle", "rect", "diamond", "triangle")
+
+
+@dataclass(frozen=True, slots=True)
+class SeriesStyle:
+    """How a series is drawn.
+
+    Parameters
+    ----------
+    colour
+        Its role, a name of tokens.css.
+    dash
+        Lengths of its dashes and gaps in widths of the line; none where it is solid.
+    symbol
+        What marks its values, by the names of ECharts.
+    words
+        What a symbol says that stands for something.
+    """
+
+    colour: str
+    dash: tuple[float, ...]
+    symbol: str
+    words: str = ""
+
+
+def series_style(number: int) -> SeriesStyle:
+    """Return the style of a series: two that share a colour differ in dashes and symbol."""
+    colours = len(_COLOURS)
+    turn = number + 2 * (number // colours)
+    dash, symbol = _DASHES[turn % len(_DASHES)], _SYMBOLS[turn % len(_SYMBOLS)]
+    return SeriesStyle(_COLOURS[number % colours], dash, symbol)
+
+
+VERDICT_STYLES = {
+    "fail": SeriesStyle("bad", (), "diamond", "gate failed"),
+    "inconclusive": SeriesStyle("open", (), "triangle", "gate inconclusive"),
+}
+"""Marks of the evaluations whose gate did not pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Values that are drawn alike, shape (n,); NaN where there is nothing.
+
+    Parameters
+    ----------
+    end
+        What stands where a line ends.
+    places
+        Which steps of a history have them, rising.
+    low, high
+        Their intervals, if any.
+    """
+
+    name: str
+    style: SeriesStyle
+    values: Array
+    end: str = ""
+    places: Array = field(default_factory=_nothing)
+    low: Array = field(default_factory=_nothing)
+    high: Array = field(default_factory=_nothing)
+
+    def data(self) -> dict[str, Any]:
+        """Return what the script of the pages draws."""
+        return {
+            "name": isolated(shown(self.name)),
+            "style": self.style,
+            "values": rounded(self.values),
+            "end": isolated(shown(self.end)),
+            "low": rounded(self.low),
+            "high": rounded(self.high),
+        }
+
+
+def rounded(numbers: Array) -> list[float]:
+    """Return numbers as a page needs them; NaN stays."""
+    found: list[float] = np.round(numbers, DIGITS).tolist()
+    return found

@@ -1,0 +1,260 @@
+"""A chart in a page is the figure in a file: order, names, colours, dashes, direction, places."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+
+from tests.dashboard.browser import Visitor
+from tests.history_service import Json, ServeApp, keep, keeping
+from tests.report.drawings import SVG, boxes, drawing, overlaps, texts
+
+NAMES = [f"kind{i}" for i in range(10)]
+MANY = [f"class_{i:03d}" for i in range(300)]
+MODEL = "/ui/projects/{}/models/net"
+_PARTS = """(element) => {
+  const drawn = element.chart.getZr().storage.getDisplayList(true);
+  return drawn.filter((one) => !one.ignore && !one.invisible).map((one) => {
+    const rect = one.getBoundingRect().clone();
+    if (one.transform) rect.applyTransform(one.transform);
+    const { text = "", fill, stroke, lineDash } = one.style;
+    const { x, y, width, height } = rect;
+    const points = one.shape?.points ?? null;
+    const dash = Array.isArray(lineDash);
+    return { type: one.type, text, fill, stroke, dash, x, y, width, height, points };
+  });
+}"""
+
+
+@pytest.fixture(scope="module")
+def kept(serve_app: ServeApp, tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
+    """Serve a project of ten classes over four versions, and one of three hundred."""
+    with keeping(serve_app, tmp_path_factory.mktemp("charts")) as client:
+        for project, names, versions in (
+            ("ten", NAMES, 4),
+            ("three", NAMES[:3], 2),
+            ("many", MANY, 2),
+        ):
+            for version in range(versions):
+                draw = np.random.default_rng(version)
+                table = draw.poisson(2 if len(names) < 100 else 0.2, (len(names), len(names)))
+                np.fill_diagonal(table, draw.integers(60, 100, len(names)))
+                body: Json = {
+                    "confusion_matrix": table.tolist(),
+                    "labels": names,
+                    "project": project,
+                    "model": "net",
+                    "version": f"v{version}",
+                    "gates": {
+                        "rules": [{"index": "accuracy", "min_value": 0.99 if version == 1 else 0.1}]
+                    },
+                }
+                keep(client, body | ({"baseline": {"version": "v0"}} if version else {}))
+        yield client
+
+
+def newest(client: httpx.Client, project: str) -> str:
+    page: Json = client.get(f"/v1/projects/{project}/evaluations?limit=1").json()
+    found: str = page["items"][0]["id"]
+    return found
+
+
+def figure(client: httpx.Client, path: str, **query: Any) -> bytes:
+    answer = client.get(path, params=query)
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def parts(
+    visit: Visitor, client: httpx.Client, path: str, name: str, width: int = 1440
+) -> list[Json]:
+    """Return everything that a chart of a page draws."""
+    page = visit(f"{client.base_url}{path}", width=width).page
+    chart = page.locator(f"[data-chart={name}]")
+    chart.locator("canvas").wait_for(state="visible")
+    found: list[Json] = chart.evaluate(_PARTS)
+    return found
+
+
+def colour(text: str) -> tuple[int, ...]:
+    """Return the channels of a colour, however it is written."""
+    if text.startswith("#"):
+        return tuple(int(text[i : i + 2], 16) for i in (1, 3, 5))
+    return tuple(int(float(n)) for n in re.findall(r"[\d.]+", text)[:3])
+
+
+def strokes(content: bytes, group: str, part: str = "stroke") -> list[tuple[int, ...]]:
+    """Return the colours of what a group of a file draws."""
+    (found,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == group)
+    styles = [e.get("style", "") for e in found.iter() if f"{part}: #" in e.get("style", "")]
+    return [colour(style.split(f"{part}: ")[1][:7]) for style in styles]
+
+
+def corners(content: bytes, group: str) -> Any:
+    """Return where the marks of a line of a file stand, shape (n, 2)."""
+    (found,) = (e for e in drawing(content).iter(f"{SVG}g") if e.get("id") == group)
+    return np.array(
+        [(float(u.get("x", "")), float(u.get("y", ""))) for u in found.iter(f"{SVG}use")]
+    )
+
+
+def alike(one: Any, other: Any) -> bool:
+    """Tell whether points are the same but for where and how large the picture is."""
+    scaled = [(np.array(p) - np.min(p, axis=0)) / np.ptp(p, axis=0) for p in (one, other)]
+    return bool(np.abs(scaled[0] - scaled[1]).max() <= 0.02)
+
+
+def lines_of(found: list[Json], stroke: tuple[int, ...], points: int) -> list[Json]:
+    """Return the lines of a page that have a colour."""
+    drawn = [p for p in found if p["type"] in {"ec-polyline", "polyline"} and p["stroke"]]
+    return [p for p in drawn if colour(p["stroke"]) == stroke and len(flat(p)) == points]
+
+
+def flat(part: Json) -> Any:
+    return np.array(part["points"], dtype=float).reshape(-1, 2)
+
+
+def named(found: list[Json], names: list[str]) -> list[Json]:
+    return [part for part in found if part["text"] in names]
+
+
+def test_the_heat_map_of_a_page_is_that_of_the_file(kept: httpx.Client, visit: Visitor) -> None:
+    identifier = newest(kept, "ten")
+    drawn = parts(visit, kept, f"/ui/evaluations/{identifier}", "heat")
+    file = figure(kept, f"/v1/evaluations/{identifier}/figures/confusion.svg")
+    for found in (named(drawn, NAMES), named(boxes(file), NAMES)):
+        # Columns from left to right above the cells, rows from above downwards.
+        across = sorted(found, key=lambda part: part["y"])[:10]
+        down = sorted(found, key=lambda part: part["x"])[:10]
+        assert [part["text"] for part in sorted(across, key=lambda part: part["x"])] == NAMES
+        assert [part["text"] for part in sorted(down, key=lambda part: part["y"])] == NAMES
+    cells = [
+        part for part in drawn if part["type"] == "rect" and part["text"] == "" and part["fill"]
+    ]
+    shades = {colour(part["fill"]) for part in cells}
+    for kind in ("right", "wrong"):
+        for shade in strokes(file, kind, "fill"):
+            assert min(max(abs(a - b) for a, b in zip(shade, s, strict=True)) for s in shades) <= 2
+    numbers = [part["text"] for part in drawn if part["text"].isdigit()]
+    assert sorted(numbers) == sorted(text for text in texts(file) if text.isdigit())
+
+
+@pytest.mark.parametrize(("project", "groups"), [("ten", 1), ("three", 3)])
+def test_the_radar_of_a_page_is_that_of_the_file(
+    kept: httpx.Client, visit: Visitor, project: str, groups: int
+) -> None:
+    identifier = newest(kept, project)
+    drawn = parts(visit, kept, f"/ui/evaluations/{identifier}", "radar")
+    file = figure(kept, f"/v1/evaluations/{identifier}/figures/radar.svg")
+    last = "v3" if project == "ten" else "v1"
+    series = [f"net {last}", "v0"]
+    assert [p["text"] for p in sorted(named(drawn, series), key=lambda p: p["x"])] == series
+    assert [text for text in texts(file) if text in series] == series
+    names = NAMES if project == "ten" else NAMES[:3]
+    assert {p["text"] for p in named(drawn, names)} == set(names) <= set(texts(file))
+    hues = [(0, 114, 178), (213, 94, 0)]
+    if groups > 1:
+        # Bars: candidate and baseline of the first class, then of the second.
+        fills = [colour(p["fill"]) for p in drawn if p["type"] == "rect" and p["width"] > 30]
+        assert [fills.count(hue) for hue in hues] == [3, 3]
+        ids = [e.get("id") for e in drawing(file).iter(f"{SVG}g")]
+        assert [ids.count(f"outline-{i}") for i in (1, 2)] == [3, 3]
+        for found in (drawn, boxes(file)):
+            assert [p["text"] for p in sorted(named(found, names), key=lambda p: p["y"])] == names
+        return
+    for number, hue in enumerate(hues, 1):
+        assert set(strokes(file, f"outline-{number}")) == {hue}
+        (line,) = (p for p in lines_of(drawn, hue, 11) if p["type"] == "polyline")
+        assert line["dash"] == (number == 2)
+        assert alike(flat(line)[:10], corners(file, f"outline-{number}")[:10])
+
+
+def test_the_dots_of_a_page_are_those_of_the_file(kept: httpx.Client, visit: Visitor) -> None:
+    identifier = newest(kept, "ten")
+    drawn = parts(visit, kept, f"/ui/evaluations/{identifier}", "dots")
+    file = figure(
+        kept, f"/v1/evaluations/{identifier}/figures/per_class.svg", index=["r_prime", "f1"]
+    )
+    order = [
+        [p["text"] for p in sorted(named(found, NAMES), key=lambda p: p["y"])]
+        for found in (drawn, boxes(file))
+    ]
+    assert order[0] == order[1] != NAMES
+    circles = [p for p in drawn if p["type"] == "circle" and p["fill"] not in {"none", None}]
+    assert {colour(p["fill"]) for p in circles} == {(0, 114, 178)}
+    groups = [e for e in drawing(file).iter(f"{SVG}g") if e.get("id") == "values"]
+    places = [(float(u.get("x", "")), float(u.get("y", ""))) for u in groups[0].iter(f"{SVG}use")]
+    middles = [(p["x"] + p["width"] / 2, p["y"] + p["height"] / 2) for p in circles]
+    assert alike(sorted(middles, key=lambda p: p[1]), sorted(places, key=lambda p: p[1]))
+
+
+def test_the_charts_of_a_model_are_the_figures_of_its_project(
+    kept: httpx.Client, visit: Visitor
+) -> None:
+    path = MODEL.format("ten")
+    blue = (0, 114, 178)
+    trend = figure(kept, "/v1/projects/ten/figures/trend.svg", index="macro_f1")
+    drawn = parts(visit, kept, path, "trend")
+    (line,) = lines_of(drawn, blue, 4)
+    assert alike(flat(line), corners(trend, "course-1"))
+    steps = [f"v{i}" for i in range(4)]
+    for found in (drawn, boxes(trend)):
+        assert [p["text"] for p in sorted(named(found, steps), key=lambda p: p["x"])] == steps
+    (end,) = (text for text in texts(trend) if re.fullmatch(r"0\.\d{4}", text))
+    assert named(drawn, [end])
+    bad = (168, 51, 10)
+    assert set(strokes(trend, "fail", "fill")) == {bad}
+    assert (
+        sum(bool(p["fill"]) and p["fill"] != "none" and colour(p["fill"]) == bad for p in drawn)
+        == 1
+    )
+
+    lines = figure(kept, "/v1/projects/ten/figures/lines.svg")
+    drawn = parts(visit, kept, path, "lines")
+    ends = [
+        [p["text"] for p in sorted(named(found, NAMES), key=lambda p: p["y"])]
+        for found in (drawn, boxes(lines))
+    ]
+    assert ends[0] == ends[1]
+    for number in range(10):
+        (hue,) = set(strokes(lines, f"line-{number + 1}"))
+        same = lines_of(drawn, hue, 4)
+        mine = corners(lines, f"line-{number + 1}")
+        assert any(alike(flat(one), mine) for one in same)
+
+    spread = figure(kept, "/v1/projects/ten/figures/boxes.svg")
+    drawn = parts(visit, kept, path, "boxes")
+    worst = [
+        [p["text"] for p in sorted(named(found, NAMES), key=lambda p: p["x"])]
+        for found in (drawn, boxes(spread))
+    ]
+    assert worst[0] == worst[1]
+    assert len(worst[0]) == 4
+    dots = [p for p in drawn if p["type"] == "circle" and p["width"] < 5]
+    assert len(dots) == 40
+
+
+@pytest.mark.parametrize("width", [pytest.param(1440, marks=pytest.mark.slow), 390])
+def test_no_texts_overlap_with_300_classes(kept: httpx.Client, visit: Visitor, width: int) -> None:
+    identifier = newest(kept, "many")
+    for name in ("heat", "dots", "radar"):
+        drawn = parts(visit, kept, f"/ui/evaluations/{identifier}", name, width)
+        assert not overlaps([p for p in drawn if p["text"]]), name
+    for name in ("trend", "lines", "boxes"):
+        drawn = parts(visit, kept, MODEL.format("many"), name, width)
+        assert not overlaps([p for p in drawn if p["text"]]), name
+
+
+@pytest.mark.parametrize("project", ["three", "ten", pytest.param("many", marks=pytest.mark.slow)])
+def test_no_texts_of_a_file_overlap(kept: httpx.Client, project: str) -> None:
+    evaluation = f"/v1/evaluations/{newest(kept, project)}/figures"
+    history = f"/v1/projects/{project}/figures"
+    for name in ("confusion", "radar", "per_class", "trend", "lines", "boxes"):
+        place = evaluation if name in {"confusion", "radar", "per_class"} else history
+        # Rectangles of names that are turned around a small circle say nothing.
+        for width in (800,) if name == "radar" else (800, 400):
+            content = figure(kept, f"{place}/{name}.svg", width=width)
+            assert not overlaps(boxes(content)), (name, width)
