@@ -2,9 +2,9 @@
 
 import gzip
 import json
+import os
 import re
 import subprocess
-import sys
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -24,8 +24,7 @@ from rprime.core.catalog import INDICES
 from rprime.report.formats import BY_NAME
 from tests.command import Run
 from tests.failing_service import Step, flaky
-
-RPRIME = Path(sys.executable).with_name("rprime")
+from tests.forked_command import program
 
 TRUE = ["cat"] * 60 + ["dog"] * 60
 GOOD = ["cat"] * 57 + ["dog"] * 3 + ["dog"] * 58 + ["cat"] * 2
@@ -133,7 +132,7 @@ class TestJson:
 
     def test_a_reader_who_has_seen_enough_changes_nothing(self, labels: str, gates: str) -> None:
         with subprocess.Popen(
-            [RPRIME, "evaluate", labels, "--gates", gates, "--json"],
+            [program(os.environ), "evaluate", labels, "--gates", gates, "--json"],
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
         ) as process:
@@ -222,7 +221,10 @@ class TestCsv:
         found = reported(rprime("evaluate", file, "--baseline", other, *chosen))
         assert found["comparison"]["comparability"] == "same_items"
         for columns, said in (
-            ("y_true=label,y_pred=predicted", "'predicted': Of the body no column has the name"),
+            (
+                "y_true=label,y_pred=predicted",
+                "'predicted': No column has the name chosen for `y_pred`",
+            ),
             ("y_true=label,y_true=age", "a column is named twice"),
             ("y_true=label,y_prad=age", "'y_prad': `columns` chooses what is no column here"),
             ("y_true=label", "The column `y_pred` is missing"),
@@ -272,7 +274,7 @@ class TestCsv:
             ("y_true,y_prd\n1,3\n", "'y_prd': Column 2 is not known here. Did you mean `y_pred`?"),
             ("y_true,y_prd\n1,3\n", "--columns y_true=label,y_pred=prediction"),
             ("y_true\n1\n", "The column `y_pred` is missing"),
-            ("y_true,y_pred,y_pred\n1,2,3\n", "Two columns have the same name"),
+            ("y_true,y_pred,y_pred\n1,2,3\n", "Two columns have the name `y_pred`"),
             ("y_true,y_pred\n1,2\n\n3\n", "Line 4 of the CSV has 1 field, the header 2"),
             ("y_true,y_pred\na,b\n,b\n", "/y_true/1: The item has no label"),
             (
@@ -281,7 +283,7 @@ class TestCsv:
             ),
             ("y_true,y_pred,sample_weight\na,b,nan\n", "/sample_weight/0: A weight is a number"),
             ("y_true,y_pred\n", "there is nothing to evaluate"),
-            ("", "The column `y_true` is missing"),
+            ("", "The CSV is empty"),
             ("y_true,y_pred\ncafé,b\n".encode("latin-1"), "Line 2 of the CSV is not UTF-8"),
             ("y_true,y_pred\n1,b\n".encode("utf-16"), "The CSV is UTF-16. Save it as UTF-8"),
         ],
@@ -366,7 +368,11 @@ class TestBaselinesAndGates:
         [
             ("rules: []\nrules: []\n", "'rules' stands twice"),
             ("- index: recall\n", "must hold gates as a mapping"),
+            ("- index: recall\n", "as in `rules: [...]`"),
             ("rules: [", "is no YAML"),
+            ("rules:\n\t- index: recall\n", ":2:1: this is no YAML"),
+            ("rules:\n\t- index: recall\n", "; indent by spaces"),
+            ("rules: []\nwaivers: [{expires: 2026-13-01}]", "'2026-13-01': `expires` must be"),
             ("rules: [{index: recal, min_value: 1}]", "/gates/rules/0/index"),
             ("rules: [{index: recall, min_valu: 1}]", "Did you mean `min_value`?"),
             ("rules: [{index: recall, min: 1}]", "Did you mean `min_value`?"),

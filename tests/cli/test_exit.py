@@ -3,7 +3,6 @@
 import json
 import os
 import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,6 +14,7 @@ import rprime as library
 from rprime.commands.exit_status import defects
 from tests.command import Run
 from tests.failing_service import BUSY, Step, flaky, stopped
+from tests.forked_command import program
 
 TRUE = ["cat"] * 60 + ["dog"] * 60
 GOOD = ["cat"] * 57 + ["dog"] * 3 + ["dog"] * 58 + ["cat"] * 2
@@ -173,7 +173,8 @@ class TestOutages:
         url = stopped()
         done = rprime_process("evaluate", file, "--server", url, "--retries", "1")
         assert (done.returncode, done.stdout) == (4, "")
-        assert f"NO VERDICT, the service gave no answer. {url}" in done.stderr
+        said = f"NO VERDICT, the service gave no answer. {url}/v1/evaluate: Connection refused"
+        assert said in done.stderr
         assert "after 2 attempts" in done.stderr
 
     def test_a_slow_service_ends_with_4(self, rprime: Run, file: str) -> None:
@@ -246,7 +247,7 @@ class TestOutages:
 def test_the_status_is_the_same_where_nobody_reads(
     file: str, gate: Callable[[str], str], verdict: str | None, status: int
 ) -> None:
-    command = [str(Path(sys.executable).with_name("rprime")), "evaluate", file, "--strict"]
+    command = [str(program(os.environ)), "evaluate", file, "--strict"]
     command += ["--gates", gate(verdict)] if verdict else ["--baseline", "nothing"]
     reading, writing = os.pipe()
     os.close(reading)

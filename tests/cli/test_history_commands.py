@@ -212,6 +212,37 @@ def test_two_stored_evaluations_are_compared(
     assert json.loads(here.stdout)["comparison"]["overall"] == expected["comparison"]["overall"]
 
 
+def test_all_numbers_of_a_stored_comparison_are_about_the_same_items(
+    rprime: Run, serve_app: ServeApp, tmp_path: Path
+) -> None:
+    """The value, the baseline and the change: of a slice, and at a population."""
+    site = ["x" if i % 3 else "y" for i in range(len(TRUE))]
+    with keeping(serve_app, tmp_path) as client:
+        old, new = (keep(client, labels(1, w, slices={"site": site}))["id"] for w in (0.1, 0.4))
+        shares = {"prevalence": {"cat": 0.8, "dog": 0.1, "eel": 0.1}}
+        mapped = {"strata": "predicted", "shares": shares["prevalence"]}
+        weighed, on_map = (
+            keep(client, labels(2, 0.3, population=p))["id"] for p in (shares, mapped)
+        )
+        of: tuple[Any, ...] = ("--slice", "site=x")
+        for candidate, more, said in (
+            (new, of, "site=x"),
+            (weighed, (), "cat 0.8, dog 0.1, eel 0.1"),
+            (on_map, (), "400 items"),
+        ):
+            given = ("compare", f"evaluation={candidate}", f"evaluation={old}", *more)
+            given += ("--server", str(client.base_url))
+            answer = json.loads(rprime(*given, "--json").stdout)["comparison"]
+            shown = rprime(*given).stdout
+            assert said in shown.splitlines()[0]
+            [line] = [line for line in shown.splitlines() if line.startswith("  Accuracy ")]
+            found = answer["overall"]["accuracy"]
+            assert [f"{found[side]:.4f}" in line for side in ("candidate", "baseline")] == [
+                True
+            ] * 2
+            assert f"{abs(found['value']):.4f}" in line
+
+
 def test_a_history_is_saved_and_brought_back(
     rprime: Run, serve_app: ServeApp, url: str, tmp_path: Path
 ) -> None:

@@ -43,6 +43,15 @@ def where(
         yield {"RPRIME_STORE": f"sqlite:///{tmp_path}/rprime.db"}, reports
 
 
+@pytest.mark.parametrize("command", ["", "trend", "leaderboard"])
+def test_a_wrong_index_is_named(rprime: Run, where: Any, command: str) -> None:
+    given = ("history", *command.split(), "--project", "digits", "--index", "acuracy")
+    done = rprime(*given, **where[0])
+    assert done.returncode == 2
+    said = "'acuracy': The catalog has no such index. Did you mean `accuracy`?"
+    assert f"/query/index: {said}" in done.stderr
+
+
 def test_the_four_questions(rprime: Run, where: tuple[dict[str, str], dict[str, Any]]) -> None:
     environment, reports = where
 
@@ -124,6 +133,18 @@ def test_what_is_not_there_is_said(
         assert said in done.stderr
 
 
+def test_a_wrong_place_is_named(rprime: Run, server: str, tmp_path: Path) -> None:
+    done = rprime("history", "--project", "p", "--store", f"sqlite:///{tmp_path / 'none.db'}")
+    assert done.returncode == 2
+    assert done.stderr.startswith("rprime: There is no store at ")
+    assert "a service by --server or RPRIME_SERVER" in done.stderr
+    (tmp_path / "a.json").write_text('{"confusion_matrix": [[1]]}')
+    url = f"{server}/elsewhere"
+    done = rprime("evaluate", f"{tmp_path / 'a.json'}", "--server", url)
+    assert done.returncode == 2
+    assert done.stderr.startswith(f"rprime: {url}: Not found.")
+
+
 def test_both_clients_ask_the_same(serve_app: ServeApp, tmp_path: Path) -> None:
     with keeping(serve_app, tmp_path) as service:
         reports = [keep(service, digits(v)) for v in (10, 11)]
@@ -153,6 +174,15 @@ def test_the_slices_of_an_evaluation_are_shown(
     assert shown[at + 1].split()[:3] == ["region=EU", "100", "0.5000"]
     assert shown[at + 1].endswith("\N{MINUS SIGN}0.5000")
     assert shown[at + 2].split()[:3] == ["region=US", "300", "1.0000"]
+    alone = rprime("history", "show", kept["id"], "--slice", "region=EU", **store)
+    assert "region=EU, 100 items" in alone.stdout
+    assert "SLICE, WEAKEST FIRST" not in alone.stdout
+    options = ("--slice", "region=US", "--json")
+    part = json.loads(rprime("history", "show", kept["id"], *options, **store).stdout)
+    assert (part["slice"], part["overall"]["accuracy"]["value"]) == ({"region": "US"}, 1.0)
+    unknown = rprime("history", "show", kept["id"], "--slice", "region=Eu", **store)
+    assert unknown.returncode == 2
+    assert "Did you mean `region=EU`" in unknown.stderr
     plain = json.loads(rprime("history", "show", kept["id"], "--json", **store).stdout)
     assert plain["slices"] == kept["slices"]
 

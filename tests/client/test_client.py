@@ -61,6 +61,29 @@ class TestAnswers:
         assert service.evaluate(TRUE, PREDICTED, **options).content == raw
         assert rprime.evaluate(TRUE, PREDICTED, **options).content == raw
 
+    @pytest.mark.parametrize(
+        "population",
+        [
+            {"prevalence": {"a": 0.9, "b": 0.1}},
+            {"strata": "predicted", "shares": {"a": 0.9, "b": 0.1}},
+        ],
+    )
+    def test_a_report_on_a_population_is_rendered_at_it(
+        self, service: Client, population: Any
+    ) -> None:
+        report = service.evaluate(**TABLE, population=population, table=True)
+        subject = report.subject(("accuracy",))
+        assert "a 0.9, b 0.1" in subject.title
+        [found] = subject.evaluation.values.overall
+        assert found == pytest.approx(report.overall["accuracy"].value)
+        assert found != pytest.approx(110 / 117)
+
+    def test_strata_of_items_are_not_in_a_report(self, service: Client) -> None:
+        strata: Any = {"strata": [1, 1, 2, 2, 2], "shares": {"1": 0.5, "2": 0.5}}
+        report = service.evaluate(TRUE, PREDICTED, population=strata, table=True)
+        with pytest.raises(ValueError, match="strata of its items"):
+            report.subject()
+
     def test_what_a_report_does_not_have_is_an_error(self, service: Client) -> None:
         report = service.evaluate(**TABLE)
         for wrong in (lambda: report.overal, lambda: report.overall.acuracy):
@@ -196,6 +219,15 @@ class TestRetries:
             with pytest.raises(ServiceUnavailableError, match=f"{url}/v1/.*after 2 attempts"):
                 client.evaluate(**TABLE)
             assert not client.ready()
+
+    def test_a_server_without_tls_is_no_riddle(self) -> None:
+        said = "does not speak TLS; is its address http://"
+        with (
+            flaky(REPORT) as server,
+            Client(server.url.replace("http:", "https:"), retries=0) as client,
+            pytest.raises(ServiceUnavailableError, match=said),
+        ):
+            client.evaluate(**TABLE)
 
     def test_a_slow_service_is_asked_once(self) -> None:
         slow = Step(after=20)

@@ -263,6 +263,11 @@ class TestRepr:
                 report.overall[name]
             with pytest.raises(AttributeError, match=f"did you mean '{meant}'"):
                 getattr(report.overall, name)
+        each = r"did you mean 'macro_f1' or per_class\[\.\.\.\]\['f1'\]\?"
+        with pytest.raises(KeyError, match=each):
+            rprime.evaluate(TRUE, PREDICTED).overall["f1_score"]
+        with pytest.raises(KeyError, match=r"there is no index 'specificity' here.$"):
+            report.per_class[1]["specificity"]
         for label, meant in {3: "'1' or '2'", "l": "'1' or '2'"}.items():
             with pytest.raises(KeyError, match=f"did you mean {meant}"):
                 report.per_class[label]

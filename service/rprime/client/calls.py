@@ -115,13 +115,17 @@ def of_project(
     project: str, what: str, kind: type[Model], query: Mapping[str, object]
 ) -> Call[Model]:
     """Get a document about the history of a project; None in `query` means absent."""
-    given = {
+    return document(kind, f"/v1/projects/{quote(project, safe='')}/{what}{query_of(query)}")
+
+
+def query_of(given: Mapping[str, object]) -> str:
+    """Write a query with its question mark; None means absent."""
+    found = {
         name: orjson.dumps(value).decode() if isinstance(value, Mapping) else value
-        for name, value in query.items()
+        for name, value in given.items()
         if value is not None
     }
-    path = f"/v1/projects/{quote(project, safe='')}/{what}?{urlencode(given)}"
-    return document(kind, path)
+    return f"?{urlencode(found)}" if found else ""
 
 
 READY = Call("GET", "/readyz", lambda _: True)

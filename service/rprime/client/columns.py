@@ -63,8 +63,7 @@ def rows(values: object, name: str) -> list[list[float]]:
     TypeError, ValueError
         If it is not a table of finite numbers, with the place.
     """
-    to_numpy = getattr(values, "to_numpy", None)
-    found = _listed(to_numpy() if _is_frame(values) and callable(to_numpy) else values, name)
+    found = _listed(_array_of(values), name)
     return [weights(row, f"{name}[{place}]") for place, row in enumerate(found)]
 
 
@@ -80,8 +79,7 @@ def scores(values: object, name: str) -> object:
     TypeError, ValueError
         If a value is not a finite number, with its place.
     """
-    to_numpy = getattr(values, "to_numpy", None)
-    found = to_numpy() if _is_frame(values) and callable(to_numpy) else values
+    found = _array_of(values)
     if getattr(getattr(found, "dtype", None), "kind", "") == "f" and hasattr(found, "astype"):
         array = np.ascontiguousarray(found, dtype=np.float64)
         if np.isfinite(array).all():
@@ -174,6 +172,12 @@ def _through_arrow(values: object, name: str) -> list[Any]:
 
     read = pa.array if hasattr(values, "__arrow_c_array__") else pa.chunked_array
     return _checked(read(values).to_pylist(), values, name)
+
+
+def _array_of(values: object) -> object:
+    """Return the array of a data frame; everything else as it is."""
+    to_numpy = getattr(values, "to_numpy", None)
+    return to_numpy() if _is_frame(values) and callable(to_numpy) else values
 
 
 def _is_frame(values: object) -> bool:

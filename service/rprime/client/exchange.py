@@ -99,9 +99,9 @@ class Attempts:
         tried = "" if self.made == 1 else f" after {self.made} attempts"
         if isinstance(outcome, httpx.RequestError):
             said = f"{_words(outcome)}{tried}"
-            raise ServiceUnavailableError(f"{outcome.request.url}: {said}") from outcome
+            raise ServiceUnavailableError(f"{_place(outcome.request.url)}: {said}") from outcome
         said = f"it answers {_phrase(outcome.status_code)}{tried}"
-        raise ServiceUnavailableError(f"{outcome.url}: {said}") from problem_of(outcome)
+        raise ServiceUnavailableError(f"{_place(outcome.url)}: {said}") from problem_of(outcome)
 
 
 def check(response: httpx.Response) -> None:
@@ -125,7 +125,7 @@ def check(response: httpx.Response) -> None:
     what = "" if response.is_success else f" {_phrase(response.status_code)}"
     if response.has_redirect_location:
         what += f", to {response.headers['location']}"
-    raise ServiceUnavailableError(f"{response.url}: no rprime service answers there:{what}")
+    raise ServiceUnavailableError(f"{_place(response.url)}: no rprime service answers there:{what}")
 
 
 def problem_of(response: httpx.Response) -> ProblemError | None:
@@ -171,11 +171,17 @@ def _phrase(status: int) -> str:
         return str(status)
 
 
+def _place(url: httpx.URL) -> str:
+    return str(url.copy_with(query=None))  # which may be long
+
+
 def _words(error: httpx.RequestError) -> str:
     if isinstance(error, httpx.ConnectTimeout):
         return "no connection in time"
     if isinstance(error, httpx.TimeoutException):
         return "no answer in time"
+    if "WRONG_VERSION_NUMBER" in f"{error}":
+        return "the server does not speak TLS; is its address http:// in place of https://?"
     return _NUMBER.sub("", f"{error}") or type(error).__name__
 
 

@@ -283,9 +283,12 @@ class Methods:
         return calls.of_project(project, "evaluations", EvaluationPage, query)
 
     @method
-    def evaluation(self, evaluation: str, *, table: bool = False) -> Call[Report]:
-        """Return the report on a stored evaluation, by its id."""
-        path = f"/v1/evaluations/{quote(evaluation, safe='')}{'?include=table' * table}"
+    def evaluation(
+        self, evaluation: str, *, table: bool = False, **of: Unpack[SliceField]
+    ) -> Call[Report]:
+        """Return the report on a stored evaluation, by its id, or on its `slice`, as in `trend`."""
+        query = calls.query_of({"include": "table" if table else None, **of})
+        path = f"/v1/evaluations/{quote(evaluation, safe='')}{query}"
         return Call("GET", path, partial(calls.received, Report))
 
     @method

@@ -1,11 +1,12 @@
 """Values of a report, by the keys of their indices."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rprime.core.aliases import canonical
+from rprime.core.catalog import find
 from rprime.core.suggestions import nearest_keys
 from rprime.report.decimals import decimal, plural, span
 
@@ -55,10 +56,13 @@ class Values(_Named[Found]):
     def _absent(self, key: object) -> str:
         """Say which index of the report may be meant."""
         name = str(key)
-        near = [
-            one for one in (f"macro_{canonical(name)}", *nearest_keys(name)) if one in self._values
-        ]
-        hint = f"; did you mean {_either(near)}?" if near else ""
+        own = canonical(name)
+        meant = dict.fromkeys((f"macro_{own}", *nearest_keys(name)))
+        near = [repr(one) for one in meant if one in self._values]
+        is_overall = all(find("overall", one) for one in self._values)
+        if is_overall and find("class", own) and not find("overall", own):
+            near.append(f"per_class[...][{own!r}]")
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"there is no index {key!r} here{hint}"
 
     def __dir__(self) -> list[str]:
@@ -105,7 +109,9 @@ class Classes(_Named[Member]):
         if name in self._values:
             return self._values[name]
         near = get_close_matches(name, self._values, n=3) or list(islice(self._values, _SHOWN))
-        raise KeyError(f"there is no class {label!r} here; did you mean {_either(near)}?")
+        raise KeyError(
+            f"there is no class {label!r} here; did you mean {' or '.join(map(repr, near))}?"
+        )
 
     def __repr__(self) -> str:
         more = ", ..." if len(self) > _SHOWN else ""
@@ -141,7 +147,3 @@ class Differences:
         overall = plural(len(self.overall), "overall difference")
         classes = plural(len(self.per_class), "class")
         return f"<Differences: {self.model.comparability}, {paired}, {overall}, {classes}>"
-
-
-def _either(names: Iterable[str]) -> str:
-    return " or ".join(map(repr, names))

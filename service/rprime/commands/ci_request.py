@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from rprime.commands.evidence_files import STDIN, ColumnFile, read_evidence
-from rprime.commands.exit_status import refuse
+from rprime.commands.exit_status import refuse, refuse_here
 from rprime.commands.mappings import read_gates, read_mapping
+from rprime.commands.options import settings
 from rprime.commands.tallies import COUNTED_BY, read_tables
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class ColumnFileRequest:
 
     def read(self, limits: "Limits") -> "EvaluationRequest":
         """Read it; a `Problem` says what is wrong with it."""
-        from rprime.application import validate_request
+        from rprime.application import read_request
         from rprime.evidence import read_columns
 
         request = written(self.members)
@@ -75,7 +76,7 @@ class ColumnFileRequest:
             candidate, *others = (files.enter_context(file.opened()) for file in self.files)
             baseline = next(iter(others), None)
             document = read_columns(*candidate, request, local(limits), baseline=baseline)
-        return validate_request(document, limits)
+        return read_request(document, limits)
 
     @property
     def files(self) -> list[ColumnFile]:
@@ -231,13 +232,12 @@ def local(limits: "Limits") -> "Limits":
 
 def _members(file: ColumnFile, members: Mapping[str, Any]) -> bytes:
     """Return the columns of a file as JSON, to stand within JSON."""
-    from rprime.commands.evaluation import limits, refuse_here
     from rprime.evidence import read_members
     from rprime.problems.problem import Problem
 
     try:
         with file.opened() as source:
-            found = read_members(*source, local(limits()), members)
+            found = read_members(*source, local(settings().limits), members)
     except Problem as problem:
         refuse_here(problem, file.name)
     return orjson.dumps(found, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -134,7 +134,10 @@ def _stored(client: "Client", asked: Json, baseline: str) -> "EvaluationOutcome"
     answer = client.ask(calls.comparison(orjson.dumps(asked)))
 
     def subject() -> "ReportSubject":
-        report = client.evaluation(asked["candidate"]["evaluation"], table=True).model
+        of: Any = {"slice": asked["slice"]} if "slice" in asked else {}
+        report = client.evaluation(asked["candidate"]["evaluation"], table=True, **of).model
+        if answer.model.population is None:
+            report = report.model_copy(update={"population": None})
         # The warnings of the report are those of its own comparison and gate, too.
         evaluation = request_of_report(report).evaluate()
         shown = replace(subject_of_report(report, evaluation), baseline=baseline)

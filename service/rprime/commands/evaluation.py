@@ -2,13 +2,13 @@
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rprime import __version__
 from rprime.commands.ci_request import CiRequest, ColumnFileRequest, JsonRequest, comparison_body
-from rprime.commands.exit_status import refuse, refuse_problem, say, working
+from rprime.commands.exit_status import refuse, refuse_here, say, working
 from rprime.commands.history_source import connected
-from rprime.commands.options import ServiceOptions
+from rprime.commands.options import ServiceOptions, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from rprime.commands.payload import Payload
     from rprime.core.evaluate import Evaluation
     from rprime.core.warnings import Warning  # noqa: A004 (its name)
-    from rprime.problems.problem import Problem
     from rprime.report.subject import ReportSubject
-    from rprime.settings import Limits
 
 Result = TypeVar("Result")
 
@@ -190,7 +188,7 @@ def read(
     """
     from rprime.problems.problem import Problem
 
-    known = limits()
+    known = settings().limits
     try:
         evaluation_request = request.read(known)
     except Problem as problem:
@@ -199,39 +197,6 @@ def read(
     if evaluation_request.store_request is not None and not kept_there:
         refuse_here(Problem("no_store"))
     return evaluation_request
-
-
-def refuse_here(problem: "Problem", files: str = "") -> NoReturn:
-    """End because of a problem that was found here.
-
-    Parameters
-    ----------
-    problem
-        What is wrong.
-    files
-        The files of columns that it was found in.
-    """
-    from rprime.client.errors import ProblemError
-
-    hint = _COLUMNS if any(error.code in _OF_COLUMNS for error in problem.errors) else ""
-    refuse_problem(ProblemError(problem.document(local=True)), files, hint)
-
-
-_OF_COLUMNS = {"unknown_column", "missing_column"}
-_COLUMNS = "to read columns of other names: --columns y_true=label,y_pred=prediction"
-
-
-def limits() -> "Limits":
-    """Return the limits of a request, from the environment."""
-    from pydantic import ValidationError
-
-    from rprime.settings import Settings
-
-    try:
-        return Settings().limits
-    except ValidationError as error:
-        names = ["_".join(map(str, found["loc"])).upper() for found in error.errors()]
-        refuse(f"a variable has no valid value: RPRIME_{names[0].removeprefix('RPRIME_')}")
 
 
 def ask(call: "Call[Result]", service: ServiceOptions) -> Result:
@@ -244,10 +209,10 @@ def subject_of(
     evaluation_request: "EvaluationRequest", evaluation: "Evaluation", ci_request: CiRequest
 ) -> "ReportSubject":
     """Return what the renderings are of."""
-    from rprime.application.report_subject import ORIGIN, report_subject
+    from rprime.application.request import ORIGIN
 
     shown = {name: value for name, value in ci_request.origin.items() if name in ORIGIN}
-    found = report_subject(evaluation_request, evaluation)
+    found = evaluation_request.subject(evaluation)
     return replace(found, baseline=ci_request.baseline, **shown)
 
 

@@ -8,7 +8,6 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
-from shutil import copyfileobj
 from tempfile import TemporaryFile
 from typing import IO, TYPE_CHECKING, Any
 from zipfile import BadZipFile, ZipFile
@@ -79,16 +78,20 @@ def read_evidence(file: str) -> ColumnFile | bytes:
     """
     from rprime.evidence import SUFFIXES
 
-    content = _inflated_input() if file == STDIN else None
+    content = sys.stdin.buffer.read() if file == STDIN else None
     try:
         with _opened(file, content) as body:
-            kind = SUFFIXES.get(_suffix(file)) or _kind_of(file, _beginning(body))
+            beginning = _beginning(body)
+            if beginning.startswith(_ARRAY):
+                refuse(f"{file} is a single array; numpy.savez gives each array its name")
+            kind = SUFFIXES.get(_suffix(file)) or _kind_of(file, beginning)
             if kind is None:
                 return body.read()
-            if kind == "npz" and (table := _table(file, body)):
+            if kind == "npz" and (table := _table(body)):
                 return table
     except OSError as error:
-        refuse(f"cannot read {file}: {error.strerror or error}")
+        hint = "; download it, or name an --engine" if "://" in file else ""
+        refuse(f"cannot read {file}: {error.strerror or error}{hint}")
     return ColumnFile(file, kind, content)
 
 
@@ -103,8 +106,6 @@ def _kind_of(file: str, beginning: bytes) -> "Kind | None":
 
     if _suffix(file) == ".json" or beginning.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in {b"{", b"["}:
         return None
-    if beginning.startswith(_ARRAY):
-        refuse(f"{file} is a single array; numpy.savez gives each array its name")
     found = (kind for kind, form in FORMATS.items() if beginning.startswith(form.begins))
     return next(found, "csv")
 
@@ -112,10 +113,7 @@ def _kind_of(file: str, beginning: bytes) -> "Kind | None":
 @contextmanager
 def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
     """Open a file, decompressed; a body that ends too early is found here, not by its reader."""
-    if content is not None:
-        yield BytesIO(content)
-        return
-    with Path(file).open("rb") as stream:
+    with Path(file).open("rb") if content is None else BytesIO(content) as stream:
         if not _beginning(stream).startswith(_MAGIC):
             yield stream
             return
@@ -128,22 +126,13 @@ def _opened(file: str, content: bytes | None) -> Iterator[IO[bytes]]:
 def _inflate(file: str, stream: IO[bytes], plain: IO[bytes]) -> None:
     import zstandard
 
-    packed: Any = gzip.GzipFile(fileobj=stream)
-    if not _beginning(stream).startswith(_MAGIC[0]):
-        packed = zstandard.ZstdDecompressor().stream_reader(stream, read_across_frames=True)
+    from rprime.server.inflating import gunzip, unzstd
+
+    is_gzip = _beginning(stream).startswith(_MAGIC[0])
     try:
-        copyfileobj(packed, plain)
+        plain.writelines(gunzip(stream) if is_gzip else unzstd(stream, window=0))
     except (EOFError, gzip.BadGzipFile, zlib.error, zstandard.ZstdError):
         refuse(f"{file} is no whole gzip or Zstandard file")
-
-
-def _inflated_input() -> bytes:
-    content = sys.stdin.buffer.read()
-    if not content.startswith(_MAGIC):
-        return content
-    plain = BytesIO()
-    _inflate(STDIN, BytesIO(content), plain)
-    return plain.getvalue()
 
 
 def _beginning(body: IO[bytes]) -> bytes:
@@ -152,12 +141,10 @@ def _beginning(body: IO[bytes]) -> bytes:
     return found
 
 
-def _table(file: str, body: IO[bytes]) -> bytes | None:
+def _table(body: IO[bytes]) -> bytes | None:
     """Return the table in an archive as JSON; None if it holds columns."""
     import numpy as np
 
-    if _beginning(body).startswith(_ARRAY):
-        refuse(f"{file} is a single array; numpy.savez gives each array its name")
     try:
         with ZipFile(body) as archive:
             if not _TABLES.issuperset(archive.namelist()):

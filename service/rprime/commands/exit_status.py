@@ -14,6 +14,7 @@ from rprime.core.progress import WATCH
 
 if TYPE_CHECKING:
     from rprime.client.errors import ProblemError
+    from rprime.problems.problem import Problem
 
 
 class Status(IntEnum):
@@ -78,6 +79,29 @@ def refuse_problem(problem: "ProblemError", source: str = "", hint: str = "") ->
     if hint:
         put_error(f"  {hint}\n")
     raise typer.Exit(Status.USAGE)
+
+
+def refuse_here(problem: "Problem", files: str = "") -> NoReturn:
+    """End because of a problem that was found here.
+
+    Parameters
+    ----------
+    problem
+        What is wrong.
+    files
+        The files of columns that it was found in.
+    """
+    from rprime.client.errors import ProblemError
+
+    hint = _COLUMNS if any(error.code in _OF_COLUMNS for error in problem.errors) else ""
+    refuse_problem(ProblemError(problem.document(local=True)), files, hint)
+
+
+_OF_COLUMNS = {"unknown_column", "missing_column"}
+_COLUMNS = (
+    "to read columns of other names: --columns y_true=label,y_pred=prediction\n"
+    '  a confusion matrix is JSON: {"confusion_matrix": [[5, 1], [2, 7]], "labels": ["cat", "dog"]}'
+)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import orjson
 import typer
 
+from rprime.commands import options
 from rprime.commands.exit_status import put, refuse, say
 from rprime.commands.history_source import HistorySource, Project, newest, page, with_history
 from rprime.report.decimals import count, decimal, signed, span
@@ -41,7 +42,6 @@ SliceName = Annotated[
     ),
 ]
 Limit = Annotated[int, typer.Option(min=1, max=200, help="At most so many.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print what the service answers.")]
 
 
 @app.callback(invoke_without_command=True)
@@ -87,7 +87,7 @@ def list_(
             )
             for one in found
         )
-        _print(head, rows)
+        print_rows(head, rows)
     else:
         say(f"{project} has no such evaluation")
 
@@ -102,19 +102,21 @@ def show(
     version: Version = None,
     branch: Branch = None,
     commit: Commit = None,
-    as_json: AsJson = False,
+    slice_: SliceName = None,
+    as_json: options.AsJson = False,
     history: HistorySource,
 ) -> None:
     """Print the report on an evaluation: by its id, or the newest of a version or a commit."""
     from rprime.report.terminal import render_terminal
 
+    of: Any = slice_member(slice_)
     with history.client() as client:
         if evaluation is None:
             if project is None:
                 refuse("name an id, or the --project and what is known, such as --commit")
             names = {"model": model, "version": version, "branch": branch, "commit": commit}
             evaluation = newest(client, project, names)
-        found = client.evaluation(evaluation, table=True)
+        found = client.evaluation(evaluation, table=True, **of)
     if as_json:
         put(found.content)
         return
@@ -122,7 +124,7 @@ def show(
     if found.weakest:
         key = found.weakest_by
         rows = (_slice_row(found.slices[place], key) for place in found.weakest)
-        _print(("SLICE, WEAKEST FIRST", "ITEMS", key.upper(), "INTERVAL", "TO THE REST"), rows)
+        print_rows(("SLICE, WEAKEST FIRST", "ITEMS", key.upper(), "INTERVAL", "TO THE REST"), rows)
 
 
 @app.command()
@@ -136,7 +138,7 @@ def trend(
     model: Model = None,
     branch: Branch = None,
     limit: Limit = 50,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
     history: HistorySource,
 ) -> None:
     """Print an index over the evaluations, oldest first, and where and why it fell most."""
@@ -148,7 +150,7 @@ def trend(
             _put(found)
             return
         head = ("CREATED", "MODEL", "VERSION", "VALUE", "INTERVAL", "SINCE ANCHOR", "VERDICT", "ID")
-        _print(head, map(_step, found.items))
+        print_rows(head, map(_step, found.items))
         _explain(client, found, of)
 
 
@@ -164,7 +166,7 @@ def leaderboard(
     model: Model = None,
     branch: Branch = None,
     limit: Annotated[int, typer.Option(min=1, max=50, help="The best so many.")] = 20,
-    as_json: AsJson = False,
+    as_json: options.AsJson = False,
     history: HistorySource,
 ) -> None:
     """Rank the versions in tiers: those of one tier cannot be told apart."""
@@ -180,7 +182,7 @@ def leaderboard(
         for tier in found.tiers
         for one in tier.versions
     )
-    _print(("TIER", "MODEL", "VERSION", "VALUE", "INTERVAL", "ID"), rows)
+    print_rows(("TIER", "MODEL", "VERSION", "VALUE", "INTERVAL", "ID"), rows)
     for tier in found.tiers:
         _say(f"Tier {tier.tier}: {shown(tier.why)}")
     for left in found.unranked:
@@ -237,7 +239,7 @@ def _explain(client: "Client", found: "Trend", of: Any) -> None:  # noqa: ANN401
             for names, numbers in changed.rows
             if label is None or shown(label) in names
         ]
-        _print(tuple(map(str.upper, (*changed.names, *changed.numbers))), rows[:_MOST_ROWS])
+        print_rows(tuple(map(str.upper, (*changed.names, *changed.numbers))), rows[:_MOST_ROWS])
 
 
 def _steps(items: "list[TrendItem]") -> "Iterator[tuple[float, TrendItem, TrendItem]]":
@@ -281,7 +283,8 @@ def _span(item: Any) -> str:  # noqa: ANN401 (any item with an interval)
     return span(*(item.interval or (None, None)))
 
 
-def _print(head: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
+def print_rows(head: Sequence[str], rows: Iterable[Sequence[str | None]]) -> None:
+    """Print columns side by side, a dash for what is missing."""
     table = [tuple(head), *(tuple(isolated(shown(c or "-")) for c in row) for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     for row in table:

@@ -81,7 +81,7 @@ def connected(service: ServiceOptions) -> Iterator["Client"]:
             yield client
     except ProblemError as problem:
         if problem.status < _SERVER_ERROR:
-            refuse_problem(problem)
+            refuse_problem(problem, service.url if problem.code == "not_found" else "")
         _give_up(f"{problem} (request {problem.request_id})", service.on_service_error)
     except ServiceUnavailableError as error:
         _give_up(str(error), service.on_service_error)
@@ -140,12 +140,15 @@ def newest(client: "Client", project: str, names: dict[str, str | None]) -> str:
 @contextmanager
 def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
     """Open the store; what is wrong with it ends the command."""
+    import structlog
+
     from rprime.server import logs
-    from rprime.store import StoreError, open_store
+    from rprime.store import StoreError, StoreMissingError, open_store
 
     # To standard error: what a command prints may be read by a program.
     logs.configure()
     logging.getLogger().setLevel(logging.WARNING)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.WARNING))
     if url == "none":
         refuse("RPRIME_STORE is none: there is no store")
     try:
@@ -154,6 +157,8 @@ def opened(url: str, *, read_only: bool) -> Iterator["Store"]:
             yield store
         finally:
             store.close()
+    except StoreMissingError as exc:
+        refuse(f"{exc} Name another by --store, or a service by --server or RPRIME_SERVER.")
     except StoreError as exc:
         refuse(str(exc))
 

@@ -68,16 +68,13 @@ def create(
 def list_keys(*, file: File) -> None:
     """List the keys, without their secrets."""
     from rprime.auth import keys
+    from rprime.commands.history import print_rows
 
     try:
         found = keys.read(file)
     except keys.KeyFileError as exc:
         refuse(str(exc))
-    rows = [_COLUMNS, *map(_row, found)]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        typer.echo("  ".join(cells).rstrip())
+    print_rows(_COLUMNS, map(_row, found))
 
 
 @app.command()
@@ -115,10 +112,12 @@ def _described(file: Path, key: "ApiKey") -> dict[str, Any]:
 def _valid(option: str, kind: Any, given: str | None) -> Any:  # noqa: ANN401 - of any kind
     from pydantic import TypeAdapter, ValidationError
 
+    from rprime.problems.sentences import sentence
+
     try:
         return TypeAdapter(kind).validate_python(given)
     except ValidationError as exc:
-        refuse(f"{option}: {exc.errors()[0]['msg']}")
+        refuse(sentence(exc.errors()[0], option))
 
 
 def _duration(text: str) -> timedelta | None:

@@ -11,7 +11,7 @@ import typer
 
 from rprime.commands import options
 from rprime.commands.exit_status import defects, put, refuse, refuse_problem, working
-from rprime.commands.options import ServiceOptions
+from rprime.commands.options import ServiceOptions, settings
 from rprime.report.decimals import decimal, percent
 from rprime.report.names import clipped, isolated, shown
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
+_ABOUT = ("class", "class, slice")
 _MOST_ROWS = 20
 _WIDTH = 120
 """Of the table where it is not a terminal that shows it."""
@@ -64,9 +65,8 @@ def lint(
     with defects():
         from rprime.client.calls import gate_lint
 
-        simulation = {"pairing": pairing, "discordance": discordance}
-        body = _body(file, gates, **simulation, replicates=replicates, seed=seed)
-        found = answer(gate_lint(body), service)
+        asked = {"discordance": discordance, "replicates": replicates, "seed": seed}
+        found = answer(gate_lint(_body(file, gates, pairing=pairing, **asked)), service)
         show(found.content if as_json else _lint_overview(found))
 
 
@@ -88,9 +88,8 @@ def plan(
     with defects():
         from rprime.client.calls import gate_plan
 
-        simulation = {"pairing": pairing, "discordance": discordance}
-        body = _body(file, gates, **simulation, drop=drop, seed=seed)
-        found = answer(gate_plan(body), service)
+        asked = {"discordance": discordance, "drop": drop, "seed": seed}
+        found = answer(gate_plan(_body(file, gates, pairing=pairing, **asked)), service)
         show(found.content if as_json else _plan_overview(found))
 
 
@@ -145,13 +144,13 @@ def answer(call: "Call[Result]", service: ServiceOptions | None) -> Result:
     """Make a call here, or to a service."""
     from rprime.client.errors import ProblemError
     from rprime.client.in_process import InProcess
-    from rprime.commands.evaluation import ask, limits
+    from rprime.commands.evaluation import ask
 
     if service is not None:
         return ask(call, service)
     try:
         with working("Simulating ..."):
-            return InProcess(limits()).ask(call)
+            return InProcess(settings().limits).ask(call)
     except ProblemError as problem:
         refuse_problem(problem)
 
@@ -187,8 +186,8 @@ def _lint_overview(found: "GateLintReport") -> "RenderableType":
         )
         for rule in found.model.rules
     )
-    sliced = any(rule.slice for rule in found.model.rules)
-    columns = ("rule", _about(sliced=sliced), "fails", "inconclusive", "drop it can see")
+    about = _ABOUT[any(rule.slice for rule in found.model.rules)]
+    columns = ("rule", about, "fails", "inconclusive", "drop it can see")
     return overview([said], columns, list(rows), found.advice)
 
 
@@ -200,12 +199,8 @@ def _plan_overview(found: "GatePlanReport") -> "RenderableType":
             *((_name(None, s.slice), s.items, s.needed) for s in found.model.slices),
         )
     ]
-    about = _about(sliced=bool(found.model.slices))
-    return overview([], (about, "items", "needed"), rows, found.advice)
-
-
-def _about(*, sliced: bool) -> str:
-    return "class, slice" if sliced else "class"
+    columns = (_ABOUT[bool(found.model.slices)], "items", "needed")
+    return overview([], columns, rows, found.advice)
 
 
 def _name(label: str | None, part: dict[str, str] | None) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 Json = dict[str, Any]
 _BOOLEAN = "tag:yaml.org,2002:bool"
+_DATE = "tag:yaml.org,2002:timestamp"
 
 
 def read_mapping(path: Path, what: str) -> Json:
@@ -35,11 +36,13 @@ def read_mapping(path: Path, what: str) -> Json:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
-        refuse(f"{path}{place}: this is no YAML: {error.problem}")
+        hint = "; indent by spaces" if "\\t" in f"{error.problem}" else ""
+        refuse(f"{path}{place}: this is no YAML: {error.problem}{hint}")
     except (yaml.YAMLError, UnicodeDecodeError) as error:
         refuse(f"{path}: this is no YAML: {' '.join(str(error).split())}")
     if not isinstance(content, dict) or not all(isinstance(name, str) for name in content):
-        refuse(f"{path} must hold {what} as a mapping of names to values")
+        example = ", as in `rules: [...]`" if what == "gates" else ""
+        refuse(f"{path} must hold {what} as a mapping of names to values{example}")
     return content
 
 
@@ -112,11 +115,16 @@ def _loader() -> "type[yaml.SafeLoader]":
     class Loader(yaml.SafeLoader):
         """Refuses a name that stands twice: the last one would silently win.
 
-        Of words, only true and false are booleans, as in YAML 1.2: `on` is a name.
+        Of words, only true and false are booleans, as in YAML 1.2: `on` is a name. A date stays a
+        text, which is checked with its place.
         """
 
         yaml_implicit_resolvers = {  # noqa: RUF012 (the base class has it so)
-            first: [(tag, words) for tag, words in found if tag != _BOOLEAN or first in "tTfF"]
+            first: [
+                (tag, words)
+                for tag, words in found
+                if tag != _DATE and (tag != _BOOLEAN or first in "tTfF")
+            ]
             for first, found in yaml.SafeLoader.yaml_implicit_resolvers.items()
         }
 

@@ -5,11 +5,15 @@ from collections.abc import Callable, Mapping
 from enum import StrEnum
 from functools import wraps
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from rprime.commands.exit_status import Status, say
 from rprime.report.formats import FORMATS
+
+if TYPE_CHECKING:
+    from rprime.settings import Settings
 
 
 class OnServiceError(StrEnum):
@@ -252,3 +256,21 @@ with_service = expanded(
     ServiceOptions.of,
 )
 """Add the options of a service; the command takes them as `service`, None without an address."""
+
+
+def settings(**given: Any) -> "Settings":  # noqa: ANN401 (Pydantic types them)
+    """Return the settings of the environment, or end and say which are wrong."""
+    from pydantic import ValidationError
+
+    from rprime.problems.sentences import sentence
+    from rprime.settings import Settings
+
+    try:
+        return Settings(**given)
+    except ValidationError as exc:
+        for error in exc.errors():
+            variable = "_".join(map(str, error["loc"])).upper().removeprefix("RPRIME_")
+            name = f"RPRIME_{variable}"
+            text = sentence(error, name)
+            say(text if name in text else f"{name}: {text}")
+        raise typer.Exit(Status.USAGE) from None

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from rprime.commands.exit_status import Status, refuse, say
+from rprime.commands.options import settings as settings_of
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 _BACKLOG = 2048
 _UDS_MODE = 0o660
 _ENDING = (signal.SIGINT, signal.SIGTERM)
-_HANDLED = (*_ENDING, signal.SIGHUP)
 
 
 def serve(
@@ -55,9 +55,12 @@ def serve(
     # and did so has not failed.
     for wanted in _ENDING:
         signal.signal(wanted, lambda *_: sys.exit(0))
+    # A hangup only ends a service whose terminal is closed.
+    if not sys.stdin.isatty():
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
     # One that comes now waits until uvicorn handles it: an exit raised from a destructor, of which
     # imports run many, is lost, and the service would stay.
-    signal.pthread_sigmask(signal.SIG_BLOCK, _HANDLED)
+    signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
     _announce(settings, listener)
     try:
         _run(settings, listener, workers)
@@ -74,23 +77,14 @@ def _share_metrics() -> None:
 
 
 def _settings(**options: Any) -> "Settings":  # noqa: ANN401 - Pydantic types them
-    from pydantic import ValidationError
-
-    from rprime.settings import Settings, unknown_variables
+    from rprime.settings import unknown_variables
 
     if unknown := unknown_variables(os.environ):
         for name, nearest in unknown.items():
             hint = "" if nearest is None else f"; did you mean {nearest}?"
             say(f"{name}: there is no such setting{hint}")
         raise typer.Exit(Status.USAGE)
-    given = {name: value for name, value in options.items() if value is not None}
-    try:
-        return Settings(**given)
-    except ValidationError as exc:
-        for error in exc.errors():
-            name = "_".join(map(str, error["loc"])).upper().removeprefix("RPRIME_")
-            say(f"RPRIME_{name}: {error['msg']}")
-        raise typer.Exit(Status.USAGE) from None
+    return settings_of(**{name: value for name, value in options.items() if value is not None})
 
 
 def _refuse_unsafe(settings: "Settings", workers: int) -> None:
@@ -182,7 +176,6 @@ def _announce(settings: "Settings", listener: socket.socket) -> None:
 
     if settings.uds is not None:
         typer.echo(f"rprime listens on unix:{settings.uds}")
-        sys.stdout.flush()
         return
     if settings.loopback:
         structlog.get_logger().info(
@@ -193,7 +186,6 @@ def _announce(settings: "Settings", listener: socket.socket) -> None:
     host, port = listener.getsockname()[:2]
     base = f"http://{f'[{host}]' if ':' in host else host}:{port}"
     typer.echo(f"rprime listens on {base}, documentation at {base}/docs")
-    sys.stdout.flush()
 
 
 def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
@@ -227,14 +219,14 @@ def _run(settings: "Settings", listener: socket.socket, workers: int) -> None:
         from rprime.server.supervisor import Supervisor
 
         processes = Supervisor(config, sockets=[listener])
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
         processes.run()
 
 
 def _application(settings: "Settings") -> "FastAPI":
     # Runs in the process that serves, after uvicorn has set its handlers, so that the workers wait
     # for signals and have the log, too.
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, _HANDLED)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, _ENDING)
     from rprime.app import create_app
     from rprime.server import logs
 
@@ -244,7 +236,6 @@ def _application(settings: "Settings") -> "FastAPI":
     if keyring is not None:
         # Now, so that the log has at the start what is wrong with the file.
         keyring.refresh()
-    # A hangup only ends a service whose terminal is closed.
     if not sys.stdin.isatty():
         asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, _reload, keyring)
     # What is there now stays: looking through all of it again and again for garbage would stop

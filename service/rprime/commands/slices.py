@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rprime.commands import options
-from rprime.commands.exit_status import defects, put
-from rprime.commands.options import ServiceOptions
+from rprime.commands.exit_status import defects, put, refuse_here
+from rprime.commands.options import ServiceOptions, settings
 from rprime.report.decimals import count, decimal, percent, plural, signed, span
 from rprime.report.names import shown
 
@@ -69,7 +69,7 @@ def _found(
     """Search here, or let a service do it."""
     from rprime.client.calls import slice_search
     from rprime.commands.ci_request import ColumnFileRequest, assemble, local, splice, written
-    from rprime.commands.evaluation import ask, limits, refuse_here
+    from rprime.commands.evaluation import ask
     from rprime.commands.lint import answer
     from rprime.problems.problem import Problem
 
@@ -85,8 +85,8 @@ def _found(
         if service is not None:
             return ask(slice_search(body.read(), FORMATS[kind].media_type, content), service)
         try:
-            document = read_columns(kind, body, content, local(limits()), measured=True)
-            return SliceSearch(search_document(document, limits()))
+            document = read_columns(kind, body, content, local(settings().limits), measured=True)
+            return SliceSearch(search_document(document, settings().limits))
         except Problem as problem:
             refuse_here(problem, file)
 

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 import orjson
 import typer
 
-from rprime.commands.exit_status import defects, put, refuse
+from rprime.commands.exit_status import defects, put, refuse, refuse_here
 from rprime.commands.images import known_form, write_image
+from rprime.commands.options import settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,23 +75,19 @@ def agreement(
     from rprime.history.agreement import agreement_document
 
     with defects():
-        put(_studied(agreement_document, _read(file)) + b"\n")
-
-
-def _read(file: str) -> bytes:
-    try:
-        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
-    except OSError as error:
-        refuse(f"cannot read {file}: {error.strerror}")
+        try:
+            body = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        except OSError as error:
+            refuse(f"cannot read {file}: {error.strerror}")
+        put(_studied(agreement_document, body) + b"\n")
 
 
 def _studied(study: "Callable[[bytes, Limits], Result]", body: bytes) -> Result:
     """Do what a request asks for, or end and say what is wrong with it."""
-    from rprime.commands.evaluation import limits, refuse_here
     from rprime.problems.problem import Problem
 
     try:
-        return study(body, limits())
+        return study(body, settings().limits)
     except Problem as problem:
         refuse_here(problem)
 

@@ -146,10 +146,10 @@ def _reported(share: Callable[[], float]) -> Iterator[None]:
     thread.start()
     try:
         yield
-        watch("Counting", 1, 1)
     finally:
         ended.set()
         thread.join(_WORKER_SECONDS)
+    watch("Counting", 1, 1)  # after the last share that the thread read
 
 
 def _format(path: str) -> Format:
