@@ -1,4 +1,4 @@
-"""The command, run to its end: in this process, or in one of its own, which takes a second more."""
+"""The command, run to its end: in this process, or in one of its own."""
 
 import logging
 import os
@@ -11,7 +11,8 @@ import structlog
 from typer.testing import CliRunner
 
 from rprime.cli import app
-from tests.services import RPRIME, environment
+from tests.forked_command import program
+from tests.services import environment
 
 Completed = subprocess.CompletedProcess[str]
 Run = Callable[..., Completed]
@@ -34,10 +35,11 @@ def run_here(*arguments: str, stdin: bytes = b"", **variables: str) -> Completed
 
 def run_process(*arguments: str, stdin: bytes = b"", **variables: str) -> Completed:
     """Run the command in a process of its own."""
+    env = environment(**variables)
     done = subprocess.run(
-        [RPRIME, *arguments],
+        [program(env), *arguments],
         input=stdin,
-        env=environment(**variables),
+        env=env,
         capture_output=True,
         timeout=60,
         check=False,

@@ -1,9 +1,9 @@
 """Run the command by forking a process that has imported it: in tenths of a second, not in two.
 
 Each run is a process of its own, with its own arguments, environment, folder and files. The start
-of Python and the order of imports are tested where the command starts anew: by the fixture
-`rprime_process`, by tests/system, and by every test with RPRIME_TEST_FORKS=0, as in
-`.ci/run --full`.
+of Python and the order of imports are tested where the command starts anew: by tests/system, by
+tests that name `RPRIME` or change how Python starts, and by every test with RPRIME_TEST_FORKS=0,
+as in `.ci/run --full`.
 """
 
 import atexit
@@ -22,6 +22,7 @@ from pathlib import Path
 from struct import Struct
 from typing import IO, Self
 
+from tests.services import RPRIME
 from tests.waiting import wait_until
 
 _NUMBER = Struct("<i")
@@ -147,15 +148,25 @@ def forkserver() -> Path | None:
     return address
 
 
+def program(env: Mapping[str, str]) -> Path:
+    """Return the command as a program: one that forks, where Python starts as here."""
+    address = None if _differs(env) else forkserver()
+    return RPRIME if address is None else address.with_name("bin") / "rprime"
+
+
+def _differs(env: Mapping[str, str]) -> bool:
+    """Whether Python or a library would start otherwise with these variables."""
+    return any(
+        name.startswith(("LC_", "LD_", "MALLOC_", "PYTHON")) and os.environ.get(name) != value
+        for name, value in env.items()
+    )
+
+
 def start(
     *arguments: str | Path, env: Mapping[str, str], stderr: IO[str], cwd: Path | None = None
 ) -> Process:
     """Start the command by a fork; anew, where it runs in several processes or Python differs."""
-    differs = any(
-        name.startswith(("LD_", "MALLOC_", "PYTHON")) and os.environ.get(name) != value
-        for name, value in env.items()
-    )
-    address = None if differs or "--workers" in arguments else forkserver()
+    address = None if _differs(env) or "--workers" in arguments else forkserver()
     if address is not None:
         return ForkedCommand(address, arguments, env=env, stderr=stderr, cwd=cwd)
     return subprocess.Popen(

@@ -156,7 +156,7 @@ def test_a_browser_shows_a_page_from_this_host_alone(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("page", ["index", "tutorial", "reference/indices/r_prime"])
+@pytest.mark.parametrize("page", ["index", "tutorial", "gates", "reference/indices/r_prime"])
 def test_all_can_use_a_page(guide: httpx.Client, visit: Visitor, page: str, scheme: Scheme) -> None:
     opened = visit(f"{guide.base_url}/guide/{page}.html", scheme=scheme)
     # The theme calls the button that copies a block a navigation, once for each block.

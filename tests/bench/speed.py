@@ -70,12 +70,6 @@ class Server:
                 pass
         return (cpu_seconds(self.process) - before) / (times // clients * clients)
 
-    def wall(self, path: str, body: bytes) -> float:
-        """Seconds from sending to having read the answer."""
-        start = time.perf_counter()
-        self.ask(path, body, 1)
-        return time.perf_counter() - start
-
 
 def cpu_seconds(process: int) -> float:
     """User and system time of a process, its children included."""
@@ -265,7 +259,7 @@ def lasting(work: Callable[[], object]) -> float:
 
 
 def large(rounds: int) -> None:
-    """Compare large requests with what parsing their JSON costs."""
+    """Compare the CPU of large requests with what parsing their JSON costs."""
     draw = np.random.default_rng(0)
     true = draw.integers(0, 10, 1_000_000)
     predicted = np.where(draw.random(true.size) < 0.7, true, draw.integers(0, 10, true.size))
@@ -283,17 +277,10 @@ def large(rounds: int) -> None:
     with serve(str(Path(sys.executable).with_name("rprime")), "serve") as own:
         for name, request in cases.items():
             asked: dict[str, Callable[[], float]] = {
-                "rprime": partial(own.wall, "/evaluate", request),
-                "orjson.loads": partial(parsing, request),
+                "rprime": partial(own.cpu, "/evaluate", request, 2, 1),
+                "orjson.loads": partial(lasting, partial(orjson.loads, request)),
             }
             show(name, interleaved(asked, rounds))
-
-
-def parsing(request: bytes) -> float:
-    """Seconds that orjson alone needs for a body."""
-    start = time.perf_counter()
-    orjson.loads(request)
-    return time.perf_counter() - start
 
 
 def interleaved(asked: dict[str, Callable[[], float]], rounds: int) -> dict[str, list[float]]:

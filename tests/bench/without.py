@@ -10,13 +10,13 @@ from uvicorn.protocols.http.flow_control import FlowControl
 
 from rprime.cli import app
 from rprime.server import protocol
-from rprime.server.bounded_connection import BoundedConnection
+from rprime.server.protocol import HttpProtocol
 from rprime.server.read_scheduler import ScheduledFlowControl
 
 
 def deadlines() -> None:
     """Wait for clients without end."""
-    BoundedConnection._check_deadlines = lambda self: None  # type: ignore[method-assign] # noqa: ARG005, SLF001 - the point
+    HttpProtocol._check_deadlines = lambda self: None  # type: ignore[method-assign] # noqa: ARG005, SLF001 - the point
 
 
 def early_rejection() -> None:

@@ -1,6 +1,7 @@
 """The plugin of pytest, by what pytest says and writes when it runs tests that use it."""
 
 import json
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -8,6 +9,7 @@ from xml.etree import ElementTree as ET
 import httpx
 import pytest
 
+from rprime import pytest_plugin
 from rprime.client.in_process import evaluate, plan
 from tests.examples.recipes import BAD, FEW, GOOD, TRUE
 from tests.services import Serve
@@ -25,7 +27,11 @@ Run = Callable[..., pytest.RunResult]
 
 @pytest.fixture
 def gated(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
-    """Run pytest on one test that holds these predictions against a gate."""
+    """Run pytest on one test that holds these predictions against a gate.
+
+    In this process, which has imported what the plugin imports: that takes most of the time of a
+    pytest of its own.
+    """
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
 
@@ -40,7 +46,10 @@ def gated(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Run:
                 assert report.gate is not None
             """
         )
-        return pytester.runpytest_subprocess("-p", "rprime.pytest_plugin", *options)
+        # In the tests of rprime alone every warning is an error.
+        with warnings.catch_warnings():
+            warnings.simplefilter("default")
+            return pytester.runpytest_inprocess(*options, plugins=[pytest_plugin])
 
     return run
 

@@ -1,22 +1,27 @@
-"""A signal while a service starts ends it, whatever it does at that moment.
+"""A signal to end ends a service that starts, whatever it does at that moment; a hangup does not.
 
 `RPRIME_TEST_STARTS=20 sh .ci/venv pytest tests/system/test_start_signals.py` is the long version.
 """
 
 import os
 import random
+import select
+import signal
+import socket
 import subprocess
 import sys
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.services import Serve, environment
 from tests.waiting import wait_until
 
-STARTS = int(os.environ.get("RPRIME_TEST_STARTS", "2"))
+STARTS = int(os.environ.get("RPRIME_TEST_STARTS", "1"))
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="needs /proc")
@@ -34,8 +39,18 @@ def work(process: int) -> float:
     return used
 
 
-def has_worked(process: int, seconds: float) -> bool:
-    return work(process) >= seconds
+def works_or_answers(process: int, seconds: float, has_answered: Callable[[], bool]) -> bool:
+    """Whether a service has used its CPU for so long, or has started with less."""
+    return work(process) >= seconds or has_answered()
+
+
+@contextmanager
+def answering(client: httpx.Client) -> Iterator[Callable[[], bool]]:
+    """Send a request to a service that starts; yield what tells whether it has answered."""
+    address = client.base_url.host, client.base_url.port or 0
+    with socket.create_connection(address) as asked:
+        asked.sendall(b"GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        yield lambda: bool(select.select([asked], [], [], 0)[0])
 
 
 @pytest.mark.parametrize("workers", [pytest.param("1", marks=pytest.mark.slow), "2"])
@@ -55,7 +70,15 @@ def test_a_signal_while_it_starts_ends_it(
             # At another moment in each run of the tests.
             share = (start + random.random()) / STARTS  # noqa: S311 (no secret)
             goal = work(process) + 0.9 * whole * share
-            wait_until(partial(has_worked, process, goal), every=0.005)
+            # On a busy machine one start takes more work than another.
+            with answering(client) as has_answered:
+                wait_until(partial(works_or_answers, process, goal, has_answered), every=0.005)
+
+
+def test_a_hangup_while_it_starts_does_not_end_it(serve: Serve, processes: dict[int, int]) -> None:
+    with serve(RPRIME_STORE="none") as client:
+        os.kill(processes[client.base_url.port or 0], signal.SIGHUP)
+        assert client.get("/livez").status_code == 200
 
 
 SIGNALLED = """

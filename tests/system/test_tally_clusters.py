@@ -169,6 +169,7 @@ class TestDask:
         ):
             tally(frame)
 
+    @pytest.mark.slow
     def test_a_worker_that_dies_in_the_middle_changes_nothing(
         self, cluster: Cluster, predictions: Predictions
     ) -> None:
