@@ -266,6 +266,8 @@ class TestRepr:
         each = r"did you mean 'macro_f1' or per_class\[\.\.\.\]\['f1'\]\?"
         with pytest.raises(KeyError, match=each):
             rprime.evaluate(TRUE, PREDICTED).overall["f1_score"]
+        with pytest.raises(KeyError, match=r"did you mean 'f1' or overall\['macro_f1'\]\?"):
+            rprime.evaluate(TRUE, PREDICTED).per_class["cat"]["macro_f1"]
         with pytest.raises(KeyError, match=r"there is no index 'specificity' here.$"):
             report.per_class[1]["specificity"]
         for label, meant in {3: "'1' or '2'", "l": "'1' or '2'"}.items():

@@ -57,11 +57,14 @@ class Values(_Named[Found]):
         """Say which index of the report may be meant."""
         name = str(key)
         own = canonical(name)
-        meant = dict.fromkeys((f"macro_{own}", *nearest_keys(name)))
+        single = own.removeprefix("macro_").removeprefix("weighted_")
+        meant = dict.fromkeys((f"macro_{own}", single, *nearest_keys(name)))
         near = [repr(one) for one in meant if one in self._values]
         is_overall = all(find("overall", one) for one in self._values)
         if is_overall and find("class", own) and not find("overall", own):
             near.append(f"per_class[...][{own!r}]")
+        elif not is_overall and find("overall", own):
+            near.append(f"overall[{own!r}]")
         hint = f"; did you mean {' or '.join(near)}?" if near else ""
         return f"there is no index {key!r} here{hint}"
 
