@@ -102,7 +102,7 @@ def test_tails_between_known_ones_are_those_of_the_draws() -> None:
         found[i] = known.tail(every, float(p[i]))
     fresh = np.array([equal(40, 0.4).tail(every, float(one)) for one in p])
     assert np.count_nonzero(found != fresh) > 300
-    np.testing.assert_allclose(found, fresh, rtol=0.01)
+    np.testing.assert_allclose(found, fresh, rtol=0.04)
 
 
 def test_one_result_keeps_its_exact_p_value() -> None:
@@ -142,7 +142,7 @@ def test_max_t_is_computed_only_where_it_can_decide() -> None:
     block = equal(3, 0.9)
     for p in ([0.2, 0.3, 0.4], [0.001, 0.2, 0.3], [0.05, 0.05, 0.05], [np.nan] * 3):
         np.testing.assert_array_equal(step_down(p, 0.05, lambda: [block]), holm(p))
-    assert "draws" not in vars(block)
+    assert "root" not in vars(block)
 
 
 def test_a_large_family_has_the_values_of_holm() -> None:

@@ -97,20 +97,25 @@ def _influences(
     side: SideGradients, true: Array, predicted: Array, targets: Sequence[Target]
 ) -> Array:
     """Return the influence of an item of each given cell on each target, shape (cells, m)."""
-    columns = [
-        side.overall.only(place).at(true, predicted)[0]
-        if own is None
-        else _on_class(side, place, own, true, predicted)
-        for place, own in targets
-    ]
-    return np.stack(columns, axis=-1)
+    found = np.empty((true.size, len(targets)))
+    own = np.array([own is not None for _, own in targets])
+    for i in np.flatnonzero(~own):
+        found[:, i] = side.overall.only(targets[i][0]).at(true, predicted)[0]
+    if own.any():
+        place, label = np.array([target for target in targets if target[1] is not None]).T
+        found[:, own] = _on_classes(side, place, label, true[:, None], predicted[:, None])
+    return found
 
 
-def _on_class(side: SideGradients, place: int, own: int, true: Array, predicted: Array) -> Array:
-    """Return the influences on an index of one class, shape (cells,)."""
+def _on_classes(
+    side: SideGradients, place: Array, own: Array, true: Array, predicted: Array
+) -> Array:
+    """Return the influences of cells (cells, 1) on indices of classes (m), shape (cells, m)."""
     hit = predicted == own
     kinds = np.where(true == own, np.where(hit, TP, FN), np.where(hit, FP, TN))
-    found = side.of_classes.kinds[:, place, own][kinds]
-    if classified_entries(side.values.selection)[place]:
-        found = np.where(predicted == side.values.table.k, 0.0 * found, found)
-    return np.asarray(found)
+    found = side.of_classes.kinds[kinds, place, own]
+    unclassified = predicted == side.values.table.k
+    if unclassified.any():
+        silent = unclassified & classified_entries(side.values.selection)[place]
+        found = np.where(silent, 0.0 * found, found)
+    return found

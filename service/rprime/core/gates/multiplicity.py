@@ -13,9 +13,11 @@ from rprime.core.arrays import FloatArray
 
 MOST_STEPPED = 200
 """Most tested results for max-T; a larger family is adjusted by Holm's procedure."""
-DRAWS = 4096
-CACHED = 1 << 15
-"""Numbers that the cache of a processor holds: draws are counted in parts of this size."""
+PART = 1024
+MOST_PARTS = 4
+"""Draws of a joint law come in parts, until a tail is precise."""
+PRECISION = 0.015
+"""Standard error at which a tail is precise, relative to it."""
 _SMALLEST: float = float(np.finfo(np.float64).tiny)
 SEED = 1993
 NEAR = 1.2
@@ -92,11 +94,11 @@ class Block:
     correlation: FloatArray
 
     @cached_property
-    def draws(self) -> FloatArray:
-        """Draws from the joint law, shape (DRAWS, n); the same ones at each call."""
+    def root(self) -> FloatArray:
+        """A root of the correlation, shape (n, n): independent draws @ it have the joint law."""
         sizes, vectors = np.linalg.eigh(self.correlation)
-        root = vectors * np.sqrt(np.maximum(sizes, 0.0))  # rounding makes some sizes negative
-        return np.asarray(_normal(len(self.places)) @ root.T)
+        # Rounding makes some sizes negative.
+        return np.asarray((vectors * np.sqrt(np.maximum(sizes, 0.0))).T)
 
     def tail(self, standing: NDArray[np.bool_], p: float) -> float:
         """Return the probability that some p-value of the standing results is at most `p`.
@@ -130,30 +132,33 @@ class Block:
         return {}
 
     def _sampled(self, rows: NDArray[np.intp], p: float) -> float:
-        """Estimate the tail of some results from the draws."""
-        near, beyond = -special.ndtri(p), -special.ndtri(p * _UNIFORM)
-        slopes, total = self.correlation[np.ix_(rows, rows)], 0.0
-        size = max(CACHED // rows.size, 1)
-        for start in range(0, DRAWS, size):
-            part = slice(start, start + size)
-            drawn = self.draws[part][:, rows]
-            each = np.arange(len(drawn))
-            given = (start + each) % rows.size
-            drawn += slopes[given] * (beyond[part] - drawn[each, given])[:, None]
-            others = drawn >= near
-            others[each, given] = True
-            total += float((1 / np.count_nonzero(others, axis=-1)).sum())
-        return rows.size * p * total / DRAWS
+        """Estimate the tail of some results from draws."""
+        shares = np.empty(0)
+        for part in range(MOST_PARTS):
+            shares = np.append(shares, self._shares(part, rows, p))
+            if shares.std() <= PRECISION * shares.mean() * np.sqrt(shares.size):
+                break
+        return float(rows.size * p * shares.mean())
+
+    def _shares(self, part: int, rows: NDArray[np.intp], p: float) -> FloatArray:
+        """Return one over the number of statistics beyond, of draws given each one in turn."""
+        n = rows.size
+        each = -(-PART // n)
+        normal, uniform = _draws(part, len(self.places))
+        beyond = -special.ndtri(p * uniform[: each * n].reshape(each, n))
+        drawn = (normal[: each * n] @ self.root[:, rows]).reshape(each, n, n)
+        shift = beyond - np.diagonal(drawn, axis1=1, axis2=2)
+        drawn += self.correlation[np.ix_(rows, rows)] * shift[..., None]
+        others = drawn >= -special.ndtri(p)
+        others[:, np.arange(n), np.arange(n)] = True
+        return np.asarray(1 / np.count_nonzero(others, axis=-1))
 
 
-@lru_cache(maxsize=2)
-def _normal(count: int) -> FloatArray:
-    """Independent standard normal draws, shape (DRAWS, count), at most 6 MiB."""
-    return np.random.default_rng(SEED).standard_normal((DRAWS, count))
-
-
-_UNIFORM = (np.random.default_rng(SEED + 1).permutation(DRAWS) + 0.5) / DRAWS
-"""The midpoints of equal strata of (0, 1), in random order."""
+@lru_cache(maxsize=2 * MOST_PARTS)
+def _draws(part: int, count: int) -> tuple[FloatArray, FloatArray]:
+    """Standard normal draws (PART + count, count) and as many uniform ones; the same each time."""
+    random, size = np.random.default_rng((SEED, part)), PART + count
+    return random.standard_normal((size, count)), (random.permutation(size) + 0.5) / size
 
 
 Blocks = Callable[[], Sequence[Block]]
