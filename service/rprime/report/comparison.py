@@ -163,7 +163,7 @@ def flips_document(flips: Flips) -> Json:
 def changes_document(changes: CellChanges) -> list[Json]:
     """Return the cells of the table that changed most; null is unclassified or spurious."""
     names = (*changes.labels, None)
-    columns = (changes.baseline, changes.candidate, changes.change)
+    parts = (changes.true, changes.predicted, changes.baseline, changes.candidate, changes.change)
     return [
         {
             "true": names[true],
@@ -173,7 +173,7 @@ def changes_document(changes: CellChanges) -> list[Json]:
             "change": change,
         }
         for true, predicted, baseline, candidate, change in zip(
-            changes.true, changes.predicted, *(column.tolist() for column in columns), strict=True
+            *(part.tolist() for part in parts), strict=True
         )
     ]
 
@@ -195,9 +195,8 @@ def shift_document(shift: Shift) -> Json:
 def attribution_document(attribution: Attribution) -> Json:
     """Return which cells the change of an index comes from."""
     names = (*attribution.labels, None)
-    rows = zip(
-        attribution.true, attribution.predicted, attribution.contributions.tolist(), strict=True
-    )
+    parts = (attribution.true, attribution.predicted, attribution.contributions)
+    rows = zip(*(part.tolist() for part in parts), strict=True)
     return {
         "cells": [
             {"true": names[true], "predicted": names[predicted], "contribution": contribution}

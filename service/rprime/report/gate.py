@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import fields
+from operator import attrgetter
 from typing import Any
 
 import orjson
@@ -9,7 +10,8 @@ import orjson
 from rprime.core.gates.result import GateResult, Result
 
 Json = dict[str, Any]
-MEMBERS = tuple((field.name, field.name.removesuffix("_")) for field in fields(Result))
+MEMBERS = tuple(field.name.removesuffix("_") for field in fields(Result))
+_values_of = attrgetter(*(field.name for field in fields(Result)))
 
 
 def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
@@ -21,8 +23,6 @@ def render_gate(result: GateResult, more: Mapping[str, Json | None]) -> bytes:
         "alpha": result.alpha,
         "look": result.look,
         "budget": result.budget,
-        "results": [
-            {member: getattr(one, name) for name, member in MEMBERS} for one in result.results
-        ],
+        "results": [dict(zip(MEMBERS, _values_of(one), strict=True)) for one in result.results],
     }
     return orjson.dumps({**document, **more})

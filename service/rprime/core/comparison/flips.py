@@ -124,10 +124,9 @@ def moves(joint: JointCounts, labels: tuple[str, ...], limit: int) -> tuple[Move
     candidates = np.flatnonzero(joint.moved)
     order = candidates[np.argsort(-joint.items[candidates], kind="stable")][:limit]
     names = (*labels, None)
-    return tuple(
-        Move(labels[joint.true[i]], names[joint.old[i]], names[joint.new[i]], int(joint.items[i]))
-        for i in order
-    )
+    columns = (joint.true, joint.old, joint.new, joint.items)
+    rows = zip(*(column[order].tolist() for column in columns), strict=True)
+    return tuple(Move(labels[true], names[old], names[new], int(n)) for true, old, new, n in rows)
 
 
 def shift(joint: JointCounts, *, grouped: bool) -> Shift | None:
