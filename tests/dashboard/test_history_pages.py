@@ -277,6 +277,24 @@ def test_only_what_changed_is_shown(serve_app: ServeApp, tmp_path: Path) -> None
         assert ('id="confusion"' in same, '<tr id="class-' in same) == (False, False)
 
 
+def test_different_test_sets_are_not_compared_class_by_class(
+    serve_app: ServeApp, tmp_path: Path
+) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        tables = {"digits": [[90, 10], [5, 95]], "wine": [[10, 20], [4, 26]]}
+        given: dict[str, Any] = {"labels": ["1", "2"]}
+        one, other = (
+            keep(
+                client, matrix(**given, project=name, confusion_matrix=table, test_set={"id": name})
+            )["id"]
+            for name, table in tables.items()
+        )
+        page = client.get(f"/ui/compare?candidate={one}&baseline={other}").text
+        assert "The test sets differ, so no class is compared." in page
+        assert ("different test sets" in page, 'id="class-' in page) == (True, False)
+        assert 'id="confusion"' not in page
+
+
 # A model
 
 

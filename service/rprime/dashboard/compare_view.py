@@ -85,15 +85,16 @@ def comparison_view(
         gate=read_gate(assessment.members.get("gate")),
         baseline=baseline.version or baseline.id,
     )
-    view = view_of(subject)
-    if (moved := change_map(candidate, baseline)) is None:
+    view, comparable = view_of(subject), comparison.comparability != "different"
+    moved = change_map(candidate, baseline) if comparable else None
+    if moved is None:
         view["sections"] = [one for one in view["sections"] if one[0] != "confusion"]
     return {
         **view,
         "project": candidate.project,
         "candidate_entry": entry_of(candidate),
         "baseline_entry": entry_of(baseline),
-        "changes": changes_of(comparison, subject.gate, asked),
+        "changes": changes_of(comparison, subject.gate, asked) if comparable else None,
         "asked": asked,
         "moved": moved,
         "flips": _flips(comparison),
