@@ -203,6 +203,18 @@ def test_a_comparison_says_which_slices_got_worse(client: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("form", ["text/markdown", "text/html"])
+def test_renderings_say_that_no_slice_got_worse(client: httpx.Client, form: str) -> None:
+    body = members(baseline={"y_pred": PREDICTED}, indices=["accuracy"])
+    headers = {"Accept": form, "Content-Type": "application/json"}
+    content = json.dumps(body, default=np.ndarray.tolist)
+    answer = client.post("/evaluate", content=content, headers=headers)
+    assert answer.status_code == 200
+    assert "None of 11 slices got worse" in answer.text
+    after = answer.text.partition("None of 11 slices got worse")[2]
+    assert "Was" not in after
+
+
+@pytest.mark.parametrize("form", ["text/markdown", "text/html"])
 def test_renderings_name_the_slice_of_a_result(client: httpx.Client, form: str) -> None:
     bad = np.where(REGION == "US", (TRUE + 1) % 3, PREDICTED)
     rules = [{"index": "accuracy", "min_value": 0.5, "slices": "region"}]

@@ -51,7 +51,19 @@ def test_the_weakest_come_first_and_few_items_do_not_lead() -> None:
     few = next(line for line in found.lines if line.text == "site=few")
     assert (few.items, few.measure.value, few.tone) == (1, 0, "open")
     assert len(found.lines) == 31
-    assert found.note.endswith(f"; {31 - MOST_SLICES} slices more in the JSON report.")
+    assert f"; {31 - MOST_SLICES} slices more in the JSON report. " in found.note
+    assert found.note.endswith(" 4 of 31 slices differ from the rest (adjusted p at most 0.05).")
+
+
+def test_a_sentence_says_that_no_slice_differs() -> None:
+    alike = np.flatnonzero((SITE >= "s04") & (SITE < "s06"))
+    found = table(subject(alike))
+    words = " None of 2 slices differs from the rest (adjusted p at most 0.05)."
+    assert found.differing == words
+    plot = slice_plot(found, found.lines)
+    assert plot is not None
+    assert plot["note"].endswith(words)
+    assert table(subject(alike), "recall", 1).differing == ""  # of a class, nothing is tested
 
 
 @pytest.mark.parametrize("place", [0, 2])

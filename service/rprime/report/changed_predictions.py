@@ -35,8 +35,7 @@ def changed_predictions(comparison: Comparison | None) -> list[ChangedPrediction
         found = [_moves(comparison.flips, comparison.moves)] if comparison.moves else []
     else:
         found = [_cells(comparison.cells)] if comparison.cells is not None else []
-    worse = _worse_slices(comparison)
-    return [*found, _slices(comparison, worse)] if worse else found
+    return [*found, _slices(comparison)] if comparison.slices else found
 
 
 _AS_TABLES = (
@@ -58,15 +57,16 @@ def _worse_slices(comparison: Comparison) -> list[tuple[SliceChange, Index, Slic
     return found
 
 
-def _slices(
-    comparison: Comparison, worse: list[tuple[SliceChange, Index, SliceDelta]]
-) -> ChangedPrediction:
+def _slices(comparison: Comparison) -> ChangedPrediction:
+    worse = _worse_slices(comparison)
     names = {named(change.slice): change.slice for change, _, _ in worse}
     confidence = percent(comparison.confidence)
-    tables = any(delta.method == "mover" for _, _, delta in worse)
+    deltas = [delta for change in comparison.slices or () for delta in change.overall.values()]
+    tables = any(delta.method == "mover" for delta in deltas)
     return ChangedPrediction(
         "Slices that got worse",
-        f"{len(names):,} of {plural(len(comparison.slices or ()), 'slice')} got worse "
+        f"{f'{len(names):,}' if names else 'None'} of "
+        f"{plural(len(comparison.slices or ()), 'slice')} got worse "
         f"(adjusted p at most {1 - comparison.confidence:.2g}).{_AS_TABLES if tables else ''}",
         ("Slice",),
         ("Index", "Change", f"{confidence} interval", "Was", "Is", "Items"),

@@ -219,8 +219,8 @@ def _movements(subject: ReportSubject) -> Iterator[str]:
         head = (*found.names, *found.numbers)
         align = "l" * len(found.names) + "r" * len(found.numbers)
         rows = ((*map(_named, labels), *numbers) for labels, numbers in found.rows)
-        note = f"{found.note}\n\n" if found.note else ""
-        yield _folded(found.title, f"{note}{draw_table(head, align, rows, MOST_OF_LIST, 'row')}")
+        table = draw_table(head, align, rows, MOST_OF_LIST, "row") if found.rows else ""
+        yield _folded(found.title, "\n\n".join(filter(None, (found.note, table))))
 
 
 def _named(label: str | None, otherwise: str = "unclassified") -> str:

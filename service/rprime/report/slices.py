@@ -83,6 +83,8 @@ class SliceTable:
         Titles of the name and of the `numbers` of a line.
     order
         What orders the lines, in words.
+    differing
+        How many slices differ from the rest, in words; empty where none is tested.
     """
 
     index: Index
@@ -90,13 +92,14 @@ class SliceTable:
     lines: list[SliceLine]
     columns: tuple[str, ...]
     order: str
+    differing: str = ""
 
     @property
     def note(self) -> str:
-        """What orders the lines, and how many are not among `weakest`."""
+        """What orders the lines, how many are not among `weakest`, and how many differ."""
         more = len(self.lines) - MOST_SLICES
         left_out = f"; {plural(more, 'slice')} more in the JSON report" if more > 0 else ""
-        return f"{self.order}{left_out}."
+        return f"{self.order}{left_out}.{self.differing}"
 
     @property
     def weakest(self) -> list[SliceLine]:
@@ -153,7 +156,19 @@ def slice_table(
     confidence = f"{percent(e.options.confidence)} interval"
     rests = ("Difference to the rest", confidence, "Adjusted p") if place is None else ()
     columns = ("Slice", "Items", index.name, confidence, *rests)
-    return SliceTable(index, _measure(index, whole), lines, columns, by)
+    found_by_tests = _differing([line.p_adjusted for line in lines], alpha)
+    return SliceTable(index, _measure(index, whole), lines, columns, by, found_by_tests)
+
+
+def _differing(p_adjusted: list[float | None], alpha: float) -> str:
+    tested = [p for p in p_adjusted if p is not None]
+    if not tested:
+        return ""
+    differing = sum(p <= alpha for p in tested)
+    verb = "differ" if differing > 1 else "differs"
+    number = f"{differing:,}" if differing else "None"
+    words = f"{number} of {plural(len(tested), 'slice')} {verb} from the rest"
+    return f" {words} (adjusted p at most {alpha:.2g})."
 
 
 def _values(e: Evaluation, index: Index, place: int | None) -> Array:

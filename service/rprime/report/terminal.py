@@ -213,7 +213,8 @@ def _changed(subject: ReportSubject) -> Iterator[ConsoleRenderable]:
         yield Text(f"\n{found.title}", style="bold")
         if found.note:
             yield Text(found.note)
-        yield table
+        if found.rows:
+            yield table
         if len(found.rows) > MOST_RESULTS:
             yield Text(f"  ... and {len(found.rows) - MOST_RESULTS:,} more", style="dim")
 

@@ -244,7 +244,7 @@ def slice_plot(
     return {
         "term": term(found.index),
         "axis": axis.ends,
-        "note": found.note if lines is None else f"{found.order}.",
+        "note": found.note if lines is None else f"{found.order}.{found.differing}",
         "columns": found.columns,
         "whole": decimal(found.whole.value),
         "rows": [
