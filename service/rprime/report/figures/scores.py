@@ -22,9 +22,14 @@ _SMALL = 2.6
 """Of one of several rows."""
 _PANEL = 2.4
 """Least width of a panel."""
-_WIDE = 5.5
-"""Least width of a figure whose legend stands beside its panel."""
+_LEAST = 3.4
+"""Least height of a panel beside its legend."""
 _KEY = 0.2
+_TALLEST = 0.66
+"""Height of a square panel beside its legend, in widths of the figure, at most."""
+_LETTER = 0.075
+_AROUND = 0.9
+"""Inches for a letter of the legend, and for the lines, labels and margins beside a panel."""
 
 
 def draw_scores(name: str, subject: ReportSubject, canvas: Canvas) -> bytes:
@@ -40,12 +45,17 @@ def draw_scores(name: str, subject: ReportSubject, canvas: Canvas) -> bytes:
         raise NothingToDrawError(NO_SCORES if subject.scores is None else NO_CHART)
     columns = min(len(chart.panels), max(1, int(canvas.inches / _PANEL)))
     rows = -(-len(chart.panels) // columns)
-    beside = rows == columns == 1 and canvas.inches > _WIDE
-    keys = 0 if beside else len(chart.keys)
+    height = _HEIGHT if rows == 1 else _SMALL * rows
+    room = canvas.inches - _AROUND - _LETTER * max(map(len, _texts(chart)), default=0)
+    beside = rows == columns == 1 and room > _LEAST
+    if not beside:
+        height += _KEY * len(chart.keys)
+    elif chart.panels[0].square:
+        height = min(room, _TALLEST * canvas.inches)
     picture = Picture(
         title=chart.title,
         about=about(subject),
-        height=(_HEIGHT if rows == 1 else _SMALL * rows) + _KEY * keys,
+        height=height,
         fill=lambda figure: _fill(figure, chart, (rows, columns), beside=beside),
         notes=(chart.lead,),
     )
@@ -68,11 +78,16 @@ def _fill(figure: "Figure", chart: Chart, shape: tuple[int, int], *, beside: boo
     for panel, axes in zip(chart.panels, chain(*grid), strict=False):
         axes.set_axis_on()
         handles |= _plot(axes, panel)
-    texts = [f"{value}  {named(name)}".strip() for name, value in chart.keys.items()]
+    texts = _texts(chart)
     place = (1.04, 1) if beside else (0, -0.24 if shape[0] == 1 else -0.4)
     placed: dict[str, Any] = {"bbox_to_anchor": place, "handlelength": 3, "borderaxespad": 0}
     if texts:
         grid[-1][0].legend([handles[n] for n in chart.keys], texts, loc="upper left", **placed)
+
+
+def _texts(chart: Chart) -> list[str]:
+    """Return the texts of the legend."""
+    return [f"{value}  {named(name)}".strip() for name, value in chart.keys.items()]
 
 
 def _plot(axes: "Axes", panel: Panel) -> dict[str, Any]:
