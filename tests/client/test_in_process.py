@@ -1,8 +1,10 @@
 """In-process: any column of any library, the same report, shown and framed."""
 
+import copy
 import datetime as dt
 import html
 import json
+import pickle
 import re
 import subprocess
 import sys
@@ -113,7 +115,7 @@ class TestColumns:
             ([1.5, 2], r"y_true\[0\]. is 1.5"),
             ([b"cat", b"dog"], r"y_true\[0\]. is a bytes"),
             ([dt.date(2026, 1, 1), None], "a date; a label is a string or an integer"),
-            (np.eye(2), "more than one dimension"),
+            (np.eye(2), "more than one dimension.*a confusion matrix is `confusion_matrix"),
             (np.array(3), "needs one value for each item"),
             ("ab", "is a str"),
             ({"a": 1}, "is a dict"),
@@ -124,6 +126,15 @@ class TestColumns:
     def test_what_names_no_class_is_refused(self, y_true: object, said: str) -> None:
         with pytest.raises((TypeError, ValueError), match=said):
             rprime.evaluate(y_true, [1, 2])
+
+    def test_scores_are_no_labels(self) -> None:
+        with pytest.raises(TypeError, match=r"one value for each item.*are `y_score="):
+            rprime.evaluate([0, 1], np.eye(2))
+
+    @pytest.mark.parametrize("gates", ["gates.yaml", [{"index": "accuracy", "min_value": 0.9}]])
+    def test_gates_are_a_mapping(self, gates: Any) -> None:
+        with pytest.raises(TypeError, match=r'such as \{"rules": \[...\]\}'):
+            rprime.evaluate([0, 1], [0, 1], gates=gates)
 
     def test_a_whole_frame_is_no_column(self) -> None:
         for name in LIBRARIES:
@@ -270,6 +281,19 @@ class TestRepr:
             rprime.evaluate(TRUE, PREDICTED).per_class["cat"]["macro_f1"]
         with pytest.raises(KeyError, match=r"there is no index 'specificity' here.$"):
             report.per_class[1]["specificity"]
+        for name, meant in {
+            "accuracy": r"overall\['accuracy'\]",
+            "precision": r"per_class\[...\]\['precision'\]",
+            "to_dataframe": "to_frame",
+            "overal": "overall",
+        }.items():
+            with pytest.raises(KeyError, match=f"no '{name}'; did you mean {meant}"):
+                report[name]
+            with pytest.raises(AttributeError, match=f"no '{name}'; did you mean {meant}"):
+                getattr(report, name)
+        unpickled = pickle.loads(pickle.dumps(report))  # noqa: S301 (its own bytes)
+        for copied in (copy.deepcopy(report), unpickled):
+            assert copied.overall.keys() == report.overall.keys()
         for label, meant in {3: "'1' or '2'", "l": "'1' or '2'"}.items():
             with pytest.raises(KeyError, match=f"did you mean {meant}"):
                 report.per_class[label]

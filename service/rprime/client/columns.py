@@ -136,8 +136,17 @@ def column(values: object, name: str) -> list[Any]:
         raise TypeError(f"`{name}` is a whole table; give one of its columns")
     items = _listed(values, name)
     if items and isinstance(items[0], list):
-        raise TypeError(f"`{name}` has more than one dimension; it needs one value for each item")
+        hint = _MATRICES.get(name, "")
+        raise TypeError(
+            f"`{name}` has more than one dimension; it needs one value for each item{hint}"
+        )
     return items
+
+
+_MATRICES = {
+    "y_true": " (a confusion matrix is `confusion_matrix=...`)",
+    "y_pred": " (scores or probabilities of the classes are `y_score=...`)",
+}
 
 
 def _listed(values: object, name: str) -> list[Any]:

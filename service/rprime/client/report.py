@@ -1,6 +1,7 @@
 """Answers of the service: the JSON document, and a typed model of it."""
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import cached_property
 from html import escape
 from types import ModuleType
@@ -73,12 +74,22 @@ class Answer(Generic[Model]):
     def __getitem__(self, name: str) -> Any:  # noqa: ANN401 (each member has its type)
         if name in self.kind.model_fields:
             return getattr(self, name)
-        raise KeyError(name)
+        raise KeyError(self._absent(name))
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 (each member has its type)
         if name in type(self).kind.model_fields:
             return getattr(self.model, name)
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        raise AttributeError(self._absent(name), name=name, obj=self)
+
+    def _absent(self, name: str) -> str:
+        """Say what may be meant by a name that is no member."""
+        # Copying and unpickling read names with underscores before there is any content.
+        near = [] if name.startswith("_") else self._near(name)
+        hint = f"; did you mean {' or '.join(near)}?" if near else ""
+        return f"the {type(self).__name__} has no {name!r}{hint}"
+
+    def _near(self, name: str) -> list[str]:
+        return get_close_matches(name, dir(self), n=1)
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *self.kind.model_fields})
@@ -142,6 +153,14 @@ class Report(Judged[ReportModel]):
         """The values of each class, in the order of the labels."""
         found = self.model.per_class.items()
         return Classes({label: ClassValues(values) for label, values in found})
+
+    def _near(self, name: str) -> list[str]:
+        places = {
+            "overall": self.overall,
+            "per_class[...]": next(iter(self.per_class.values()), ()),
+        }
+        found = [f"{place}[{name!r}]" for place, values in places.items() if name in values]
+        return found or super()._near(name)
 
     def to_frame(
         self,

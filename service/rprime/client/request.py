@@ -220,7 +220,15 @@ def _plain(value: object, name: str) -> object:
         return value.model_dump(mode="json", by_alias=True, exclude_unset=True)
     if isinstance(value, Mapping):
         return dict(value)
-    raise TypeError(f"`{name}` is a {type(value).__name__}; it must be a mapping")
+    hint = _MAPPINGS.get(name, "")
+    raise TypeError(f"`{name}` is a {type(value).__name__}; it must be a mapping{hint}")
+
+
+_MAPPINGS = {
+    "gates": ' such as {"rules": [...]}, or what yaml.safe_load reads from a file',
+    "slice": ' such as {"region": "EU"}',
+    "test_set": ' such as {"id": ...}',
+}
 
 
 def _evidence(value: object, name: str) -> Json:

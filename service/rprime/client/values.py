@@ -48,8 +48,10 @@ class Values(_Named[Found]):
         raise KeyError(self._absent(key))
 
     def __getattr__(self, key: str) -> Found:
-        # Copying and unpickling read attributes before the values exist.
-        if not key.startswith("_") and key in self:
+        # Copying and unpickling read names with underscores before the values exist.
+        if key.startswith("_"):
+            raise AttributeError(key)
+        if key in self:
             return self[key]
         raise AttributeError(self._absent(key))
 
