@@ -99,7 +99,7 @@ def refuse_here(problem: "Problem", files: str = "") -> NoReturn:
 
 _OF_COLUMNS = {"unknown_column", "missing_column"}
 _COLUMNS = (
-    "to read columns of other names: --columns y_true=label,y_pred=prediction\n"
+    "`columns` is the option --columns y_true=label,y_pred=prediction\n"
     '  a confusion matrix is JSON: {"confusion_matrix": [[5, 1], [2, 7]], "labels": ["cat", "dog"]}'
 )
 

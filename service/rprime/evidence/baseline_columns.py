@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from rprime.evidence.columns import Columns, selected, two_baselines
+from rprime.evidence.columns import Columns, missing, selected, two_baselines
 from rprime.evidence.label_columns import CodedColumn
 from rprime.evidence.vocabulary import Vocabulary
 from rprime.problems.problem import refuse
@@ -47,6 +47,8 @@ class BaselineColumns(Columns):
             detail = (
                 "Without `y_true`, a baseline has the column `y_pred` alone, for the same items."
             )
+            if "y_pred" not in places:
+                detail = f"{missing('y_pred', found)} {detail}"
             raise refuse("/baseline", "unknown_column", detail)
         # Labels have the same codes as in the first body.
         self.codes = self._first.codes

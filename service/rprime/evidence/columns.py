@@ -1,5 +1,6 @@
 """Columns of items, coded batch by batch."""
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from difflib import get_close_matches
 from typing import Protocol
@@ -45,6 +46,25 @@ def two_baselines() -> Problem:
     """Return the problem of a column of predictions of a baseline beside another baseline."""
     detail = "The column `y_pred_baseline` is a baseline, too; send one of the two."
     return refuse("/baseline", "several_kinds", detail)
+
+
+_OF_PREDICTIONS = re.compile("pred|guess|output|answer", re.IGNORECASE)
+_OF_TRUTH = re.compile("true|truth|label|target|actual|gold|expected", re.IGNORECASE)
+"""What columns are usually called."""
+
+
+def missing(name: str, columns: list[str]) -> str:
+    """Say that a column is missing, and which of the others may be meant."""
+    predicted = [column for column in columns if _OF_PREDICTIONS.search(column)]
+    true = [c for c in columns if _OF_TRUTH.search(c) and c not in predicted]
+    likely = {"y_true": true, "y_pred": predicted}
+    meant = [f"{key}={own[0]}" for key, own in likely.items() if own and key not in columns]
+    helps = likely[name] and all(map(is_name, columns))
+    example = f", as in `{','.join(meant)}`" if helps else ""
+    return (
+        f"The column `{name}` is missing; the body has {_listed(columns)}. If one of them holds "
+        f"it, say so in `columns`{example}."
+    )
 
 
 DUPLICATE_ID = "Two items have this id; each item needs its own id."
@@ -248,11 +268,7 @@ class Columns:
             raise refuse("", "several_kinds", detail)
         for name in ("y_true",) if any(scored) else ("y_true", "y_pred"):
             if name not in found:
-                detail = (
-                    f"The column `{name}` is missing; the body has {_listed(columns)}. If one of "
-                    "them holds it, say so in `columns`."
-                )
-                raise refuse("", "missing_column", detail)
+                raise refuse("", "missing_column", missing(name, columns))
 
     def add(self, batch: Mapping[str, Piece]) -> None:
         """Append items to all columns."""
