@@ -76,7 +76,7 @@ def test_a_misspelt_baseline_ends_with_2(server: str, tmp_path: Path) -> None:
     assert first.returncode == 0, first.stderr
     done = judge(tmp_path, server, request("fail") | names | {"baseline": {"version": "l"}})
     assert (done.returncode, done.stdout) == (2, "")
-    assert "There are the versions `1`" in done.stderr
+    assert "Known versions: `1`" in done.stderr
 
 
 def test_wrong_usage_ends_with_2(tmp_path: Path) -> None:

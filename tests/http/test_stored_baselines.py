@@ -49,6 +49,15 @@ class TestNamesThatDoNotExist:
                 ),
             ),
             (
+                {"version": "latest"},
+                "/baseline/version",
+                (
+                    "There is no evaluation of version `latest` of model `svc` in project `pets`. "
+                    "Known versions: `v9`. The newest evaluation of any version is "
+                    '{"latest": true}.'
+                ),
+            ),
+            (
                 {"alias": "champoin"},
                 "/baseline/alias",
                 "Project `pets` has no alias `champoin`. The nearest aliases: `champion`.",
@@ -143,8 +152,8 @@ class TestNotYet:
         report = keep(client, matrix(20, version="3", baseline={"branch": "mian"}, gates=DROP))
         (warning,) = (w for w in report["warnings"] if w["code"] == "no_baseline")
         assert warning["detail"].startswith(
-            "There is no evaluation on branch `mian` without a model in project `pets` yet. There "
-            "are the branches `main`, `dev`. To set one: `rprime evaluate FILE"
+            "There is no evaluation on branch `mian` without a model in project `pets` yet. "
+            "Known branches: `main`, `dev`. To set one: `rprime evaluate FILE"
         )
 
 

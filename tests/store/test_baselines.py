@@ -129,7 +129,7 @@ def test_by_id_within_the_project(store: Store) -> None:
             {"model": "svc"},
             (
                 "There is no evaluation of version `2031-07` of model `svc` in project `animals`. "
-                "There are the versions `v19`, `v9`."
+                "Known versions: `v19`, `v9`."
             ),
         ),
         (
@@ -138,7 +138,7 @@ def test_by_id_within_the_project(store: Store) -> None:
             {},
             (
                 "There is no evaluation of version `v9` without a model in project `animals`. "
-                "There are the versions `v1`. Other models have it; `model` names one: `svc`."
+                "Known versions: `v1`. Other models have it; `model` names one: `svc`."
             ),
         ),
         (
@@ -228,7 +228,7 @@ def test_a_branch_without_evaluations_names_the_branches(store: Store) -> None:
     found = resolve(store, "branch", "mian")
     assert found == Baseline(
         None,
-        "There is no evaluation on branch `mian` without a model in project `animals` yet. There "
-        "are the branches `main`, `d`, `c`, `b`, `a` and 1 more.",
+        "There is no evaluation on branch `mian` without a model in project `animals` yet. Known "
+        "branches: `main`, `d`, `c`, `b`, `a` and 1 more.",
         "rprime evaluate FILE --project animals --branch mian",
     )

@@ -190,6 +190,9 @@ def _by_version(scope: _Scope, name: str) -> Baseline:
     every = _models(scope.connection, scope.project)
     if scope.model is None and every and not models:
         others = f" `model` may name {_listed('', every)}."
+    others += (
+        ' The newest evaluation of any version is {"latest": true}.' if name == "latest" else ""
+    )
     text = f"There is no evaluation of version `{name}` {scope}. {near}{others}"
     raise BaselineNotFoundError(text)
 
@@ -201,9 +204,7 @@ def _by_branch(scope: _Scope, name: str) -> Baseline:
     if found is not None:
         return found
     branches = scope.names(_of.branch)
-    there = (
-        f"There are the branches {_listed(name, branches)}." if branches else "None has a branch."
-    )
+    there = f"Known branches: {_listed(name, branches)}." if branches else "None has a branch."
     why = f"There is no evaluation {on_branch} yet. {there}"
     return Baseline(None, why, scope.storing(more))
 
@@ -281,7 +282,7 @@ def _nearest(name: str, known: list[str], kind: str) -> str:
     near = _near(name, known)
     if near:
         return f"The nearest {kind}: {_listed(name, near)}."
-    return f"There are the {kind} {_listed(name, known)}." if known else f"There are no {kind}."
+    return f"Known {kind}: {_listed(name, known)}." if known else f"There are no {kind}."
 
 
 def _near(name: str, known: list[str]) -> list[str]:
