@@ -295,6 +295,19 @@ def test_different_test_sets_are_not_compared_class_by_class(
         assert 'id="confusion"' not in page
 
 
+def test_disjoint_classes_are_one_sentence(serve_app: ServeApp, tmp_path: Path) -> None:
+    with keeping(serve_app, tmp_path) as client:
+        kept = (
+            matrix(project="digits", labels=["1", "2"], confusion_matrix=[[9, 1], [2, 8]]),
+            matrix(project="wine", labels=["red", "white"], confusion_matrix=[[5, 1], [2, 4]]),
+        )
+        one, other = (keep(client, content)["id"] for content in kept)
+        page = client.get(f"/ui/compare?candidate={one}&baseline={other}").text
+        assert page.count("they cannot be compared by class.") == 2  # the warning and its place
+        assert ("Cells that changed most" in page, 'id="causes"' in page) == (False, False)
+        assert ("white" in page, "spans the middle line" in page) == (False, False)
+
+
 # A model
 
 

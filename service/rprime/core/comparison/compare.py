@@ -172,8 +172,8 @@ def compare(
         confidence=options.confidence,
         flips=_flips(values),
         shift=_shift(values),
-        changes=_changes(values),
-        attributions=_attributions(values, attributed),
+        changes=_changes(values) if aligned.common.size else None,
+        attributions=_attributions(values, attributed if aligned.common.size else attributed or ()),
         warnings=tuple(_warnings(relation, values, aligned, differ)),
         aligned=values,
         common_items=common if relation == "common_items" else None,
@@ -355,13 +355,14 @@ def _warnings(
         if not np.array_equal(ours.support, theirs.support):
             yield _warning("supports_differ")
     if not aligned.same_classes:
-        yield _warning("classes_differ")
+        yield _warning("classes_differ", None if aligned.common.size else NO_CLASS)
 
 
 def _warning(code: str, text: str | None = None) -> Warning:
     return Warning(code, "/comparison", text or TEXTS[code], "docs/statistics.md#comparability")
 
 
+NO_CLASS = "The two sides share no class, so they cannot be compared by class."
 TEXTS = {
     "test_set_unknown": "The request does not show that both sides used the same test set, so they "
     "are compared as independent samples. Send a fingerprint or an identifier of the test set.",
