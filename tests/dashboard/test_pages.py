@@ -380,6 +380,10 @@ def test_the_keyboard_reaches_everything(server: str, visit: Visitor) -> None:
     term.focus()
     definition = page.get_by_role("tooltip")
     expect(definition).to_contain_text("1 minus (wrong + spurious predictions)")
+    covered, form = definition.bounding_box(), page.locator("form.evaluator").bounding_box()
+    assert covered is not None
+    assert form is not None
+    assert covered["y"] > form["y"] + form["height"]
     page.keyboard.press("Escape")
     expect(definition).to_be_hidden()
 

@@ -52,10 +52,14 @@ export function startDefinitions() {
   document.addEventListener("scroll", () => opener && place(box, opener.getBoundingClientRect()), { passive: true });
 }
 
+// Below the link; where there is no room, beside it, for what stands above it is of another card.
 function place(box, at) {
   const { clientWidth, clientHeight } = document.documentElement;
-  const left = Math.max(8, Math.min(at.left, clientWidth - box.offsetWidth - 8));
-  const below = at.bottom + 8;
-  const top = below + box.offsetHeight > clientHeight ? Math.max(8, at.top - box.offsetHeight - 8) : below;
-  Object.assign(box.style, { left: `${left}px`, top: `${top}px` });
+  const { offsetWidth: width, offsetHeight: height } = box;
+  const aside = [at.right + 8, at.left - width - 8].find((left) => left >= 8 && left + width + 8 <= clientWidth);
+  const fits = at.bottom + height + 16 <= clientHeight;
+  const beside = !fits && aside !== undefined;
+  const left = beside ? aside : Math.max(8, Math.min(at.left, clientWidth - width - 8));
+  const above = beside ? Math.min(at.top, clientHeight - height - 8) : at.top - height - 8;
+  Object.assign(box.style, { left: `${left}px`, top: `${fits ? at.bottom + 8 : Math.max(8, above)}px` });
 }
