@@ -20,6 +20,10 @@ from rprime.problems.problem import Problem, refuse
 
 _BLOCK = 1 << 19
 _BYTES_A_PLACE = 8
+_MOST_KNOWN = 4096
+"""Distinct texts of a column that are looked up."""
+_ITEMS_A_TEXT = 16
+"""So many items are worth a table of the known texts, for each of them."""
 _SLACK = 1 << 16
 _LONGEST_LABEL = 4 * LONGEST_NAME + _BYTES_A_PLACE
 """Bytes of the longest class name in UTF-8, with the length before it."""
@@ -103,18 +107,23 @@ def _is_delta(metadata: Any, column: int) -> bool:
 def _checked(batches: Iterable[Any], most: int) -> Iterator[Any]:
     """Validate batches before their offsets and positions are used, and limit their bytes.
 
-    An unchanged dictionary counts once.
+    An unchanged dictionary counts once. Whether texts are UTF-8 is seen where they are decoded,
+    equal ones once.
     """
     left, dictionaries = most, dict[int, int]()
     for batch in batches:
-        batch.validate(full=True)
+        batch.validate()
         for number, column in enumerate(batch.columns):
+            (column.view(raw) if (raw := _RAW.get(column.type)) else column).validate(full=True)
             left -= _size(column, dictionaries, number)
         if left < 0:
             raise too_large(most)
         yield batch
         # Free the batch before the next one is read.
         del batch, column
+
+
+_RAW = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 
 def _size(column: Any, dictionaries: dict[int, int], number: int) -> int:
@@ -143,8 +152,8 @@ def gather(
     """
     for name, place in wanted.items():
         _check_type(schema.field(place).type, name, place + 1)
-    places = dict(wanted)
-    id_place = places.pop("item_id", None)
+    places = {name: (_Column(), place) for name, place in wanted.items() if name != "item_id"}
+    id_place = wanted.get("item_id")
     ids = None if id_place is None else _Ids(columns.hold)
     if ids is not None:
         columns.identify(ids)
@@ -153,7 +162,7 @@ def gather(
             ids.add(batch.column(id_place))
         for start in range(0, batch.num_rows, PIECE):
             part = batch.slice(start, PIECE)
-            columns.add({name: _piece(part.column(place)) for name, place in places.items()})
+            columns.add({name: own.piece(part.column(at)) for name, (own, at) in places.items()})
             del part
         del batch
 
@@ -180,20 +189,45 @@ def _check_type(kind: Any, name: str, number: int) -> None:
         raise refuse(place, "column_type", f"Column {number} must hold {what}.")
 
 
-def _piece(column: Any) -> Piece:
-    kind = column.type
-    if pa.types.is_dictionary(kind) and column.dictionary.null_count:
-        column, kind = column.dictionary_decode(), kind.value_type
-    missing = _missing(column)
-    if pa.types.is_null(kind):
-        return Piece(np.zeros(len(column), np.uint8), missing)
-    if pa.types.is_boolean(kind):
-        return Piece(_numbers(column.cast(pa.uint8())), missing, BOOLEANS)
-    if _is_text(kind):
-        column = column.dictionary_encode()
-    if pa.types.is_dictionary(column.type):
-        return Piece(_numbers(column.indices), missing, _Dictionary(_plain(column.dictionary)))
-    return Piece(_numbers(column), missing)
+class _Column:
+    """A column in pieces.
+
+    Few distinct texts are looked up, which is faster than to number those of each piece anew.
+    """
+
+    def __init__(self) -> None:
+        self._few = True
+        self._known: _Dictionary | None = None
+
+    def piece(self, column: Any) -> Piece:
+        kind = column.type
+        if pa.types.is_dictionary(kind) and column.dictionary.null_count:
+            column, kind = column.dictionary_decode(), kind.value_type
+        missing = _missing(column)
+        if pa.types.is_null(kind):
+            return Piece(np.zeros(len(column), np.uint8), missing)
+        if pa.types.is_boolean(kind):
+            return Piece(_numbers(column.cast(pa.uint8())), missing, BOOLEANS)
+        if _is_text(kind):
+            return self._texts(column, missing)
+        if pa.types.is_dictionary(kind):
+            return Piece(_numbers(column.indices), missing, _Dictionary(_plain(column.dictionary)))
+        return Piece(_numbers(column), missing)
+
+    def _texts(self, column: Any, missing: Array | None) -> Piece:
+        known = self._known
+        if known is not None and len(known) <= len(column) / _ITEMS_A_TEXT:
+            found = pc.index_in(column, known.values)
+            if found.null_count == column.null_count:
+                return Piece(_numbers(found), missing, known)
+        coded = column.dictionary_encode()
+        names = _Dictionary(_plain(coded.dictionary))
+        if self._few and names.values.type == column.type:
+            every = [names.values] if known is None else [known.values, names.values]
+            union = _Dictionary(pa.concat_arrays(every).unique())
+            self._few = len(union) <= _MOST_KNOWN
+            self._known = union if self._few else None
+        return Piece(_numbers(coded.indices), missing, names)
 
 
 def _plain(values: Any) -> Any:
@@ -259,6 +293,7 @@ class _Ids:
         if column.null_count:
             row = sum(map(len, self._chunks)) + int(pc.index(column.is_null(), True).as_py())
             raise refuse(f"/item_id/{row}", "no_id", "Each item needs an id, or none has one.")
+        column.validate(full=True)
         self._hold_decoded(column)
         self._chunks.append(column.cast(pa.large_string()).cast(pa.large_binary()))
 

@@ -205,7 +205,7 @@ def _coded(
     if len(values) != size:
         detail = f"There are {len(values)} values for {size} items; each needs one, or null."
         raise refuse(place, "wrong_length", detail)
-    if without_booleans and (numbers := plain_integers(values)) is not None:
+    if (numbers := plain_integers(values, without_booleans=without_booleans)) is not None:
         found = Distinct.of(numbers)
         return list(map(str, found.values.tolist())), found.positions(numbers)
     distinct = Codes()
