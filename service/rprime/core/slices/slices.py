@@ -108,7 +108,8 @@ class Slices:
         """
         names: list[SliceName] = []
         tables: list[Array] = []
-        everything = _joint_counts(list(columns.values()), cells, k * (k + 1), counts)
+        most = min(MOST_CELLS, cells.size)
+        everything = _joint_counts([*columns.values()], cells, k * (k + 1), counts, most=most)
         for chosen in (*((name,) for name in columns), *crossings):
             parts = [columns[name] for name in chosen]
             if everything is None:
@@ -221,10 +222,31 @@ def check_size(slices: int, k: int) -> None:
         raise TooManySlicesError(slices, k, most)
 
 
-def _joint_counts(
+def _counted(
     parts: Sequence[SliceColumn], cells: Array, size: int, items: Array | None
+) -> tuple[Array, Array]:
+    """Count items by slice and cell in one pass.
+
+    Returns
+    -------
+    The s slices with items, numbered by their values in C order; and the counts, shape (s, size).
+    """
+    counts = _joint_counts(parts, cells, size, items, most=MOST_CELLS)
+    if counts is not None:
+        return _marginal(counts, list(range(len(parts))))
+    inside = np.logical_and.reduce([part.codes < len(part.values) for part in parts])
+    shape = [len(part.values) for part in parts]
+    slices = np.ravel_multi_index([part.codes[inside] for part in parts], shape)
+    there, slices = np.unique(slices, return_inverse=True)  # few of so many may have items
+    check_size(len(there), int(size**0.5))
+    joint, weights = slices * size + cells[inside], None if items is None else items[inside]
+    return there, np.bincount(joint, weights, len(there) * size).reshape(-1, size)
+
+
+def _joint_counts(
+    parts: Sequence[SliceColumn], cells: Array, size: int, items: Array | None, *, most: int
 ) -> Array | None:
-    """Count items by all columns and the cell in one pass; None where the table is too large.
+    """Count items by all columns and the cell in one pass; None in a table of more than `most`.
 
     Returns
     -------
@@ -232,12 +254,13 @@ def _joint_counts(
     slices.
     """
     shape = [len(part.values) + 1 for part in parts]
-    if prod(shape) * size > min(MOST_CELLS, cells.size):
+    if prod(shape) * size > most:
         return None
     counts = np.zeros(prod(shape) * size)
     kind = np.min_scalar_type(counts.size)  # small numbers are computed faster
-    for start in range(0, cells.size, _PIECE):
-        piece = slice(start, start + _PIECE)
+    step = max(_PIECE, counts.size)
+    for start in range(0, cells.size, step):
+        piece = slice(start, start + step)
         joint = np.zeros(cells[piece].shape, kind)
         for part, width in zip(parts, shape, strict=True):
             joint *= width
@@ -251,42 +274,9 @@ def _joint_counts(
 def _marginal(everything: Array, chosen: list[int]) -> tuple[Array, Array]:
     """Return the same as `_counted` from the joint counts of all columns."""
     others = tuple(i for i in range(everything.ndim - 1) if i not in chosen)
-    counts = everything.sum(others)
-    order = np.argsort(np.argsort(chosen))
-    counts = np.transpose(counts, (*order.tolist(), len(chosen)))
+    counts = everything.sum(others) if others else everything
+    axes = sorted(chosen)
+    counts = np.transpose(counts, (*map(axes.index, chosen), len(chosen)))
     counts = counts[(slice(-1),) * len(chosen)].reshape(-1, everything.shape[-1])
     there = np.flatnonzero(counts.any(-1))
     return there, counts[there]
-
-
-def _counted(
-    parts: Sequence[SliceColumn], cells: Array, size: int, items: Array | None
-) -> tuple[Array, Array]:
-    """Count items by slice and cell in one pass.
-
-    Returns
-    -------
-    The s slices with items, numbered by their values in C order; and the counts, shape (s, size).
-    """
-    slices, inside = np.zeros(cells.shape, np.intp), None
-    for part in parts:
-        slices *= len(part.values)
-        slices += part.codes.astype(np.intp)
-        missing = part.codes >= len(part.values)
-        if missing.any():
-            inside = ~missing if inside is None else inside & ~missing
-    if inside is not None:
-        slices, cells = slices[inside], cells[inside]
-        items = None if items is None else items[inside]
-    width = prod(len(part.values) for part in parts)
-    there = None
-    if width * size > MOST_CELLS:  # few of them may have items
-        there, slices = np.unique(slices, return_inverse=True)
-        width = len(there)
-        check_size(width, int(size**0.5))
-    counts = np.bincount(slices * size + cells, items, width * size)
-    counts = counts.reshape(width, size)
-    if there is None:
-        there = np.flatnonzero(counts.any(-1))
-        counts = counts[there]
-    return there, counts
