@@ -24,6 +24,8 @@ _MOST_KNOWN = 4096
 """Distinct texts of a column that are looked up."""
 _ITEMS_A_TEXT = 16
 """So many items are worth a table of the known texts, for each of them."""
+_RAW = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
+_TEXTS = {*_RAW, pa.string_view()}
 _SLACK = 1 << 16
 _LONGEST_LABEL = 4 * LONGEST_NAME + _BYTES_A_PLACE
 """Bytes of the longest class name in UTF-8, with the length before it."""
@@ -123,9 +125,6 @@ def _checked(batches: Iterable[Any], most: int) -> Iterator[Any]:
         del batch, column
 
 
-_RAW = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
-
-
 def _size(column: Any, dictionaries: dict[int, int], number: int) -> int:
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
@@ -167,12 +166,6 @@ def gather(
         del batch
 
 
-def _is_text(kind: Any) -> bool:
-    return bool(
-        pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
-    )
-
-
 def _is_number(kind: Any) -> bool:
     return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
@@ -181,7 +174,7 @@ def _check_type(kind: Any, name: str, number: int) -> None:
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     numeric = name == "sample_weight" or is_score(name)
-    is_label = _is_text(kind) or pa.types.is_boolean(kind)
+    is_label = kind in _TEXTS or pa.types.is_boolean(kind)
     fits = _is_number(kind) or pa.types.is_null(kind) or (is_label and not numeric)
     if not fits:
         what = "numbers" if numeric else "integers, strings or booleans"
@@ -208,7 +201,7 @@ class _Column:
             return Piece(np.zeros(len(column), np.uint8), missing)
         if pa.types.is_boolean(kind):
             return Piece(_numbers(column.cast(pa.uint8())), missing, BOOLEANS)
-        if _is_text(kind):
+        if kind in _TEXTS:
             return self._texts(column, missing)
         if pa.types.is_dictionary(kind):
             return Piece(_numbers(column.indices), missing, _Dictionary(_plain(column.dictionary)))
@@ -302,7 +295,7 @@ class _Ids:
         size = column.nbytes
         if pa.types.is_string_view(column.type):
             size = int(_view_lengths(column).sum())
-        if pa.types.is_dictionary(column.type) and _is_text(column.type.value_type):
+        if pa.types.is_dictionary(column.type) and column.type.value_type in _TEXTS:
             lengths = pc.binary_length(column.dictionary).take(column.indices)
             size = pc.sum(lengths).as_py() or 0
         self._hold(2 * (size + _BYTES_A_PLACE * len(column)))

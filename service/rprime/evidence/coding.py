@@ -10,7 +10,7 @@ from rprime.core.arrays import Array
 from rprime.core.label_texts import integer_text
 from rprime.core.warnings import Warning  # noqa: A004 (its name)
 from rprime.evidence import names
-from rprime.evidence.integer_labels import Distinct, integers_of
+from rprime.evidence.integer_labels import integers_of, numbered
 from rprime.evidence.numbers import MOST, raise_places
 from rprime.evidence.spellings import AS_SENT, Spellings
 from rprime.problems.problem import invalid, refuse
@@ -359,9 +359,8 @@ def _code_integers(
 ) -> Raw:
     true = integers_of(y_true, places.true, null=False, without_booleans=without_booleans)
     predicted = integers_of(y_pred, places.predicted, null=True, without_booleans=without_booleans)
-    distinct = Distinct.of(true, predicted)
-    texts: list[str | None] = [str(value) for value in distinct.values.tolist()]
+    distinct, codes = numbered(true, predicted)
+    texts: list[str | None] = [str(value) for value in distinct.tolist()]
     if predicted.dtype == np.float64 and np.isnan(predicted).any():
         texts.append(None)
-    found = (distinct.positions(true), distinct.positions(predicted))
-    return Raw(texts, *found, places, rank=None)
+    return Raw(texts, codes[0], codes[1], places, rank=None)

@@ -64,12 +64,10 @@ def read_csv(stream: IO[bytes], columns: Columns, _most: int) -> None:
 
 def _types(wanted: Iterable[str], columns: Columns) -> dict[str, Any]:
     """Return the types, because inferred ones may change: scores may begin with 0 and 1."""
-    text = pa.string()
-    labels = pa.int64() if isinstance(columns.codes, Positions) else text
-    types = {"sample_weight": pa.float64(), "item_id": pa.string(), "group": text}
-    types |= dict.fromkeys(LABELS, labels)
-    types |= {name: pa.float64() for name in wanted if is_score(name) or name in columns.cut}
-    return {name: types.get(name, text) for name in wanted}  # the others are slices
+    types = dict.fromkeys(LABELS, pa.int64()) if isinstance(columns.codes, Positions) else {}
+    numeric = {name for name in wanted if is_score(name) or name in columns.cut}
+    types |= dict.fromkeys({"sample_weight", *numeric}, pa.float64())
+    return {name: types.get(name, pa.string()) for name in wanted}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """Convert arrays of integer labels, and number their distinct values."""
 
 from array import array
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -50,49 +49,32 @@ def _bounded(values: Array, pointer: str) -> Array:
     return values
 
 
-@dataclass(frozen=True, eq=False)
-class Distinct:
-    """The distinct integers of the label arrays, ascending.
+def numbered(*arrays: Array) -> tuple[Array, list[Array]]:
+    """Return the distinct integers of arrays, ascending, and the position of each item in them.
 
-    ``table`` holds the position of `value - values[0]` if the integers lie close together.
+    NaN means unclassified; its position is the number of distinct integers.
     """
-
-    values: Array
-    table: Array | None
-
-    @classmethod
-    def of(cls, *arrays: Array) -> "Distinct":
-        """Find the distinct integers of arrays in which NaN means unclassified."""
-        whole = [
-            values[~np.isnan(values)].astype(np.int64) if values.dtype == np.float64 else values
-            for values in arrays
-        ]
-        low = min(int(values.min()) for values in whole if values.size)
-        high = max(int(values.max()) for values in whole if values.size)
-        if high - low >= DENSE_RANGE:
-            return cls(np.unique(np.concatenate([np.unique(values) for values in whole])), None)
-        present = np.zeros(high - low + 1, dtype=bool)
-        for values in whole:
-            present |= np.bincount(_offsets(values, low), minlength=present.size) > 0
-        table = np.cumsum(present, dtype=np.uint32) - np.uint32(1)
-        return cls(np.flatnonzero(present) + low, table)
-
-    def positions(self, values: Array) -> Array:
-        """Return the position of every integer; for NaN, the number of distinct integers."""
-        if values.dtype != np.float64:
-            return self._found(values)
-        missing = np.isnan(values)
-        positions = self._found(np.where(missing, self.values[0], values).astype(np.int64))
-        return np.where(missing, np.uint32(self.values.size), positions)
-
-    def _found(self, values: Array) -> Array:
-        if self.table is None:
-            return np.searchsorted(self.values, values).astype(np.uint32)
-        low = int(self.values[0])
-        if low == 0 and self.values.size == self.table.size:
-            return values
-        return self.table[_offsets(values, low)]
-
-
-def _offsets(values: Array, low: int) -> Array:
-    return values if low == 0 else values.astype(np.int64) - low
+    missing = [np.isnan(values) if values.dtype == np.float64 else None for values in arrays]
+    whole = [
+        values if gone is None else values[~gone].astype(np.int64)
+        for values, gone in zip(arrays, missing, strict=True)
+    ]
+    low = min(int(values.min()) for values in whole if values.size)
+    high = max(int(values.max()) for values in whole if values.size)
+    found: list[Array]
+    if high - low >= DENSE_RANGE:
+        distinct = np.unique(np.concatenate([np.unique(values) for values in whole]))
+        found = [np.searchsorted(distinct, values).astype(np.uint32) for values in whole]
+    else:
+        offsets = [values if low == 0 else values.astype(np.int64) - low for values in whole]
+        size = high - low + 1
+        counts = np.sum([np.bincount(values, minlength=size) for values in offsets], axis=0)
+        distinct = np.flatnonzero(counts) + low
+        table = np.cumsum(counts > 0, dtype=np.uint32) - np.uint32(1)
+        found = [values if distinct.size == size else table[values] for values in offsets]
+    for i, gone in enumerate(missing):
+        if gone is not None:
+            positions = np.full(gone.size, distinct.size, np.uint32)
+            positions[~gone] = found[i]
+            found[i] = positions
+    return distinct, found

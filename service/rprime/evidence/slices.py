@@ -21,7 +21,7 @@ from rprime.core.table import ConfusionTable
 from rprime.evidence import names, numbers
 from rprime.evidence.coding import Codes, looked_up, recoded
 from rprime.evidence.cuts import PARTS, are_few, as_numbers, cut_column
-from rprime.evidence.integer_labels import Distinct, plain_integers
+from rprime.evidence.integer_labels import numbered, plain_integers
 from rprime.evidence.label_columns import CodedColumn, Piece
 from rprime.evidence.vocabulary import Vocabulary
 from rprime.problems.problem import pointer, refuse
@@ -206,8 +206,8 @@ def _coded(
         detail = f"There are {len(values)} values for {size} items; each needs one, or null."
         raise refuse(place, "wrong_length", detail)
     if (numbers := plain_integers(values, without_booleans=without_booleans)) is not None:
-        found = Distinct.of(numbers)
-        return list(map(str, found.values.tolist())), found.positions(numbers)
+        found, (positions,) = numbered(numbers)
+        return list(map(str, found.tolist())), positions
     distinct = Codes()
     codes = looked_up(values, distinct)
     kinds = {type(value) for value in distinct} - {type(None)}
