@@ -99,7 +99,7 @@ def _influences(
     """Return the influence of an item of each given cell on each target, shape (cells, m)."""
     found = np.empty((true.size, len(targets)))
     own = np.array([own is not None for _, own in targets])
-    for i in np.flatnonzero(~own):
+    for i in np.flatnonzero(~own).tolist():
         found[:, i] = side.overall.only(targets[i][0]).at(true, predicted)[0]
     if own.any():
         place, label = np.array([target for target in targets if target[1] is not None]).T

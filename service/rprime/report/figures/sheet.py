@@ -2,7 +2,6 @@
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from io import BytesIO
 from pathlib import Path
@@ -10,6 +9,7 @@ from textwrap import wrap
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Literal
 
+from rprime.report.figures.fonts import FAMILY, families_with, missing
 from rprime.report.figures.palette import palette
 from rprime.report.names import shortened, shown
 
@@ -31,8 +31,6 @@ GAP = 0.08
 LONGEST_NAME = 24
 """Characters of a class name that stand beside a plot."""
 
-_SCRIPTS = ("Noto ", "Source Han Sans", "WenQuanYi", "Droid Sans Fallback", "Lohit", "Symbola")
-"""How families begin that have the letters of other scripts."""
 _NO_GLYPHS = "The fonts installed here lack letters of some names: they are boxes. An SVG has them."
 
 # The settings of matplotlib are those of the whole process.
@@ -126,13 +124,14 @@ def draw(picture: Picture, canvas: Canvas) -> bytes:
     except ImportError:
         raise NoFiguresError from None
     style: Any = _style()
-    with _DRAWING, mpl.rc_context(style), warnings.catch_warnings(record=True) as caught:
-        warnings.filterwarnings("always", "Glyph .* missing from font", UserWarning)
-        image = _saved(_filled(picture, canvas), picture, canvas)
+    with _DRAWING, mpl.rc_context(style):
+        image, codes = _drawn(picture, canvas)
+        if codes and (others := families_with(codes)):
+            mpl.rcParams["font.family"] = [FAMILY, *others, "sans-serif"]
+            image, codes = _drawn(picture, canvas)
         # In an SVG the reader's fonts have them.
-        if canvas.form == "png" and caught:
-            noted = replace(picture, notes=(*picture.notes, _NO_GLYPHS))
-            image = _saved(_filled(noted, canvas), noted, canvas)
+        if codes and canvas.form == "png":
+            image, _ = _drawn(replace(picture, notes=(*picture.notes, _NO_GLYPHS)), canvas)
     return image
 
 
@@ -149,20 +148,11 @@ def named(label: str, most: int = LONGEST_NAME) -> str:
     return shortened(shown(label), most)
 
 
-@cache
-def families() -> list[str]:
-    """Return the fonts to take letters from, in order: of other scripts those that are here."""
-    from matplotlib.font_manager import get_font_names
-
-    others = (name for name in sorted(get_font_names()) if name.startswith(_SCRIPTS))
-    return ["DejaVu Sans", "Verdana", "Helvetica", "Arial", *others]
-
-
 def _style() -> dict[str, Any]:
     colours = palette()
     return {
         "font.family": "sans-serif",
-        "font.sans-serif": families(),
+        "font.sans-serif": [FAMILY, "Verdana", "Helvetica", "Arial"],
         "font.size": 9.0,
         "axes.titlesize": 10.0,
         "axes.titlelocation": "left",
@@ -215,6 +205,14 @@ class _Font:
     def wrapped(self, text: str, width: float) -> list[tuple[str, "_Font"]]:
         """Break a text, each line with its font."""
         return [(line, self) for line in wrap(text, int(width / self.letter))]
+
+
+def _drawn(picture: Picture, canvas: Canvas) -> tuple[bytes, frozenset[int]]:
+    """Draw a picture, and return the code points that its fonts lack."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.filterwarnings("always", "Glyph .* missing from font", UserWarning)
+        image = _saved(_filled(picture, canvas), picture, canvas)
+    return image, missing(caught)
 
 
 def _filled(picture: Picture, canvas: Canvas) -> "Figure":
