@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from rprime.core.comparison.alignment import Comparability
-from rprime.schemas.fields import Absent, Answer
+from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Delta, Pairing
 from rprime.schemas.provenance import ResolvedBaseline
 
@@ -43,10 +43,9 @@ class Flips(ClassFlips):
 
     moved: int = Field(description="Items whose prediction changed, right or wrong.")
     per_class: dict[str, ClassFlips] = Field(description="By true class, where there are any.")
-    reason: str | None = Field(
-        default=None,
-        description="Why there are no tests: the items are `weighted`, or `grouped`, so that they "
-        "are not independent.",
+    reason: str | None = optional(
+        "Why there are no tests: the items are `weighted`, or `grouped`, so that they "
+        "are not independent."
     )
 
 
@@ -84,9 +83,7 @@ class Shift(Answer):
 
     bowker: ChiSquare = Field(description="Bowker's test of symmetry.")
     stuart_maxwell: ChiSquare = Field(description="Stuart and Maxwell: equal shares of classes.")
-    reason: str | None = Field(
-        default=None, description="Why there are no p-values: `grouped` items are not independent."
-    )
+    reason: str | None = optional("Why there are no p-values: `grouped` items are not independent.")
 
 
 class Contribution(Answer):
@@ -132,10 +129,8 @@ class Comparison(Answer):
     classes: OtherClasses = Field(description="What is left out of the comparison.")
     overall: dict[str, Delta] = Field(description="The differences of overall indices.")
     per_class: dict[str, dict[str, Delta]] = Field(description="By class and index.")
-    slices: list[SliceChange] | Absent = Field(
-        default=None,
-        description="If both sides have slices: those that got worst first, by their shrunken "
-        "changes.",
+    slices: list[SliceChange] | Absent = optional(
+        "If both sides have slices: those that got worst first, by their shrunken changes."
     )
     flips: Flips | None = Field(description="Null if items were not compared one by one.")
     moves: list[Move] | None = Field(description="The largest first; null if not paired.")

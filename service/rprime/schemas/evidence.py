@@ -16,6 +16,7 @@ from rprime.schemas.fields import (
     Matrix,
     Request,
     Weight,
+    optional,
 )
 from rprime.schemas.provenance import StoredBaseline, TestSet
 
@@ -55,11 +56,10 @@ _SILENT = "k counts: items of each true class without a prediction."
 class LabelOptions(Request):
     """The options about labels that are not classes, of items alone."""
 
-    aliases: dict[str, ClassName] | None = Field(
-        default=None,
-        max_length=SPARSE_CLASSES,
-        description="The class that each other text in `y_true` and `y_pred` means, as "
+    aliases: dict[str, ClassName] | None = optional(
+        "The class that each other text in `y_true` and `y_pred` means, as "
         '`{"Cat.": "cat"}`. White space around the texts does not count.',
+        max_length=SPARSE_CLASSES,
     )
     unknown_labels: Literal["refuse", "unclassified"] = Field(
         default="refuse",
@@ -83,11 +83,10 @@ class _ItemsEvidence(_Evidence):
             | list[bool | None],
         ]
         | Absent
-    ) = Field(
-        default=None,
-        description="By name, the value of each item, such as its region; null: none. The report "
+    ) = optional(
+        "By name, the value of each item, such as its region; null: none. The report "
         "tells how the items of each value differ from the rest. Columns of numbers are cut as "
-        "`slice_cuts` says.",
+        "`slice_cuts` says."
     )
     slice_crossings: Crossings | Absent = None
     slice_cuts: Cuts | Absent = None
@@ -97,14 +96,14 @@ class SliceMatrix(Request):
     """The confusion matrix of a slice, with the classes and the axis of the whole table."""
 
     confusion_matrix: Matrix
-    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
+    unclassified: list[Count] | None = optional(_SILENT)
 
 
 class SliceCells(Request):
     """The non-empty cells of a slice."""
 
     cells: list[Cell] = Field(min_length=1, description="In any order; what is not here is 0.")
-    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
+    unclassified: list[Count] | None = optional(_SILENT)
 
 
 class _NamedSlice(Request):
@@ -124,12 +123,10 @@ class NamedSliceCells(SliceCells, _NamedSlice):
 
 
 class _Table(_Evidence):
-    axis: Axis | None = Field(
-        default=None, description="The meaning of the rows; default: `rows_are_true`."
-    )
-    unclassified: list[Count] | None = Field(default=None, description=_SILENT)
-    spurious: list[Count] | None = Field(
-        default=None, description="k counts: predictions of each class on items without a class."
+    axis: Axis | None = optional("The meaning of the rows; default: `rows_are_true`.")
+    unclassified: list[Count] | None = optional(_SILENT)
+    spurious: list[Count] | None = optional(
+        "k counts: predictions of each class on items without a class."
     )
     weighted: bool = Field(
         default=False,
@@ -139,10 +136,9 @@ class _Table(_Evidence):
         Annotated[list[NamedSliceMatrix | NamedSliceCells], Field(min_length=1)]
         | Annotated[dict[ClassName, dict[ClassName, SliceMatrix | SliceCells]], Field(min_length=1)]
         | Absent
-    ) = Field(
-        default=None,
-        description="The table of the items of each slice: by column and value, or listed, where "
-        "a slice may be one of a crossing.",
+    ) = optional(
+        "The table of the items of each slice: by column and value, or listed, where "
+        "a slice may be one of a crossing."
     )
 
 
@@ -183,18 +179,15 @@ class LabelsEvidence(_ItemsEvidence, LabelOptions):
 
     y_true: _Truth
     y_pred: _Predictions
-    sample_weight: list[Weight] | None = Field(
-        default=None,
-        description="A weight for each item. Intervals rest on the effective number of items.",
+    sample_weight: list[Weight] | None = optional(
+        "A weight for each item. Intervals rest on the effective number of items."
     )
-    inclusion_probability: list[Probability] | None = Field(
-        default=None,
-        description="The probability with which each item was drawn; its inverse is the weight.",
+    inclusion_probability: list[Probability] | None = optional(
+        "The probability with which each item was drawn; its inverse is the weight."
     )
-    groups: list[GroupName] | list[IntegerLabel] | None = Field(
-        default=None,
-        description="The group of each item, such as a patient or a video: items of one group "
-        "are not independent, and intervals and tests take that into account.",
+    groups: list[GroupName] | list[IntegerLabel] | None = optional(
+        "The group of each item, such as a patient or a video: items of one group "
+        "are not independent, and intervals and tests take that into account."
     )
 
 
@@ -216,16 +209,14 @@ class ScoresEvidence(_ItemsEvidence, LabelOptions):
     y_true: _Truth
     y_score: Annotated[_ScoreRows, _SCORES]
     y_pred: _Predictions | Absent = None
-    sample_weight: list[Weight] | None = Field(
-        default=None,
-        description="A weight for each item, for indices of the table and of the scores.",
+    sample_weight: list[Weight] | None = optional(
+        "A weight for each item, for indices of the table and of the scores."
     )
-    inclusion_probability: list[Probability] | None = Field(
-        default=None,
-        description="The probability with which each item was drawn; its inverse is the weight.",
+    inclusion_probability: list[Probability] | None = optional(
+        "The probability with which each item was drawn; its inverse is the weight."
     )
-    groups: list[GroupName] | list[IntegerLabel] | None = Field(
-        default=None, description="The group of each item: items of one are not independent."
+    groups: list[GroupName] | list[IntegerLabel] | None = optional(
+        "The group of each item: items of one are not independent."
     )
     reject_below: RejectBelow = None
 

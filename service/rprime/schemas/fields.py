@@ -212,6 +212,6 @@ Cell = TypeAliasType(
 )
 
 
-def text(most: int, description: str) -> Any:  # noqa: ANN401 (the type of Field)
-    """Declare an optional string of bounded length."""
-    return Field(default=None, min_length=1, max_length=most, description=description)
+def optional(description: str, **rules: Any) -> Any:  # noqa: ANN401 (the types of Field)
+    """Declare a member that may be missing, with further arguments of `Field`."""
+    return Field(default=None, description=description, **rules)

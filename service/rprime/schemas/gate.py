@@ -8,7 +8,15 @@ from pydantic_core import PydanticCustomError
 
 from rprime.core.comparison.alignment import Comparability
 from rprime.core.gates import rules as demands
-from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, IntegerLabel, Request
+from rprime.schemas.fields import (
+    Absent,
+    Answer,
+    ClassName,
+    IndexKey,
+    IntegerLabel,
+    Request,
+    optional,
+)
 from rprime.schemas.provenance import ResolvedBaseline, StoredBaseline
 
 Effect = Literal["pass", "warn", "fail"]
@@ -18,7 +26,7 @@ _KINDS = ", ".join(demands.KINDS[:-1]) + f" and {demands.KINDS[-1]}"
 
 
 def _limit(description: str) -> Any:  # noqa: ANN401 (the type of Field)
-    return Field(default=None, description=f"{description} Exactly one limit in each rule.")
+    return optional(f"{description} Exactly one limit in each rule.")
 
 
 def _class_names(value: object) -> object:
@@ -57,24 +65,20 @@ class Rule(Request):
         }
     )
 
-    id: Identifier | None = Field(
-        default=None,
-        description="The name of the rule in results and waivers, unique in its gate. Default: "
-        "`<index>.<limit>`, as `recall.max_drop`, and the columns of `slices` behind it.",
+    id: Identifier | None = optional(
+        "The name of the rule in results and waivers, unique in its gate. Default: "
+        "`<index>.<limit>`, as `recall.max_drop`, and the columns of `slices` behind it."
     )
-    index: IndexKey | None = Field(
-        default=None, description="What it bounds: the key of an index, from GET /v1/indices."
-    )
+    index: IndexKey | None = optional("What it bounds: the key of an index, from GET /v1/indices.")
     classes: Annotated[
         Literal["all"] | Annotated[list[ClassName], Field(min_length=1)] | None,
         BeforeValidator(
             _class_names,
             json_schema_input_type=Literal["all"] | Annotated[list[_Name], Field(min_length=1)],
         ),
-    ] = Field(
-        default=None,
-        description="Bounds the per-class index of each of these classes; `all`: of every class "
-        "that has items on both sides. Without it: the overall index.",
+    ] = optional(
+        "Bounds the per-class index of each of these classes; `all`: of every class "
+        "that has items on both sides. Without it: the overall index."
     )
     confusion: Annotated[
         Annotated[list[ClassName], Field(min_length=2, max_length=2)] | None,
@@ -82,10 +86,9 @@ class Rule(Request):
             _class_names,
             json_schema_input_type=Annotated[list[_Name], Field(min_length=2, max_length=2)],
         ),
-    ] = Field(
-        default=None,
-        description="In place of `index`: [true, predicted]. Bounds the share of the items of the "
-        "true class that are predicted as the other one.",
+    ] = optional(
+        "In place of `index`: [true, predicted]. Bounds the share of the items of the "
+        "true class that are predicted as the other one."
     )
     min_value: float | None = _limit("The value must not be below this; it needs no baseline.")
     max_value: float | None = _limit("The value must not be above this; it needs no baseline.")
@@ -106,14 +109,13 @@ class Rule(Request):
     test: Literal["auto", "none"] = Field(
         default="auto", description="`auto` decides by evidence, `none` compares the point values."
     )
-    policy: demands.Policy | None = Field(
-        default=None,
-        description="What undecided results lead to. `all_must_pass`: each result must pass for "
+    policy: demands.Policy | None = optional(
+        "What undecided results lead to. `all_must_pass`: each result must pass for "
         "the gate to pass. `suspects_undecided`: a suspect makes the gate inconclusive, other "
         "undecided results do not. `suspects_fail`: a suspect fails. `proven_only`: only a change "
         "that is shown to exceed the limit counts. Default: `suspects_undecided` for `max_drop` "
         "and `max_gain` of classes or slices, else `all_must_pass`, which is the only one of "
-        "`min_value`, `max_value`, `min_gain` and `max_gap`.",
+        "`min_value`, `max_value`, `min_gain` and `max_gap`."
     )
     severity: Literal["error", "warn"] = Field(
         default="error", description="`warn`: the rule never fails the gate."
@@ -125,10 +127,9 @@ class Rule(Request):
         "average that it bounds.",
     )
 
-    slices: str | Annotated[list[str], Field(min_length=1)] | None = Field(
-        default=None,
-        description="The rule holds in each slice of the test set: `all`, or the names of columns "
-        "of slices. One that a side lacks is not comparable. Without it: all items together.",
+    slices: str | Annotated[list[str], Field(min_length=1)] | None = optional(
+        "The rule holds in each slice of the test set: `all`, or the names of columns "
+        "of slices. One that a side lacks is not comparable. Without it: all items together."
     )
 
     @model_validator(mode="after")
@@ -168,11 +169,7 @@ class Waiver(Request):
     rule: Identifier = Field(description="The id of the rule.")
     class_: Annotated[
         ClassName | None, BeforeValidator(_class_name, json_schema_input_type=_Name)
-    ] = Field(
-        default=None,
-        alias="class",
-        description="The class it is for. Without it: every result of the rule.",
-    )
+    ] = optional("The class it is for. Without it: every result of the rule.", alias="class")
     ceiling: float = Field(description="The worst waived value, in the unit of the limit.")
     reason: str = Field(
         min_length=1, max_length=1000, description="Why the failure is accepted, for people."
@@ -229,9 +226,8 @@ class Gates(Request):
         description="How repeated looks at one test set count. `ignore`: every look is judged at "
         "`alpha`; the report says which look it is.",
     )
-    anchor: StoredBaseline | None = Field(
-        default=None,
-        description="A second, pinned baseline: rules about differences hold against it, too.",
+    anchor: StoredBaseline | None = optional(
+        "A second, pinned baseline: rules about differences hold against it, too."
     )
     waivers: list[Waiver] = Field(
         default=[], max_length=200, description="Known failures that are accepted for a while."
@@ -258,9 +254,7 @@ class Result(Answer):
     rule: str = Field(description="The id of the rule.")
     index: str | None = Field(description="The key of the index; null for a cell.")
     class_: str | None = Field(alias="class", description="The class; null for an overall index.")
-    slice: dict[str, str] | None = Field(
-        default=None, description="Column and value of the slice; null for all items."
-    )
+    slice: dict[str, str] | None = optional("Column and value of the slice; null for all items.")
     confusion: tuple[str, str] | None = Field(
         description="The true and the predicted class of a cell; null for an index."
     )
@@ -318,9 +312,7 @@ class Delta(Answer):
         description="The interval of the difference, at the confidence of the comparison."
     )
     method: str | None = Field(description="The method of the interval.")
-    reason: str | Absent = Field(
-        default=None, description="Why the difference or its interval is missing."
-    )
+    reason: str | Absent = optional("Why the difference or its interval is missing.")
 
 
 class SinceAnchor(Answer):
@@ -362,7 +354,6 @@ class Gate(Answer):
     results: list[Result] = Field(
         description="In the order of the rules, of baseline and anchor, and of the classes."
     )
-    since_anchor: SinceAnchor | None = Field(
-        default=None,
-        description="If the gate has an anchor; null if it does not exist yet, with a warning.",
+    since_anchor: SinceAnchor | None = optional(
+        "If the gate has an anchor; null if it does not exist yet, with a warning."
     )

@@ -10,7 +10,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSche
 from pydantic_core import PydanticCustomError
 
 from rprime.core.gates.sliced import Slice
-from rprime.schemas.fields import Absent, Answer, IndexKey, NeverNull, Request
+from rprime.schemas.fields import Absent, Answer, IndexKey, NeverNull, Request, optional
 
 _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
@@ -101,16 +101,14 @@ class Query(NeverNull):
 class Narrowed(Query):
     """Filters of the evaluations of a project."""
 
-    model: Wanted | None = Field(default=None, description="Name of the model.")
-    version: Wanted | None = Field(default=None, description="Version of the model.")
-    branch: Wanted | None = Field(default=None, description="Branch of the repository.")
-    commit: Wanted | None = Field(default=None, description="As it was given, in full.")
-    test_set: Wanted | None = Field(default=None, description="Id of the test set.")
-    verdict: Verdict | None = Field(default=None, description="Verdict of the gate.")
-    since: Moment | None = Field(
-        default=None, description="Created then or later; without an offset it is UTC."
-    )
-    tag: Wanted | None = Field(default=None, description="One of its tags.")
+    model: Wanted | None = optional("Name of the model.")
+    version: Wanted | None = optional("Version of the model.")
+    branch: Wanted | None = optional("Branch of the repository.")
+    commit: Wanted | None = optional("As it was given, in full.")
+    test_set: Wanted | None = optional("Id of the test set.")
+    verdict: Verdict | None = optional("Verdict of the gate.")
+    since: Moment | None = optional("Created then or later; without an offset it is UTC.")
+    tag: Wanted | None = optional("One of its tags.")
     slice: SliceWanted = ()
 
 
@@ -118,10 +116,8 @@ class ListQuery(Narrowed):
     """The filters and the page of a list of evaluations."""
 
     limit: int = Field(default=50, ge=1, le=200, description="Most evaluations on a page.")
-    cursor: str | None = Field(
-        default=None,
-        max_length=100,
-        description="`next_cursor` of a page: a point in time, valid with any filters.",
+    cursor: str | None = optional(
+        "`next_cursor` of a page: a point in time, valid with any filters.", max_length=100
     )
 
 
@@ -160,12 +156,11 @@ class LeaderboardQuery(Query):
     index: IndexKey = Field(description="Key of the index that ranks.")
     class_: ClassWanted = None
     prevalence: Prevalence = None
-    test_set: Wanted | None = Field(
-        default=None,
-        description="Id or fingerprint of the test set; absent: that of the newest evaluation.",
+    test_set: Wanted | None = optional(
+        "Id or fingerprint of the test set; absent: that of the newest evaluation."
     )
-    model: Wanted | None = Field(default=None, description="Name of the model; absent: all.")
-    branch: Wanted | None = Field(default=None, description="Branch; absent: all.")
+    model: Wanted | None = optional("Name of the model; absent: all.")
+    branch: Wanted | None = optional("Branch; absent: all.")
     slice: SliceWanted = ()
     limit: int = Field(default=20, ge=1, le=50, description="Most versions, from the best.")
 
@@ -173,17 +168,17 @@ class LeaderboardQuery(Query):
 class BadgeQuery(Query):
     """The index on a badge of the newest evaluation; default: its verdict."""
 
-    index: IndexKey | None = Field(default=None, description="Key; absent: the verdict.")
+    index: IndexKey | None = optional("Key; absent: the verdict.")
     class_: ClassWanted = None
-    model: Wanted | None = Field(default=None, description="Name of the model; absent: any.")
-    branch: Wanted | None = Field(default=None, description="Branch; absent: any.")
+    model: Wanted | None = optional("Name of the model; absent: any.")
+    branch: Wanted | None = optional("Branch; absent: any.")
     slice: SliceWanted = ()
 
 
 class ExportQuery(Query):
     """The filter of an export."""
 
-    project: Wanted | None = Field(default=None, description="Only this project.")
+    project: Wanted | None = optional("Only this project.")
 
 
 class ProjectSettings(Request):
@@ -215,8 +210,8 @@ class PurgeRequest(Request):
     keep_last: int = Field(
         default=0, ge=0, le=2**31, description="Most evaluations of each model, from the newest."
     )
-    newer_than_days: float | None = Field(
-        default=None, ge=0, le=36_500, description="Keeps the evaluations of so many days, to now."
+    newer_than_days: float | None = optional(
+        "Keeps the evaluations of so many days, to now.", ge=0, le=36_500
     )
     dry_run: bool = Field(default=False, description="Only count, without deleting.")
 
@@ -321,20 +316,17 @@ class TrendItem(EvaluatedVersion):
     value: float | None = Field(description="The value of the index; null if undefined.")
     interval: tuple[float, float] | None = Field(description="[low, high], of 95 %; null without.")
     verdict: Verdict | None = Field(description="Verdict of its gate; null without a gate.")
-    reason: str | Absent = Field(
-        default=None,
-        description="Why the value is missing; or `items_in_groups`: then only the report has the "
-        "interval; `strata_of_items`: then only the report has the value.",
+    reason: str | Absent = optional(
+        "Why the value is missing; or `items_in_groups`: then only the report has the "
+        "interval; `strata_of_items`: then only the report has the value."
     )
-    population: str | Absent = Field(
-        default=None,
-        description="What the value is about, in words, where it is not the items: values about "
-        "other populations are not comparable.",
+    population: str | Absent = optional(
+        "What the value is about, in words, where it is not the items: values about "
+        "other populations are not comparable."
     )
-    since_anchor: float | None = Field(
-        default=None,
-        description="If its gate had an anchor: the difference of the value from that of the "
-        "anchor; null if one of them is missing, or the anchor was deleted.",
+    since_anchor: float | None = optional(
+        "If its gate had an anchor: the difference of the value from that of the "
+        "anchor; null if one of them is missing, or the anchor was deleted."
     )
 
 
@@ -410,8 +402,8 @@ class BadgeEndpoint(Answer):
     label: str = Field(description="The text on the left.")
     message: str = Field(description="The text on the right.")
     color: str = Field(description="Colour of the right side.")
-    labelColor: str | Absent = Field(default=None, description="Colour of the left side.")  # noqa: N815 (the name in shields.io)
-    isError: bool | Absent = Field(default=None, description="Whether there is nothing to show.")  # noqa: N815 (the name in shields.io)
+    labelColor: str | Absent = optional("Colour of the left side.")  # noqa: N815 (the name in shields.io)
+    isError: bool | Absent = optional("Whether there is nothing to show.")  # noqa: N815 (the name in shields.io)
 
 
 ANSWERS: tuple[type[BaseModel], ...] = (

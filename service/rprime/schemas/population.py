@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.schemas.fields import Absent, Answer, IntegerLabel, Request
+from rprime.schemas.fields import Absent, Answer, IntegerLabel, Request, optional
 
 MOST_SHARES = 10_000
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -52,10 +52,8 @@ class PopulationAsked(Request):
             Discriminator(_prevalence_kind),
         ]
         | None
-    ) = Field(
-        default=None,
-        description="The share of each true class, `uniform`, or that of a stored evaluation of "
-        "the project.",
+    ) = optional(
+        "The share of each true class, `uniform`, or that of a stored evaluation of the project."
     )
     strata: (
         Annotated[
@@ -65,13 +63,8 @@ class PopulationAsked(Request):
             Discriminator(_strata_kind),
         ]
         | None
-    ) = Field(
-        default=None,
-        description="`predicted`: the predicted classes, as on a map. Or the stratum of each item.",
-    )
-    shares: Shares | None = Field(
-        default=None, description="The share of each stratum in the population."
-    )
+    ) = optional("`predicted`: the predicted classes, as on a map. Or the stratum of each item.")
+    shares: Shares | None = optional("The share of each stratum in the population.")
 
     @model_validator(mode="after")
     def _is_one(self) -> "PopulationAsked":
@@ -99,9 +92,7 @@ class Population(Answer):
         "their own."
     )
     shares: dict[str, float] = Field(description="By class or stratum, 0 to 1; together 1.")
-    evaluation: str | Absent = Field(
-        default=None, description="The stored evaluation that the shares are of."
-    )
+    evaluation: str | Absent = optional("The stored evaluation that the shares are of.")
     effective_items: float = Field(
         description="Kish's effective number of items: with so many, drawn from the population at "
         "random, a share would vary as much."

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal, get_args
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
-from rprime.schemas.fields import Answer, Request, text
+from rprime.schemas.fields import Answer, Request, optional
 
 Name = Annotated[
     str, Field(min_length=1, max_length=128, pattern=r"^[A-Za-z0-9][A-Za-z0-9._/+-]*$")
@@ -27,29 +27,30 @@ _OF_ONE_MODEL = {"version", "branch", "latest"}
 class TestSet(Request):
     """Names the test set, so that evaluations of the same items can be compared."""
 
-    id: str | None = text(128, "A name of your own.")
-    fingerprint: str | None = Field(
-        default=None, pattern="^[0-9a-f]{64}$", description="SHA-256 of the items, in hexadecimal."
+    id: str | None = optional("A name of your own.", min_length=1, max_length=128)
+    fingerprint: str | None = optional(
+        "SHA-256 of the items, in hexadecimal.", pattern="^[0-9a-f]{64}$"
     )
 
 
 class Provenance(Request):
     """What is stored beside the table; without a `project` nothing is stored."""
 
-    project: PathName | None = Field(default=None, description=PROJECT)
-    model: Name | None = Field(default=None, description="Name of the model.")
-    version: Name | None = Field(default=None, description="Version of the model.")
-    branch: BranchName | None = Field(default=None, description="Of the repository.")
-    commit: Name | None = Field(default=None, description="Of the repository.")
-    tags: list[Tag] | None = Field(default=None, max_length=64, description="Labels for filters.")
-    source: str | None = text(
-        2048, "The address of the run, for people; the service never opens it."
+    project: PathName | None = optional(PROJECT)
+    model: Name | None = optional("Name of the model.")
+    version: Name | None = optional("Version of the model.")
+    branch: BranchName | None = optional("Of the repository.")
+    commit: Name | None = optional("Of the repository.")
+    tags: list[Tag] | None = optional("Labels for filters.", max_length=64)
+    source: str | None = optional(
+        "The address of the run, for people; the service never opens it.",
+        min_length=1,
+        max_length=2048,
     )
     test_set: TestSet | None = None
-    keep_items: bool | None = Field(
-        default=None,
-        description="Store the classes of the items for later paired comparison; default: yes, if "
-        "items come with a project.",
+    keep_items: bool | None = optional(
+        "Store the classes of the items for later paired comparison; default: yes, if "
+        "items come with a project."
     )
 
 
@@ -60,27 +61,19 @@ class Reference(Request):
     evaluation, and for `alias` without any alias, has no baseline yet: the gate says `no_baseline`.
     """
 
-    alias: PathName | None = Field(
-        default=None, description="The evaluation that the alias points at, of whatever model."
-    )
-    version: Name | None = Field(
-        default=None, description="The newest evaluation of this version of the model."
-    )
-    branch: BranchName | None = Field(
-        default=None,
-        description="The newest evaluation of the model on this branch, without those whose gate "
-        "failed, was waived or could not compare.",
+    alias: PathName | None = optional("The evaluation that the alias points at, of whatever model.")
+    version: Name | None = optional("The newest evaluation of this version of the model.")
+    branch: BranchName | None = optional(
+        "The newest evaluation of the model on this branch, without those whose gate "
+        "failed, was waived or could not compare."
     )
     latest: Annotated[
         Literal[True] | None, WithJsonSchema({"type": "boolean", "not": {"const": False}})
-    ] = Field(default=None, description="The same on whatever branch, or without any.")
-    evaluation: str | None = Field(
-        default=None, min_length=1, max_length=64, description="Id of the evaluation."
-    )
-    model: Name | None = Field(
-        default=None,
-        description="Model of `version`, `branch` or `latest`; default: that of the candidate. A "
-        "candidate without a model is compared with evaluations without one.",
+    ] = optional("The same on whatever branch, or without any.")
+    evaluation: str | None = optional("Id of the evaluation.", min_length=1, max_length=64)
+    model: Name | None = optional(
+        "Model of `version`, `branch` or `latest`; default: that of the candidate. A "
+        "candidate without a model is compared with evaluations without one."
     )
 
     @property

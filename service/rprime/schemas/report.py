@@ -12,7 +12,7 @@ from rprime.core.catalog import CLASS_INDICES, INDICES, OVERALL_INDICES
 from rprime.core.index import REASONS, Family, Index
 from rprime.core.intervals.methods import INTERVALS
 from rprime.schemas.comparison import Comparison
-from rprime.schemas.fields import Absent, Answer
+from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Gate
 from rprime.schemas.population import Population
 from rprime.schemas.studies import Properties
@@ -34,47 +34,37 @@ class Value(Answer):
     interval: tuple[float | None, float | None] | None = Field(
         description="[low, high]; null if undefined. An infinite end is null."
     )
-    reason: str | Absent = Field(
-        default=None,
-        description="Why the value, or else its interval, is undefined.",
+    reason: str | Absent = optional(
+        "Why the value, or else its interval, is undefined.",
         json_schema_extra={"enum": list(REASONS[1:])},
     )
-    counted_as_zero: list[str] | Absent = Field(
-        default=None,
-        description="Classes that have items and are never predicted: the average counts their "
-        "precision as 0.",
+    counted_as_zero: list[str] | Absent = optional(
+        "Classes that have items and are never predicted: the average counts their precision as 0."
     )
-    excluded: list[Excluded] | Absent = Field(
-        default=None,
-        description="Classes that an average leaves out, because they have no items or their "
-        "value is undefined.",
+    excluded: list[Excluded] | Absent = optional(
+        "Classes that an average leaves out, because they have no items or their "
+        "value is undefined."
     )
-    excluded_elsewhere: int | Absent = Field(
-        default=None, description="How many more it leaves out, beyond the page of `classes`."
+    excluded_elsewhere: int | Absent = optional(
+        "How many more it leaves out, beyond the page of `classes`."
     )
-    method: str | Absent = Field(default=None, description="The method of the interval.")
-    reliability: Literal["low"] | Absent = Field(
-        default=None,
-        description="The interval rests on fewer than 10 items or groups or on fewer than 5 errors "
+    method: str | Absent = optional("The method of the interval.")
+    reliability: Literal["low"] | Absent = optional(
+        "The interval rests on fewer than 10 items or groups or on fewer than 5 errors "
         "or 5 rights, or is of an area or average precision with fewer than 20 items in the class "
-        "or outside of it.",
+        "or outside of it."
     )
-    effective_items: float | Absent = Field(
-        default=None,
-        description="Where items have weights or groups, or stand for a population: the number of "
-        "independent items of which a share has the variance of this value.",
+    effective_items: float | Absent = optional(
+        "Where items have weights or groups, or stand for a population: the number of "
+        "independent items of which a share has the variance of this value."
     )
-    standard_error: float | Absent = Field(
-        default=None, description="With `population`: that of the value."
+    standard_error: float | Absent = optional("With `population`: that of the value.")
+    band: str | Absent = optional("Landis and Koch 1977, a convention.")
+    p_value: Annotated[float, Field(ge=0, le=1)] | Absent | None = optional(
+        "Null where the items are grouped, which the test ignores."
     )
-    band: str | Absent = Field(default=None, description="Landis and Koch 1977, a convention.")
-    p_value: Annotated[float, Field(ge=0, le=1)] | Absent | None = Field(
-        default=None, description="Null where the items are grouped, which the test ignores."
-    )
-    clipped: int | Absent = Field(default=None, description="How many probabilities were clipped.")
-    bins: list[dict[str, float]] | Absent = Field(
-        default=None, description="The bins of a reliability diagram."
-    )
+    clipped: int | Absent = optional("How many probabilities were clipped.")
+    bins: list[dict[str, float]] | Absent = optional("The bins of a reliability diagram.")
 
 
 def described(entries: Iterable[Index], value: dict[str, Any]) -> dict[str, Any]:
@@ -146,8 +136,8 @@ class Counts(Answer):
     unclassified: float = Field(ge=0, description="Real items without a prediction.")
     spurious: float = Field(ge=0, description="Predictions on items without a true class.")
     weighted: bool = Field(description="Whether weights other than 1 went in.")
-    effective_items: float | Absent = Field(
-        default=None, description="Kish's effective number of items, where the items have weights."
+    effective_items: float | Absent = optional(
+        "Kish's effective number of items, where the items have weights."
     )
 
 
@@ -171,8 +161,8 @@ class OptionsUsed(Answer):
     sampling: Literal["random", "fixed_rows"] = Field(
         description="`fixed_rows`: the number of items of each class was fixed by design."
     )
-    top_k: int | Absent = Field(
-        default=None, description="The k of `top_k_accuracy`, if scores and this option were sent."
+    top_k: int | Absent = optional(
+        "The k of `top_k_accuracy`, if scores and this option were sent."
     )
 
 
@@ -192,8 +182,8 @@ class Curves(Answer):
     precision_recall: dict[str, Curve] = Field(
         description="By class: `recall`, `precision`, `threshold`."
     )
-    reliability: list[dict[str, float]] | Absent = Field(
-        default=None, description="The bins of the top score, if the scores are probabilities."
+    reliability: list[dict[str, float]] | Absent = optional(
+        "The bins of the top score, if the scores are probabilities."
     )
     risk_coverage: Curve = Field(description="`coverage`, `risk`, `threshold`.")
 
@@ -239,19 +229,17 @@ class Table(Answer):
     """The table itself, on request."""
 
     cells: list[tuple[int, int, float]] = Field(description="[true, predicted, count], non-empty.")
-    unclassified: list[float] | Absent = Field(
-        default=None, description="Items of each true class without a prediction."
-    )
-    spurious: list[float] | Absent = Field(
-        default=None, description="Predictions of each class on items without a true class."
+    unclassified: list[float] | Absent = optional("Items of each true class without a prediction.")
+    spurious: list[float] | Absent = optional(
+        "Predictions of each class on items without a true class."
     )
 
 
 class KeptTestSet(Answer):
     """The test set of a stored evaluation."""
 
-    id: str | Absent = Field(default=None, description="The name that was sent for it.")
-    fingerprint: str | Absent = Field(default=None, description="SHA-256 of its items.")
+    id: str | Absent = optional("The name that was sent for it.")
+    fingerprint: str | Absent = optional("SHA-256 of its items.")
 
 
 class ClassesShown(Answer):
@@ -304,73 +292,61 @@ class Report(Answer):
         description="Identifies the evidence: class names, table and items.",
     )
     labels: list[str] = Field(description="The classes in their order.")
-    population: Population | Absent = Field(
-        default=None, description="With `population`: what all numbers but counts are about."
+    population: Population | Absent = optional(
+        "With `population`: what all numbers but counts are about."
     )
     counts: Counts = Field(description="How many items there were, by kind.")
     options: OptionsUsed = Field(description="The options that were in force.")
     overall: Overall = Field(description="The overall indices by key.")
-    classes: ClassesShown | Absent = Field(
-        default=None, description="If the request selects a page of the classes, or there are many."
+    classes: ClassesShown | Absent = optional(
+        "If the request selects a page of the classes, or there are many."
     )
     per_class: dict[str, ClassReport] = Field(
         description="By class, in the order of `labels`, or of `classes` if present."
     )
     top_confusions: list[Confusion] = Field(description="The largest errors, largest first.")
-    slices: list[Slice] | Absent = Field(default=None, description="If the request has `slices`.")
-    weakest: list[int] | Absent = Field(
-        default=None, description="Positions in `slices`, worst first, by the shrunken values."
+    slices: list[Slice] | Absent = optional("If the request has `slices`.")
+    weakest: list[int] | Absent = optional(
+        "Positions in `slices`, worst first, by the shrunken values."
     )
-    weakest_by: str | Absent | None = Field(
-        default=None, description="The overall index that orders them."
+    weakest_by: str | Absent | None = optional("The overall index that orders them.")
+    slice: dict[str, str] | Absent = optional(
+        "The slice of a stored evaluation that all numbers are about."
     )
-    slice: dict[str, str] | Absent = Field(
-        default=None, description="The slice of a stored evaluation that all numbers are about."
+    id: str | Absent = optional("Id of a stored evaluation.")
+    created_at: datetime | Absent = optional("When it was stored, in UTC.")
+    links: dict[str, str] | Absent = optional("Paths of the resources of a stored evaluation.")
+    project: str | Absent = optional("The project that it is stored in.")
+    model: str | Absent = optional("The name of the model, as sent.")
+    version: str | Absent = optional("The version of the model, as sent.")
+    branch: str | Absent = optional("The branch of the repository, as sent.")
+    commit: str | Absent = optional("The commit of the repository, as sent.")
+    tags: list[str] | Absent = optional("Labels for filters, as sent.")
+    test_set: KeptTestSet | Absent = optional("Its name and fingerprint, as sent.")
+    source: str | Absent = optional("The address of the run, as sent.")
+    comparison: Comparison | None = optional(
+        "If the request has a `baseline`; null if no such evaluation is stored, with a warning."
     )
-    id: str | Absent = Field(default=None, description="Id of a stored evaluation.")
-    created_at: datetime | Absent = Field(default=None, description="When it was stored, in UTC.")
-    links: dict[str, str] | Absent = Field(
-        default=None, description="Paths of the resources of a stored evaluation."
-    )
-    project: str | Absent = Field(default=None, description="The project that it is stored in.")
-    model: str | Absent = Field(default=None, description="The name of the model, as sent.")
-    version: str | Absent = Field(default=None, description="The version of the model, as sent.")
-    branch: str | Absent = Field(default=None, description="The branch of the repository, as sent.")
-    commit: str | Absent = Field(default=None, description="The commit of the repository, as sent.")
-    tags: list[str] | Absent = Field(default=None, description="Labels for filters, as sent.")
-    test_set: KeptTestSet | Absent = Field(
-        default=None, description="Its name and fingerprint, as sent."
-    )
-    source: str | Absent = Field(default=None, description="The address of the run, as sent.")
-    comparison: Comparison | None = Field(
-        default=None,
-        description="If the request has a `baseline`; null if no such evaluation is stored, with "
-        "a warning.",
-    )
-    gate: Gate | Absent = Field(default=None, description="If the request has `gates`.")
+    gate: Gate | Absent = optional("If the request has `gates`.")
     warnings: list[Warning] = Field(description="Where values mislead; often empty.")
     notes: list[Note] = Field(description="How to read some values; often empty.")
-    table: Table | Absent = Field(default=None, description="With `include=table`.")
-    curves: Curves | Absent = Field(default=None, description="With `curves`.")
-    rejection: Curve | Absent = Field(
-        default=None,
-        description="With `reject`: `threshold`, `coverage`, `accuracy`, `accuracy_on_answered`, "
+    table: Table | Absent = optional("With `include=table`.")
+    curves: Curves | Absent = optional("With `curves`.")
+    rejection: Curve | Absent = optional(
+        "With `reject`: `threshold`, `coverage`, `accuracy`, `accuracy_on_answered`, "
         "`r_prime`. Items with a top score below the threshold are unclassified; R' does not "
-        "count these as wrong.",
+        "count these as wrong."
     )
-    thresholds: dict[str, ThresholdView] | Absent = Field(
-        default=None, description="With `thresholds`, by class."
-    )
+    thresholds: dict[str, ThresholdView] | Absent = optional("With `thresholds`, by class.")
 
 
 class BatchResult(Answer):
     """The answer to one request of a batch."""
 
     status: int = Field(description="The HTTP status that the request alone would have.")
-    report: Report | Absent = Field(default=None, description="If the request succeeded.")
-    problem: dict[str, Any] | Absent = Field(
-        default=None,
-        description="Instead of the report.",
+    report: Report | Absent = optional("If the request succeeded.")
+    problem: dict[str, Any] | Absent = optional(
+        "Instead of the report.",
         json_schema_extra={"allOf": [{"$ref": "#/components/schemas/Problem"}]},
     )
 

@@ -32,6 +32,7 @@ from rprime.schemas.fields import (
     IndexKey,
     Request,
     Weights,
+    optional,
 )
 from rprime.schemas.gate import Gates
 from rprime.schemas.history import Prevalence, SliceNamed
@@ -44,10 +45,8 @@ OrderBy = Literal["labels", "support", "predicted", *CLASS_INDICES]  # type: ign
 class EvaluateOptions(Request):
     """The options without arrays, for every kind of evidence."""
 
-    indices: Annotated[list[IndexKey], Field(min_length=1, max_length=len(KEYS))] | None = Field(
-        default=None,
-        description="Keys of the indices to report, overall and per class; default: those of the "
-        "family `core`.",
+    indices: Annotated[list[IndexKey], Field(min_length=1, max_length=len(KEYS))] | None = optional(
+        "Keys of the indices to report, overall and per class; default: those of the family `core`."
     )
     families: list[Family | Literal["all"]] = Field(
         default=[], max_length=6, description="Families of indices to report besides; `all`: all."
@@ -58,11 +57,10 @@ class EvaluateOptions(Request):
     undefined: Literal["null", "zero", "one"] = Field(
         default="null", description="The replacement of undefined per-class values in averages."
     )
-    intervals: Literal["all"] | bool | None = Field(
-        default=None,
-        description="Whether to compute intervals; default: up to 300 classes. At 1000 classes "
+    intervals: Literal["all"] | bool | None = optional(
+        "Whether to compute intervals; default: up to 300 classes. At 1000 classes "
         "they add about 25 ms. `all`: also bootstrap intervals, of 1000 draws, where there is no "
-        "other rule, up to 50 classes.",
+        "other rule, up to 50 classes."
     )
     confidence: float = Field(
         default=0.95, ge=0.5, le=0.9999, description="Two-sided confidence level."
@@ -74,10 +72,9 @@ class EvaluateOptions(Request):
         default="random",
         description="`fixed_rows`: the number of items of each class was fixed by design.",
     )
-    top_k: Annotated[int, Field(ge=1, le=DENSE_CLASSES)] | None = Field(
-        default=None,
-        description="How many of the highest scores count in `top_k_accuracy`; default: 5, at "
-        "most all but one of the classes.",
+    top_k: Annotated[int, Field(ge=1, le=DENSE_CLASSES)] | None = optional(
+        "How many of the highest scores count in `top_k_accuracy`; default: 5, at "
+        "most all but one of the classes."
     )
     slice_adjust: SliceAdjust = Field(
         default="holm",
@@ -95,16 +92,14 @@ class ScoreOptions(Request):
         description="Adds the curves: ROC and precision-recall of every class, reliability, "
         "risk-coverage; each of at most 1000 points, which keep its convex hull.",
     )
-    reject: Literal["sweep"] | None = Field(
-        default=None,
-        description="`sweep`: adds accuracy, R' and coverage at every threshold of the top score "
-        "below which items are left unclassified.",
+    reject: Literal["sweep"] | None = optional(
+        "`sweep`: adds accuracy, R' and coverage at every threshold of the top score "
+        "below which items are left unclassified."
     )
-    thresholds: dict[str, Score] | None = Field(
-        default=None,
-        max_length=DENSE_CLASSES,
-        description="Adds, for each class named here, its table against the rest, with items of "
+    thresholds: dict[str, Score] | None = optional(
+        "Adds, for each class named here, its table against the rest, with items of "
         "at least this score predicted as the class.",
+        max_length=DENSE_CLASSES,
     )
 
 
@@ -240,26 +235,23 @@ class ComparisonRest(Request):
 class PublishedOptions(EvaluateOptions):
     """The options with their matrices, for the OpenAPI document."""
 
-    cost: Costs | None = Field(default=None, description="Adds `expected_cost` and its kin.")
-    cell_weights: Weights | None = Field(
-        default=None, description="Multiplies the cells of the table before the evaluation."
+    cost: Costs | None = optional("Adds `expected_cost` and its kin.")
+    cell_weights: Weights | None = optional(
+        "Multiplies the cells of the table before the evaluation."
     )
-    kappa_weights: Literal["linear", "quadratic"] | Weights | None = Field(
-        default=None,
-        description="Adds `weighted_kappa`. A matrix holds disagreements: its diagonal is 0.",
+    kappa_weights: Literal["linear", "quadratic"] | Weights | None = optional(
+        "Adds `weighted_kappa`. A matrix holds disagreements: its diagonal is 0."
     )
 
 
 class _Demands(PublishedOptions, ListOptions, Provenance):
-    project: PathName | Absent = Field(default=None, description=PROJECT)
-    baseline: AnyBaseline | Absent = Field(
-        default=None, description="The baseline of the comparison in the report and of `gates`."
+    project: PathName | Absent = optional(PROJECT)
+    baseline: AnyBaseline | Absent = optional(
+        "The baseline of the comparison in the report and of `gates`."
     )
-    gates: Gates | Absent = Field(
-        default=None, description="The rules of the gate; the verdict is in the report."
-    )
-    population: PopulationAsked | Absent = Field(
-        default=None, description="The population that all numbers are to be about."
+    gates: Gates | Absent = optional("The rules of the gate; the verdict is in the report.")
+    population: PopulationAsked | Absent = optional(
+        "The population that all numbers are to be about."
     )
 
 

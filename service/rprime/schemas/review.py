@@ -3,7 +3,7 @@
 from pydantic import Field
 
 from rprime.schemas.comparison import Comparison
-from rprime.schemas.fields import Absent, Answer
+from rprime.schemas.fields import Absent, Answer, optional
 from rprime.schemas.gate import Gate
 from rprime.schemas.report import Warning  # noqa: A004 (the name in the API)
 
@@ -24,7 +24,7 @@ class CompareReport(Answer):
     comparison: Comparison | None = Field(
         description="Null if no such baseline is stored, with a warning."
     )
-    gate: Gate | Absent = Field(default=None, description="If the request has `gates`.")
+    gate: Gate | Absent = optional("If the request has `gates`.")
     warnings: list[Warning] = Field(description="Where values mislead; often empty.")
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 from pydantic import BaseModel, Field, create_model
 
 from rprime.schemas.evidence import CellsEvidence, LabelsEvidence, MatrixEvidence, ScoresEvidence
-from rprime.schemas.fields import Absent, Request
+from rprime.schemas.fields import Absent, Request, optional
 from rprime.schemas.gate import Gates
 from rprime.schemas.population import PopulationAsked
 from rprime.schemas.request import EvidenceRest
@@ -22,8 +22,8 @@ class _Simulation(Request):
         le=1,
         description="Paired: share of the items that only one of the two models gets right.",
     )
-    population: PopulationAsked | Absent = Field(
-        default=None, description="What the rules are about, given by `prevalence`."
+    population: PopulationAsked | Absent = optional(
+        "What the rules are about, given by `prevalence`."
     )
     seed: int = Field(default=0, ge=0, le=2**32 - 1, description="Seed of the simulation.")
 
@@ -33,11 +33,8 @@ class _Lint(_Simulation):
 
 
 class _Plan(_Simulation):
-    drop: float | None = Field(
-        default=None,
-        gt=0,
-        le=1,
-        description="The drop to find; default: twice the limit of each rule.",
+    drop: float | None = optional(
+        "The drop to find; default: twice the limit of each rule.", gt=0, le=1
     )
 
 

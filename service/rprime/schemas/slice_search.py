@@ -14,6 +14,7 @@ from rprime.schemas.fields import (
     IndexKey,
     IntegerLabel,
     Request,
+    optional,
 )
 from rprime.schemas.request import EvidenceRest
 
@@ -25,19 +26,16 @@ class _Options(Request):
         "`error_rate`, `expected_cost` with `cost`; with a `class`, `recall` or `precision`; with "
         "`y_score`, `brier_score`, `log_loss`, `top_k_accuracy` and the like.",
     )
-    class_: ClassName | None = Field(
-        default=None, alias="class", description="The class of `recall` or `precision`."
-    )
-    top_k: Annotated[int, Field(ge=1, le=DENSE_CLASSES)] | None = Field(
-        default=None, description="How many of the highest scores count in `top_k_accuracy`."
+    class_: ClassName | None = optional("The class of `recall` or `precision`.", alias="class")
+    top_k: Annotated[int, Field(ge=1, le=DENSE_CLASSES)] | None = optional(
+        "How many of the highest scores count in `top_k_accuracy`."
     )
     crossed: int = Field(default=3, ge=1, le=3, description="Most columns of one slice.")
-    slice_cuts: Cuts | None = Field(
-        default=None,
-        description="Columns of more than 10 numbers that are not named here are cut into 4.",
+    slice_cuts: Cuts | None = optional(
+        "Columns of more than 10 numbers that are not named here are cut into 4."
     )
-    min_items: Annotated[int, Field(ge=16)] | None = Field(
-        default=None, description="Least items of a slice; default: 1 % of all, at least 64."
+    min_items: Annotated[int, Field(ge=16)] | None = optional(
+        "Least items of a slice; default: 1 % of all, at least 64."
     )
     candidates: int = Field(
         default=20, ge=1, le=100, description="Most slices that the second half tests."
@@ -115,7 +113,7 @@ class SliceSearchReport(Answer):
     engine_version: str = Field(description="What computed it.")
     input_digest: str = Field(description="Of labels and scores; without the columns.")
     index: str = Field(description="Key of the index.")
-    class_: str | Absent = Field(default=None, alias="class", description="Its class, if any.")
+    class_: str | Absent = optional("Its class, if any.", alias="class")
     higher_is_better: bool = Field(description="Whether larger values of the index are better.")
     items: int = Field(description="Items that count in the index.")
     value: float = Field(description="Of the index, for all of them.")

@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag
 
 from rprime.core.index import Index
 from rprime.core.studies.properties import properties_of
-from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request
+from rprime.schemas.fields import Absent, Answer, ClassName, IndexKey, Request, optional
 from rprime.schemas.history import EvaluatedVersion, Narrowed, SliceNamed, Wanted
 
 MOST_INDICES = 200
@@ -86,8 +86,8 @@ class DiscriminationLine(Answer):
         description="The series that it always prefers, if there is no line. If no value is best, "
         "the larger one counts as preferred."
     )
-    reason: Literal["indifferent", "undefined"] | Absent = Field(
-        default=None, description="Why there is neither a line nor a preference."
+    reason: Literal["indifferent", "undefined"] | Absent = optional(
+        "Why there is neither a line nor a preference."
     )
 
 
@@ -186,8 +186,8 @@ class OpposedPair(Answer):
 class AgreementReport(Answer):
     """The answer of POST /v1/studies/agreement."""
 
-    evaluations: list[StudiedEvaluation] | Absent = Field(
-        default=None, description="The stored models, oldest first: positions are in this list."
+    evaluations: list[StudiedEvaluation] | Absent = optional(
+        "The stored models, oldest first: positions are in this list."
     )
     pairs: list[AgreementPair] = Field(description="Each pair of indices once.")
     boxes: dict[str, dict[str, Quartiles]] = Field(
