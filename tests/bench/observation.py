@@ -25,9 +25,8 @@ from starlette.requests import Request
 from rprime.app import create_app
 from rprime.server import logs, middleware
 from rprime.server.body import read_body
-from rprime.server.headers import REQUEST_ID, SAFE_ID
 from rprime.server.metrics import METHODS, OTHER
-from rprime.server.request_record import DEFAULT_HEADERS, RequestRecord
+from rprime.server.request_record import DEFAULT_HEADERS, REQUEST_ID, SAFE_ID, RequestRecord
 from rprime.settings import Settings
 from rprime.store.use import StoreUse
 

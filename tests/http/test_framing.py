@@ -8,7 +8,7 @@ from http.client import HTTPResponse
 import httpx
 import pytest
 
-from rprime.server.rejections import PeekedRequest
+from rprime.server.load_shedding import PeekedRequest
 from tests.system.bombs import MIB, forget_peak, resident
 
 Serve = Callable[..., AbstractContextManager[httpx.Client]]

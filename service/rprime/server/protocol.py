@@ -4,15 +4,15 @@ import asyncio
 import socket
 from collections.abc import Iterator
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple
 
 from uvicorn._types import ASGI3Application
-from uvicorn.protocols.http.httptools_impl import RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from rprime.problems.problem import Problem
-from rprime.server.connection import Connection
 from rprime.server.deadlines import INTERVAL, Deadlines
-from rprime.server.load_shedding import reject_early, reject_socket
+from rprime.server.load_shedding import RawResponse, reject_early, reject_socket, request_id_of
 from rprime.server.read_scheduler import ScheduledFlowControl
 from rprime.server.services import LIFESPAN_KEY, ServerServices
 
@@ -65,7 +65,7 @@ def pending_sockets(listener: socket.socket) -> Iterator[socket.socket]:
         yield accepted
 
 
-class HttpProtocol(Connection):
+class HttpProtocol(HttpToolsProtocol):
     """The protocol that uvicorn runs for each connection.
 
     uvicorn waits without end for a head, for a body and for a response to be read. Here deadlines
@@ -97,6 +97,7 @@ class HttpProtocol(Connection):
         self._rejection = _MALFORMED
         self._body_bytes = 0
         self._timer: asyncio.TimerHandle | None = None
+        self._started: RequestResponseCycle | None = None
 
     # Callbacks of the transport
 
@@ -105,7 +106,8 @@ class HttpProtocol(Connection):
         self._timer = self.loop.call_later(INTERVAL, self._check_deadlines)
         self.flow: ScheduledFlowControl = ScheduledFlowControl(transport, self.shared.scheduler)
         if self._listener is not None:
-            self._accept_pending(self._listener)
+            for accepted in pending_sockets(self._listener):
+                self._accept(accepted)
 
     def connection_lost(self, exc: Exception | None) -> None:
         if self._timer is not None:
@@ -132,11 +134,11 @@ class HttpProtocol(Connection):
 
     def eof_received(self) -> bool:  # type: ignore[override] # asyncio reads what it returns
         """Whether to stay open, to answer a client that sends nothing after a whole request."""
-        cycle = self.active_request
+        cycle = self._active_request
         # A client that is gone looks the same, and large work stops when its client is gone.
         if cycle is None or cycle.more_body or self._body_bytes > _LARGE_BODY:
             return False
-        self.close_after(cycle)
+        cycle.keep_alive = False
         return True
 
     def resume_writing(self) -> None:
@@ -198,60 +200,77 @@ class HttpProtocol(Connection):
         if self.deadlines.is_write_overdue(self.transport.get_write_buffer_size()):
             self._abort("answer")
         elif self._is_client_awaited() and self.deadlines.is_read_overdue():
-            self._time_out()
+            phase = self.deadlines.phase
+            if phase == "rejected":
+                self.transport.abort()
+            elif phase == "idle" or (phase == "body" and self.cycle.response_started):
+                # There is no request to answer, or its response has begun.
+                self._abort(phase)
+            else:
+                self._reject(Problem("request_timeout"), phase)
 
     def _is_client_awaited(self) -> bool:
         if self.deadlines.phase == "rejected":
-            return self.request_before(None) is None
+            return self._request_before(None) is None
         if self.deadlines.phase == "body":
-            return self.is_body_awaited
-        return self.is_next_request_awaited
-
-    def _time_out(self) -> None:
-        phase = self.deadlines.phase
-        if phase == "rejected":
-            self.transport.abort()
-        elif phase == "idle" or (phase == "body" and self.cycle.response_started):
-            # There is no request to answer, or its response has begun.
-            self._abort(phase)
-        else:
-            self._reject(Problem("request_timeout"), phase)
+            return not (self.flow.read_paused or self.cycle.waiting_for_100_continue)
+        # Between two requests uvicorn has a timer.
+        return self._active_request is None and self.timeout_keep_alive_task is None
 
     # Load
 
     def _is_shed(self, data: bytes) -> bool:
-        if self.deadlines.phase != "idle" or self.active_request:
+        """Reject a request that begins here, if it is complete, and wait for the next one."""
+        if self.deadlines.phase != "idle" or self._active_request:
             return False
         rejection = reject_early(data, self.shared, self.server_state.default_headers)
         if rejection is None:
             return False
-        self.write_early_response(rejection.content, keep_alive=rejection.keep_alive)
+        self._unset_keepalive_if_required()
+        self.transport.write(rejection.content)
+        if rejection.keep_alive:
+            self.timeout_keep_alive_task = self.loop.call_later(
+                self.timeout_keep_alive, self.timeout_keep_alive_handler
+            )
+        else:
+            self.transport.close()
         return True
 
-    def _accept_pending(self, listener: socket.socket) -> None:
-        for accepted in pending_sockets(listener):
-            if self.shared.admission.is_full and reject_socket(
-                accepted, self.shared, self.server_state.default_headers
-            ):
-                continue
-            # The server waits for its tasks before it stops.
-            task = self.loop.create_task(self._connect(accepted))
-            self.tasks.add(task)
-            task.add_done_callback(self.tasks.discard)
+    def _accept(self, accepted: socket.socket) -> None:
+        if self.shared.admission.is_full and reject_socket(
+            accepted, self.shared, self.server_state.default_headers
+        ):
+            return
+        # The server waits for its tasks before it stops.
+        task = self.loop.create_task(self._connect(accepted))
+        self.tasks.add(task)
+        task.add_done_callback(self.tasks.discard)
 
     async def _connect(self, accepted: socket.socket) -> None:
-        def protocol() -> HttpProtocol:
-            return HttpProtocol(
-                config=self.config,
-                server_state=self.server_state,
-                app_state=self.app_state,
-                _loop=self.loop,
-            )
-
+        protocol = partial(
+            HttpProtocol,
+            config=self.config,
+            server_state=self.server_state,
+            app_state=self.app_state,
+            _loop=self.loop,
+        )
         with suppress(OSError):
             await self.loop.connect_accepted_socket(protocol, accepted)
 
-    # The end
+    # The requests of the connection, and its end
+
+    @property
+    def _active_request(self) -> RequestResponseCycle | None:
+        """The request that was read last, if its response is not complete."""
+        cycle: RequestResponseCycle | None = self.cycle
+        return None if cycle is None or cycle.response_complete else cycle
+
+    def _request_before(self, rejected: RequestResponseCycle | None) -> RequestResponseCycle | None:
+        """Return the request that the application answers, if it is not the rejected one."""
+        started = self._started
+        if started is None or started is rejected or started.response_complete:
+            return None
+        return None if started.disconnected else started
 
     def _abort(self, reason: str) -> None:
         self.shared.metrics.closed.labels(reason).inc()
@@ -262,12 +281,21 @@ class HttpProtocol(Connection):
         self.shared.metrics.closed.labels(reason).inc()
         rejected = self.cycle if self.deadlines.phase == "body" else None
         self.deadlines.enter("rejected")
-        if earlier := self.request_before(rejected):
-            self.close_after(earlier)
+        if earlier := self._request_before(rejected):
+            # Responses come in the order of requests, so the end of the connection tells the
+            # client that the next request has none.
+            earlier.keep_alive = False
             return
         if rejected is not None:
-            self.disconnect(rejected)
+            # The application learns that its client is gone, and its response is dropped.
+            rejected.disconnected = True
+            rejected.message_event.set()
             if rejected.response_started:
                 self.transport.close()
                 return
-        self.write_last_response(problem)
+        headers = self.server_state.default_headers
+        self.transport.write(RawResponse(problem).encode(request_id_of(()), headers, closing=True))
+        # The rest of the request is read and dropped: closing at once would reset the connection,
+        # and the response would be lost.
+        self.flow.resume_reading()
+        self.transport.write_eof()

@@ -12,12 +12,25 @@ from starlette.types import Message, Scope, Send
 from rprime.server.admission import COMPLETED_AT
 from rprime.server.client_address import TrustedProxies
 from rprime.server.draining import Draining
-from rprime.server.headers import CLOSE, CSP_NONE, PRIVATE, REQUEST_ID, SAFE_ID, SECURITY
 from rprime.server.metrics import METHODS, OTHER
 from rprime.store.use import StoreUse
 
-DEFAULT_HEADERS = (CSP_NONE, *SECURITY)
+DEFAULT_HEADERS = (
+    # A browser that shows such a response loads and runs nothing.
+    (
+        b"content-security-policy",
+        b"default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+)
 """Headers of a response that does not set them."""
+PRIVATE = ((b"cache-control", b"private, no-cache"), (b"vary", b"Authorization, Cookie"))
+"""Headers of a response that does not say who may keep it: what one may see another may not."""
+CLOSE = (b"connection", b"close")
+REQUEST_ID = b"x-request-id"
+SAFE_ID = re.compile(rb"[A-Za-z0-9._~:/+=@-]{1,128}")
+"""The ids of clients that responses and logs repeat."""
 KEY = "key"
 """In the state of a request: the id of its key."""
 PROJECTS = "projects"
@@ -30,15 +43,6 @@ _TRACEPARENT = re.compile(rb"00%b|(?!00|ff)[0-9a-f]{2}%b(?:-.*)?" % (_IDS, _IDS)
 class RequestRecord:
     """Measures a request, and sends its response with the default headers.
 
-    Parameters
-    ----------
-    scope, send
-        Of the request.
-    proxies
-        Who may name the client.
-    draining
-        Whether connections are to close.
-
     Attributes
     ----------
     method
@@ -47,16 +51,12 @@ class RequestRecord:
         The id that the client sent, or a new one.
     trace_id
         By W3C Trace Context; without a valid header `traceparent` a trace begins here.
-    hosts
-        The headers Host.
     since
         When the request was complete, or began to be answered, by the monotonic clock.
     queue_seconds, client_seconds
         How long it waited for its turn, and for the client to send or to read.
     received, sent
         Bytes of the body, as they were sent, and of the content of the response.
-    store
-        What it does with the store.
     status
         Of the response; 0 before it has begun.
     """
