@@ -44,10 +44,9 @@ from rprime.routes.query_parameters import refuse_repeated
 from rprime.routes.services import Services
 from rprime.routes.store_lifespan import StoreHandle, database_options
 from rprime.routes.workers import worker_pool
+from rprime.server.addresses import TrustedHosts, TrustedProxies
 from rprime.server.admission import AdmissionControl
-from rprime.server.client_address import TrustedProxies
 from rprime.server.draining import Draining
-from rprime.server.hosts import TrustedHosts
 from rprime.server.memory import return_freed_memory
 from rprime.server.metrics import Metrics
 from rprime.server.middleware import RequestMiddleware

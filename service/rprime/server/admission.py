@@ -33,19 +33,12 @@ class AdmissionControl:
     in the sockets are not counted: to read them takes another iteration or two. Large requests
     have pools of their own.
 
-    Parameters
-    ----------
-    limits
-        Bounds on the bytes, the requests and the seconds.
-
     Attributes
     ----------
     held
         Bytes of the requests that have not ended.
     queued
         How many requests are complete and not answered yet; counted in the event loop only.
-    is_full
-        Whether the queue has as many requests as it may have.
     rejected
         How many requests were rejected, by the name of the limit.
     """
@@ -69,13 +62,7 @@ class AdmissionControl:
             self.is_full = self.queued >= self._limits.in_flight_requests
 
     def hold(self, scope: Scope, size: int) -> None:
-        """Count bytes that were read for a request, until the request ends.
-
-        Raises
-        ------
-        Problem
-            503 if they exceed the limit.
-        """
+        """Count bytes that were read for a request, until it ends; 503 if they exceed the limit."""
         with self._lock:
             if self.held + size > self.limit:
                 self.rejected["in_flight_bytes"] += 1
@@ -85,13 +72,7 @@ class AdmissionControl:
             state[_BYTES] = state.get(_BYTES, 0) + size
 
     def admit(self, scope: Scope) -> None:
-        """Check how long a request has waited.
-
-        Raises
-        ------
-        Problem
-            503 if that is too long.
-        """
+        """Check how long a request has waited; 503 if that is too long."""
         complete = scope["state"].get(COMPLETED_AT)
         if complete is not None and monotonic() - complete > self._limits.wait_seconds:
             self.rejected["in_flight_requests" if complete == -inf else "wait_seconds"] += 1

@@ -55,18 +55,12 @@ async def read_body(request: Request, limit: int) -> bytes:
 async def read_chunks(request: Request, limit: int) -> list[bytes]:
     """Read the whole body, inflated, in the pieces in which it came.
 
-    Parameters
-    ----------
-    request
-        The request; the state of its application has the bodies `AdmissionControl`.
-    limit
-        In bytes, for the body as it is sent and inflated.
-
     Raises
     ------
     Problem
-        413 over the limit, as early as it shows; 415 for an unknown content encoding; 400 if
-        it cannot be inflated; 503 if other requests leave no memory or no time for it.
+        413 over the limit in bytes, sent or inflated, as early as it shows; 415 for an unknown
+        content encoding; 400 if it cannot be inflated; 503 if other requests leave no memory or no
+        time for it.
     """
     encoding = announced_encoding(request, limit)
     services: ServerServices = request.app.state.services
@@ -115,13 +109,7 @@ async def _collect(
 
 
 async def received_chunks(request: Request) -> AsyncIterator[bytes]:
-    """Return the pieces of a body as they come in.
-
-    Raises
-    ------
-    ClientDisconnect
-        If the client goes away.
-    """
+    """Return the pieces of a body as they come in; `ClientDisconnect` if the client goes away."""
     more, record = True, current_request.get()
     while more:
         since = monotonic()

@@ -17,11 +17,6 @@ Phase = Literal["idle", "head", "body", "rejected"]
 class Deadlines:
     """Measure what the client of one connection sends, and how long it has sent or read nothing.
 
-    Parameters
-    ----------
-    limits
-        Seconds for a head, a body and a response, and the least rate of a body.
-
     Attributes
     ----------
     received
@@ -59,12 +54,9 @@ class Deadlines:
         return self._limits.head_seconds
 
     def is_write_overdue(self, unsent: int) -> bool:
-        """Return whether the client has read nothing of a response for too long.
+        """Count one interval, after which so many bytes are in the write buffer.
 
-        Parameters
-        ----------
-        unsent
-            Bytes in the write buffer at the end of an interval.
+        Return whether the client has read nothing of a response for too long.
         """
         is_unchanged = unsent == self._unsent and unsent > 0
         self._unsent = unsent

@@ -23,18 +23,6 @@ class Draining:
 
     Meanwhile requests are answered as before, but the service reports that it is not ready, and
     each connection closes after its next response. A second signal is not delayed.
-
-    Parameters
-    ----------
-    seconds
-        The delay.
-    stop_seconds
-        How long requests may take after that.
-
-    Attributes
-    ----------
-    has_started
-        Whether the signal has come.
     """
 
     def __init__(self, seconds: float, stop_seconds: float) -> None:

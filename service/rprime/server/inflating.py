@@ -68,17 +68,7 @@ def broken(encoding: str) -> Problem:
 
 
 class Inflated(RawIOBase):
-    """A body that is inflated as it is read.
-
-    Parameters
-    ----------
-    sent
-        The body as it is sent.
-    encoding
-        A known one.
-    bound
-        How much it may be inflated to, asked for again with every piece.
-    """
+    """A body that is inflated as it is read, up to a bound that is asked for with every piece."""
 
     def __init__(self, sent: IO[bytes], encoding: str, bound: Callable[[], int]) -> None:
         super().__init__()

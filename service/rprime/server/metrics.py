@@ -35,10 +35,8 @@ class Reading:
 
     Parameters
     ----------
-    name, documentation
-        The name and the help text of the metric.
     label
-        The name of the label; empty for one value without a label.
+        Empty for one value without a label.
     read
         Returns the values by label, none if there is nothing to show. It does not block.
     workers
@@ -75,24 +73,7 @@ class Reading:
 
 
 class Metrics:
-    """The metrics of one process, which may be one of several workers.
-
-    Parameters
-    ----------
-    version
-        The version of the service.
-
-    Attributes
-    ----------
-    commits
-        Times the commits of the store.
-    evaluations
-        Counts evaluations, by kind of evidence and verdict of the gate; in any thread.
-    closed
-        Counts connections that the server closed, by reason.
-    ended
-        Counts processes that ended instead of answering, by kind and reason.
-    """
+    """The metrics of one process, which may be one of several workers."""
 
     def __init__(self, version: str) -> None:
         self._registry = CollectorRegistry()

@@ -9,9 +9,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from rprime.problems.handlers import respond, stopping
 from rprime.problems.problem import Problem
-from rprime.server.client_address import TrustedProxies
+from rprime.server.addresses import TrustedHosts, TrustedProxies
 from rprime.server.failures import where
-from rprime.server.hosts import TrustedHosts
 from rprime.server.request_record import RequestRecord, current_request
 from rprime.server.services import ServerServices
 from rprime.store.use import current_use
@@ -26,15 +25,6 @@ class RequestMiddleware:
     """ASGI middleware around the whole application.
 
     Starlette's ``BaseHTTPMiddleware`` would cost more than the answer to a small request.
-
-    Parameters
-    ----------
-    services
-        Admit, count and log each request, and close its connection when the service stops.
-    hosts
-        The names that requests may use.
-    proxies
-        Who may name the client of a request.
     """
 
     def __init__(

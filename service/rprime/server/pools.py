@@ -17,13 +17,6 @@ Result = TypeVar("Result")
 class Slots:
     """A bounded number of places to work, and a bounded queue before them.
 
-    Parameters
-    ----------
-    most
-        How many may work at the same time.
-    waiting
-        How many more may wait.
-
     Attributes
     ----------
     taken
@@ -40,13 +33,7 @@ class Slots:
 
     @asynccontextmanager
     async def place(self) -> AsyncIterator[None]:
-        """Wait for a place and hold it.
-
-        Raises
-        ------
-        Problem
-            503 if too many wait already.
-        """
+        """Wait for a place and hold it; 503 if too many wait already."""
         if self.taken >= self.most + self._waiting:
             self.rejected += 1
             raise overloaded("Other large requests take all the places, and more are waiting.")

@@ -19,11 +19,6 @@ class ReadScheduler:
     milliseconds, and a small request needs five of them. One part per iteration keeps iterations
     short. Where other work makes them long, more parts are read in each, so that large bodies do
     not starve: 256 KiB in 8 ms.
-
-    Parameters
-    ----------
-    clock
-        Returns the seconds by which iterations are measured.
     """
 
     def __init__(self, clock: Callable[[], float] = monotonic) -> None:

@@ -9,8 +9,8 @@ from typing import Any
 
 from starlette.types import Message, Scope, Send
 
+from rprime.server.addresses import TrustedProxies
 from rprime.server.admission import COMPLETED_AT
-from rprime.server.client_address import TrustedProxies
 from rprime.server.draining import Draining
 from rprime.server.metrics import METHODS, OTHER
 from rprime.store.use import StoreUse

@@ -18,27 +18,7 @@ LIFESPAN_KEY = "services"
 
 @dataclass(frozen=True, kw_only=True)
 class ServerServices:
-    """The objects that one process has once.
-
-    Parameters
-    ----------
-    limits
-        What a request may cost.
-    log_requests
-        Whether each request has a line in the log.
-    admission
-        Admits requests and counts the bytes that they hold.
-    metrics, draining
-        The metrics, and whether the process is stopping.
-    inflating
-        Lets one compressed JSON body be inflated at a time.
-    workers
-        Processes that answer requests with large bodies.
-    drawing
-        Threads that draw figures.
-    scheduler
-        Orders the reads of large bodies.
-    """
+    """The objects that one process has once."""
 
     limits: Limits
     log_requests: bool
@@ -46,8 +26,11 @@ class ServerServices:
     metrics: Metrics
     draining: Draining
     inflating: CapacityLimiter
+    """Lets one compressed JSON body be inflated at a time."""
     workers: WorkerPool
+    """Answer requests with large bodies."""
     drawing: ThreadPool
+    """Draws figures."""
     scheduler: ReadScheduler
 
     def close(self) -> None:

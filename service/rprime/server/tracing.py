@@ -30,10 +30,7 @@ def tracer_provider(version: str) -> TracerProvider:
 class TracingMiddleware:
     """ASGI middleware that makes a span of each request, named by its method and route.
 
-    Parameters
-    ----------
-    provider
-        Sends the spans; it is shut down with the application.
+    What sends the spans is shut down with the application.
     """
 
     def __init__(self, app: ASGIApp, *, provider: TracerProvider) -> None:

@@ -34,22 +34,12 @@ class GoneError(Exception):
 
 
 class Channel(RawIOBase):
-    """One request: its body is read from here, as from a file.
-
-    Parameters
-    ----------
-    connection
-        To the service.
-
-    Attributes
-    ----------
-    received
-        Bytes of the body that were read.
-    """
+    """One request: its body is read from here, as from a file."""
 
     def __init__(self, connection: socket.socket) -> None:
         super().__init__()
         self.received = 0
+        """Bytes of the body that were read."""
         self._connection = connection
         self._left = 0
         self._open = True
@@ -60,13 +50,7 @@ class Channel(RawIOBase):
         return True
 
     def read(self, size: int = -1, /) -> bytes:
-        """Return so many bytes; fewer only at the end.
-
-        Raises
-        ------
-        GoneError
-            If the client or the service went away.
-        """
+        """Return so many bytes, fewer only at the end; `GoneError` if the other side went away."""
         found = bytearray()
         wanted = size if size >= 0 else 1 << 62
         while len(found) < wanted and self._has_more():
@@ -106,10 +90,7 @@ class Channel(RawIOBase):
 def serve(answer: Callable[[bytes, Channel], bytes]) -> None:
     """Answer requests from the socket that is the standard input, until the service closes it.
 
-    Parameters
-    ----------
-    answer
-        Takes a request and its body; a `GoneError` may pass.
+    The answer to a request and its body may let a `GoneError` pass.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.nice(_NICENESS)

@@ -14,14 +14,8 @@ RESIDENT, _DATA = 1, 5
 class WorkerLimits:
     """The limits of one request, relative to what the process has used before it.
 
-    Only Linux says how much memory that is; elsewhere none is limited.
-
-    Parameters
-    ----------
-    memory
-        Bytes that may be allocated.
-    most
-        Bytes that may be allocated after any extension, None for any number.
+    Only Linux says how much memory that is; elsewhere none is limited. `memory` bytes may be
+    allocated, and `most` after any extension, None for any number.
     """
 
     def __init__(self, memory: int, *, most: int | None) -> None:

@@ -23,13 +23,7 @@ _ABORT_SECONDS = 1
 
 
 class WorkerEndedError(Exception):
-    """The worker has ended instead of answering.
-
-    Parameters
-    ----------
-    status
-        As `subprocess.Popen.returncode`.
-    """
+    """The worker has ended instead of answering; status: as `subprocess.Popen.returncode`."""
 
     def __init__(self, status: int) -> None:
         super().__init__()
@@ -48,17 +42,10 @@ class WorkerPool:
     ----------
     command
         Starts a worker, whose standard input is a socket; see `rprime.server.worker_channel`.
-    most, waiting
-        As `Slots` takes them.
     environment
         Variables of the workers beside those of the service.
     ended
         Called with the reason when a worker is found to have ended before it was asked.
-
-    Attributes
-    ----------
-    slots
-        One for each request that is worked on or waits for it.
     """
 
     def __init__(
@@ -99,8 +86,6 @@ class WorkerPool:
 
         Parameters
         ----------
-        request
-            What is asked.
         body
             Is forwarded as fast as the worker reads it.
         keep
@@ -166,13 +151,7 @@ class _LostError(OSError):
 
 
 class _Worker:
-    """A process and the socket to it.
-
-    Attributes
-    ----------
-    is_free
-        Whether it can take a request.
-    """
+    """A process and the socket to it."""
 
     def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
         self.is_free = False

@@ -1,19 +1,54 @@
-"""The address of a client, also behind proxies."""
+"""Whom requests are for, and whom they come from: names of the service, addresses of clients."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
 from starlette.datastructures import Headers
 from starlette.types import Scope
 
+from rprime.problems.problem import Problem
+
 Address = IPv4Address | IPv6Address
 Network = IPv4Network | IPv6Network
 
+_PROBES = ("/livez", "/readyz")
+"""Orchestrators request them by any address, and they reveal nothing."""
 _MOST_HOPS = 32
 """Proxies that are followed; a longer list costs time and has no other use."""
 _FOR = re.compile(r'(?:^|;)\s*for\s*=\s*"?([^";]+)"?', re.IGNORECASE)
 _PORT = re.compile(r"\[(?P<v6>[^\]]+)\](?::\d+)?|(?P<v4>[^:]+):\d+")
+
+
+class TrustedHosts:
+    """Rejects requests with other names in the header Host; None allows any.
+
+    A page of another site can have its name resolved to this machine (DNS rebinding). Its requests
+    come from the browser of a user who may reach the service; only the name tells them apart.
+    """
+
+    def __init__(self, names: Collection[str] | None) -> None:
+        self._names = None if names is None else {name.lower().encode() for name in names}
+
+    def check(self, scope: Scope, hosts: list[bytes]) -> None:
+        """Check the headers Host of a request.
+
+        Raises
+        ------
+        Problem
+            400 unless there is exactly one, 421 if it has another name.
+        """
+        if len(hosts) != 1:
+            # RFC 9112, 3.2: exactly one; clients of HTTP/1.0 may have none.
+            if hosts or scope["http_version"] != "1.0":
+                raise Problem("bad_request", "A request has one header Host.")
+        elif self._names is not None and scope["path"] not in _PROBES:
+            host = hosts[0].lower()
+            # An address of IPv6 has colons within its brackets.
+            end = host.find(b"]") + 1 if host.startswith(b"[") else host.find(b":")
+            name = host[:end] if end >= 0 else host
+            if name not in self._names:
+                raise Problem("misdirected")
 
 
 class TrustedProxies:
@@ -21,11 +56,6 @@ class TrustedProxies:
 
     A proxy appends the address of its own peer to X-Forwarded-For, or to Forwarded (RFC 7239). What
     stands before it came from that peer, so only the part that trusted proxies wrote is believed.
-
-    Parameters
-    ----------
-    networks
-        The addresses of the proxies.
     """
 
     def __init__(self, networks: Sequence[Network]) -> None:
